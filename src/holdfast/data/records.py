@@ -1,0 +1,109 @@
+"""What every format is read into: pictures, boxes and classes, typed and frozen.
+
+Boxes are `(x1, y1, x2, y2)` in absolute pixels, `x2` and `y2` exclusive: a box over a whole picture of
+640x480 is `(0, 0, 640, 480)`. Nothing here opens a file except `Picture.read`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One object. The values are as the source has them, so they may be dirty: inverted, outside, NaN."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    name: str  # the class, by name; never an index
+    crowd: bool = False  # COCO's iscrowd, Open Images' group_of
+    difficult: bool = False
+    id: int | None = None  # COCO's annotation id
+    area: float | None = None  # of the outline, where the source says it; COCO's size classes use it
+
+    @property
+    def corners(self) -> tuple[float, float, float, float]:
+        return (self.x1, self.y1, self.x2, self.y2)
+
+    @property
+    def width(self) -> float:
+        return self.x2 - self.x1
+
+    @property
+    def height(self) -> float:
+        return self.y2 - self.y1
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Where the encoded bytes of a picture are, and the size that the annotation declares for it.
+
+    With an `offset` the bytes are a slice of the file: the `image/encoded` of one record of a TFRecord
+    shard, so they are read at random access without parsing the record.
+    """
+
+    path: str  # a local path or an fsspec URL
+    offset: int | None = None
+    length: int | None = None
+    width: int | None = None
+    height: int | None = None
+
+    @property
+    def in_shard(self) -> bool:
+        return self.offset is not None
+
+    @property
+    def declared_size(self) -> tuple[int, int] | None:
+        return (self.width, self.height) if self.width and self.height else None
+
+    def read(self) -> bytes:
+        """The encoded bytes: JPEG, PNG or whatever they are."""
+        from holdfast.data.storage import read_bytes
+
+        return read_bytes(self.path, self.offset or 0, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One picture and its boxes; no boxes is a negative, which is a legitimate example."""
+
+    id: str  # unique in the dataset: COCO's image id, `image/source_id`, or the path without extension
+    file_name: str  # as the source calls the picture, with forward slashes: "train/cat 1.jpg"
+    picture: Picture
+    boxes: tuple[Box, ...] = ()
+    split: str | None = None  # "train", "val", …; None where the source has no splits
+    source: str = ""  # the annotation file that it came from, for messages; empty for a picture without one
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """All records of a source. `class_ids[i]` is the id that the source itself uses for `classes[i]`."""
+
+    path: str
+    format: str  # coco, voc, yolo, csv, labelme, tfrecord
+    records: tuple[Record, ...]
+    classes: tuple[str, ...]
+    class_ids: tuple[int | None, ...] = ()
+
+    @property
+    def boxes(self) -> int:
+        return sum(len(record.boxes) for record in self.records)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(record.split for record in self.records if record.split is not None))
+
+    def index(self) -> dict[str, int]:
+        """Class name to its position in `classes`: the contiguous number that a model predicts."""
+        return {name: position for position, name in enumerate(self.classes)}
+
+    def only_split(self, split: str) -> Dataset:
+        return replace(self, records=tuple(record for record in self.records if record.split == split))
+
+
+def names_in(records: Iterable[Record]) -> tuple[str, ...]:
+    """The class names that the boxes use, sorted: the order where a source has no ids of its own."""
+    return tuple(sorted({box.name for record in records for box in record.boxes}))

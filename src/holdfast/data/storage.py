@@ -1,0 +1,130 @@
+"""Files on this machine or behind an fsspec URL, with the same few functions for both."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from holdfast.errors import FileError, NotAFile, PathMissing, PermissionRefused, needs
+
+
+def is_url(path: str) -> bool:
+    """`gs://bucket/a` is a URL; `C:\\a` and `/a` are not."""
+    return "://" in path
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise needs("fsspec", "data", "reading a URL") from None
+    try:
+        filesystem, inner = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        raise FileError(
+            f"the storage of {url.split('://')[0]}:// needs a package that is not installed",
+            where=url,
+            found=str(error),
+            change='pip install "holdfast[cloud]"',
+        ) from None
+    except (ValueError, OSError) as error:
+        raise FileError("this URL cannot be opened", where=url, found=str(error)) from None
+    return filesystem, inner
+
+
+def open_binary(path: str) -> IO[bytes]:
+    """The file, open for reading; a Holdfast error that names it when it cannot be opened."""
+    try:
+        if is_url(path):
+            filesystem, inner = _filesystem(path)
+            handle: IO[bytes] = filesystem.open(inner, "rb")
+            return handle
+        return open(path, "rb")
+    except OSError as error:
+        raise as_file_error(error, path) from None
+
+
+def as_file_error(error: OSError, path: str) -> FileError:
+    if isinstance(error, FileNotFoundError):
+        return PathMissing("there is no such file", where=path)
+    if isinstance(error, IsADirectoryError):
+        return NotAFile("a file was expected here, and this is a folder", where=path)
+    if isinstance(error, PermissionError):
+        return PermissionRefused("this user may not read the file", where=path, change=f"chmod +r {path!r}")
+    return FileError("the storage gave an error", where=path, found=str(error))
+
+
+def read_bytes(path: str, offset: int = 0, length: int | None = None) -> bytes:
+    with open_binary(path) as handle:
+        try:
+            if offset:
+                handle.seek(offset)
+            return handle.read() if length is None else handle.read(length)
+        except OSError as error:
+            raise as_file_error(error, path) from None
+
+
+def exists(path: str) -> bool:
+    if is_url(path):
+        filesystem, inner = _filesystem(path)
+        return bool(filesystem.exists(inner))
+    return os.path.exists(path)
+
+
+def is_folder(path: str) -> bool:
+    if is_url(path):
+        filesystem, inner = _filesystem(path)
+        return bool(filesystem.isdir(inner))
+    return os.path.isdir(path)
+
+
+def size_and_time(path: str) -> tuple[int, int] | None:
+    """Size and time of last change (ns), the cache's key; None where the storage gives no time."""
+    if is_url(path):
+        return None
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def join(folder: str, name: str) -> str:
+    return folder.rstrip("/") + "/" + name if is_url(folder) else os.path.join(folder, name)
+
+
+def parent(path: str) -> str:
+    return path.rsplit("/", 1)[0] if is_url(path) else os.path.dirname(path)
+
+
+def walk(folder: str) -> Iterator[str]:
+    """Every file below the folder, as paths relative to it with forward slashes, in a fixed order."""
+    if is_url(folder):
+        filesystem, inner = _filesystem(folder)
+        prefix = inner.rstrip("/") + "/"
+        for found in sorted(filesystem.find(inner)):
+            yield found.removeprefix(prefix)
+        return
+    for here, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        relative = Path(here).relative_to(folder).as_posix()
+        for name in sorted(files):
+            if not name.startswith("."):
+                yield name if relative == "." else f"{relative}/{name}"
+
+
+def glob(pattern: str) -> list[str]:
+    """The files that a pattern matches, sorted; a URL pattern works as a local one."""
+    if is_url(pattern):
+        filesystem, inner = _filesystem(pattern)
+        return [filesystem.unstrip_protocol(found) for found in sorted(filesystem.glob(inner))]
+    import glob as local
+
+    return sorted(local.glob(pattern, recursive=True))
+
+
+def as_stream(data: bytes) -> IO[bytes]:
+    return io.BytesIO(data)
