@@ -1,0 +1,204 @@
+"""The heartbeat ring: a memory-mapped file that a child writes in about a microsecond.
+
+The pages belong to the kernel, so what was written is there after a SIGKILL. There is one writer, the
+process that trains; threads of it may beat at the same time. Anybody may read, also while it is written.
+
+A record starts and ends with its sequence number. The writer stores the number in front first and the
+one behind last; the reader loads them in the opposite order, and takes a record only when both agree.
+That needs stores to be seen in their order, which x86 gives; elsewhere a torn record is caught all the
+same unless both numbers and the middle are reordered at once, and the next poll reads it right.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import mmap
+import os
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class Phase(enum.IntEnum):
+    """What a process is doing. The limit of silence belongs to the phase."""
+
+    START = 0  # the interpreter runs, nothing of a framework yet
+    IMPORT = 1  # a framework is being imported
+    BUILD = 2  # between import and training: the user's own set-up
+    COMPILE = 3  # tracing or compiling; also the first step, which contains both
+    DATA_WAIT = 4  # waiting for the next batch, where that can be told from the step
+    STEP = 5
+    VALIDATION = 6
+    CALLBACK = 7  # inside a callback; which one, is in the journal and in `detail`
+    SAVE = 8
+    BETWEEN = 9  # inside fit, between epochs or batches, none of the above
+    AFTER = 10  # training is over, the script goes on
+    EXIT = 11  # the interpreter is shutting down
+    FILL = 12  # the first batch of an epoch is awaited: shuffle buffers fill, files open
+    PREDICT = 13
+
+    @property
+    def word(self) -> str:
+        return self.name.lower().replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    sequence: int
+    mono: float  # seconds, the machine's monotonic clock
+    phase: Phase
+    attempt: int
+    pid: int
+    detail: int  # number of the callback in FitStarted.callbacks plus 1, or 0
+    fit: int
+    epoch: int
+    step: int  # training steps done by the process, all fits together
+    train_batches: int  # done in this epoch
+    test_batches: int  # done in this validation
+    data_wait_ns: int  # spent waiting for data, in all
+    compute_ns: int  # spent in steps, in all
+    loss: float  # NaN while not known; see `loss_known`
+    loss_known: bool
+    step_ns: int  # how long the last step took, start to start
+
+
+_MAGIC = b"HFBEATS1"
+_HEADER = struct.Struct("<8sIIQ")  # magic, slots, record size, newest sequence number
+_FRONT = struct.Struct("<Q")
+_RECORD = struct.Struct("<QdBBHIIIIQIIQQdQQ")
+_HEADER_SIZE = 64
+_RECORD_SIZE = 128
+_SLOTS = 4096
+_BACK_OFFSET = _RECORD.size - 8  # the sequence number again, last
+_NEWEST_OFFSET = 16
+
+SIZE = _HEADER_SIZE + _RECORD_SIZE * _SLOTS
+
+
+class BeatWriter:
+    """Writes beats. Goes on from the newest number when the file is there already (a restart)."""
+
+    def __init__(self, path: Path, *, attempt: int = 1) -> None:
+        self._map = _create(path)
+        newest = _HEADER.unpack_from(self._map, 0)[3]
+        self._count = itertools.count(newest + 1)
+        self._attempt = attempt
+        self._pid = os.getpid()
+
+    def beat(
+        self,
+        phase: int,
+        *,
+        detail: int = 0,
+        fit: int = 0,
+        epoch: int = 0,
+        step: int = 0,
+        train_batches: int = 0,
+        test_batches: int = 0,
+        data_wait_ns: int = 0,
+        compute_ns: int = 0,
+        loss: float | None = None,
+        step_ns: int = 0,
+        mono: float | None = None,
+    ) -> None:
+        sequence = next(self._count)
+        at = _HEADER_SIZE + (sequence % _SLOTS) * _RECORD_SIZE
+        _RECORD.pack_into(
+            self._map, at, sequence, time.monotonic() if mono is None else mono, phase, loss is not None,
+            self._attempt & 0xFFFF, self._pid, detail, fit, epoch, step, train_batches, test_batches,
+            data_wait_ns, compute_ns, 0.0 if loss is None else loss, step_ns, sequence,
+        )  # fmt: skip
+        _FRONT.pack_into(self._map, _NEWEST_OFFSET, sequence)
+
+    def close(self) -> None:
+        self._map.close()
+
+
+class BeatReader:
+    """Reads beats that somebody else writes. The file may be absent, short or stale."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._map: mmap.mmap | None = None
+
+    def newest(self) -> Beat | None:
+        ring = self._open()
+        if ring is None:
+            return None
+        number = _FRONT.unpack_from(ring, _NEWEST_OFFSET)[0]
+        for sequence in range(number, max(0, number - 8), -1):  # a torn newest one: the one before serves
+            beat = _record(ring, sequence)
+            if beat is not None:
+                return beat
+        return None
+
+    def since(self, sequence: int) -> list[Beat]:
+        """Beats after `sequence` that are still in the ring, oldest first."""
+        ring = self._open()
+        if ring is None:
+            return []
+        newest = _FRONT.unpack_from(ring, _NEWEST_OFFSET)[0]
+        oldest = max(sequence + 1, newest - _SLOTS + 1, 1)
+        found = (_record(ring, number) for number in range(oldest, newest + 1))
+        return [beat for beat in found if beat is not None]
+
+    def close(self) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+
+    def _open(self) -> mmap.mmap | None:
+        if self._map is None:
+            try:
+                with self._path.open("rb") as file:
+                    if os.fstat(file.fileno()).st_size < SIZE:
+                        return None
+                    ring = mmap.mmap(file.fileno(), SIZE, access=mmap.ACCESS_READ)
+            except OSError:
+                return None
+            magic, slots, size, _ = _HEADER.unpack_from(ring, 0)
+            if (magic, slots, size) != (_MAGIC, _SLOTS, _RECORD_SIZE):
+                ring.close()
+                return None
+            self._map = ring
+        return self._map
+
+
+def _record(ring: mmap.mmap, sequence: int) -> Beat | None:
+    at = _HEADER_SIZE + (sequence % _SLOTS) * _RECORD_SIZE
+    back = _FRONT.unpack_from(ring, at + _BACK_OFFSET)[0]
+    if back != sequence:
+        return None
+    values = _RECORD.unpack_from(ring, at)
+    front = _FRONT.unpack_from(ring, at)[0]
+    if front != sequence:
+        return None
+    (_, mono, phase, loss_known, attempt, pid, detail, fit, epoch, step, train_batches, test_batches,
+     data_wait_ns, compute_ns, loss, step_ns, _) = values  # fmt: skip
+    try:
+        known_phase = Phase(phase)
+    except ValueError:
+        known_phase = Phase.BUILD
+    return Beat(
+        sequence=sequence, mono=mono, phase=known_phase, attempt=attempt, pid=pid, detail=detail, fit=fit,
+        epoch=epoch, step=step, train_batches=train_batches, test_batches=test_batches,
+        data_wait_ns=data_wait_ns, compute_ns=compute_ns, loss=loss if loss_known else float("nan"),
+        loss_known=bool(loss_known), step_ns=step_ns,
+    )  # fmt: skip
+
+
+def _create(path: Path) -> mmap.mmap:
+    """Maps the file, made or mended to size. Blocks are written, so that a full disk shows here and not as SIGBUS."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fresh = _HEADER.pack(_MAGIC, _SLOTS, _RECORD_SIZE, 0)
+        if os.fstat(fd).st_size != SIZE or os.pread(fd, 16, 0) != fresh[:16]:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, fresh.ljust(SIZE, b"\0"), 0)
+            if os.fstat(fd).st_size != SIZE:
+                raise OSError(28, "No space left on device", str(path))
+        return mmap.mmap(fd, SIZE)
+    finally:
+        os.close(fd)

@@ -1,0 +1,60 @@
+"""The names inside one run's folder. Everything else asks this module where a file is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+#: The environment variables by which a supervisor tells its child where to write.
+RUN_DIR_VARIABLE = "HOLDFAST_RUN_DIR"
+ATTEMPT_VARIABLE = "HOLDFAST_ATTEMPT"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.resolve().name
+
+    @property
+    def recipe(self) -> Path:
+        return self.path / "recipe.toml"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def beats(self) -> Path:
+        return self.path / "beats"
+
+    @property
+    def vitals(self) -> Path:
+        return self.path / "vitals.jsonl"
+
+    @property
+    def stacks(self) -> Path:
+        return self.path / "stacks"
+
+    @property
+    def output(self) -> Path:
+        return self.path / "output.log"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def verdict(self) -> Path:
+        return self.path / "verdict.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def is_run(self) -> bool:
+        """A folder is a run's when it holds any record of one; an output log alone is enough."""
+        return any(path.exists() for path in (self.journal, self.beats, self.vitals, self.output))

@@ -1,0 +1,110 @@
+"""Samples of what the operating system knows of a run: one JSON line each, about one a second.
+
+A sample carries the newest beat as well, so that memory can be set against steps without the ring,
+which keeps only the last few thousand beats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A descendant of the watched command."""
+
+    pid: int = 0
+    parent: int = 0
+    name: str = ""
+    state: str = ""
+    rss_bytes: int = 0
+    private_bytes: int | None = None  # USS where it could be read
+    cpu_s: float = 0.0
+    threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    at: float = 0.0
+    mono: float = 0.0
+    attempt: int = 1
+    pid: int = 0  # of the process that trains, else of the command
+    state: str = ""  # R, S, D, T, Z
+    rss_bytes: int = 0
+    pss_bytes: int | None = None  # now and then: it is dear to read
+    shared_bytes: int | None = None
+    swap_bytes: int | None = None
+    virtual_bytes: int | None = None
+    cpu_s: float = 0.0  # user and system, of this process
+    system_s: float = 0.0
+    read_bytes: int | None = None  # asked for by this process, from disk or cache (rchar)
+    disk_read_bytes: int | None = None
+    written_bytes: int | None = None
+    major_faults: int = 0
+    threads: int = 0
+    thread_states: dict[str, int] = field(default_factory=dict)  # {"S": 40, "R": 2}
+    busy_threads: int | None = None  # threads that used more than a fifth of a core since the last sample
+    waits: dict[str, int] = field(default_factory=dict)  # wait channels of threads: {"futex_do_wait": 38}
+    open_files: int | None = None
+    processes: list[Process] = field(default_factory=list)  # descendants, without the one above
+    tree_rss_bytes: int = 0
+    memory_used_bytes: int | None = None  # of the control group, without page cache
+    memory_limit_bytes: int | None = None
+    memory_available_bytes: int | None = None  # of the machine
+    swap_in_pages: int | None = None  # of the machine, in all (pswpin)
+    oom_kills: int | None = None
+    pids_refused: int | None = None
+    disks_free_bytes: dict[str, int] = field(default_factory=dict)  # by what: run, tmp, shm, cwd, checkpoint
+    pressure: dict[str, float] = field(default_factory=dict)  # avg10 of "memory.some", "memory.full", "io.some", "cpu.some"
+    load1: float | None = None
+    gpus: list[dict[str, Any]] = field(default_factory=list)  # {"used_bytes", "total_bytes", "utilisation", "ours_bytes", "others": […]}
+    output_bytes: int = 0  # printed by the child so far
+    phase: str = ""  # of the newest beat; empty when there is none
+    beat_age_s: float | None = None
+    fit: int = 0
+    epoch: int = 0
+    step: int = 0
+    train_batches: int = 0
+    test_batches: int = 0
+    data_wait_s: float = 0.0
+    compute_s: float = 0.0
+    loss: float | None = None
+    step_s: float | None = None  # median of the steps since the last sample
+
+
+_FIELDS = frozenset(f.name for f in fields(Sample))
+_PROCESS_FIELDS = frozenset(f.name for f in fields(Process))
+
+
+def encode(sample: Sample) -> bytes:
+    """One line; what has its default value is left out."""
+    values = {name: value for name, value in asdict(sample).items() if value not in (None, "", [], {})}
+    return json.dumps(values, default=str).encode() + b"\n"
+
+
+def decode(line: bytes) -> Sample | None:
+    try:
+        values = json.loads(line)
+        processes = [
+            Process(**{k: v for k, v in one.items() if k in _PROCESS_FIELDS}) for one in values.pop("processes", [])
+        ]
+        return Sample(**{k: v for k, v in values.items() if k in _FIELDS}, processes=processes)
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def read(path: Path) -> Iterator[tuple[int, Sample]]:
+    """Line number and sample; torn lines are passed over."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for number, line in enumerate(file, start=1):
+            sample = decode(line) if line.endswith(b"\n") else None
+            if sample is not None:
+                yield number, sample
