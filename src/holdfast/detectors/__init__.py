@@ -1,0 +1,1 @@
+"""Detectors: the parts that they are made of, and SSD, RetinaNet and Faster R-CNN themselves."""

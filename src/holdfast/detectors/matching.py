@@ -1,0 +1,74 @@
+"""Which anchor answers for which box."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from holdfast.detectors.boxes import on_grid, pairwise_iou, share_inside
+
+Tensor = Any
+
+
+class Matches(NamedTuple):
+    """For each anchor of each image: the box it answers for, and whether it does.
+
+    Neither positive nor negative is "ignored": it trains no class and no box.
+    """
+
+    box_index: Tensor
+    positive: Tensor
+    negative: Tensor
+
+
+def match(
+    anchors: Tensor,
+    boxes_bn4: Tensor,
+    real_bn: Tensor,
+    crowd_bn: Tensor,
+    *,
+    positive_from: float,
+    negative_below: float,
+    force: bool,
+) -> Matches:
+    """Match `anchors`, (a, 4) for all images or (b, a, 4) for each, with the boxes of each image.
+
+    - at or above `positive_from` an anchor answers for the box it overlaps most;
+    - below `negative_below` it is background; between the two it is ignored;
+    - with `force` each box also gets the one anchor that overlaps it most, however little (but not 0);
+      when two boxes claim one anchor, the box that overlaps it more has it;
+    - an anchor with half of itself inside a crowd region is never background: what is in there is not known.
+
+    `real_bn` is False for padding. Crowd regions are not matched. Ties go to the lower index.
+    """
+    if len(anchors.shape) == 2:
+        anchors = anchors[None]
+    wanted = ops.logical_and(real_bn, ops.logical_not(crowd_bn))
+    overlap = ops.where(wanted[:, None, :], on_grid(pairwise_iou(anchors, boxes_bn4)), -1.0)
+    best = ops.max(overlap, axis=-1)
+    box_index = ops.cast(ops.argmax(overlap, axis=-1), "int32")
+    positive = best >= positive_from
+    if force:
+        forced, forced_index = _forced(overlap)
+        box_index = ops.where(forced, forced_index, box_index)
+        positive = ops.logical_or(positive, forced)
+    in_crowd = _in_crowd(anchors, boxes_bn4, ops.logical_and(real_bn, crowd_bn))
+    background = ops.logical_and(best < negative_below, ops.logical_not(positive))
+    return Matches(box_index, positive, ops.logical_and(background, ops.logical_not(in_crowd)))
+
+
+def _forced(overlap_ban: Tensor) -> tuple[Tensor, Tensor]:
+    # Found by the index of the best anchor, not by `overlap == best`: a compiler may compute the
+    # overlap twice with different rounding, and then no anchor equals the best.
+    best_anchor_bn = ops.cast(ops.argmax(overlap_ban, axis=1), "int32")
+    best_overlap_bn = ops.max(overlap_ban, axis=1)
+    anchor_index = ops.arange(overlap_ban.shape[1], dtype="int32")[None, :, None]
+    claims = ops.logical_and(anchor_index == best_anchor_bn[:, None, :], best_overlap_bn[:, None, :] > 0.0)
+    strength = ops.where(claims, best_overlap_bn[:, None, :], -1.0)
+    return ops.any(claims, axis=-1), ops.cast(ops.argmax(strength, axis=-1), "int32")
+
+
+def _in_crowd(anchors: Tensor, boxes_bn4: Tensor, crowd_bn: Tensor) -> Tensor:
+    inside = ops.where(crowd_bn[:, None, :], on_grid(share_inside(anchors, boxes_bn4)), 0.0)
+    return ops.max(inside, axis=-1) >= 0.5

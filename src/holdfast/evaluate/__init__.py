@@ -1,0 +1,1 @@
+"""COCO and VOC metrics of detections, and what the false ones are."""
