@@ -8,8 +8,8 @@ its slug never changes once released.
 from __future__ import annotations
 
 import enum
+import errno
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -63,6 +63,8 @@ def _lines(text: str | Iterable[str]) -> tuple[str, ...]:
 
 def nearest(name: str, among: Iterable[str]) -> str | None:
     """The name that was probably meant, or None when nothing is close."""
+    from difflib import get_close_matches  # only a mistake pays for it
+
     by_lower = {known.lower(): known for known in among}
     close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[close[0]] if close else None
@@ -206,3 +208,40 @@ def needs(package: str, extra: str, for_what: str) -> DependencyMissing:
         f"{for_what} needs {package}, which is not installed",
         change=f'pip install "holdfast[{extra}]"',
     )
+
+
+# -- the operating system's own errors ------------------------------------------------------------
+
+
+def of_os(error: OSError) -> HoldfastError:
+    """An OSError that nobody nearer to it has turned into words."""
+    path = str(error.filename or "")
+    kind, what, change = _OS_ERRORS.get(
+        error.errno or 0, (FileError, error.strerror or str(error), "look at the path and its file system")
+    )
+    return kind(f"{what}: {path}" if path else what, where=path, found=str(error), change=change)
+
+
+_OS_ERRORS: dict[int, tuple[type[HoldfastError], str, str]] = {
+    errno.ENOENT: (PathMissing, "there is no such file or folder", "give a path that exists"),
+    errno.EISDIR: (NotAFile, "this is a folder, a file was expected", "give the file inside it"),
+    errno.ENOTDIR: (NotAFolder, "this is a file, a folder was expected", "give a folder"),
+    errno.EACCES: (
+        PermissionRefused,
+        "the system refused access",
+        "chmod or chown the path, or run as its owner",
+    ),
+    errno.EPERM: (
+        PermissionRefused,
+        "the system refused access",
+        "chmod or chown the path, or run as its owner",
+    ),
+    errno.EROFS: (PermissionRefused, "the file system is read-only", "choose a folder that can be written"),
+    errno.ENOSPC: (DiskFull, "the disk is full", "free some space, or choose another folder"),
+    errno.EDQUOT: (DiskFull, "the disk quota is used up", "free some space, or choose another folder"),
+    errno.EEXIST: (
+        AlreadyThere,
+        "it exists already, and nothing is overwritten unasked",
+        "choose another name",
+    ),
+}

@@ -42,7 +42,9 @@ class RunOpened(Event):
     name: str = ""
     command: list[str] = field(default_factory=list)
     cwd: str = ""
-    watch: str = "run"  # run: a child of ours; train: our own trainer; beside: `holdfast.watch` in a process not ours
+    watch: str = (
+        "run"  # run: a child of ours; train: our own trainer; beside: `holdfast.watch` in a process not ours
+    )
     host: str = ""
     boot_id: str = ""
     system: str = ""  # kernel and release
@@ -65,9 +67,15 @@ class MachineRead(Event):
     oom_kills: int | None = None  # the kernel's counter for our group
     pids_limit: int | None = None
     pids_refused: int | None = None  # how often the pids limit was hit so far
-    rlimits: dict[str, int | None] = field(default_factory=dict)  # "as", "data", "nofile", "nproc", "stack", "fsize"
-    disks: list[Json] = field(default_factory=list)  # {"what": "run"|"tmp"|"shm"|"cwd", "path", "free_bytes", "total_bytes"}
-    gpus: list[Json] = field(default_factory=list)  # {"name", "total_bytes", "used_bytes", "processes": [{"pid", "name", "bytes"}]}
+    rlimits: dict[str, int | None] = field(
+        default_factory=dict
+    )  # "as", "data", "nofile", "nproc", "stack", "fsize"
+    disks: list[Json] = field(
+        default_factory=list
+    )  # {"what": "run"|"tmp"|"shm"|"cwd", "path", "free_bytes", "total_bytes"}
+    gpus: list[Json] = field(
+        default_factory=list
+    )  # {"name", "total_bytes", "used_bytes", "processes": [{"pid", "name", "bytes"}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,9 @@ class Stalled(Event):
     silent_for_s: float = 0.0
     limit_s: float = 0.0
     limit_from: str = ""  # how the limit was chosen, in words
-    progress: Json = field(default_factory=dict)  # {"beat_s", "output_s", "read_s", "cpu_s", ...}: seconds since each moved
+    progress: Json = field(
+        default_factory=dict
+    )  # {"beat_s", "output_s", "read_s", "cpu_s", ...}: seconds since each moved
     stacks: list[str] = field(default_factory=list)  # files under stacks/
 
 
@@ -224,7 +234,9 @@ class FrameworkSeen(Event):
     version: str = ""
     backend: str = ""
     devices: list[str] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)  # of every package that matters, incl. cuda/cudnn builds
+    versions: dict[str, str] = field(
+        default_factory=dict
+    )  # of every package that matters, incl. cuda/cudnn builds
     environment: dict[str, str] = field(default_factory=dict)  # TF_*, XLA_*, KERAS_*, JAX_*, CUDA_*, OMP_*
     built_with_cuda: bool | None = None
     threads: Json = field(default_factory=dict)  # {"inter_op", "intra_op"} as set
@@ -270,14 +282,18 @@ class DatasetSeen(Event):
     element_spec: Any = None  # [[shape, dtype], ...]
     element_bytes: int | None = None  # of one element as fed (a batch); None when a dimension is not known
     cardinality: int | None = None  # -1 infinite, -2 unknown
-    nodes: list[Json] = field(default_factory=list)  # from the source to the end: {"op": "shuffle", "buffer_size": 2048, "where": …}
+    nodes: list[Json] = field(
+        default_factory=list
+    )  # from the source to the end: {"op": "shuffle", "buffer_size": 2048, "where": …}
     files: list[str] = field(default_factory=list)  # the first few source files, where they can be read
     file_count: int | None = None
     array_bytes: int | None = None
     workers: int | None = None
     multiprocessing: bool | None = None
     max_queue_size: int | None = None
-    statistics: Json = field(default_factory=dict)  # of arrays in memory: {"x": {"min","max","mean","finite"}, "y": …}
+    statistics: Json = field(
+        default_factory=dict
+    )  # of arrays in memory: {"x": {"min","max","mean","finite"}, "y": …}
     where: str = ""
 
 
@@ -294,7 +310,9 @@ class FitStarted(Event):
     validation_steps: int | None = None
     validation_freq: Any = None
     shuffle: Any = None
-    callbacks: list[Json] = field(default_factory=list)  # {"class", "module", "file", "line", "settings": {"monitor", "patience", …}}
+    callbacks: list[Json] = field(
+        default_factory=list
+    )  # {"class", "module", "file", "line", "settings": {"monitor", "patience", …}}
     iterations: int | None = None  # the optimizer's count at the start
     where: str = ""
 
@@ -409,7 +427,9 @@ class BatchSeen(Event):
 
     role: str = "train"
     step: int = 0
-    parts: list[Json] = field(default_factory=list)  # {"path": "x", "shape", "dtype", "min", "max", "mean", "finite"}
+    parts: list[Json] = field(
+        default_factory=list
+    )  # {"path": "x", "shape", "dtype", "min", "max", "mean", "finite"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +459,9 @@ class HoldingsSeen(Event):
     step: int | None = None
     rss_bytes: int | None = None
     items: list[Json] = field(default_factory=list)  # {"name", "type", "length", "bytes", "grew_by", "where"}
-    object_counts: Json = field(default_factory=dict)  # {"Model": 12, "EagerTensor": 5000}: of framework objects alive
+    object_counts: Json = field(
+        default_factory=dict
+    )  # {"Model": 12, "EagerTensor": 5000}: of framework objects alive
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,13 @@ class Sample:
     oom_kills: int | None = None
     pids_refused: int | None = None
     disks_free_bytes: dict[str, int] = field(default_factory=dict)  # by what: run, tmp, shm, cwd, checkpoint
-    pressure: dict[str, float] = field(default_factory=dict)  # avg10 of "memory.some", "memory.full", "io.some", "cpu.some"
+    pressure: dict[str, float] = field(
+        default_factory=dict
+    )  # avg10 of "memory.some", "memory.full", "io.some", "cpu.some"
     load1: float | None = None
-    gpus: list[dict[str, Any]] = field(default_factory=list)  # {"used_bytes", "total_bytes", "utilisation", "ours_bytes", "others": […]}
+    gpus: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # {"used_bytes", "total_bytes", "utilisation", "ours_bytes", "others": […]}
     output_bytes: int = 0  # printed by the child so far
     phase: str = ""  # of the newest beat; empty when there is none
     beat_age_s: float | None = None
@@ -90,7 +94,8 @@ def decode(line: bytes) -> Sample | None:
     try:
         values = json.loads(line)
         processes = [
-            Process(**{k: v for k, v in one.items() if k in _PROCESS_FIELDS}) for one in values.pop("processes", [])
+            Process(**{k: v for k, v in one.items() if k in _PROCESS_FIELDS})
+            for one in values.pop("processes", [])
         ]
         return Sample(**{k: v for k, v in values.items() if k in _FIELDS}, processes=processes)
     except (ValueError, TypeError, AttributeError):

@@ -67,7 +67,9 @@ class JournalWriter:
 
     def _write(self, line: bytes) -> None:
         written = os.write(self._fd, line)
-        while written < len(line):  # a nearly full disk takes a part; the rest is tried once more, then raises
+        while written < len(
+            line
+        ):  # a nearly full disk takes a part; the rest is tried once more, then raises
             written += os.write(self._fd, line[written:])
 
 

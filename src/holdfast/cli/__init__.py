@@ -1,0 +1,1 @@
+"""The command line: a visible table of commands (`main`), one file a command."""

@@ -1,0 +1,169 @@
+"""The table of commands, and the one place that prints errors and chooses exit codes.
+
+A command is a module with `add_arguments(parser)` and `run(args) -> int`; it is imported when it is
+called, so the table carries the line of help. `--json` is the same option everywhere it exists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+from holdfast.errors import ExitCode, HoldfastError, UnknownCommand, UnknownOption, UsageError, nearest, of_os
+
+
+class Command(NamedTuple):
+    name: str
+    when: str
+    help: str
+
+    @property
+    def module(self) -> str:
+        return "holdfast.cli." + self.name.replace("-", "_")
+
+
+#: Every command that works. `when` groups them in the help.
+COMMANDS: tuple[Command, ...] = (
+    Command("recipe", "before", "print a commented recipe, or check and resolve one"),
+)
+
+_GROUPS = {"start": "start here", "before": "before a run", "during": "during a run", "after": "after a run"}
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises what is wrong instead of printing it and leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(
+            f"{self.prog}: {message}",
+            where="the command line",
+            change=f"{self.prog} --help shows what it takes",
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code. Never shows a traceback for a user's mistake."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+        return code
+    except HoldfastError as error:
+        return _say(error, words)
+    except KeyboardInterrupt:
+        print("\nholdfast: interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FINE
+    except OSError as error:
+        return _say(of_os(error), words)
+    except Exception as error:
+        if os.environ.get("HOLDFAST_DEBUG"):
+            raise
+        return _say(_internal(error), words)
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_help())
+        return ExitCode.FINE
+    if words[0] in ("-V", "--version"):
+        from holdfast import __version__
+
+        print(f"holdfast {__version__}")
+        return ExitCode.FINE
+    command = _find(words[0])
+    module = import_module(command.module)
+    parser = Parser(prog=f"holdfast {command.name}", description=command.help, allow_abbrev=False)
+    module.add_arguments(parser)
+    args, unknown = parser.parse_known_args(words[1:])
+    if unknown:
+        raise _unknown_option(parser, unknown)
+    return int(module.run(args))
+
+
+def _find(name: str) -> Command:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    names = [command.name for command in COMMANDS]
+    if name.startswith("-"):
+        close = nearest(name, ["--help", "--version"])
+        raise UnknownOption(
+            f"holdfast has no option {name}",
+            where="the command line",
+            change=f"did you mean {close}?" if close else "holdfast --help lists the commands",
+        )
+    close = nearest(name, names)
+    raise UnknownCommand(
+        f"holdfast has no command {name!r}",
+        where="the command line",
+        found=f"the nearest is {close!r}" if close else "the commands are " + ", ".join(names),
+        change=f"holdfast {close}" if close else "holdfast --help says what each does",
+    )
+
+
+def _unknown_option(parser: argparse.ArgumentParser, unknown: list[str]) -> HoldfastError:
+    first = next((word for word in unknown if word.startswith("-")), unknown[0])
+    if not first.startswith("-"):
+        return UsageError(
+            f"{parser.prog} does not know what to do with {first!r}",
+            where="the command line",
+            change=f"{parser.prog} --help shows what it takes",
+        )
+    known = [option for action in parser._actions for option in action.option_strings]
+    close = nearest(first.split("=")[0], known)
+    return UnknownOption(
+        f"{parser.prog} has no option {first.split('=')[0]}",
+        where="the command line",
+        found=f"the nearest is {close}" if close else "its options are " + ", ".join(known),
+        change=f"write {close}" if close else f"{parser.prog} --help",
+    )
+
+
+def _help() -> str:
+    lines = [
+        "holdfast: no Keras training run ends without an answer.",
+        "",
+        "usage: holdfast COMMAND [ARGUMENTS]      holdfast COMMAND --help",
+    ]
+    width = max(len(command.name) for command in COMMANDS)
+    for when, title in _GROUPS.items():
+        group = [command for command in COMMANDS if command.when == when]
+        if group:
+            lines += ["", f"{title}:", *(f"  {command.name:<{width}}  {command.help}" for command in group)]
+    lines += ["", "Exit codes: 0 fine, 1 bad news, 2 could not; `run` returns its command's own."]
+    return "\n".join(lines)
+
+
+def _say(error: HoldfastError, words: Sequence[str]) -> int:
+    own_words = words[: words.index("--")] if "--" in words else words
+    if "--json" in own_words:
+        print(json.dumps(error.as_json()))
+    else:
+        from holdfast.report.text import render_error, terminal_width, wants_colour
+
+        print(
+            render_error(error, width=terminal_width(sys.stderr), colour=wants_colour(sys.stderr)),
+            file=sys.stderr,
+        )
+    return int(error.exit_code)
+
+
+def _internal(error: Exception) -> HoldfastError:
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    internal = HoldfastError(
+        f"a defect in Holdfast itself: {type(error).__name__}: {error}",
+        where=", ".join(f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames),
+        change="HOLDFAST_DEBUG=1 shows the whole traceback; please report it with that",
+    )
+    internal.slug = "internal"
+    return internal

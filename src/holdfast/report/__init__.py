@@ -1,0 +1,1 @@
+"""Reports: pure functions from errors, findings and journals to text, JSON or HTML."""

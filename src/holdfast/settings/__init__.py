@@ -1,0 +1,11 @@
+"""The recipe: one TOML file, typed, no inheritance, no evaluation.
+
+`recipe` says what settings there are, `read` turns a file and overrides into a `Recipe` or an error
+that names the key and its line, `write` turns it back into a file that can be run again.
+"""
+
+from holdfast.settings.read import read, resolve
+from holdfast.settings.recipe import Recipe
+from holdfast.settings.write import example, to_toml
+
+__all__ = ["Recipe", "example", "read", "resolve", "to_toml"]

@@ -1,0 +1,340 @@
+"""From a TOML file and `--set` overrides to a Recipe, or to one error that can be acted on."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from holdfast.errors import (
+    ContradictorySettings,
+    NotAFile,
+    OutOfRange,
+    PathMissing,
+    RecipeNotToml,
+    SettingMissing,
+    UnknownSetting,
+    UsageError,
+    WrongType,
+    nearest,
+    of_os,
+)
+from holdfast.settings.recipe import EITHER, TABLES, Recipe, Rule, is_required, rule_of, toml_value
+
+_COMMAND_LINE = "--set on the command line"
+
+
+class Origin:
+    """Where a key was set, so that an error can point at it."""
+
+    def __init__(self, path: Path | None, text: str, overridden: Sequence[str]) -> None:
+        self._path = path
+        self._text = text
+        self._overridden = frozenset(overridden)
+
+    def of(self, key: str) -> str:
+        if key in self._overridden:
+            return _COMMAND_LINE
+        line = line_of(self._text, key)
+        name = str(self._path) if self._path else "recipe"
+        return f"{name}:{line}" if line else name
+
+
+def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
+    """The recipe in a file. `overrides` are "train.batch=16" as they come from the command line."""
+    file = Path(path)
+    if file.is_dir():
+        raise NotAFile(
+            "a recipe is a TOML file, and this is a folder",
+            where=file,
+            change="give the recipe's file; `holdfast recipe > recipe.toml` writes one to start from",
+        )
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except FileNotFoundError as error:
+        close = nearest(file.stem, [other.stem for other in file.parent.glob("*.toml")])
+        raise PathMissing(
+            "there is no recipe at this path",
+            where=file,
+            found=f"beside it is {close}.toml" if close else "",
+            change="give the path of a recipe; `holdfast recipe > recipe.toml` writes one to start from",
+        ) from error
+    except OSError as error:
+        raise of_os(error) from error
+    except UnicodeDecodeError as error:
+        raise RecipeNotToml(
+            "the recipe is not text in UTF-8",
+            where=file,
+            found=f"byte {error.object[error.start]:#04x} at offset {error.start}",
+            change="save it as UTF-8",
+        ) from error
+    return resolve(_parse(text, file), overrides, path=file, text=text)
+
+
+def resolve(
+    tables: Mapping[str, Any], overrides: Sequence[str] = (), *, path: Path | None = None, text: str = ""
+) -> Recipe:
+    """The recipe that nested tables describe, after the overrides."""
+    merged: dict[str, Any] = {name: dict(v) if isinstance(v, Mapping) else v for name, v in tables.items()}
+    changed = [_override(merged, one) for one in overrides]
+    origin = Origin(path, text, changed)
+    _refuse_unknown(merged, origin)
+    built = {name: _table(name, kind, merged.get(name, {}), origin) for name, kind in TABLES.items()}
+    _refuse_contradictions(merged, built, origin)
+    if built["train"].epochs is not None:
+        built["train"] = replace(built["train"], steps=None)  # the default number of steps gives way
+    return Recipe(**built)
+
+
+def line_of(text: str, key: str) -> int | None:
+    """The line on which `table.key` is set: under its [table], or dotted, or in an inline table."""
+    table, _, name = key.rpartition(".")
+    current = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        head = re.match(r"\s*\[([^\[\]]+)\]", line)
+        if head:
+            current = head[1].strip().strip("\"'")
+            if not table and current == name:
+                return number
+            continue
+        assigned = re.match(r"\s*([\w.\-\"']+)\s*=", line)
+        if assigned:
+            found = assigned[1].replace('"', "").replace("'", "").strip()
+            full = f"{current}.{found}" if current else found
+            if full == key or (
+                full == table and re.search(rf"\b{re.escape(name)}\b\s*=", line[assigned.end() :])
+            ):
+                return number
+    return None
+
+
+def _parse(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"line (\d+)", str(error))
+        lines = text.splitlines()
+        line = int(at[1]) if at else len(lines)
+        shown = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        raise RecipeNotToml(
+            "the recipe is not valid TOML",
+            where=f"{file}:{line}",
+            found=[str(error), *([f"the line is: {shown}"] if shown else [])],
+            change='text wants quotes (name = "value"), true and false are lower case, tables are [name]',
+        ) from error
+
+
+def _override(tables: dict[str, Any], text: str) -> str:
+    key, equals, raw = text.partition("=")
+    key = key.strip()
+    table, dot, name = key.partition(".")
+    if not equals or not dot or not name:
+        close = nearest(key, all_keys())
+        raise UsageError(
+            f"an override is written table.key=value, and this is {text!r}",
+            where=_COMMAND_LINE,
+            change=f"--set {close or 'train.batch'}={raw.strip() or '16'}",
+        )
+    within = tables.setdefault(table, {})
+    if not isinstance(within, dict):
+        within = tables[table] = {}
+    within[name] = _value(raw.strip())
+    return key
+
+
+def _value(raw: str) -> Any:
+    """As TOML reads it; a bare word is text, so that a shell's quotes need no second pair."""
+    try:
+        return tomllib.loads(f"v = {raw}")["v"]
+    except tomllib.TOMLDecodeError:
+        return raw
+
+
+def all_keys() -> list[str]:
+    return [f"{table}.{f.name}" for table, kind in TABLES.items() for f in fields(kind)]
+
+
+def _refuse_unknown(tables: Mapping[str, Any], origin: Origin) -> None:
+    for table, values in tables.items():
+        if table not in TABLES:
+            raise _unknown(table, origin)
+        if not isinstance(values, dict):
+            raise WrongType(
+                f"{table} is a table of settings, and this is a single value",
+                where=origin.of(table),
+                found=f"{table} = {toml_value(values)}",
+                change=f"write [{table}] on a line of its own and its settings below",
+            )
+        known = {f.name for f in fields(TABLES[table])}
+        for name in values:
+            if name not in known:
+                raise _unknown(f"{table}.{name}", origin)
+
+
+def _unknown(key: str, origin: Origin) -> UnknownSetting:
+    table, dot, name = key.partition(".")
+    close = nearest(key, all_keys() if dot else [*TABLES, *all_keys()])
+    if dot and not close:
+        close = next((known for known in all_keys() if known.split(".")[1] == name), None)
+    if not dot and not close:
+        close = next((known for known in all_keys() if known.split(".")[1] == key), None)
+    allowed = [f.name for f in fields(TABLES[table])] if table in TABLES else list(TABLES)
+    return UnknownSetting(
+        f"there is no setting {key}" if dot else f"there is no table [{key}]",
+        where=origin.of(key),
+        found=(f"the nearest is {close}" if close else f"in [{table}] there are " + ", ".join(allowed))
+        if table in TABLES or close
+        else "the tables are " + ", ".join(TABLES),
+        change=f"write {close if dot or '.' in close else f'[{close}]'}"
+        if close
+        else "`holdfast recipe` prints every setting",
+    )
+
+
+def _table(name: str, kind: type, values: Mapping[str, Any], origin: Origin) -> Any:
+    hints = get_type_hints(kind)
+    given = {}
+    for one in fields(kind):
+        key = f"{name}.{one.name}"
+        if one.name in values:
+            given[one.name] = _checked(key, values[one.name], hints[one.name], one, origin)
+        elif is_required(one):
+            raise SettingMissing(
+                f"{key} is not set, and it has no default",
+                where=origin.of(name),
+                found=rule_of(one).doc,
+                change=f"[{name}]\n{one.name} = {rule_of(one).example!r}".replace("'", '"'),
+            )
+    return kind(**given)
+
+
+def _checked(key: str, value: Any, hint: Any, one: Field[Any], origin: Origin) -> Any:
+    rule = rule_of(one)
+    kinds = tuple(
+        k for k in (get_args(hint) if isinstance(hint, UnionType) else (hint,)) if k is not NoneType
+    )
+    fitted = _fit(value, kinds)
+    if fitted is _NO_FIT:
+        raise WrongType(
+            f"{key} wants {_in_words(kinds)}",
+            where=origin.of(key),
+            found=f"{key.split('.')[1]} = {toml_value(value)}, which is {_kind_in_words(type(value))}",
+            change=f"give {_allowed(rule, kinds)}",
+        )
+    if isinstance(fitted, str) and rule.choices and fitted not in rule.choices:
+        close = nearest(fitted, rule.choices)
+        raise OutOfRange(
+            f"{key} does not know {fitted!r}",
+            where=origin.of(key),
+            found=f"it knows {_allowed(rule, kinds)}",
+            change=f'write {key.split(".")[1]} = "{close}"' if close else "give one of these",
+        )
+    if isinstance(fitted, str) and rule.pattern and not re.fullmatch(rule.pattern, fitted):
+        raise OutOfRange(
+            f"{key} does not understand {fitted!r}", where=origin.of(key), change=f"give {rule.pattern_says}"
+        )
+    if isinstance(fitted, str) and not fitted.strip() and not rule.choices:
+        raise OutOfRange(f"{key} is empty", where=origin.of(key), change=rule.doc)
+    if isinstance(fitted, int | float) and not isinstance(fitted, bool) and not _inside(fitted, rule):
+        raise OutOfRange(
+            f"{key} = {fitted} is out of range", where=origin.of(key), change=f"give {_allowed(rule, kinds)}"
+        )
+    return fitted
+
+
+_NO_FIT = object()
+
+
+def _fit(value: Any, kinds: tuple[Any, ...]) -> Any:
+    """The value as one of the kinds; a whole number serves as a float, nothing else is converted."""
+    for kind in kinds:
+        if get_origin(kind) is list:
+            if isinstance(value, list) and all(isinstance(item, str) for item in value):
+                return value
+        elif isinstance(value, kind) and isinstance(value, bool) == (kind is bool):
+            return value
+    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return _NO_FIT
+
+
+def _inside(value: float, rule: Rule) -> bool:
+    if value != value:
+        return False
+    if rule.low is not None and (value < rule.low or (rule.low_open and value == rule.low)):
+        return False
+    return rule.high is None or value <= rule.high
+
+
+def _in_words(kinds: tuple[Any, ...]) -> str:
+    return " or ".join(_kind_in_words(kind) for kind in kinds)
+
+
+def _kind_in_words(kind: Any) -> str:
+    if get_origin(kind) is list:
+        return 'a list of texts such as ["a", "b"]'
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list"}
+    return words.get(kind, f"a {kind.__name__}")
+
+
+def _allowed(rule: Rule, kinds: tuple[Any, ...]) -> str:
+    parts = []
+    if int in kinds or float in kinds:
+        parts.append(_range_in_words(rule, "a whole number" if int in kinds else "a number"))
+    if rule.choices:
+        parts.append(", ".join(f'"{choice}"' for choice in rule.choices))
+    if rule.pattern_says:
+        return rule.pattern_says
+    return " or ".join(parts) if parts else _in_words(kinds)
+
+
+def _range_in_words(rule: Rule, number: str) -> str:
+    if rule.low is not None and rule.high is not None:
+        start = f"above {rule.low} and up" if rule.low_open else f"from {rule.low}"
+        return f"{number} {start} to {rule.high}"
+    if rule.low is not None:
+        return f"{number} {'above' if rule.low_open else 'of at least'} {rule.low}"
+    return number
+
+
+def _refuse_contradictions(tables: Mapping[str, Any], built: Mapping[str, Any], origin: Origin) -> None:
+    def given(key: str) -> bool:
+        table, _, name = key.partition(".")
+        return name in tables.get(table, {})
+
+    for one, other, why in EITHER:
+        if given(one) and given(other):
+            raise ContradictorySettings(
+                f"{one} and {other} are both set, and {why}",
+                where=f"{origin.of(one)} and {origin.of(other)}",
+                change="keep one of them",
+            )
+    train = built["train"]
+    if isinstance(train.micro_batch, int) and train.batch % train.micro_batch:
+        whole = [n for n in range(1, train.batch + 1) if train.batch % n == 0]
+        below = max((n for n in whole if n <= train.micro_batch), default=1)
+        raise ContradictorySettings(
+            f"train.batch = {train.batch} cannot be made of micro-batches of {train.micro_batch}",
+            where=origin.of("train.micro_batch" if given("train.micro_batch") else "train.batch"),
+            found="the micro-batch must divide the batch, or one update would see another number of pictures",
+            change=f"micro_batch = {below}, or one of {', '.join(map(str, whole))}",
+        )
+    processes = built["hardware"].processes
+    if train.batch % processes:
+        raise ContradictorySettings(
+            f"train.batch = {train.batch} cannot be shared evenly by {processes} processes",
+            where=origin.of("hardware.processes"),
+            change=f"batch = {processes * max(1, round(train.batch / processes))}",
+        )
+    classes = built["data"].classes
+    if classes is not None and len(set(classes)) != len(classes):
+        twice = next(name for name in classes if classes.count(name) > 1)
+        raise ContradictorySettings(
+            f"data.classes names {twice!r} twice",
+            where=origin.of("data.classes"),
+            change="name each class once",
+        )

@@ -1,0 +1,32 @@
+"""From a Recipe to TOML: the resolved recipe of a run, and the commented example."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from holdfast.settings.recipe import TABLES, Recipe, is_required, rule_of, toml_value
+
+
+def to_toml(recipe: Recipe) -> str:
+    """Every setting with its value, so that the file runs again the same under later defaults."""
+    blocks = []
+    for table, kind in TABLES.items():
+        values = {f.name: getattr(getattr(recipe, table), f.name) for f in fields(kind)}
+        lines = [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
+        blocks.append("\n".join([f"[{table}]", *lines]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def example() -> str:
+    """A recipe to start from: what must be set, and every other setting at its default."""
+    blocks = ["# A Holdfast recipe. Only data.train must be set; the rest stands at its default."]
+    for table, kind in TABLES.items():
+        lines = [f"[{table}]"]
+        for one in fields(kind):
+            rule = rule_of(one)
+            shown = rule.example if is_required(one) or one.default is None else one.default
+            hidden = "# " if one.default is None else ""
+            choices = f" ({', '.join(rule.choices)})" if len(rule.choices) > 1 else ""
+            lines.append(f"{f'{hidden}{one.name} = {toml_value(shown)}':<34} # {rule.doc}{choices}")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"

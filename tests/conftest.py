@@ -1,0 +1,33 @@
+"""What all tests share: stored texts, and nothing heavy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+RENDERED = Path(__file__).parent / "rendered"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--store", action="store_true", help="store rendered texts anew instead of comparing")
+
+
+@pytest.fixture
+def stored(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares a rendered text with tests/rendered/NAME.txt; `pytest --store` writes it anew."""
+
+    def compare(name: str, text: str) -> None:
+        path = RENDERED / f"{name}.txt"
+        if request.config.getoption("--store"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n")
+            return
+        assert path.exists(), f"no stored text {path}; look at the new one, then run pytest --store"
+        assert text + "\n" == path.read_text()
+
+    return compare

@@ -1,0 +1,113 @@
+"""Contracts: the cold zone stays cold, public names are what `__init__` says, files stay readable."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "holdfast"
+COLD = ("errors", "settings", "journal", "supervise", "explain", "report", "cli", "__main__", "__init__")
+LONG = {SOURCE / "journal" / "events.py"}  # one vocabulary, read as a table
+HEAVY = (
+    "tensorflow",
+    "keras",
+    "tf_keras",
+    "jax",
+    "torch",
+    "numpy",
+    "PIL",
+    "rich",
+    "pydantic",
+    "pandas",
+    "matplotlib",
+)
+
+
+def cold_files() -> list[Path]:
+    return sorted(
+        path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0].removesuffix(".py") in COLD
+    )
+
+
+def loaded_by(code: str) -> list[str]:
+    script = f"import sys, json; {code}; print('\\n' + json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    modules: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return modules
+
+
+def heavy(modules: list[str]) -> list[str]:
+    return [
+        name for name in HEAVY if any(module == name or module.startswith(name + ".") for module in modules)
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import holdfast", "from holdfast.cli.main import main; main(['--help'])", "import holdfast.journal.reader",
+     "import holdfast.settings"],
+)  # fmt: skip
+def test_nothing_heavy_is_loaded(code: str) -> None:
+    assert heavy(loaded_by(code)) == []
+
+
+def test_no_cold_module_loads_anything_heavy() -> None:
+    names = [
+        "holdfast."
+        + str(path.relative_to(SOURCE).with_suffix("")).replace("/", ".").removesuffix(".__init__")
+        for path in cold_files()
+        if path.name not in ("__main__.py", "__init__.py")
+    ]
+    loaded = loaded_by("import importlib; [importlib.import_module(name) for name in " + repr(names) + "]")
+    assert len(names) > 20
+    assert heavy(loaded) == []
+
+
+def test_help_imports_little() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "holdfast", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    modules = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line]
+    assert "holdfast.cli.main" in modules
+    assert heavy(modules) == []
+    assert not {"asyncio", "dataclasses", "psutil", "subprocess"} & set(modules), "help needs none of these"
+
+
+def test_public_names_are_what_init_says() -> None:
+    assert dir(holdfast) == sorted(holdfast.__all__)
+    for name in holdfast.__all__:
+        assert getattr(holdfast, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        holdfast.trian  # noqa: B018
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_files_stay_readable(path: Path) -> None:
+    text = path.read_text()
+    lines = len(text.splitlines())
+    assert lines <= 500 or path in LONG, f"{lines} lines: would two names explain it better than one?"
+    assert len(path.relative_to(SOURCE).parts) <= 3, "at most two folders below holdfast/"
+    assert path.stem not in ("utils", "common", "core", "base", "manager", "helpers")
+    assert ast.get_docstring(ast.parse(text)), "a module says what it is for in its first line"
+
+
+@pytest.mark.skipif(
+    shutil.which("lint-imports", path=str(Path(sys.executable).parent)) is None, reason="needs import-linter"
+)
+def test_what_may_import_what() -> None:
+    program = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
