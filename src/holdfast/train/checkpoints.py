@@ -1,0 +1,238 @@
+"""A checkpoint: a folder `step-N` of named arrays and facts, whole or not there at all.
+
+```
+checkpoints/step-200/weights.npz     one file a group of arrays; `numpy.load` opens it
+                     optimizer.npz …
+                     meta.json       everything that is not an array
+                     SHA256SUMS      of the others; `sha256sum -c` checks it
+checkpoints/latest, best             the name of a folder, for people and scripts
+```
+
+It is written as `step-N.part`, synced, and renamed: a folder without `.part` was complete when it got its
+name. What happened to it since is found by its sums. Nothing here knows a framework.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Groups = Mapping[str, Mapping[str, Array]]
+
+SUMS = "SHA256SUMS"
+META = "meta.json"
+LATEST, BEST = "latest", "best"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A run at one step, on the host: nothing in it changes while it is being written."""
+
+    step: int
+    groups: Groups  # "weights", "optimizer", … -> name -> array
+    meta: Mapping[str, Any]  # JSON values; floats come back bit for bit
+
+    @property
+    def name(self) -> str:
+        return f"step-{self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A checkpoint that is not whole, and what is wrong with it."""
+
+    path: Path
+    why: str
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write(folder: Path, snapshot: Snapshot) -> Path:
+    """Writes and commits. Raises OSError when the disk does not take it, and leaves nothing behind then."""
+    folder.mkdir(parents=True, exist_ok=True)
+    final = folder / snapshot.name
+    part = folder / f"{snapshot.name}.part"
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        part.mkdir()
+        _fill(part, snapshot)
+        _commit(part, final)
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    point(folder, LATEST, snapshot.name)
+    return final
+
+
+def _fill(part: Path, snapshot: Snapshot) -> None:
+    sums = []
+    for group, arrays in snapshot.groups.items():
+        sums.append(_write_file(part / f"{group}.npz", arrays=arrays))
+    sums.append(_write_file(part / META, text=json.dumps(dict(snapshot.meta), indent=1)))
+    _write_file(part / SUMS, text="".join(f"{digest}  {name}\n" for digest, name in sums))
+    _sync_folder(part)
+
+
+def _write_file(path: Path, *, arrays: Mapping[str, Array] | None = None, text: str = "") -> tuple[str, str]:
+    with path.open("wb") as file:
+        if arrays is None:
+            file.write(text.encode())
+        else:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
+    return _digest(path), path.name
+
+
+def _commit(part: Path, final: Path) -> None:
+    """Renames. One of the same step that is there already (a corrupt one, redone) makes way first."""
+    old = final.with_name(f"{final.name}.old")
+    if final.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        final.rename(old)
+    part.rename(final)
+    _sync_folder(final.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def point(folder: Path, name: str, target: str) -> None:
+    """Makes `latest` or `best` say `target`, at once or not at all."""
+    fresh = folder / f".{name}.new"
+    fresh.write_text(target + "\n")
+    fresh.replace(folder / name)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    except OSError:  # a network file system may not know how; the rename is still whole or not there
+        pass
+    finally:
+        os.close(fd)
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def committed(folder: Path) -> list[Path]:
+    """All checkpoints that have their name, oldest first."""
+    found = [(_step(path), path) for path in folder.glob("step-*") if path.is_dir()]
+    return [path for step, path in sorted((s, p) for s, p in found if s is not None)]
+
+
+def pointed(folder: Path, name: str) -> Path | None:
+    """The checkpoint that `latest` or `best` names, if it is there."""
+    try:
+        target = folder / (folder / name).read_text().strip()
+    except OSError:
+        return None
+    return target if target.is_dir() and _step(target) is not None else None
+
+
+def newest_whole(folder: Path) -> tuple[Snapshot | None, list[Rejected]]:
+    """The newest checkpoint that is whole, and the newer ones that are not."""
+    rejected: list[Rejected] = []
+    for path in reversed(committed(folder)):
+        try:
+            return read(path), rejected
+        except Torn as torn:
+            rejected.append(Rejected(path, str(torn)))
+    return None, rejected
+
+
+class Torn(Exception):
+    """A checkpoint is not as it was written; the text says in which way."""
+
+
+def read(path: Path, groups: tuple[str, ...] | None = None) -> Snapshot:
+    """A checkpoint, its sums checked. `groups` reads some of the arrays only."""
+    sums = _sums(path)
+    wanted = [name for name in sums if name == META or groups is None or name.removesuffix(".npz") in groups]
+    for name in wanted:
+        try:
+            real = _digest(path / name)
+        except OSError as error:
+            raise Torn(f"{name} cannot be read: {error.strerror}") from error
+        if real != sums[name]:
+            raise Torn(f"{name} has another checksum than when it was written")
+    try:
+        meta = json.loads((path / META).read_text())
+        arrays = {name.removesuffix(".npz"): _arrays(path / name) for name in wanted if name != META}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise Torn(f"it cannot be read: {error}") from error
+    return Snapshot(_step(path) or 0, arrays, meta)
+
+
+def _sums(path: Path) -> dict[str, str]:
+    try:
+        lines = (path / SUMS).read_text().splitlines()
+        sums = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    except (OSError, ValueError) as error:
+        raise Torn(f"{SUMS} is missing or unreadable") from error
+    if META not in sums:
+        raise Torn(f"{SUMS} does not list {META}")
+    return sums
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _step(path: Path) -> int | None:
+    match = re.fullmatch(r"step-(\d+)", path.name)
+    return int(match[1]) if match else None
+
+
+# -- keeping --------------------------------------------------------------------------------------
+
+
+def superseded(steps: list[int], *, keep: int, best: int | None) -> list[int]:
+    """The steps whose checkpoints can go: all but the newest `keep` and the best."""
+    newest = set(sorted(steps)[-keep:])
+    return [step for step in sorted(steps) if step not in newest and step != best]
+
+
+def prune(folder: Path, *, keep: int) -> None:
+    """Removes what is superseded, and what a killed writer left. A folder loses its name before its files."""
+    best = pointed(folder, BEST)
+    steps = [step for path in committed(folder) if (step := _step(path)) is not None]
+    for step in superseded(steps, keep=keep, best=_step(best) if best else None):
+        path = folder / f"step-{step}"
+        gone = path.rename(path.with_name(f"{path.name}.old"))
+        shutil.rmtree(gone, ignore_errors=True)
+    for leftover in (*folder.glob("step-*.part"), *folder.glob("step-*.old")):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+# -- comparing ------------------------------------------------------------------------------------
+
+
+def digest_of(groups: Groups) -> str:
+    """One sha256 over names, types, shapes and bytes, in the order of the names."""
+    total = hashlib.sha256()
+    for group in sorted(groups):
+        for name in sorted(groups[group]):
+            array = np.ascontiguousarray(groups[group][name])
+            total.update(f"{group}/{name} {array.dtype.str} {array.shape}\n".encode())
+            total.update(array.tobytes())
+    return total.hexdigest()
