@@ -315,6 +315,7 @@ class FitStarted(Event):
     )  # {"class", "module", "file", "line", "settings": {"monitor", "patience", …}}
     iterations: int | None = None  # the optimizer's count at the start
     where: str = ""
+    data_wait: str = ""  # exact | sampled | none: how waiting for data is told from computing; none: steps contain both
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +402,7 @@ class LossSeen(Event):
     logs: dict[str, float] = field(default_factory=dict)
     learning_rate: float | None = None
     gradient_norm: float | None = None
+    step_loss: float | None = None  # of this step alone, worked out where `logs` holds the mean since the epoch began
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +417,7 @@ class NonFiniteSeen(Event):
     last_finite: float | None = None
     recent: list[float | str] = field(default_factory=list)  # the losses before it, oldest first, as reported
     weights_finite: bool | None = None  # at the time it was seen
+    weights_finite_before: bool | None = None  # after the step before; None when not looked at
     input_finite: bool | None = None
     learning_rate: float | None = None
     precision: str = ""

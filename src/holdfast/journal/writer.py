@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.journal import events
-from holdfast.journal.events import Event
+from . import events  # relative: the probe loads this package under another name
+from .events import Event
 
 #: Kinds whose loss would matter more than a millisecond: they reach the disk before `append` returns.
 _SYNCED = frozenset({"run_opened", "attempt_started", "attempt_ended", "run_closed", "stalled", "save_done"})

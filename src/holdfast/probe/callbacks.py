@@ -1,0 +1,343 @@
+"""Wraps Keras's list of callbacks: phases, counts, and which callback is running.
+
+The list is wrapped and nothing is added to it: a callback more, with a method for batches, would switch
+Keras from calling callbacks in a thread of their own to calling them between the steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..journal.beats import Phase
+from . import failures, fits, lines, losses, models, stopping
+from .fits import Fit
+from .progress import Stopwatch
+from .session import Session
+
+PART = "callbacks"
+
+_SETTINGS = (
+    "monitor", "patience", "min_delta", "mode", "baseline", "start_from_epoch", "restore_best_weights", "factor",
+    "min_lr", "cooldown", "filepath", "_current_filepath", "save_freq", "save_best_only", "save_weights_only",
+    "backup_dir", "delete_checkpoint", "double_checkpoint", "log_dir", "filename", "update_freq", "histogram_freq",
+    "verbose", "best", "wait", "stopped_epoch", "best_epoch", "cooldown_counter",
+)  # fmt: skip
+
+_local = threading.local()
+
+
+def hook_keras3(session: Session, module: Any) -> None:
+    kind = module.CallbackList
+    watch = ListWatch(session)
+    _keep_python_logs(session, getattr(module, "python_utils", None))
+    _after_init(session, kind, watch)
+    wrap = functools.partial(_wrap, session, kind)
+    wrap("on_train_begin", watch.train_begins, watch.between)
+    wrap("on_train_end", None, watch.between)
+    wrap("on_epoch_begin", watch.epoch_begins, watch.first_batch_awaited)
+    wrap("on_epoch_end", None, watch.between)
+    wrap("on_train_batch_begin", None, watch.step_begins)
+    wrap("on_train_batch_end", watch.step_ends, watch.between_batches)
+    wrap("on_test_begin", watch.test_begins, watch.testing)
+    wrap("on_test_batch_begin", None, watch.testing_quietly)
+    wrap("on_test_batch_end", watch.test_batch_ends, watch.testing_quietly)
+    wrap("on_test_end", None, watch.test_ends)
+    wrap("on_predict_begin", watch.predict_begins, None)
+    wrap("on_predict_batch_begin", None, None)
+    wrap("on_predict_batch_end", watch.predict_batch_ends, None)
+    wrap("on_predict_end", None, None)
+    _wrap_logs(session, kind, "_on_train_batch_end", watch)
+
+
+class WatchedCallbacks(list[Any]):
+    """The callbacks; going through them tells which one is running."""
+
+    def __init__(self, callbacks: list[Any], watch: ListWatch) -> None:
+        super().__init__(callbacks)
+        self._watch = watch
+
+    def __iter__(self) -> Iterator[Any]:
+        hook = getattr(_local, "hook", None)
+        return super().__iter__() if hook is None else self._told(hook)
+
+    def _told(self, hook: str) -> Iterator[Any]:
+        watch = self._watch
+        watch.session.guard(PART, watch.callbacks_begin, hook)
+        for index, callback in enumerate(list.__iter__(self)):
+            watch.session.guard(PART, watch.callback_begins, index, callback, hook)
+            yield callback
+        _local.callback = None
+
+
+class ListWatch:
+    """What is done at each of the list's methods."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.progress = session.progress
+        self.fits = fits.of(session)
+        self._overrides: dict[tuple[type, str], bool] = {}
+
+    # -- which callback ---------------------------------------------------------------------------
+
+    def callbacks_begin(self, hook: str) -> None:
+        """Keras has just made Python numbers of the logs: they are had here without asking the device."""
+        fit = self.fits.current
+        logs = getattr(_local, "logs", None)
+        if hook == "on_epoch_end" and fit is not None:
+            self.fits.epoch_ends(fit, _local.argument, fits.numbers(logs))
+            losses.of(self.session).epoch_done(self.progress.step, self.progress.epoch, fits.numbers(logs))
+        elif hook == "on_test_end":
+            clock: Stopwatch | None = self.session.seen.pop("validation_clock", None)
+            self.fits.validation_ends(fit, fits.numbers(logs), clock.seconds if clock else 0.0)
+
+    def callback_begins(self, index: int, callback: Any, hook: str) -> None:
+        _local.callback = callback
+        if self.progress.here and self._overridden(type(callback), hook):
+            self.progress.enter(Phase.CALLBACK, index + 1)
+            _local.entered = True
+
+    def _overridden(self, kind: type, hook: str) -> bool:
+        key = (kind, hook)
+        known = self._overrides.get(key)
+        if known is None:
+            names = {hook, hook.replace("train_batch", "batch")} if "train_batch" in hook else {hook}
+            owners = [base for base in kind.__mro__ if names & vars(base).keys()]
+            known = self._overrides[key] = bool(owners) and owners[0].__name__ != "Callback"
+        return known
+
+    # -- training ---------------------------------------------------------------------------------
+
+    def train_begins(self, callbacks: Any) -> None:
+        fit = self.fits.current
+        if fit is None:  # a CallbackList in a loop of the user's own
+            fit = self.fits.begin(getattr(callbacks, "_model", None), {}, lines.caller_line())
+            fit.data_wait = "none"
+        fit.callbacks = callbacks
+        steps = (getattr(callbacks, "params", None) or {}).get("steps")
+        fit.planned_steps = steps if isinstance(steps, int) else fit.planned_steps
+        self.fits.say_started(fit, [describe(callback) for callback in list.__iter__(callbacks.callbacks)])
+
+    def epoch_begins(self, callbacks: Any, epoch: Any = 0) -> None:
+        fit = self.fits.current
+        if fit is not None:
+            self.fits.epoch_begins(fit, int(epoch))
+            stopping.watch_logs(self.session)
+
+    def first_batch_awaited(self, callbacks: Any, *_: Any) -> None:
+        if self.progress.here:
+            self.progress.enter(Phase.FILL)
+
+    def step_begins(self, callbacks: Any, *_: Any) -> None:
+        progress = self.progress
+        if not progress.here:
+            return
+        fit, phase = self.fits.current, Phase.STEP
+        if fit is not None:
+            fit.step_started = Stopwatch()
+            if fit.first_step_s is None:  # the first of an epoch: it compiles, or fills buffers
+                phase = Phase.COMPILE if progress.step == fit.base_step else Phase.FILL
+        progress.enter(phase)
+
+    def step_ends(self, callbacks: Any, batch: Any = 0, logs: Any = None) -> None:
+        progress = self.progress
+        fit = self.fits.current
+        if fit is None or not progress.here:
+            return
+        done = int(batch) + 1
+        progress.step += max(1, done - progress.train_batches)
+        progress.train_batches = max(done, progress.train_batches + 1)
+        self._time_step(fit)
+        losses.of(self.session).step_done(fit.model, logs)
+        progress.enter(Phase.BETWEEN)
+
+    def _time_step(self, fit: Fit) -> None:
+        progress, now = self.progress, time.perf_counter_ns()
+        started = fit.step_started.begun_ns if fit.step_started is not None else now
+        if fit.first_step_s is None:
+            fit.first_step_s = round(fit.epoch_clock.seconds, 4)
+            progress.step_ns = now - started
+            self.session.guard("models", models.seen, self.session, fit.model)
+        else:
+            progress.step_ns = now - fit.step_ended_ns
+            progress.compute_ns += now - started
+        fit.step_ended_ns = now
+
+    def between_batches(self, callbacks: Any, *_: Any) -> None:
+        if getattr(_local, "entered", False):
+            _local.entered = False
+            self.progress.enter(Phase.BETWEEN)
+
+    def between(self, callbacks: Any, *_: Any) -> None:
+        if self.progress.here:
+            self.progress.enter(Phase.BETWEEN)
+
+    # -- validation and prediction -----------------------------------------------------------------
+
+    def test_begins(self, callbacks: Any, *_: Any) -> None:
+        self.session.seen["validation_clock"] = Stopwatch()
+        fit: Fit | None = self.fits.current
+        self.fits.validation_begins(fit, self.session.seen.get("validation_planned"))
+        if self.progress.here:
+            self.progress.enter(Phase.VALIDATION)
+
+    def testing(self, callbacks: Any, *_: Any) -> None:
+        if self.progress.here:
+            self.progress.enter(Phase.VALIDATION)
+
+    def testing_quietly(self, callbacks: Any, *_: Any) -> None:
+        if getattr(_local, "entered", False):
+            _local.entered = False
+            self.progress.enter(Phase.VALIDATION)
+
+    def test_batch_ends(self, callbacks: Any, batch: Any = 0, *_: Any) -> None:
+        if self.progress.here:
+            self.progress.test_batches = int(batch) + 1
+            self.progress.enter(Phase.VALIDATION)
+
+    def test_ends(self, callbacks: Any, *_: Any) -> None:
+        if self.progress.here:
+            self.progress.enter(Phase.BETWEEN if self.fits.current else Phase.AFTER)
+
+    def predict_begins(self, callbacks: Any, *_: Any) -> None:
+        self.session.seen["predict_batches"] = 0
+
+    def predict_batch_ends(self, callbacks: Any, batch: Any = 0, *_: Any) -> None:
+        self.session.seen["predict_batches"] = int(batch) + 1
+        if self.progress.here:
+            self.progress.enter(Phase.PREDICT)
+
+
+def _wrap(
+    session: Session,
+    kind: type,
+    name: str,
+    before: Callable[..., Any] | None,
+    after: Callable[..., Any] | None,
+) -> None:
+    original = vars(kind).get(name)
+    if original is None or hasattr(original, "_holdfast_original"):
+        return
+
+    @functools.wraps(original)
+    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not session.on(PART):
+            return original(self, *args, **kwargs)
+        outer = getattr(_local, "hook", None)
+        _local.hook = name
+        _local.argument = args[0] if args else None
+        _local.logs = args[-1] if args and isinstance(args[-1], dict) else kwargs.get("logs")
+        if before is not None:
+            session.guard(PART, before, self, *args)
+        try:
+            result = original(self, *args, **kwargs)
+        except BaseException as error:
+            session.guard(PART, _callback_raised, session, error)
+            raise
+        finally:
+            _local.hook = outer
+        if after is not None:
+            session.guard(PART, after, self)
+        return result
+
+    told._holdfast_original = original  # type: ignore[attr-defined]
+    setattr(kind, name, told)
+
+
+def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> None:
+    """The inner method that Keras runs in a thread of its own when no callback needs it between steps."""
+    original = vars(kind).get(name)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def told(self: Any, batch: Any, logs: Any = None, **kwargs: Any) -> Any:
+        if not session.on("losses"):
+            return original(self, batch, logs, **kwargs)
+        outer = getattr(_local, "hook", None)
+        _local.hook = "on_train_batch_end"
+        try:
+            return original(self, batch, logs, **kwargs)
+        except BaseException as error:
+            session.guard(PART, _callback_raised, session, error)
+            raise
+        finally:
+            _local.hook = outer
+            session.guard("losses", _losses_had, session, watch, batch)
+
+    setattr(kind, name, told)
+
+
+def _losses_had(session: Session, watch: ListWatch, batch: Any) -> None:
+    fit = watch.fits.current
+    if fit is not None:
+        step = fit.epoch_base + int(batch) + 1
+        logs = fits.numbers(getattr(_local, "logs", None))
+        losses.of(session).logs_had(step, session.progress.epoch, logs, fit.model)
+
+
+def _keep_python_logs(session: Session, python_utils: Any) -> None:
+    original = getattr(python_utils, "pythonify_logs", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def kept(logs: Any) -> Any:
+        result = original(logs)
+        _local.logs = result
+        return result
+
+    python_utils.pythonify_logs = kept
+
+
+def _after_init(session: Session, kind: type, watch: ListWatch) -> None:
+    original = kind.__init__  # type: ignore[misc]
+
+    @functools.wraps(original)
+    def told(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if session.on(PART) and type(self.callbacks) is list:
+            self.callbacks = WatchedCallbacks(self.callbacks, watch)
+
+    kind.__init__ = told  # type: ignore[misc]
+
+
+def _callback_raised(session: Session, error: BaseException) -> None:
+    callback = getattr(_local, "callback", None)
+    if callback is not None:
+        _local.callback = None
+        failures.left_call(session, error, "callback", callback=type(callback).__name__)
+
+
+def running() -> Any:
+    """The callback that this thread is in, if any."""
+    return getattr(_local, "callback", None) if getattr(_local, "hook", None) else None
+
+
+def describe(callback: Any) -> dict[str, Any]:
+    kind = type(callback)
+    place = lines.of_class(kind)
+    file, _, line = place.rpartition(":")
+    return {
+        "class": kind.__name__,
+        "module": kind.__module__,
+        "file": file or place,
+        "line": int(line) if line.isdigit() else None,
+        "settings": settings_of(callback),
+    }
+
+
+def settings_of(callback: Any) -> dict[str, Any]:
+    values = vars(callback) if hasattr(callback, "__dict__") else {}
+    found: dict[str, Any] = {}
+    for name in _SETTINGS:
+        value = values.get(name, values.get("_" + name))
+        if isinstance(value, str | int | float | bool):
+            found[name.lstrip("_")] = value
+        elif value is not None and hasattr(value, "__fspath__"):
+            found[name.lstrip("_")] = str(value)
+    return found

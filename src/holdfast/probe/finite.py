@@ -1,0 +1,141 @@
+"""Whether weights and arrays are finite, looked at only where it does not make a device wait."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from .session import Session
+
+_SENTINELS = 2
+_SENTINEL_SIZE = 4096
+_SURVEY_BYTES = 2 << 30
+_SHARE = 0.002  # of the time of a step that looking at the sentinels may take
+
+
+class Sentinel:
+    """The last small trainable weights of a model: a gradient that is not finite reaches them at once.
+
+    They are looked at after each step, or after fewer when a step is short, so that it is known whether
+    the weights were still whole before the step whose loss was not.
+    """
+
+    def __init__(self, model: Any) -> None:
+        weights = list(getattr(model, "trainable_variables", None) or [])
+        small = [weight for weight in weights[::-1] if _size(weight) <= _SENTINEL_SIZE]
+        self._values = [_raw(weight) for weight in small[:_SENTINELS]]
+        self._values = [value for value in self._values if in_host_memory(value)]
+        self.name = str(getattr(small[0], "path", getattr(small[0], "name", ""))) if small else ""
+        self.last: bool | None = None  # None while not looked at right after the last step
+        self._cost_ns = 0
+        self._skip = 0
+
+    def look(self, step_ns: int) -> bool:
+        """False when a value is not finite. Leaves `last` unknown at a step that is skipped."""
+        if not self._values:
+            return True
+        if self._skip > 0:
+            self._skip -= 1
+            self.last = None
+            return True
+        import numpy as np
+
+        begun = time.perf_counter_ns()
+        self.last = all(bool(np.isfinite(value.numpy()).all()) for value in self._values)
+        self._cost_ns = time.perf_counter_ns() - begun
+        if step_ns:
+            self._skip = int(self._cost_ns / (_SHARE * step_ns))
+        return self.last
+
+
+@dataclass
+class Survey:
+    weights: bool | None = None  # trainable ones
+    statistics: bool | None = None  # others, such as the moving means of batch normalisation
+    name: str = ""  # the first weight that is not finite
+
+
+def survey(model: Any) -> Survey:
+    """All weights, once. On JAX during an epoch the model's own variables are empty; the step's state has them."""
+    state = getattr(model, "_jax_state", None)
+    if isinstance(state, dict):
+        trainable, other = state.get("trainable_variables"), state.get("non_trainable_variables")
+    else:
+        trainable = getattr(model, "trainable_variables", None)
+        other = getattr(model, "non_trainable_variables", None)
+    found = Survey()
+    found.weights, found.name = _all_finite(trainable)
+    found.statistics, _ = _all_finite(other)
+    return found
+
+
+def _all_finite(variables: Any) -> tuple[bool | None, str]:
+    import numpy as np
+
+    looked, spent = None, 0
+    for index, variable in enumerate(variables or []):
+        try:
+            array = np.asarray(_raw(variable))
+        except Exception:
+            continue
+        if array.dtype.kind != "f" and "float" not in str(array.dtype):
+            continue
+        spent += array.nbytes
+        if spent > _SURVEY_BYTES:
+            break
+        if not bool(np.isfinite(array.astype("float32") if array.dtype.kind != "f" else array).all()):
+            return False, str(
+                getattr(variable, "path", None) or getattr(variable, "name", None) or f"weight {index}"
+            )
+        looked = True
+    return looked, ""
+
+
+def arrays_finite(session: Session) -> bool | None:
+    """Of the arrays that feed the fit, if arrays do: all of their values, within a bound."""
+    import numpy as np
+
+    arrays = session.seen.get("arrays")
+    if not arrays:
+        return None
+    begun, looked = time.monotonic(), None
+    for reference in arrays:
+        array = reference()
+        if array is None:
+            return None
+        if array.dtype.kind != "f":
+            looked = True
+            continue
+        for start in range(0, len(array), max(1, (1 << 22) // max(1, array[:1].size))):
+            if not bool(
+                np.isfinite(array[start : start + max(1, (1 << 22) // max(1, array[:1].size))]).all()
+            ):
+                return False
+            if time.monotonic() - begun > 1.0:
+                return None
+        looked = True
+    return looked
+
+
+def in_host_memory(value: Any) -> bool:
+    """Whether the value can be read without waiting for a device. JAX computes in the background even on a CPU."""
+    if isinstance(value, int | float):
+        return True
+    device = getattr(value, "device", None)
+    if isinstance(device, str):  # TensorFlow
+        return "CPU" in device and hasattr(value, "numpy")
+    return type(value).__module__ == "numpy"
+
+
+def _raw(variable: Any) -> Any:
+    return (
+        getattr(variable, "value", variable) if not callable(getattr(variable, "value", None)) else variable
+    )
+
+
+def _size(variable: Any) -> int:
+    total = 1
+    for dimension in getattr(variable, "shape", None) or ():
+        total *= int(dimension or 1)
+    return total

@@ -1,0 +1,195 @@
+"""The fits of a process: what was asked of each, what it has done so far, and the events that say so."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..journal.beats import Phase
+from ..journal.events import EpochDone, EpochStarted, FitDone, FitStarted, ValidationDone, ValidationStarted
+from . import models
+from .progress import Stopwatch
+from .session import Session
+
+_KEPT_EPOCHS = 200  # of the counts at either end
+
+
+@dataclass
+class Fit:
+    number: int
+    model: Any
+    arguments: dict[str, Any]
+    where: str = ""
+    data_wait: str = "none"  # exact | sampled | none: how waiting for data is told from computing
+    callbacks: Any = None  # the CallbackList, once there is one
+    said: bool = False
+    planned_steps: int | None = None
+    base_step: int = 0  # of the process, when the fit began
+    epoch_base: int = 0
+    epochs_begun: int = 0
+    epochs_done: int = 0
+    epoch_open: bool = False
+    steps_by_epoch: list[int] = field(default_factory=list)
+    clock: Stopwatch = field(default_factory=Stopwatch)
+    epoch_clock: Stopwatch = field(default_factory=Stopwatch)
+    first_step_s: float | None = None
+    step_started: Stopwatch | None = None
+    step_ended_ns: int = 0
+    validation_clock: Stopwatch | None = None
+    weights_before: float | None = None
+    stopped: bool = False
+
+
+class Fits:
+    """The fits that are under way, innermost last, and those before only as a number."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._open: list[Fit] = []
+        self._count = 0
+
+    @property
+    def current(self) -> Fit | None:
+        return self._open[-1] if self._open else None
+
+    def begin(self, model: Any, arguments: dict[str, Any], where: str) -> Fit:
+        session, progress = self._session, self._session.progress
+        progress.thread = threading.get_ident()
+        session.take_ring()
+        self._count += 1
+        fit = Fit(self._count, model, arguments, where=where, base_step=progress.step)
+        self._open.append(fit)
+        progress.fit = fit.number
+        progress.epoch = int(arguments.get("initial_epoch") or 0)
+        progress.train_batches = progress.test_batches = 0
+        progress.enter(Phase.FILL)
+        return fit
+
+    def say_started(self, fit: Fit, callbacks: list[dict[str, Any]]) -> None:
+        if fit.said:
+            return
+        fit.said = True
+        given = fit.arguments
+        self._session.say(
+            FitStarted(
+                fit=fit.number,
+                model=str(getattr(fit.model, "name", "")),
+                epochs=given.get("epochs"),
+                initial_epoch=int(
+                    getattr(fit.model, "_initial_epoch", None) or given.get("initial_epoch") or 0
+                ),
+                steps_per_epoch=given.get("steps_per_epoch"),
+                planned_steps_per_epoch=fit.planned_steps,
+                batch_size=given.get("batch_size"),
+                validation=given.get("validation_data") is not None or bool(given.get("validation_split")),
+                validation_steps=given.get("validation_steps"),
+                validation_freq=given.get("validation_freq"),
+                shuffle=given.get("shuffle"),
+                callbacks=callbacks,
+                iterations=models.iterations(fit.model),
+                where=fit.where,
+                data_wait=fit.data_wait,
+            )
+        )
+
+    def epoch_begins(self, fit: Fit, epoch: int) -> None:
+        progress = self._session.progress
+        progress.epoch = epoch
+        progress.train_batches = 0
+        fit.epoch_base = progress.step
+        fit.epochs_begun += 1
+        fit.epoch_open = True
+        fit.epoch_clock = Stopwatch()
+        fit.first_step_s = None
+        fit.step_started = None
+        self._session.say(EpochStarted(fit=fit.number, epoch=epoch))
+
+    def epoch_ends(self, fit: Fit, epoch: int, logs: dict[str, float]) -> None:
+        progress = self._session.progress
+        fit.epochs_done += 1
+        fit.epoch_open = False
+        fit.steps_by_epoch.append(progress.train_batches)
+        if len(fit.steps_by_epoch) > 2 * _KEPT_EPOCHS:
+            del fit.steps_by_epoch[_KEPT_EPOCHS]
+        self._session.say(
+            EpochDone(
+                fit=fit.number,
+                epoch=epoch,
+                steps=progress.train_batches,
+                planned_steps=fit.planned_steps,
+                logs=logs,
+                learning_rate=models.learning_rate(fit.model),
+                duration_s=round(fit.epoch_clock.seconds, 4),
+                first_step_s=fit.first_step_s,
+                rss_bytes=rss_bytes(),
+            )
+        )
+
+    def end(self, fit: Fit, error: BaseException | None) -> None:
+        progress = self._session.progress
+        if fit in self._open:
+            del self._open[self._open.index(fit) :]
+        if fit.epoch_open:
+            fit.steps_by_epoch.append(progress.train_batches)
+        after = models.fingerprint(fit.model)
+        changed = None if None in (after, fit.weights_before) else after != fit.weights_before
+        self._session.say(
+            FitDone(
+                fit=fit.number,
+                steps=progress.step - fit.base_step,
+                epochs=fit.epochs_begun,
+                epochs_done=fit.epochs_done,
+                stopped=bool(getattr(fit.model, "stop_training", False)),
+                raised=type(error).__name__ if error is not None else "",
+                steps_by_epoch=list(fit.steps_by_epoch),
+                iterations=models.iterations(fit.model),
+                weights_changed=changed,
+            )
+        )
+        outer = self.current
+        if outer is not None:
+            progress.fit = outer.number
+
+    def validation_begins(self, fit: Fit | None, planned: int | None) -> None:
+        progress = self._session.progress
+        progress.test_batches = 0
+        epoch = progress.epoch if fit else None
+        self._session.say(
+            ValidationStarted(fit=fit.number if fit else None, epoch=epoch, planned_batches=planned)
+        )
+
+    def validation_ends(self, fit: Fit | None, logs: dict[str, float], duration_s: float) -> None:
+        progress = self._session.progress
+        self._session.say(
+            ValidationDone(
+                fit=fit.number if fit else None,
+                epoch=progress.epoch if fit else None,
+                batches=progress.test_batches,
+                logs=logs,
+                duration_s=round(duration_s, 4),
+            )
+        )
+
+
+def of(session: Session) -> Fits:
+    found = session.seen.get("fits")
+    if found is None:
+        found = session.seen["fits"] = Fits(session)
+    return found
+
+
+def numbers(logs: Any) -> dict[str, float]:
+    """The numbers of a dictionary of logs that Keras has made Python values of already."""
+    if not isinstance(logs, dict):
+        return {}
+    return {str(name): float(value) for name, value in logs.items() if isinstance(value, int | float)}
+
+
+def rss_bytes() -> int | None:
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None

@@ -1,0 +1,180 @@
+"""Wraps `fit`, `evaluate`, `predict` and the data behind them, for Keras 3 on any backend."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from typing import Any
+
+from ..journal.beats import Phase
+from ..journal.events import PredictDone
+from . import datasets, failures, fits, lines, losses, models, stopping
+from .patch import observe
+from .progress import Stopwatch
+from .session import Session
+
+PART = "fit"
+
+
+def hook_trainer(session: Session, module: Any) -> None:
+    """The trainer of one backend."""
+    for kind in [value for value in vars(module).values() if isinstance(value, type)]:
+        if kind.__module__ == module.__name__ and "fit" in vars(kind):
+            watch_trainer(session, kind)
+
+
+def hook_base_trainer(session: Session, module: Any) -> None:
+    stopping.install(session, module.Trainer)
+    models.watch_compile(session, module.Trainer)
+
+
+def watch_trainer(session: Session, kind: Any) -> None:
+    watch = CallWatch(session)
+    signature = inspect.signature(kind.fit)
+    observe(
+        session, kind, "fit", PART,
+        before=lambda args, kwargs: watch.fit_begins(signature, args, kwargs),
+        after=lambda fit, _: watch.fit_ends(fit, None),
+        failed=watch.fit_ends,
+    )  # fmt: skip
+    observe(
+        session,
+        kind,
+        "evaluate",
+        PART,
+        before=watch.evaluate_begins,
+        after=watch.resume,
+        failed=watch.call_failed,
+    )
+    observe(
+        session,
+        kind,
+        "predict",
+        PART,
+        before=watch.predict_begins,
+        after=watch.predict_ends,
+        failed=watch.call_failed,
+    )
+
+
+class CallWatch:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._fits = fits.of(session)
+        self._predicts = 0
+
+    def fit_begins(self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = dict(bound.arguments)
+        except TypeError:  # the call itself is wrong; Keras will say so
+            given = dict(kwargs)
+        kept = {name: given.get(name) for name in _KEPT if _plain(given.get(name))}
+        kept["validation_data"] = True if given.get("validation_data") is not None else None
+        previous = self._session.progress.phase, self._session.progress.detail
+        fit = self._fits.begin(args[0] if args else None, kept, lines.caller_line())
+        fit.weights_before = models.fingerprint(fit.model)
+        losses.of(self._session).fit_begins(fit.model)
+        return fit, previous, set(self._session.seen.get("datasets_said", ()))
+
+    def fit_ends(self, token: Any, error: BaseException | None) -> None:
+        if token is None:
+            return
+        fit, previous, _ = token
+        session = self._session
+        if not fit.said:
+            self._fits.say_started(fit, [])
+        if error is not None:
+            failures.left_call(session, error, "fit")
+        losses.of(session).fit_ends()
+        self._fits.end(fit, error)
+        if self._fits.current is not None:
+            session.progress.enter(*previous)
+        else:
+            session.progress.enter(Phase.AFTER)
+        if error is not None:
+            session.guard("badfiles", datasets.look_for_bad_files, session, error)
+
+    def evaluate_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        progress = self._session.progress
+        previous = progress.phase, progress.detail
+        if progress.here or self._fits.current is None:
+            progress.enter(Phase.VALIDATION)
+        return previous
+
+    def predict_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        progress = self._session.progress
+        previous = progress.phase, progress.detail
+        if progress.here or self._fits.current is None:
+            progress.enter(Phase.PREDICT)
+        return previous, Stopwatch()
+
+    def resume(self, previous: Any, _: Any) -> None:
+        progress = self._session.progress
+        if previous is not None and (progress.here or self._fits.current is None):
+            progress.enter(*previous)
+
+    def predict_ends(self, token: Any, _: Any) -> None:
+        if token is None:
+            return
+        previous, clock = token
+        self._predicts += 1
+        last = self._session.seen.get("predict_said", 0.0)
+        now = time.monotonic()
+        if self._predicts <= 20 or now - last > 10.0:  # a predict for each image would flood the journal
+            self._session.seen["predict_said"] = now
+            self._session.say(
+                PredictDone(
+                    batches=self._session.seen.get("predict_batches", 0),
+                    duration_s=round(clock.seconds, 4),
+                    count=self._predicts,
+                )
+            )
+        self.resume(previous, None)
+
+    def call_failed(self, token: Any, error: BaseException) -> None:
+        if self._fits.current is None:
+            failures.left_call(self._session, error, "script")
+        previous = token[0] if isinstance(token, tuple) and token and isinstance(token[0], tuple) else token
+        self.resume(previous, None)
+
+
+def hook_epoch_iterator(session: Session, module: Any) -> None:
+    kind = module.EpochIterator
+    observe(
+        session, kind, "__init__", "datasets",
+        before=lambda args, kwargs: (args[0], kwargs),
+        after=lambda token, _: datasets.iterator_made(session, *token),
+    )  # fmt: skip
+    observe(session, kind, "__next__", "data_wait",
+            before=lambda args, kwargs: _wait_begins(session), after=lambda clock, _: _wait_ends(session, clock))  # fmt: skip
+
+
+def _wait_begins(session: Session) -> Stopwatch | None:
+    progress = session.progress
+    fit = fits.of(session).current
+    if not progress.here or fit is None or progress.phase in (Phase.VALIDATION, Phase.PREDICT):
+        return None
+    fit.data_wait = "exact"
+    progress.enter(Phase.FILL if fit.first_step_s is None else Phase.DATA_WAIT)
+    return Stopwatch()
+
+
+def _wait_ends(session: Session, clock: Stopwatch | None) -> None:
+    if clock is not None:
+        fit = fits.of(session).current
+        if fit is not None and fit.first_step_s is not None:
+            session.progress.data_wait_ns += clock.ns
+
+
+_KEPT = (
+    "batch_size", "epochs", "validation_split", "shuffle", "initial_epoch", "steps_per_epoch", "validation_steps",
+    "validation_batch_size", "validation_freq", "verbose",
+)  # fmt: skip
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool) or (
+        isinstance(value, list | tuple) and all(isinstance(item, int) for item in value)
+    )

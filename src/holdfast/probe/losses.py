@@ -1,0 +1,185 @@
+"""The loss and its parts: kept at every step where that costs nothing, written now and then and when it turns bad.
+
+What Keras reports is the mean since the epoch began. The loss of a step is worked out from two means
+(all batches taken as equal), which is good enough to see a jump.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ..journal.events import LossSeen, NonFiniteSeen
+from . import finite, models
+from .session import Session
+
+_KEEP = 64
+_ALWAYS_FIRST = 20  # steps of a fit that are always written
+_EVERY_S = 1.0  # then one a second, later fewer
+_WORSE = 3.0  # times the loss of late: written at once, though not more often than ten times a second
+
+
+class Losses:
+    def __init__(self, session: Session, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._session = session
+        self._now = monotonic
+        self.recent: deque[float | str] = deque(maxlen=_KEEP)
+        self.recent_steps: deque[float | str] = deque(maxlen=_KEEP)  # each step's own, worked out
+        self._average: float | None = None
+        self._last_mean: tuple[int, int, float] | None = None  # epoch, batch of it, mean
+        self._written_at = 0.0
+        self._fit_step = 0
+        self._said: set[str] = set()
+        self._last_finite: float | None = None
+        self._on_cpu: bool | None = None
+        self._sentinel: finite.Sentinel | None = None
+
+    # -- called by the thread that trains -----------------------------------------------------------
+
+    def fit_begins(self, model: Any) -> None:
+        self._fit_step = self._session.progress.step
+        self._average = None
+        self._last_mean = None
+        self._on_cpu = None
+        self._sentinel = None
+        self._said.discard("loss")
+
+    def fit_ends(self) -> None:
+        self._sentinel = None
+
+    def step_done(self, model: Any, logs: Any) -> None:
+        """Right after a step, in its own thread. Only a value that is in host memory already is looked at."""
+        loss = logs.get("loss") if isinstance(logs, dict) else None
+        if loss is None:
+            return
+        if self._on_cpu is None:
+            self._on_cpu = finite.in_host_memory(loss)
+        if not self._on_cpu:
+            return
+        value = float(loss)
+        self._session.progress.loss = value
+        if not math.isfinite(value) and "loss" not in self._said:
+            before = self._sentinel.last if self._sentinel else None
+            self._not_finite("loss", "loss", value, model, exact=True, before=before)
+        else:
+            self._watch_weights(model)
+
+    def _watch_weights(self, model: Any) -> None:
+        if self._sentinel is None:
+            self._sentinel = finite.Sentinel(model)
+        if not self._sentinel.look(self._session.progress.step_ns) and "weights" not in self._said:
+            self._not_finite("weights", self._sentinel.name, math.nan, model, exact=True, before=True)
+
+    # -- called where Keras has made numbers of the logs, perhaps in another thread -----------------
+
+    def logs_had(self, step: int, epoch: int, logs: dict[str, float], model: Any) -> None:
+        loss = logs.get("loss")
+        if loss is None:
+            return
+        self._session.seen["last_logs"] = logs
+        if not self._on_cpu:
+            self._session.progress.loss = loss
+        worse = self._remember(epoch, loss)
+        bad = [name for name, value in logs.items() if not math.isfinite(value)]
+        for name in bad:
+            what = "loss" if name == "loss" else ("loss-part" if "loss" in name else "metric")
+            if name not in self._said and what != "metric":
+                self._not_finite(what, name, logs[name], model, exact=False, before=None)
+        now = self._now()
+        waited = now - self._written_at
+        if step - self._fit_step <= _ALWAYS_FIRST or waited >= self._interval() or (worse and waited >= 0.1):
+            self._written_at = now
+            self._session.say(
+                LossSeen(
+                    step=step,
+                    epoch=epoch,
+                    logs=logs,
+                    learning_rate=models.learning_rate(model),
+                    step_loss=self._last_step_loss(),
+                )
+            )
+
+    def epoch_done(self, step: int, epoch: int, logs: dict[str, float]) -> None:
+        """Backends or verbosities that give no numbers by the batch give them here."""
+        loss = logs.get("loss")
+        if loss is None:
+            return
+        self._session.seen["last_logs"] = logs
+        if not math.isfinite(loss) and "loss" not in self._said:
+            self._not_finite("loss", "loss", loss, None, exact=False, before=None)
+
+    def _interval(self) -> float:
+        hours = (self._now() - self._session.started) / 3600
+        return _EVERY_S if hours < 1 else min(60.0, _EVERY_S * 10 * hours)
+
+    def _remember(self, epoch: int, mean: float) -> bool:
+        """Keeps the loss; True when it has turned for the worse."""
+        own = self._step_loss(epoch, mean)
+        self.recent.append(_json(mean))
+        self.recent_steps.append(_json(own))
+        if not math.isfinite(own):
+            return True
+        self._last_finite = mean
+        worse = self._average is not None and abs(own) > _WORSE * abs(self._average) + 1e-12
+        self._average = own if self._average is None else 0.9 * self._average + 0.1 * own
+        return worse
+
+    def _step_loss(self, epoch: int, mean: float) -> float:
+        last = self._last_mean
+        count = last[1] + 1 if last is not None and last[0] == epoch else 1
+        self._last_mean = (epoch, count, mean)
+        if last is None or last[0] != epoch or not math.isfinite(last[2]):
+            return mean
+        return mean * count - last[2] * (count - 1)
+
+    def _last_step_loss(self) -> float | None:
+        value = self.recent_steps[-1] if self.recent_steps else None
+        return value if isinstance(value, float) else None
+
+    # -- the first value that is not finite -----------------------------------------------------------
+
+    def _not_finite(
+        self, what: str, name: str, value: float, model: Any, *, exact: bool, before: bool | None
+    ) -> None:
+        self._said.add(name if what != "weights" else "weights")
+        progress = self._session.progress
+        survey = finite.survey(model) if model is not None and (exact or progress.here) else finite.Survey()
+        self._session.say(
+            NonFiniteSeen(
+                what=what,
+                name=name,
+                step=progress.step,
+                epoch=progress.epoch,
+                value=str(_json(value)),
+                last_finite=self._last_finite,
+                recent=list(self.recent),
+                weights_finite=survey.weights,
+                weights_finite_before=before,
+                input_finite=finite.arrays_finite(self._session),
+                learning_rate=models.learning_rate(model),
+                precision=models.precision(model),
+                detail={
+                    "recent_steps": list(self.recent_steps),
+                    "first_weight": survey.name,
+                    "statistics_finite": survey.statistics,
+                    "seen": "at once" if exact else "later",
+                    "loss_scale": models.loss_scale(model),
+                },
+            )
+        )
+
+
+def of(session: Session) -> Losses:
+    found = session.seen.get("losses")
+    if found is None:
+        found = session.seen["losses"] = Losses(session)
+    return found
+
+
+def _json(value: float) -> float | str:
+    if math.isfinite(value):
+        return round(value, 7) if abs(value) < 1e6 else value
+    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")

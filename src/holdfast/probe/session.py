@@ -1,0 +1,194 @@
+"""One process's records: the journal, the ring of beats, and the list of parts of the probe that are off."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..journal.beats import BeatReader, BeatWriter, Phase
+from ..journal.events import Event, ExitStarted, ProbeFailed, ProcessJoined
+from ..journal.folder import RunFolder
+from ..journal.writer import JournalWriter
+from .progress import Progress
+
+Result = TypeVar("Result")
+
+#: Names a part that shall fail, for the tests of what happens then.
+FAULT_VARIABLE = "HOLDFAST_PROBE_FAULT"
+
+#: A ring whose owner is in one of these phases may be taken over by another process that trains.
+_IDLE = frozenset({Phase.START, Phase.IMPORT, Phase.BUILD, Phase.AFTER, Phase.EXIT})
+
+
+class Session:
+    def __init__(self, run_dir: str, *, attempt: int, role: str) -> None:
+        self.folder = RunFolder(Path(run_dir))
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        self.attempt = attempt
+        self.role = role
+        self.forked = False
+        self.started = time.monotonic()
+        self.progress = Progress()
+        self.seen: dict[str, Any] = {}  # what a part has said already, by part: each part has its own keys
+        self.last_exception: BaseException | None = None
+        self._journal = JournalWriter(self.folder.journal, by="probe", attempt=attempt)
+        self._ring: BeatWriter | None = None
+        self._off: set[str] = set()
+        self._fault = os.environ.get(FAULT_VARIABLE, "")
+        self._stacks_file: Any = None
+        self._closed = False
+        self.at_exit: list[Callable[[], None]] = []
+
+    # -- coming and going ---------------------------------------------------------------------------
+
+    def join(self) -> None:
+        self.say(
+            ProcessJoined(
+                python=sys.version.split()[0],
+                executable=sys.executable,
+                argv=list(getattr(sys, "argv", []))[:40],
+                script=_script(),
+                role="main" if self.role == "main" else "worker",
+            )
+        )
+        if self.role == "main" or (self.role == "child" and not self.folder.beats.exists()):
+            self.take_ring()
+        self.guard("stacks", self._answer_with_stacks)
+        self.guard("exit", self._watch_exit)
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def close(self) -> None:
+        self._closed = True
+        self.progress.ring = None
+
+    def take_ring(self) -> bool:
+        """Beats go to the ring from now on, unless another process that lives is training into it."""
+        newest = BeatReader(self.folder.beats).newest()
+        if newest is not None and newest.pid != os.getpid() and newest.attempt == self.attempt:
+            if newest.phase not in _IDLE and _alive(newest.pid):
+                self.progress.ring = None
+                return False
+            self._ring = None
+        if self._ring is None:
+            self._ring = BeatWriter(self.folder.beats, attempt=self.attempt)
+        self.progress.ring = self._ring
+        return True
+
+    # -- the journal and the guard ------------------------------------------------------------------
+
+    def say(self, event: Event) -> None:
+        """Writes an event; a disk that does not take it is no reason to disturb the training."""
+        if self._closed:
+            return
+        with contextlib.suppress(OSError):
+            self._journal.append(event)
+
+    def on(self, part: str) -> bool:
+        return part not in self._off and not self._closed
+
+    def failed(self, part: str, error: BaseException) -> None:
+        """Switches a part off for good, and says so once."""
+        if part in self._off:
+            return
+        self._off.add(part)
+        frame = _innermost(error)
+        self.say(ProbeFailed(part=part, error=f"{type(error).__name__}: {error} ({frame})"[:500]))
+
+    def guard(self, part: str, action: Callable[..., Result], *args: Any) -> Result | None:
+        """Runs a part of the probe so that nothing it does can reach the training."""
+        if part in self._off or self._closed:
+            return None
+        try:
+            if self._fault and part == self._fault:
+                raise RuntimeError("made to fail by a test")
+            return action(*args)
+        except Exception as error:
+            self.failed(part, error)
+            return None
+
+    def attempt_part(self, part: str, hook: Callable[[Session, Any], None], module: Any) -> None:
+        self.guard(part, hook, self, module)
+
+    # -- exit, fork, stacks -------------------------------------------------------------------------
+
+    def _watch_exit(self) -> None:
+        """The interpreter's shutdown starts with threading._shutdown, before any thread is waited for."""
+        shutdown = threading._shutdown  # type: ignore[attr-defined]
+
+        def shutdown_told() -> Any:
+            if not self.forked and not self._closed:
+                self.guard("exit", self._exit_started)
+            return shutdown()
+
+        threading._shutdown = shutdown_told  # type: ignore[attr-defined]
+
+    def _exit_started(self) -> None:
+        from . import failures
+
+        last = getattr(sys, "last_value", None)
+        if last is not None and last is not self.last_exception:  # somebody else's excepthook was in place
+            failures.script_raised(self, last)
+        if self.progress.ring is None and self.progress.step:
+            self.take_ring()
+        raised = type(last).__name__ if last is not None else ""
+        self.progress.enter(Phase.EXIT)
+        self.say(ExitStarted(raised=raised, steps=self.progress.step))
+        for action in reversed(self.at_exit):
+            self.guard("exit", action)
+        if self._stacks_file is not None and os.fstat(self._stacks_file.fileno()).st_size == 0:
+            Path(self._stacks_file.name).unlink(
+                missing_ok=True
+            )  # still open: a late signal writes into nothing
+
+    def _after_fork(self) -> None:
+        """A forked child is a loader until it trains: it keeps the journal, but not its parent's ring."""
+        self.forked = True
+        self.role = "worker"
+        self._ring = None
+        self.progress.forget()
+        self.at_exit.clear()
+        self.guard("stacks", self._answer_with_stacks)
+
+    def _answer_with_stacks(self) -> None:
+        """SIGUSR2 writes all Python stacks, also while the main thread is blocked in native code."""
+        if signal.getsignal(signal.SIGUSR2) not in (signal.SIG_DFL, None) and self._stacks_file is None:
+            return  # the script uses the signal itself
+        self.folder.stacks.mkdir(parents=True, exist_ok=True)
+        self._stacks_file = (self.folder.stacks / f"faulthandler-{os.getpid()}.txt").open("a")
+        faulthandler.register(signal.SIGUSR2, file=self._stacks_file, all_threads=True)
+
+
+def _script() -> str:
+    main = sys.modules.get("__main__")
+    found = getattr(main, "__file__", None)
+    if found:
+        return str(found)
+    argv = getattr(sys, "argv", None) or [""]
+    return str(argv[0])
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _innermost(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "no traceback"
+    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"

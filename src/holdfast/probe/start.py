@@ -1,0 +1,105 @@
+"""The first thing that runs in a process: cheap, because most Python processes never train.
+
+Nothing is opened or written before a framework is imported, or an exception ends the script.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import imports
+
+#: Set in the environment by the first Python process of a tree, so that those below know they are not it.
+FIRST_VARIABLE = "HOLDFAST_FIRST_PID"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` would cost every Python process of a run some milliseconds
+    from types import TracebackType
+    from typing import Any
+
+    from .session import Session
+
+_settings: dict[str, Any] = {}
+_session: Session | None = None
+
+
+def begin(run_dir: str, attempt: int, *, role: str = "") -> bool:
+    """Waits for a framework to be imported. False when a probe is at work in this process already."""
+    global _session
+    if _settings.get("live") or getattr(sys, "_holdfast_probe", None) not in (None, __name__):
+        return False
+    sys._holdfast_probe = __name__  # type: ignore[attr-defined]
+    _settings.update(run_dir=run_dir, attempt=attempt, role=role or _role(), live=True)
+    _session = None
+    imports.install(_framework_comes)
+    if not role:
+        _settings["excepthook"] = sys.excepthook
+        sys.excepthook = _uncaught
+    return True
+
+
+def catch_up() -> None:
+    """Hooks into what has been imported before the probe was started."""
+    imports.visit_loaded(_framework_comes)
+
+
+def end() -> None:
+    _settings["live"] = False
+    if _session is not None:
+        _session.close()
+
+
+def session() -> Session | None:
+    """The session of this process, if a framework was imported in it and the probe is on."""
+    return _session if _settings.get("live") else None
+
+
+def open_session() -> Session | None:
+    global _session
+    if _session is None and _settings.get("live"):
+        from .session import Session
+
+        _session = Session(_settings["run_dir"], attempt=_settings["attempt"], role=_settings["role"])
+        _session.join()
+    return session()
+
+
+def _framework_comes() -> None:
+    """Called when a framework is about to be imported. A session that cannot be opened is given up for good."""
+    if _session is not None or not _settings.get("live"):
+        return
+    try:
+        open_session()
+    except Exception as error:
+        _settings["live"] = False
+        if os.environ.get("HOLDFAST_PROBE_DEBUG"):
+            print(f"holdfast: the probe could not start: {error!r}", file=sys.stderr)
+
+
+def _role() -> str:
+    """main, or worker for a process that `multiprocessing` started or another Python of the run is above."""
+    words = " ".join(sys.orig_argv[:6])
+    if "multiprocessing" in words or "joblib.externals" in words:
+        return "worker"
+    first = os.environ.get(FIRST_VARIABLE)
+    if first:
+        return "child"
+    os.environ[FIRST_VARIABLE] = str(os.getpid())
+    return "main"
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Writes down what ends the script, then lets it be printed as if the probe's own frames were not there."""
+    try:
+        from . import failures
+
+        trace = failures.without_probe_frames(trace)
+        error.__traceback__ = trace
+        if session() is not None or _settings.get("role") == "main":
+            opened = open_session()
+            if opened is not None:
+                failures.script_raised(opened, error)
+    except Exception:
+        pass
+    _settings["excepthook"](kind, error, trace)
