@@ -1,0 +1,54 @@
+"""`holdfast report`: the page of a run, as one file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from holdfast.errors import AlreadyThere, ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="the run's folder")
+    parser.add_argument(
+        "-o", "--output", help="where to write the page (default: report.html in the run's folder)"
+    )
+    parser.add_argument(
+        "--redact", action="store_true", help="leave out paths, host, environment and output, for sharing"
+    )
+    parser.add_argument("--open", action="store_true", help="open it in a browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    path = write(Path(args.run), Path(args.output) if args.output else None, redact=args.redact)
+    print(path)
+    if args.open:
+        import webbrowser
+
+        webbrowser.open(path.resolve().as_uri())
+    return ExitCode.FINE
+
+
+def write(run_folder: Path, output: Path | None = None, *, redact: bool = False) -> Path:
+    """Writes the page and says where. Only a report of ours is ever replaced."""
+    from holdfast.explain import explain
+    from holdfast.journal.folder import RunFolder
+    from holdfast.report import html, story
+    from holdfast.report import redact as redacting
+
+    folder = RunFolder(run_folder)
+    verdict = explain(run_folder).as_json()
+    told = story.tell(folder)
+    if redact:
+        verdict, told = redacting.anything(verdict, told.host), redacting.story(told)
+    target = output or (folder.path / "report-redacted.html" if redact else folder.report)
+    if output is not None and target.exists() and b"Holdfast</title>" not in target.read_bytes()[:4000]:
+        raise AlreadyThere(
+            "the file exists and is no report of ours",
+            where=target,
+            change="choose another name, or remove it",
+        )
+    part = target.with_name(target.name + ".part")
+    part.write_text(html.render(told, verdict), encoding="utf-8")
+    part.replace(target)
+    return target
