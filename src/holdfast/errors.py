@@ -20,6 +20,7 @@ class ExitCode(enum.IntEnum):
     FINDINGS = 1  # done, and the answer is bad news: a failed run, dirty data, a plan that does not fit
     COULD_NOT = 2  # not done: a mistake in the command, the recipe or the machine, said in an error
     STALLED = 124  # the watched command stalled and was stopped (as `timeout` has it)
+    NOT_EXECUTABLE = 126  # the watched command may not be executed (as a shell has it)
     NOT_STARTED = 127  # the watched command could not be started (as a shell has it)
     INTERRUPTED = 130  # Ctrl-C
 
@@ -177,6 +178,11 @@ class CommandNotFound(HoldfastError):
     exit_code = ExitCode.NOT_STARTED
 
 
+class CommandNotExecutable(CommandNotFound):
+    slug = "command-not-executable"
+    exit_code = ExitCode.NOT_EXECUTABLE
+
+
 # -- data ---------------------------------------------------------------------------------------
 
 
@@ -192,6 +198,12 @@ class UnknownFormat(DataError):
 
 class UnreadableAnnotation(DataError):
     slug = "unreadable-annotation"
+
+
+class UndecodableImage(DataError):
+    """A picture met while training cannot be decoded, and no more may be skipped."""
+
+    slug = "undecodable-image"
 
 
 # -- the installation ---------------------------------------------------------------------------

@@ -30,6 +30,7 @@ class Command(NamedTuple):
 #: Every command that works. `when` groups them in the help.
 COMMANDS: tuple[Command, ...] = (
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
+    Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
     Command("eval", "after", "COCO and VOC metrics of detections, by class, and what the wrong ones are"),
 )
 

@@ -1,0 +1,104 @@
+"""`holdfast run -- CMD…`: watches any command, and says at the end how it went."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import OutOfRange, UsageError
+from holdfast.journal.folder import RunFolder
+
+if TYPE_CHECKING:
+    from holdfast.supervise.session import Orders
+
+HELP = "watch any command, notice when it stalls, and say why it ended"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--run-dir", metavar="D", help="the run's folder (default: runs/<script>-<n>)")
+    parser.add_argument("--name", metavar="NAME", help="the run's name: its folder is runs/NAME")
+    parser.add_argument(
+        "--stall-after",
+        metavar="S",
+        type=float,
+        help="seconds without any progress that count as a stall (default: learned from the run, by phase)",
+    )
+    parser.add_argument(
+        "--on-stall",
+        choices=("report", "stop", "restart"),
+        default="report",
+        help="report: say it and go on watching; stop: end the command, exit code 124; restart: end it and start again",
+    )
+    parser.add_argument(
+        "--restarts",
+        metavar="N",
+        type=int,
+        help="how often a command that fails is started again (default 0; 3 with --on-stall restart)",
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command, after --")
+
+
+def run(args: argparse.Namespace) -> int:
+    from holdfast.supervise import ending, session
+
+    orders = _orders(args)
+    say = _Say()
+    finished = session.Session(orders, say=say).run()
+    say(ending.render(finished.ending))
+    _explain(RunFolder(orders.run_dir), say)
+    return finished.exit_code
+
+
+def _orders(args: argparse.Namespace) -> Orders:
+    from holdfast.supervise import session
+
+    command = tuple(args.command[1:] if args.command[:1] == ["--"] else args.command)
+    if not command:
+        raise UsageError(
+            "there is no command to run",
+            where="the command line",
+            change="holdfast run -- python train.py",
+        )
+    if args.stall_after is not None and not args.stall_after > 0:
+        raise OutOfRange(
+            f"--stall-after is {args.stall_after:g}; it is a number of seconds above 0",
+            where="the command line",
+            change="--stall-after 60, or leave it out",
+        )
+    restarts = args.restarts if args.restarts is not None else (3 if args.on_stall == "restart" else 0)
+    if restarts < 0:
+        raise OutOfRange(f"--restarts is {restarts}; it is 0 or more", where="the command line", change="--restarts 3")
+    return session.Orders(
+        command=command,
+        run_dir=session.choose_folder(command, run_dir=args.run_dir, name=args.name, runs=Path("runs")),
+        stall_after_s=args.stall_after,
+        on_stall=args.on_stall,
+        restarts=restarts,
+    )
+
+
+class _Say:
+    """To standard error, where our words do not mix with what the command's output is used for."""
+
+    def __call__(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            print(text, file=sys.stderr, flush=True)
+
+
+def _explain(folder: RunFolder, say: _Say) -> None:
+    """The verdict, in the terminal and in verdict.json. Whatever goes wrong here, the exit code stays the command's."""
+    try:
+        import holdfast.explain as explainer
+        from holdfast.report import verdict
+    except ImportError:
+        return
+    if not hasattr(explainer, "explain"):
+        return
+    try:
+        found = explainer.explain(folder)
+        say(verdict.render(found))
+    except Exception as error:
+        say(f"holdfast: the run could not be explained: {type(error).__name__}: {error}")

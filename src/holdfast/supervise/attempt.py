@@ -1,0 +1,190 @@
+"""One attempt of the command: waits for signals, looks once a second, and brings home how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent
+from holdfast.supervise import cgroup, machine, procfs
+from holdfast.supervise.child import HELD, Child, Ended, signal_name
+from holdfast.supervise.record import Recorder
+from holdfast.supervise.signals import STOPPED_BY, Response, respond
+from holdfast.supervise.watch import Watch
+
+_RELAY_LINGERS_S = 3.0
+_KILL_AFTER_S = 15.0  # between asking and killing
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt went, for the restart policy and the end block."""
+
+    ended: AttemptEnded
+    shell_code: int
+    stall: str = ""  # the stall that stood at the end, in words
+
+
+class Attempt:
+    """Watches one child until it ends. The caller has blocked the signals in `HELD`."""
+
+    def __init__(
+        self, child: Child, watch: Watch, recorder: Recorder, *, on_stall: str, say: Callable[[str], None]
+    ) -> None:
+        self._child = child
+        self._watch = watch
+        self._record = recorder
+        self._on_stall = on_stall
+        self._say = say
+        self._interrupts = 0
+        self._stopped_by = ""
+        self._kill_at: float | None = None
+        self._began = time.monotonic()
+
+    def run(self) -> Outcome:
+        due = time.monotonic()
+        while True:
+            told = signal.sigtimedwait(HELD, max(0.0, due - time.monotonic()))
+            if told is not None and told.si_signo != signal.SIGCHLD:
+                self._answer(told)
+            ended = self._child.poll()
+            if ended is not None:
+                return self._finish(ended)
+            now = time.monotonic()
+            if now >= due:
+                self._look(now)
+                due = time.monotonic() + self._watch.every_s
+
+    def _look(self, now: float) -> None:
+        self._mind_terminal()
+        self._mind_log()
+        self._watch.tick(now=now, at=time.time())
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill(f"it did not end within {_KILL_AFTER_S:.0f} s of being asked")
+            self._kill_at = None
+
+    # -- signals ------------------------------------------------------------------------------
+
+    def _answer(self, told: signal.struct_siginfo) -> None:
+        number = told.si_signo
+        self._interrupts += number == signal.SIGINT
+        response = respond(number, interrupts=self._interrupts)
+        if response is Response.RESIZE:
+            self._child.resize()
+        elif response is Response.RESUME:
+            self._mind_terminal()
+        elif response is Response.SUSPEND:
+            self._suspend(told)
+        else:
+            self._note_signal(told)
+            self._stopped_by = self._stopped_by or STOPPED_BY.get(signal.Signals(number), "")
+            self._pass_on(number, response)
+
+    def _pass_on(self, number: int, response: Response) -> None:
+        if response is Response.KILL:
+            self._kill("a second Ctrl-C")
+        elif response is Response.TO_GROUP:
+            self._child.send(number)
+            if number == signal.SIGINT:
+                self._say("holdfast: the interrupt was passed on; a second Ctrl-C kills the command")
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child.pid, number)
+
+    def _note_signal(self, told: signal.struct_siginfo) -> None:
+        sender = told.si_pid or None
+        self._record.append(
+            SignalReceived(
+                signal=signal_name(told.si_signo),
+                from_pid=sender,
+                from_command=procfs.command_line(sender)[:200] if sender else "",
+            )
+        )
+
+    def _suspend(self, told: signal.struct_siginfo) -> None:
+        """Ctrl-Z: a group without a parent in its session ignores SIGTSTP, so the child gets SIGSTOP."""
+        self._note_signal(told)
+        self._child.board.keyboard = False
+        if self._child.user is not None:
+            self._child.user.take_back()
+        self._child.send(signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._child.send(signal.SIGCONT)
+        self._mind_terminal()
+
+    # -- looking after ------------------------------------------------------------------------
+
+    def _mind_terminal(self) -> None:
+        user = self._child.user
+        if user is None or not os.isatty(0):
+            return
+        in_front = user.ours
+        if in_front and not self._child.board.keyboard:
+            user.hand_over()
+        self._child.board.keyboard = in_front
+
+    def _mind_log(self) -> None:
+        relayed = self._child.board.read()
+        if relayed.log_errno:
+            self._record.complain("output.log", os.strerror(relayed.log_errno))
+
+    def _kill(self, why: str) -> None:
+        self._record.append(SignalSent(signal="SIGKILL", to_pid=self._child.pid, why=why))
+        for pid in [self._child.pid, *procfs.descendants(self._child.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._child.send(signal.SIGKILL)
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def _finish(self, ended: Ended) -> Outcome:
+        now = time.monotonic()
+        self._await_relay()
+        if self._child.user is not None:
+            self._child.user.take_back()
+        self._watch.close()
+        event = self._ended_event(ended, now)
+        self._record.append(event)
+        self._child.close()
+        return Outcome(ended=event, shell_code=ended.shell_code)
+
+    def _await_relay(self) -> None:
+        """Lets the last output through. A process left behind may hold the pipe open: that is not waited for."""
+        until = time.monotonic() + _RELAY_LINGERS_S
+        while time.monotonic() < until and not self._child.relay_gone():
+            signal.sigtimedwait({signal.SIGCHLD}, 0.05)
+
+    def _ended_event(self, ended: Ended, now: float) -> AttemptEnded:
+        state = cgroup.read(self._watch.sampler.group)
+        boot_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+        log = machine.kernel_log(since=self._began + boot_s - 1)
+        return AttemptEnded(
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            core_dumped=ended.core_dumped,
+            duration_s=round(now - self._began, 3),
+            max_rss_bytes=ended.usage.ru_maxrss * 1024,
+            user_s=round(ended.usage.ru_utime, 3),
+            system_s=round(ended.usage.ru_stime, 3),
+            major_faults=ended.usage.ru_majflt,
+            oom_kills_before=self._watch.oom_kills_before,
+            oom_kills_after=state.oom_kills,
+            pids_refused_before=self._watch.pids_refused_before,
+            pids_refused_after=state.pids_refused,
+            kernel_log=machine.about(log, self._watch.known_pids),
+            stopped_by_us=self._stopped_by,
+            left_running=self._left_running(),
+        )
+
+    def _left_running(self) -> list[dict[str, object]]:
+        left = set(procfs.processes_of_group(self._child.pid))
+        for pid, one in self._watch.sampler.seen.items():
+            again = procfs.stat(pid)
+            if again is not None and again.started_ticks == one.started_ticks and again.state != "Z":
+                left.add(pid)
+        left.discard(self._child.pid)
+        return [{"pid": pid, "command": procfs.command_line(pid)[:200]} for pid in sorted(left)[:16]]

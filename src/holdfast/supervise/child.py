@@ -1,0 +1,315 @@
+"""Starts the command in a session of its own, with its output relayed, and brings home how it ended.
+
+What of our own three streams is a terminal becomes the child's new terminal; standard input that is not
+one is handed on as it is; output that is not one becomes a pipe, so that standard output and standard
+error each arrive where the user sent them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import termios
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from resource import struct_rusage
+
+from holdfast.errors import CommandNotExecutable, CommandNotFound, nearest
+from holdfast.supervise import relay, terminal
+from holdfast.supervise.terminal import UserTerminal
+
+_PIPE_BYTES = 1024 * 1024
+#: Signals that we keep for ourselves while we watch; the child starts with none of them held back.
+HELD = frozenset(
+    {
+        signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT,
+        signal.SIGWINCH, signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended, as `wait4` has it."""
+
+    status: int
+    usage: struct_rusage
+
+    @property
+    def exit_code(self) -> int | None:
+        return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else None
+
+    @property
+    def signal(self) -> str | None:
+        return signal_name(os.WTERMSIG(self.status)) if os.WIFSIGNALED(self.status) else None
+
+    @property
+    def core_dumped(self) -> bool:
+        return os.WIFSIGNALED(self.status) and os.WCOREDUMP(self.status)
+
+    @property
+    def shell_code(self) -> int:
+        """As a shell has it: the code itself, or 128 and the signal."""
+        return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else 128 + os.WTERMSIG(self.status)
+
+
+class Child:
+    """A started command."""
+
+    def __init__(
+        self, pid: int, relay_pid: int, board: relay.Board, user: UserTerminal | None, ours: int | None
+    ) -> None:
+        self.pid = pid
+        self.board = board
+        self.user = user
+        self._relay_pid = relay_pid
+        self._ours = ours  # our side of its terminal
+        self.ended: Ended | None = None
+        self.stopped = False
+
+    @property
+    def has_terminal(self) -> bool:
+        return self._ours is not None
+
+    def poll(self) -> Ended | None:
+        """Takes note of every change since the last call."""
+        while self.ended is None:
+            try:
+                pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            if os.WIFSTOPPED(status):
+                self.stopped = True
+            elif os.WIFCONTINUED(status):
+                self.stopped = False
+            else:
+                self.ended = Ended(status, usage)
+        return self.ended
+
+    def send(self, number: int) -> None:
+        """To the whole process group: loader processes get what a terminal would give them."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def resize(self) -> None:
+        if self.user is not None and self._ours is not None:
+            terminal.copy_size(self.user.fd, self._ours)
+
+    def relay_gone(self) -> bool:
+        try:
+            return os.waitpid(self._relay_pid, os.WNOHANG)[0] != 0
+        except ChildProcessError:
+            return True
+
+    def close(self) -> None:
+        if self._ours is not None:
+            os.close(self._ours)
+            self._ours = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The ends of what lies between us and the child."""
+
+    streams: tuple[relay.Stream, ...]
+    actions: tuple[tuple[object, ...], ...]  # for posix_spawn
+    childs: tuple[int, ...]  # to be closed here once the child has them
+    ours: int | None  # our side of the child's terminal
+
+    def close_childs(self) -> None:
+        for fd in self.childs:
+            os.close(fd)
+
+    def close_sources(self, *, but: int | None = None) -> None:
+        for stream in self.streams:
+            if stream.source != but:
+                os.close(stream.source)
+
+
+def start(
+    command: Sequence[str],
+    *,
+    log: Path,
+    environment: Mapping[str, str],
+    when_ended_orphaned: Callable[[int], None],
+) -> Child:
+    """Starts the command; raises CommandNotFound, naming the nearest program, when there is none."""
+    program = _find(command[0], environment)
+    user = _user_terminal()
+    ends = _lay(user)
+    try:
+        pid = os.posix_spawn(
+            program,
+            list(command),
+            dict(environment),
+            file_actions=ends.actions,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these for itself
+        )
+    except OSError as error:
+        ends.close_childs()
+        ends.close_sources()
+        raise _not_started(command[0], program, error) from error
+    board = relay.Board()
+    if user is not None and _is_terminal(0):
+        user.hand_over()
+        board.keyboard = user.ours
+    wiring = relay.Wiring(
+        streams=ends.streams,
+        log=log,
+        keyboard=0 if user is not None and _is_terminal(0) else None,
+        terminal=ends.ours,
+        when_orphaned=(lambda: user.take_back(even_in_background=True)) if user is not None else _nothing,
+        when_ended_orphaned=when_ended_orphaned,
+    )
+    relay_pid = relay.start(wiring, board, close=ends.childs)
+    ends.close_childs()
+    ends.close_sources(but=ends.ours)
+    return Child(pid, relay_pid, board, user, ends.ours)
+
+
+def _lay(user: UserTerminal | None) -> _Ends:
+    streams: list[relay.Stream] = []
+    actions: list[tuple[object, ...]] = []
+    childs: list[int] = []
+    ours: int | None = None
+    path = ""
+    if user is not None:
+        ours, theirs = terminal.open_like(user)
+        path = os.ttyname(theirs)
+        childs.append(theirs)
+        streams.append(relay.Stream(ours, 1 if _is_terminal(1) else 2))
+    for number in (0, 1, 2):
+        if _is_terminal(number) and user is not None:
+            # Opened by the leader of a new session, it becomes the session's terminal.
+            actions.append((os.POSIX_SPAWN_OPEN, number, path, os.O_RDWR, 0))
+        elif number != 0:
+            reading, writing = _pipe()
+            actions.append((os.POSIX_SPAWN_DUP2, writing, number))
+            streams.append(relay.Stream(reading, number))
+            childs.append(writing)
+    return _Ends(tuple(streams), tuple(actions), tuple(childs), ours)
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe of 1 MiB where the system allows it: a burst then does not wait for our next turn."""
+    reading, writing = os.pipe()
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return reading, writing
+
+
+def _user_terminal() -> UserTerminal | None:
+    for number in (0, 1, 2):
+        if _is_terminal(number):
+            with contextlib.suppress(termios.error):
+                return UserTerminal(number)
+    return None
+
+
+def _is_terminal(number: int) -> bool:
+    try:
+        return os.isatty(number)
+    except OSError:
+        return False
+
+
+def _nothing() -> None:
+    return None
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
+
+
+def _find(name: str, environment: Mapping[str, str]) -> str:
+    path = environment.get("PATH", os.defpath)
+    if "/" in name:
+        if os.path.isfile(name) and not os.access(name, os.X_OK):
+            raise _not_executable(name)
+        if not os.path.exists(name):
+            raise _not_found(name, _programs_beside(name))
+        if os.path.isdir(name):
+            raise CommandNotExecutable(f"{name} is a folder, not a program", where="the command line")
+        return name
+    found = shutil.which(name, path=path)
+    if found is not None:
+        return found
+    if os.path.isfile(name):
+        raise _script_named(name)
+    raise _not_found(name, _programs(path))
+
+
+def _not_started(name: str, program: str, error: OSError) -> CommandNotFound:
+    if error.errno == errno.ENOENT:  # the file is there, so its interpreter is not
+        return CommandNotFound(
+            f"{program} names an interpreter that does not exist",
+            where="its first line",
+            found=_first_line(program),
+            change=f"mend that line, or start it by hand: holdfast run -- python {program}",
+        )
+    if error.errno in (errno.EACCES, errno.ENOEXEC, errno.EPERM):
+        return _not_executable(program, found=error.strerror or "")
+    return CommandNotFound(f"{name} could not be started: {error.strerror}", where=program)
+
+
+def _not_executable(name: str, found: str = "") -> CommandNotExecutable:
+    python = name.endswith(".py")
+    return CommandNotExecutable(
+        f"{name} may not be executed",
+        where=name,
+        found=found or "the file has no permission to be executed",
+        change=f"holdfast run -- python {name}" if python else f"chmod +x {name}",
+    )
+
+
+def _script_named(name: str) -> CommandNotFound:
+    return CommandNotFound(
+        f"no program is called {name}, but a file here is",
+        where="PATH",
+        change=f"holdfast run -- python {name}" if name.endswith(".py") else f"holdfast run -- ./{name}",
+    )
+
+
+def _not_found(name: str, known: Iterable[str]) -> CommandNotFound:
+    close = nearest(os.path.basename(name), known)
+    return CommandNotFound(
+        f"there is no program {name}",
+        where="PATH" if "/" not in name else os.path.dirname(os.path.abspath(name)),
+        found=f"the nearest is {close}" if close else "nothing of a name like it",
+        change=f"holdfast run -- {close} …" if close else "give the path of the program",
+    )
+
+
+def _programs(path: str) -> set[str]:
+    names: set[str] = set()
+    for folder in path.split(os.pathsep):
+        with contextlib.suppress(OSError):
+            names.update(os.listdir(folder or "."))
+    return names
+
+
+def _programs_beside(name: str) -> list[str]:
+    try:
+        return os.listdir(os.path.dirname(name) or ".")
+    except OSError:
+        return []
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.readline(200).decode(errors="replace").strip()
+    except OSError:
+        return ""

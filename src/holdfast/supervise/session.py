@@ -1,0 +1,232 @@
+"""A watched run from its first line to its last: the folder, the attempts, the end."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import holdfast
+from holdfast.errors import AlreadyThere, CommandNotFound, PermissionRefused
+from holdfast.journal.events import AttemptStarted, NoteMade, RunClosed, RunOpened
+from holdfast.journal.folder import ATTEMPT_VARIABLE, RUN_DIR_VARIABLE, RunFolder
+from holdfast.journal.writer import JournalWriter
+from holdfast.supervise import cgroup, child, machine
+from holdfast.supervise.attempt import Attempt, Outcome
+from holdfast.supervise.ending import Ending
+from holdfast.supervise.gpu import Cards
+from holdfast.supervise.record import Recorder
+from holdfast.supervise.watch import Watch
+
+INJECT = Path(holdfast.__file__).parent / "probe" / "inject"
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the user asked for."""
+
+    command: tuple[str, ...]
+    run_dir: Path
+    stall_after_s: float | None = None
+    on_stall: str = "report"
+    restarts: int = 0
+    watch: str = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    exit_code: int
+    ending: Ending
+
+
+def choose_folder(command: tuple[str, ...], *, run_dir: str | None, name: str | None, runs: Path) -> Path:
+    """The folder asked for, or `runs/<script>-<n>`. Never one in which a run is already."""
+    if run_dir is not None or name is not None:
+        path = Path(run_dir) if run_dir is not None else runs / str(name)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise AlreadyThere(
+                f"{path} is there already, and a run is never written over another",
+                where=path,
+                found="a run of before" if RunFolder(path).is_run else "other files",
+                change=f"--run-dir {free_name(path.parent, path.name)}, or leave it out for a folder of its own",
+            )
+        return path
+    return free_name(runs, script_name(command))
+
+
+def free_name(parent: Path, stem: str) -> Path:
+    number = 1
+    while (parent / f"{stem}-{number}").exists():
+        number += 1
+    return parent / f"{stem}-{number}"
+
+
+def script_name(command: tuple[str, ...]) -> str:
+    """`train` of `python -u train.py --lr 1`, `pkg.train` of `python -m pkg.train`, else the program."""
+    words = list(command)
+    for at, word in enumerate(words):
+        if word.endswith(".py"):
+            return _plain(Path(word).stem)
+        if word == "-m" and at + 1 < len(words):
+            return _plain(words[at + 1])
+    return _plain(Path(words[0]).name)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+
+
+def child_environment(environment: Mapping[str, str], run_dir: Path, attempt: int) -> dict[str, str]:
+    """The user's own, with the probe's folder first on the path and two names for it to find us by.
+
+    PYTHONUNBUFFERED is left alone: it would change how the script writes, and what is printed late
+    is still printed; what a killed process had not yet printed is lost with and without us.
+    """
+    path = environment.get("PYTHONPATH", "")
+    return {
+        **environment,
+        "PYTHONPATH": str(INJECT) + (os.pathsep + path if path else ""),
+        RUN_DIR_VARIABLE: str(run_dir.resolve()),
+        ATTEMPT_VARIABLE: str(attempt),
+    }
+
+
+def open_folder(path: Path) -> RunFolder:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except PermissionError as error:
+        raise PermissionRefused(
+            f"the run's folder {path} may not be made",
+            where=str(error.filename or path),
+            change="--run-dir with a folder that may be written",
+        ) from error
+    return RunFolder(path)
+
+
+def opened(orders: Orders, folder: RunFolder) -> RunOpened:
+    return RunOpened(
+        holdfast=holdfast.__version__,
+        name=folder.name,
+        command=list(orders.command),
+        cwd=os.getcwd(),
+        watch=orders.watch,
+        host=socket.gethostname(),
+        boot_id=machine.boot_id(),
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        cpus=machine.usable_cpus(),
+        memory_bytes=machine.memory_bytes(),
+        stall_after_s=orders.stall_after_s,
+        on_stall=orders.on_stall,
+        restarts=orders.restarts,
+    )
+
+
+class Session:
+    def __init__(self, orders: Orders, *, say: Callable[[str], None]) -> None:
+        self.orders = orders
+        self.folder = open_folder(orders.run_dir)
+        self._say = say
+        self._record = Recorder(self.folder, say=say)
+        self._cards = Cards()
+        self._places = machine.places(self.folder.path, Path.cwd())
+        self._began = time.monotonic()
+
+    def run(self) -> Finished:
+        """Runs the command until it ends. Raises CommandNotFound when it cannot be started."""
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, child.HELD - _ignored())
+        try:
+            self._record.append(opened(self.orders, self.folder))
+            try:
+                outcome, watch = self._attempt(1)
+            except CommandNotFound as error:
+                self._record.append(RunClosed(outcome="not-started", exit_code=int(error.exit_code)))
+                raise
+            ending = self._ending(outcome, watch, attempts=1)
+            self._record.append(RunClosed(outcome=_outcome_word(outcome), exit_code=outcome.shell_code))
+            return Finished(outcome.shell_code, ending)
+        finally:
+            self._record.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+    def _attempt(self, number: int) -> tuple[Outcome, Watch]:
+        self._record.attempt = number
+        self._record.append(machine.read(cgroup.find("self"), self._places, self._cards.describe()))
+        started = child.start(
+            self.orders.command,
+            log=self.folder.output,
+            environment=child_environment(os.environ, self.folder.path, number),
+            when_ended_orphaned=lambda count: _note_orphan(self.folder, number, count),
+        )
+        self._record.append(
+            AttemptStarted(command=list(self.orders.command), pid=started.pid, terminal=started.has_terminal)
+        )
+        watch = Watch(
+            started.pid,
+            folder=self.folder,
+            recorder=self._record,
+            attempt=number,
+            places=self._places,
+            cards=self._cards,
+            output_bytes=lambda: started.board.read().output_bytes,
+        )
+        attempt = Attempt(started, watch, self._record, on_stall=self.orders.on_stall, say=self._say)
+        return attempt.run(), watch
+
+    def _ending(self, outcome: Outcome, watch: Watch, *, attempts: int) -> Ending:
+        beat = watch.pulse.newest
+        told = watch.told
+        ended = outcome.ended
+        trained = beat is not None and (beat.step > 0 or told.fit is not None or told.looped)
+        return Ending(
+            command=shlex.join(self.orders.command),
+            folder=str(self.orders.run_dir),
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            stopped_by_us=ended.stopped_by_us,
+            duration_s=time.monotonic() - self._began,
+            step=beat.step if trained and beat is not None else None,
+            planned=told.planned_steps,
+            epoch=beat.epoch if trained and beat is not None else None,
+            epochs=told.fit.epochs if told.fit is not None else None,
+            peak_bytes=max(watch.peak_bytes, ended.max_rss_bytes or 0),
+            attempts=attempts,
+            stalled=outcome.stall,
+            left_running=len(ended.left_running),
+        )
+
+
+def _ignored() -> set[signal.Signals]:
+    """SIGHUP under nohup stays ignored, for us and for the child."""
+    return {number for number in (signal.SIGHUP,) if signal.getsignal(number) == signal.SIG_IGN}
+
+
+def _outcome_word(outcome: Outcome) -> str:
+    ended = outcome.ended
+    if ended.stopped_by_us == "stall":
+        return "stalled"
+    if ended.signal is not None:
+        return "killed"
+    return "ended" if ended.exit_code == 0 else "failed"
+
+
+def _note_orphan(folder: RunFolder, attempt: int, output_bytes: int) -> None:
+    """Written by the relay: the command closed its output after the supervisor had gone."""
+    try:
+        writer = JournalWriter(folder.journal, by="relay", attempt=attempt)
+        writer.append(
+            NoteMade(
+                text="the command closed its output; the supervisor was gone by then, so how it ended is not known",
+                facts={"output_bytes": output_bytes},
+            )
+        )
+        writer.close()
+    except OSError as error:
+        print(f"holdfast: {error}", file=sys.stderr)

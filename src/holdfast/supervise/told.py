@@ -1,0 +1,81 @@
+"""What the process itself has told through the journal, as far as the watch needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.journal import events
+from holdfast.journal.events import Event, FitStarted
+from holdfast.journal.reader import Entry
+
+
+class Told:
+    """Fed with the entries of one attempt, in order."""
+
+    def __init__(self) -> None:
+        self.fit: FitStarted | None = None
+        self.cardinality: dict[str, int] = {}  # by the dataset's role
+        self.validation_planned: int | None = None
+        self.longest_validation_batches = 0
+        self.longest_epoch_steps = 0
+        self.start_iterations = 0  # of the optimizer, when the first fit of the attempt began
+        self.start_epoch = 0
+        self.saves_done = 0
+        self.save_folders: set[Path] = set()
+        self.exception = ""  # the last that left fit or the script: "Type at train.py:41"
+        self.steps_done = 0  # as the last FitDone had it, all fits together
+        self.exit_raised = ""
+        self.looped = False
+        self._first_fit = True
+
+    def take(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            if entry.by != "supervisor":
+                self._take(entry.event)
+
+    @property
+    def planned_steps(self) -> int | None:
+        """Of the fit that runs: its epochs times the steps of one, where both are known."""
+        if self.fit is None or self.fit.epochs is None:
+            return None
+        of_one = self.fit.planned_steps_per_epoch or self.longest_epoch_steps
+        return (self.fit.epochs - self.fit.initial_epoch) * of_one if of_one else None
+
+    def callback_name(self, detail: int) -> str:
+        """By the number that a beat carries."""
+        known = self.fit.callbacks if self.fit is not None else []
+        return str(known[detail - 1].get("class", "")) if 0 < detail <= len(known) else ""
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case FitStarted():
+                self._begin_fit(event)
+            case events.DatasetSeen(cardinality=int() as cardinality, role=role):
+                self.cardinality[role] = cardinality
+            case events.ValidationStarted(planned_batches=planned):
+                self.validation_planned = planned
+            case events.ValidationDone(batches=batches):
+                self.longest_validation_batches = max(self.longest_validation_batches, batches)
+            case events.EpochDone(steps=steps):
+                self.longest_epoch_steps = max(self.longest_epoch_steps, steps)
+            case events.FitDone(steps=steps):
+                self.steps_done += steps
+            case events.SaveStarted(path=path) if path:
+                self.save_folders.add(Path(path).parent)
+            case events.SaveDone():
+                self.saves_done += 1
+            case events.ExceptionRaised(type=kind, user_line=line):
+                self.exception = f"{kind} at {line}" if line else kind
+            case events.ExitStarted(raised=raised):
+                self.exit_raised = raised
+            case events.LoopSeen():
+                self.looped = True
+            case _:
+                pass
+
+    def _begin_fit(self, event: FitStarted) -> None:
+        self.fit = event
+        if self._first_fit:
+            self._first_fit = False
+            self.start_iterations = event.iterations or 0
+            self.start_epoch = event.initial_epoch

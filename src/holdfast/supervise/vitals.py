@@ -1,0 +1,188 @@
+"""One sample of the process that trains, its relatives and the machine.
+
+What is cheap is read every time; threads, pressure and open files every fifth time or when something looks
+wrong; the proportional share of memory, whose reading holds up the process, every half minute at most.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.journal.beats import Beat
+from holdfast.journal.vitals import Process, Sample
+from holdfast.supervise import cgroup, machine, procfs, waits
+from holdfast.supervise.background import Background
+from holdfast.supervise.gpu import Cards
+from holdfast.supervise.procfs import Stat
+
+_DETAIL_EVERY = 5
+_SLOW_EVERY_S = 5.0
+_PSS_EVERY_S = 30.0
+_PSS_SHARE = 0.001  # of the time at most, since the process waits meanwhile
+_BUSY_SHARE = 0.2  # of a core, from which a thread counts as busy
+_LISTED = 64  # processes in a sample
+
+
+class Sampler:
+    """Samples one attempt. `root` is the command's own process."""
+
+    def __init__(self, root: int, *, attempt: int, places: Mapping[str, Path], cards: Cards) -> None:
+        self.root = root
+        self.pids: list[int] = [root]
+        self.seen: dict[int, Stat] = {}
+        self.group = cgroup.find(root)
+        self._attempt = attempt
+        self._places = dict(places)
+        self._cards = cards
+        self._count = 0
+        self._pss: int | None = None
+        self._pss_due = 0.0
+        self._thread_cpu: dict[int, float] = {}
+        self._thread_cpu_at = 0.0
+        self._slow = Background(self._read_slow, self._read_disks(), every_s=_SLOW_EVERY_S)
+
+    def add_place(self, what: str, path: Path) -> None:
+        self._places[what] = path
+
+    def close(self) -> None:
+        self._slow.stop()
+
+    def sample(
+        self, *, now: float, at: float, beat: Beat | None, output_bytes: int, step_s: float | None, closely: bool
+    ) -> Sample | None:
+        """None when the command has gone."""
+        self.pids = [self.root, *procfs.descendants(self.root)]
+        stats = {pid: one for pid in self.pids if (one := procfs.stat(pid)) is not None}
+        self.seen = stats
+        if self.root not in stats:
+            return None
+        main = beat.pid if beat is not None and beat.pid in stats else self.root
+        values: dict[str, Any] = {**_of_process(stats[main]), **self._of_machine(), **_of_beat(beat, now)}
+        if closely or self._count % _DETAIL_EVERY == 0:
+            values |= self._of_threads(main, now) | {"pressure": machine.pressure(), "load1": _load1()}
+            values["open_files"] = procfs.open_files(main)
+            self.group = cgroup.find(main)
+        self._count += 1
+        values["pss_bytes"] = self._share(main, now)
+        return Sample(
+            at=at,
+            mono=now,
+            attempt=self._attempt,
+            output_bytes=output_bytes,
+            step_s=step_s,
+            processes=[_relative(one) for pid, one in stats.items() if pid != main][:_LISTED],
+            tree_rss_bytes=sum(one.rss_bytes for one in stats.values()),
+            **values,
+        )
+
+    def _of_machine(self) -> dict[str, Any]:
+        state = cgroup.read(self.group)
+        memory = procfs.keyed(procfs.read("/proc/meminfo"))
+        slow = self._slow.latest
+        return {
+            "memory_used_bytes": state.memory_used_bytes,
+            "memory_limit_bytes": state.memory_limit_bytes,
+            "memory_available_bytes": memory.get("MemAvailable"),
+            "oom_kills": state.oom_kills,
+            "pids_refused": state.pids_refused,
+            **slow,
+        }
+
+    def _of_threads(self, pid: int, now: float) -> dict[str, Any]:
+        states: dict[str, int] = {}
+        waiting: dict[str, int] = {}
+        cpu: dict[int, float] = {}
+        for thread in procfs.threads(pid):
+            one = procfs.stat(pid, thread)
+            if one is None:
+                continue
+            states[one.state] = states.get(one.state, 0) + 1
+            cpu[thread] = one.cpu_s
+            if one.state != "R":
+                word = waits.channel(pid, thread)
+                waiting[word] = waiting.get(word, 0) + 1
+        passed_s = now - self._thread_cpu_at
+        busy = sum(1 for tid, s in cpu.items() if s - self._thread_cpu.get(tid, s) > _BUSY_SHARE * passed_s)
+        known = bool(self._thread_cpu)
+        self._thread_cpu, self._thread_cpu_at = cpu, now
+        return {"thread_states": states, "waits": waiting, "busy_threads": busy if known else None}
+
+    def _share(self, pid: int, now: float) -> int | None:
+        if now < self._pss_due:
+            return None
+        began = time.perf_counter()
+        share = procfs.memory_parts(pid).get("Pss")
+        took_s = time.perf_counter() - began
+        self._pss_due = now + max(_PSS_EVERY_S, took_s / _PSS_SHARE)
+        return share
+
+    def _read_disks(self) -> dict[str, Any]:
+        return {"disks_free_bytes": {one["what"]: one["free_bytes"] for one in machine.disks(dict(self._places))}}
+
+    def _read_slow(self) -> dict[str, Any]:
+        swapped_in = procfs.keyed(procfs.read("/proc/vmstat")).get("pswpin")
+        gpus = self._cards.sample(set(self.pids)) if self._cards.present else []
+        return {**self._read_disks(), "gpus": gpus, "swap_in_pages": swapped_in}
+
+
+def _of_process(one: Stat) -> dict[str, Any]:
+    status = procfs.status(one.pid)
+    io = procfs.io(one.pid)
+    return {
+        "pid": one.pid,
+        "state": one.state,
+        "rss_bytes": one.rss_bytes,
+        "shared_bytes": status.get("RssFile", 0) + status.get("RssShmem", 0) if "RssFile" in status else None,
+        "swap_bytes": status.get("VmSwap"),
+        "virtual_bytes": one.virtual_bytes,
+        "cpu_s": one.cpu_s,
+        "system_s": one.system_s,
+        "read_bytes": io.get("rchar"),
+        "disk_read_bytes": io.get("read_bytes"),
+        "written_bytes": io.get("wchar"),
+        "major_faults": one.major_faults,
+        "threads": one.threads,
+    }
+
+
+def _of_beat(beat: Beat | None, now: float) -> dict[str, Any]:
+    if beat is None:
+        return {}
+    return {
+        "phase": beat.phase.word,
+        "beat_age_s": round(max(0.0, now - beat.mono), 3),
+        "fit": beat.fit,
+        "epoch": beat.epoch,
+        "step": beat.step,
+        "train_batches": beat.train_batches,
+        "test_batches": beat.test_batches,
+        "data_wait_s": beat.data_wait_ns / 1e9,
+        "compute_s": beat.compute_ns / 1e9,
+        "loss": beat.loss if beat.loss_known else None,
+    }
+
+
+def _relative(one: Stat) -> Process:
+    return Process(
+        pid=one.pid,
+        parent=one.parent,
+        name=one.name,
+        state=one.state,
+        rss_bytes=one.rss_bytes,
+        private_bytes=_private(one.pid),
+        cpu_s=one.cpu_s,
+        threads=one.threads,
+    )
+
+
+def _private(pid: int) -> int | None:
+    """Anonymous memory, the cheap stand-in for the unique share: a forked worker's own pages end up there."""
+    return procfs.status(pid).get("RssAnon")
+
+
+def _load1() -> float | None:
+    text = procfs.read("/proc/loadavg")
+    return float(text.split()[0]) if text else None

@@ -1,0 +1,151 @@
+"""Looks at a process and its descendants, about once a second, and writes down what it sees.
+
+It knows nothing of how the process was started: `attempt` gives it a child, `beside` a process that was
+there before. The clock is an argument.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.journal.events import ChildStateChanged, OomKillSeen, WorkerGone
+from holdfast.journal.folder import RunFolder
+from holdfast.journal.reader import Follower
+from holdfast.journal.vitals import Sample
+from holdfast.supervise import cgroup, machine, procfs
+from holdfast.supervise.gpu import Cards
+from holdfast.supervise.procfs import Stat
+from holdfast.supervise.pulse import Pulse
+from holdfast.supervise.record import Recorder
+from holdfast.supervise.told import Told
+from holdfast.supervise.vitals import Sampler
+
+_EVERY_S = 1.0
+_OWN_SHARE = 0.005  # of a core that looking may take; where a look is dearer, looks come less often
+_YOUNG_S = 2.0  # helpers such as `nvcc --version` come and go; they are not workers
+
+
+@dataclass(slots=True)
+class Worker:
+    """A descendant, as last seen."""
+
+    stat: Stat
+    command: str
+    first_seen: float
+
+
+class Watch:
+    def __init__(
+        self,
+        root: int,
+        *,
+        folder: RunFolder,
+        recorder: Recorder,
+        attempt: int,
+        places: Mapping[str, Path],
+        cards: Cards,
+        output_bytes: Callable[[], int],
+    ) -> None:
+        self.told = Told()
+        self.peak_bytes = 0
+        self.sampler = Sampler(root, attempt=attempt, places=places, cards=cards)
+        self.pulse = Pulse(folder.beats, attempt=attempt)
+        self._follower = Follower(folder.journal)
+        self._attempt = attempt
+        self._record = recorder
+        self._output_bytes = output_bytes
+        self._workers: dict[int, Worker] = {}
+        self._state = ""
+        self._oom_kills = cgroup.read(self.sampler.group).oom_kills
+        self.oom_kills_before = self._oom_kills
+        self.pids_refused_before = cgroup.read(self.sampler.group).pids_refused
+        self.every_s = _EVERY_S
+        self.known_pids: set[int] = {root}
+
+    def tick(self, *, now: float, at: float) -> Sample | None:
+        """One look. None when the process has gone."""
+        began = time.process_time()
+        self._listen()
+        beat = self.pulse.poll()
+        sample = self.sampler.sample(
+            now=now,
+            at=at,
+            beat=beat,
+            output_bytes=self._output_bytes(),
+            step_s=self.pulse.step_s,
+            closely=False,
+        )
+        if sample is not None:
+            self._note(sample, now)
+            self._record.sample(sample)
+        self.every_s = max(_EVERY_S, (time.process_time() - began) / _OWN_SHARE)
+        return sample
+
+    def close(self) -> None:
+        self._listen()
+        self.pulse.poll()
+        self.pulse.close()
+        self.sampler.close()
+
+    def _listen(self) -> None:
+        try:
+            entries = self._follower.poll()
+        except OSError as error:
+            self._record.complain("journal (reading)", error)
+            return
+        self.told.take([entry for entry in entries if entry.attempt == self._attempt])
+        for number, folder in enumerate(sorted(self.told.save_folders)[:4]):
+            self.sampler.add_place("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
+
+    def _note(self, sample: Sample, now: float) -> None:
+        self.peak_bytes = max(self.peak_bytes, sample.tree_rss_bytes)
+        if sample.state != self._state:
+            if "T" in (sample.state, self._state):
+                self._record.append(ChildStateChanged(state=sample.state, was=self._state))
+            self._state = sample.state
+        rose = self._note_kills(sample)
+        self._note_workers(now, rose)
+
+    def _note_kills(self, sample: Sample) -> bool:
+        was, self._oom_kills = self._oom_kills, sample.oom_kills
+        if was is None or sample.oom_kills is None or sample.oom_kills <= was:
+            return False
+        lines = [line.text for line in machine.kernel_log(since=sample.mono - 60)]
+        lines = [line for line in lines if "oom" in line.lower() or "memory" in line.lower()]
+        self._record.append(
+            OomKillSeen(
+                oom_kills=sample.oom_kills, was=was, kernel_log=lines[-8:], victim_pid=machine.killed_pid(lines)
+            )
+        )
+        return True
+
+    def _note_workers(self, now: float, oom_kills_rose: bool) -> None:
+        seen = self.sampler.seen
+        self.known_pids.update(seen)
+        for pid, worker in list(self._workers.items()):
+            one = seen.get(pid)
+            if one is not None and one.started_ticks == worker.stat.started_ticks and one.state != "Z":
+                worker.stat = one
+                continue
+            del self._workers[pid]
+            if now - worker.first_seen >= _YOUNG_S or oom_kills_rose:
+                self._record.append(_gone(worker, one, now, oom_kills_rose))
+        for pid, one in seen.items():
+            if pid not in self._workers and pid != self.sampler.root and one.state != "Z":
+                self._workers[pid] = Worker(one, procfs.command_line(pid), now)
+
+
+def _gone(worker: Worker, now_seen: Stat | None, now: float, oom_kills_rose: bool) -> WorkerGone:
+    zombie = now_seen is not None and now_seen.started_ticks == worker.stat.started_ticks
+    return WorkerGone(
+        worker_pid=worker.stat.pid,
+        name=worker.stat.name,
+        command=worker.command[:200],
+        rss_bytes=worker.stat.rss_bytes,
+        lived_s=round(now - worker.first_seen, 1),
+        oom_kills_rose=oom_kills_rose,
+        last_state="Z" if zombie else worker.stat.state,
+    )
