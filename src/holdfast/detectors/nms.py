@@ -81,10 +81,8 @@ def per_class_nms(
     scores, pair = ops.top_k(flat, min(candidates, pairs))
     pair = ops.cast(pair, "int32")
     class_of = pair % classes
-    if len(boxes.shape) == 4:
-        picked = rows(ops.reshape(boxes, (-1, pairs, 4)), pair)
-    else:
-        picked = rows(boxes, pair // classes)
+    own_box = len(boxes.shape) == 4
+    picked = rows(ops.reshape(boxes, (-1, pairs, 4)), pair) if own_box else rows(boxes, pair // classes)
     kept = keep_mask(picked, scores > score_above, overlap_above, class_of)
     index, real = first_kept(kept, size)
     return _padded(

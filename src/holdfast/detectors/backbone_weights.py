@@ -1,0 +1,95 @@
+"""ImageNet weights for a backbone, from wherever they are, and a clear word when they are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from holdfast.errors import HoldfastError, NotAFolder, PathMissing
+
+_APPLICATION = {"mobilenet_v2": "MobileNetV2", "resnet50": "ResNet50", "vgg16": "VGG16"}
+_ENDINGS = (".weights.h5", ".h5", ".hdf5")
+
+
+class WeightsDoNotFit(HoldfastError):
+    """A file of weights belongs to another network."""
+
+    slug = "weights-do-not-fit"
+
+
+class DownloadBlocked(HoldfastError):
+    """Weights had to be fetched and could not be."""
+
+    slug = "download-blocked"
+
+
+def load_backbone_weights(network: keras.Model, name: str, weights: str) -> None:
+    """Fill `network` with the weights that `weights` names: "imagenet", a file, or a folder that holds one."""
+    donor = _download(name) if weights == "imagenet" else _read(network, name, find_file(weights, name))
+    if donor is network:
+        return
+    for layer in donor.layers:
+        values = layer.get_weights()
+        if values:
+            network.get_layer(layer.name).set_weights(values)
+
+
+def find_file(weights: str, name: str) -> Path:
+    """The file itself, or the one file of a folder whose name says that it is this backbone's."""
+    path = Path(weights)
+    if path.is_file():
+        return path
+    if not path.exists():
+        raise PathMissing(
+            f"the weights for {name} are not there",
+            where=path,
+            change='give a file, a folder that holds it, or "imagenet" for Keras\' own download',
+        )
+    if not path.is_dir():
+        raise NotAFolder("the weights are neither a file nor a folder", where=path)
+    wanted = name.replace("_", "")
+    files = sorted(file for file in path.rglob("*") if file.name.endswith(_ENDINGS))
+    fitting = [file for file in files if wanted in file.name.lower().replace("_", "").replace("-", "")]
+    if len(fitting) != 1:
+        raise PathMissing(
+            f"the folder does not hold exactly one file of weights for {name}",
+            where=path,
+            found=[file.name for file in (fitting or files)[:5]] or "no .h5 file",
+            change=f"name the file itself, or leave one file with {name!r} in its name",
+        )
+    return fitting[0]
+
+
+def _read(network: keras.Model, name: str, path: Path) -> keras.Model:
+    # VGG16 here has two layers more than Keras' network, so its weights go through a plain copy of that.
+    target = _application(name)(include_top=False, weights=None) if name == "vgg16" else network
+    try:
+        target.load_weights(path)
+    except (ValueError, KeyError, OSError, TypeError) as error:
+        raise WeightsDoNotFit(
+            f"the file does not hold weights of {name} without its classifier",
+            where=path,
+            found=" ".join(str(error).split())[:300],
+            change=f"give the file that keras.applications.{_APPLICATION[name]}(include_top=False) saves or downloads",
+        ) from error
+    return target
+
+
+def _download(name: str) -> keras.Model:
+    try:
+        return _application(name)(include_top=False, weights="imagenet")
+    except Exception as error:  # Keras raises plain Exception with the address in its text
+        raise DownloadBlocked(
+            f"the ImageNet weights of {name} could not be downloaded",
+            found=" ".join(str(error).split())[:300],
+            change=[
+                'download the file on a machine that may, and give its path: weights = "FILE"',
+                "train from fresh weights: leave `weights` out",
+            ],
+        ) from error
+
+
+def _application(name: str) -> Any:
+    return getattr(keras.applications, _APPLICATION[name])

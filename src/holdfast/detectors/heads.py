@@ -1,0 +1,146 @@
+"""Prediction heads. Their last layers compute in float32 whatever the precision of the rest."""
+
+# mypy: allow-subclassing-any
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import initializers, layers, ops
+
+from holdfast.detectors.backbones import group_normalization
+from holdfast.detectors.losses import prior_bias
+
+Tensor = Any
+
+CLASS_PRIOR = 0.01  # what a fresh class head says of every class (Lin et al. 2017, section 4.1)
+
+
+class Predictor(keras.layers.Layer):
+    """One convolution from features (b, h, w, c) to `anchors` x `values` numbers a cell: (b, h * w * anchors, values).
+
+    `light` makes it depthwise and pointwise (SSDLite: Sandler et al. 2018, section 6.2).
+    """
+
+    def __init__(
+        self, anchors: int, values: int, bias: list[float], *, light: bool = False, kernel: int = 3, name: str
+    ) -> None:
+        super().__init__(name=name, dtype="float32")
+        self.values = values
+        self.light = light
+        small = initializers.RandomNormal(stddev=0.01)
+        repeated = initializers.Constant(0.0) if not any(bias) else _Tiled(tuple(bias))
+        if light:
+            self.spread = layers.DepthwiseConv2D(3, padding="same", use_bias=False, name="spread")
+            self.activation = layers.ReLU(6.0, name="activation")
+        self.out = layers.Conv2D(
+            anchors * values, 1 if light else kernel, padding="same", kernel_initializer=small,
+            bias_initializer=repeated, dtype="float32", name="out",
+        )  # fmt: skip
+
+    def build(self, shape: tuple[int, ...]) -> None:
+        if self.light:
+            self.normalise = group_normalization(shape[-1], "normalise")
+            self.spread.build(shape)
+            self.normalise.build(shape)
+        self.out.build(shape)
+
+    def call(self, x: Tensor) -> Tensor:
+        if self.light:
+            x = self.activation(self.normalise(self.spread(x)))
+        x = ops.cast(self.out(x), "float32")
+        return ops.reshape(x, (-1, x.shape[1] * x.shape[2] * x.shape[3] // self.values, self.values))
+
+
+class _Tiled(initializers.Initializer):
+    """The same few numbers over and over: one bias a class, for every anchor."""
+
+    def __init__(self, pattern: tuple[float, ...]) -> None:
+        self.pattern = pattern
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+        return ops.tile(ops.convert_to_tensor(self.pattern, dtype=dtype), shape[0] // len(self.pattern))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"pattern": self.pattern}
+
+
+class Tower(keras.layers.Layer):
+    """`depth` 3 x 3 convolutions with ReLU, the same weights at every level; `light` ones are separable, normalised."""
+
+    def __init__(self, depth: int, channels: int, *, light: bool, name: str) -> None:
+        super().__init__(name=name)
+        self.steps: list[keras.layers.Layer] = []
+        for i in range(depth):
+            if light:
+                conv = layers.SeparableConv2D(channels, 3, padding="same", use_bias=False, name=f"conv_{i}")
+                self.steps += [conv, group_normalization(channels, f"normalise_{i}")]
+            else:
+                small = initializers.RandomNormal(stddev=0.01)
+                self.steps.append(
+                    layers.Conv2D(channels, 3, padding="same", kernel_initializer=small, name=f"conv_{i}")
+                )
+            self.steps.append(layers.ReLU(name=f"relu_{i}"))
+
+    def call(self, x: Tensor) -> Tensor:
+        for step in self.steps:
+            x = step(x)
+        return x
+
+
+class PyramidHead(keras.layers.Layer):
+    """RetinaNet's two towers over all levels: class logits (b, a, classes) and box offsets (b, a, 4)."""
+
+    def __init__(self, anchors: int, classes: int, channels: int, *, light: bool, depth: int = 4) -> None:
+        super().__init__(name="head")
+        self.class_tower = Tower(depth, channels, light=light, name="class_tower")
+        self.box_tower = Tower(depth, channels, light=light, name="box_tower")
+        self.class_out = Predictor(anchors, classes, [prior_bias(CLASS_PRIOR)] * classes, name="class_out")
+        self.box_out = Predictor(anchors, 4, [0.0], name="box_out")
+
+    def call(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
+        logits = [self.class_out(self.class_tower(level)) for level in maps]
+        offsets = [self.box_out(self.box_tower(level)) for level in maps]
+        return ops.concatenate(logits, axis=1), ops.concatenate(offsets, axis=1)
+
+
+class ProposalHead(keras.layers.Layer):
+    """Faster R-CNN's region proposals: objectness (b, a) and box offsets (b, a, 4), level by level."""
+
+    def __init__(self, anchors: int, channels: int) -> None:
+        super().__init__(name="rpn")
+        small = initializers.RandomNormal(stddev=0.01)
+        self.conv = layers.Conv2D(
+            channels, 3, padding="same", activation="relu", kernel_initializer=small, name="conv"
+        )
+        self.object_out = Predictor(anchors, 1, [0.0], kernel=1, name="object_out")
+        self.box_out = Predictor(anchors, 4, [0.0], kernel=1, name="box_out")
+
+    def call(self, maps: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        shared = [self.conv(level) for level in maps]
+        return [self.object_out(x)[..., 0] for x in shared], [self.box_out(x) for x in shared]
+
+
+class RegionHead(keras.layers.Layer):
+    """Two dense layers over each region: class logits (n, classes + 1), background last; offsets (n, classes, 4)."""
+
+    def __init__(self, classes: int, width: int, background_bias: float) -> None:
+        super().__init__(name="region_head")
+        self.classes = classes
+        self.first = layers.Dense(width, activation="relu", kernel_initializer="he_uniform", name="first")
+        self.second = layers.Dense(width, activation="relu", kernel_initializer="he_uniform", name="second")
+        self.class_out = layers.Dense(
+            classes + 1, kernel_initializer=initializers.RandomNormal(stddev=0.01),
+            bias_initializer=_Tiled((0.0,) * classes + (background_bias,)), dtype="float32", name="class_out",
+        )  # fmt: skip
+        self.box_out = layers.Dense(
+            classes * 4,
+            kernel_initializer=initializers.RandomNormal(stddev=0.001),
+            dtype="float32",
+            name="box_out",
+        )
+
+    def call(self, regions: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.second(self.first(regions))
+        return self.class_out(x), ops.reshape(self.box_out(x), (-1, self.classes, 4))

@@ -1,0 +1,73 @@
+"""RetinaNet (Lin et al. 2017): focal loss over every anchor of a feature pyramid."""
+
+# mypy: allow-subclassing-any
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from holdfast.detectors import anchors as anchor_boxes
+from holdfast.detectors.backbones import build_backbone
+from holdfast.detectors.batch import Batch, box_targets, count, per_image
+from holdfast.detectors.boxes import clip, decode, encode
+from holdfast.detectors.heads import PyramidHead
+from holdfast.detectors.losses import focal, smooth_l1
+from holdfast.detectors.matching import match
+from holdfast.detectors.nms import Detections, per_class_nms
+from holdfast.detectors.pyramid import FeaturePyramid
+from holdfast.detectors.spec import DetectorSpec
+
+Tensor = Any
+
+SIZES = (32.0, 64.0, 128.0, 256.0, 512.0)  # of the anchors at stride 8, 16, 32, 64, 128
+CHANNELS = {"resnet50": 256, "mobilenet_v2": 128}
+
+
+class RetinaNet(keras.Model):
+    """`call` gives class logits, one sigmoid a class, and box offsets, for all anchors."""
+
+    def __init__(self, spec: DetectorSpec, weights: str | None = None) -> None:
+        super().__init__(name="retinanet")
+        self.spec = spec
+        self.classes = len(spec.classes)
+        self.backbone = build_backbone(
+            spec.backbone, spec.input, for_ssd=False, weights=weights,
+            normalization=spec.normalization, rematerialise=spec.rematerialise,
+        )  # fmt: skip
+        channels = CHANNELS[spec.backbone]
+        self.pyramid = FeaturePyramid(3, channels, extra="convolutions")
+        maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8"))[1:])
+        shapes = spec.anchors or anchor_boxes.pyramid_shapes(SIZES, octaves=3)
+        self.anchors = anchor_boxes.all_levels([(m.shape[1], m.shape[2]) for m in maps], spec.input, shapes)
+        self.head = PyramidHead(len(shapes[0]), self.classes, channels, light=spec.backbone == "mobilenet_v2")
+        self.head(maps)
+        self.built = True
+
+    def call(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        return self.head(self.pyramid(self.backbone(images)[1:]))
+
+    def losses_of(self, batch: Batch) -> dict[str, Tensor]:
+        """Section 4: both sums divided by the anchors assigned to a box of the same image, or by 1."""
+        logits, offsets = self(batch["images"])
+        matches = match(
+            self.anchors, batch["boxes"], batch["real"], batch["crowd"],
+            positive_from=0.5, negative_below=0.4, force=True,
+        )  # fmt: skip
+        boxes, classes = box_targets(batch, matches.box_index)
+        wanted = ops.one_hot(ops.where(matches.positive, classes, -1), self.classes, dtype="float32")
+        class_loss = ops.sum(focal(logits, wanted), axis=-1)
+        box_loss = ops.sum(smooth_l1(offsets, encode(boxes, self.anchors), beta=1.0 / 9.0), axis=-1)
+        share = ops.maximum(count(matches.positive), 1.0)
+        return {
+            "classification": per_image(class_loss, ops.logical_or(matches.positive, matches.negative))
+            / share,
+            "localization": per_image(box_loss, matches.positive) / share,
+        }
+
+    def detect(self, images: Tensor) -> Detections:
+        logits, offsets = self(images)
+        boxes = clip(decode(offsets, self.anchors), *self.spec.input)
+        return per_class_nms(boxes, ops.sigmoid(logits), score_above=0.05, overlap_above=0.5)

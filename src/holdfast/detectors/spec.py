@@ -1,0 +1,94 @@
+"""What a detector is, apart from its weights: everything needed to build it again."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.detectors.anchors import LevelShapes
+from holdfast.errors import ContradictorySettings, OutOfRange, nearest
+
+#: Which backbones each detector is made with; the first is its default.
+BACKBONES: dict[str, tuple[str, ...]] = {
+    "ssd": ("mobilenet_v2", "vgg16", "resnet50"),
+    "retinanet": ("resnet50", "mobilenet_v2"),
+    "faster-rcnn": ("resnet50", "mobilenet_v2"),
+}
+
+#: How a picture is brought to the input's size: SSD's paper stretches, the pyramids' papers keep the shape.
+RESIZING = {"ssd": "stretch", "retinanet": "letterbox", "faster-rcnn": "letterbox"}
+
+PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
+
+SMALLEST_INPUT = 64  # below it the deepest level of a pyramid has no cell of its own
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorSpec:
+    """`input` is (height, width). `normalization` is "frozen-batch" (for pretrained weights) or "group"."""
+
+    detector: str
+    backbone: str
+    classes: tuple[str, ...]
+    input: tuple[int, int]
+    normalization: str = "frozen-batch"
+    precision: str = "float32"
+    rematerialise: bool = False
+    anchors: LevelShapes | None = None  # in place of the paper's, as `holdfast anchors` fits them
+
+    @property
+    def resizing(self) -> str:
+        return RESIZING[self.detector]
+
+    @property
+    def dtype_policy(self) -> str:
+        return PRECISIONS[self.precision]
+
+    def as_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def from_json(content: dict[str, Any]) -> DetectorSpec:
+    known = {field.name for field in dataclasses.fields(DetectorSpec)}
+    values = {name: value for name, value in content.items() if name in known}
+    anchors = values.get("anchors")
+    values["classes"] = tuple(values["classes"])
+    values["input"] = tuple(values["input"])
+    values["anchors"] = anchors and tuple(tuple((float(w), float(h)) for w, h in level) for level in anchors)
+    return check(DetectorSpec(**values))
+
+
+def check(spec: DetectorSpec) -> DetectorSpec:
+    """The same spec, or an error that names the setting."""
+    _one_of("model.detector", spec.detector, tuple(BACKBONES))
+    _one_of("model.backbone", spec.backbone, BACKBONES[spec.detector])
+    _one_of("train.precision", spec.precision, tuple(PRECISIONS))
+    _one_of("normalization", spec.normalization, ("frozen-batch", "group"))
+    if min(spec.input) < SMALLEST_INPUT:
+        raise OutOfRange(
+            "the input is too small for a detector",
+            where="model.input",
+            found=f"{spec.input[0]} x {spec.input[1]} pixels",
+            change=f"model.input = {SMALLEST_INPUT} or more",
+        )
+    if not spec.classes:
+        raise OutOfRange("a detector needs at least one class", where="data.classes", found="no classes")
+    if spec.backbone == "vgg16" and spec.normalization == "group":
+        raise ContradictorySettings(
+            "VGG16 has no normalisation that could be replaced by groups",
+            where="normalization",
+            found="group",
+        )
+    return spec
+
+
+def _one_of(setting: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        close = nearest(value, allowed)
+        raise OutOfRange(
+            f"{setting} is not one that exists",
+            where=setting,
+            found=repr(value),
+            change=f"{setting} = {close or allowed[0]!r}; it may be {', '.join(allowed)}",
+        )

@@ -1,0 +1,179 @@
+"""SSD (Liu et al. 2016) on VGG16 or ResNet50, and SSDLite (Sandler et al. 2018) on MobileNetV2."""
+
+# mypy: allow-subclassing-any
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import layers, ops
+
+from holdfast.detectors import anchors as anchor_boxes
+from holdfast.detectors.backbones import build_backbone, group_normalization
+from holdfast.detectors.batch import Batch, box_targets, count, per_image
+from holdfast.detectors.boxes import SCALED, clip, decode, encode
+from holdfast.detectors.heads import CLASS_PRIOR, Predictor
+from holdfast.detectors.losses import background_bias, smooth_l1, softmax_cross_entropy
+from holdfast.detectors.matching import match
+from holdfast.detectors.mining import hardest_negatives
+from holdfast.detectors.nms import Detections, per_class_nms
+from holdfast.detectors.spec import DetectorSpec
+
+Tensor = Any
+
+
+class SSD(keras.Model):
+    """Predictions at several strides from one pass. `call` gives logits, background last, and offsets."""
+
+    def __init__(self, spec: DetectorSpec, weights: str | None = None) -> None:
+        super().__init__(name="ssd")
+        self.spec = spec
+        self.classes = len(spec.classes)
+        self.backbone = build_backbone(
+            spec.backbone, spec.input, for_ssd=True, weights=weights,
+            normalization=spec.normalization, rematerialise=spec.rematerialise,
+        )  # fmt: skip
+        self.deeper = Deeper(spec.backbone, large=min(spec.input) >= 448)
+        features = self.deeper(self.backbone(keras.Input((*spec.input, 3), dtype="uint8")))
+        shapes = spec.anchors or default_shapes(spec, len(features))
+        sizes = [(level.shape[1], level.shape[2]) for level in features]
+        self.anchors = anchor_boxes.all_levels(sizes, spec.input, shapes)
+        light = spec.backbone == "mobilenet_v2"
+        class_bias = [0.0] * self.classes + [background_bias(CLASS_PRIOR, self.classes)]
+        self.class_heads = [
+            Predictor(len(level), self.classes + 1, class_bias, light=light, name=f"class_out_{i}")
+            for i, level in enumerate(shapes)
+        ]
+        self.box_heads = [
+            Predictor(len(level), 4, [0.0], light=light, name=f"box_out_{i}")
+            for i, level in enumerate(shapes)
+        ]
+        self._predict(features)
+        self.built = True
+
+    def call(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        return self._predict(self.deeper(self.backbone(images)))
+
+    def losses_of(self, batch: Batch) -> dict[str, Tensor]:
+        """Equation 1 of the paper, image by image: both sums divided by the image's matched anchors, or by 1."""
+        logits, offsets = self(batch["images"])
+        matches = match(
+            self.anchors, batch["boxes"], batch["real"], batch["crowd"],
+            positive_from=0.5, negative_below=0.5, force=True,
+        )  # fmt: skip
+        boxes, classes = box_targets(batch, matches.box_index)
+        class_loss = softmax_cross_entropy(logits, ops.where(matches.positive, classes, self.classes))
+        positives = count(matches.positive)
+        hard = hardest_negatives(ops.stop_gradient(class_loss), matches.negative, positives)
+        box_loss = ops.sum(smooth_l1(offsets, encode(boxes, self.anchors, SCALED)), axis=-1)
+        share = ops.maximum(positives, 1.0)
+        return {
+            "classification": per_image(class_loss, ops.logical_or(matches.positive, hard)) / share,
+            "localization": per_image(box_loss, matches.positive) / share,
+        }
+
+    def detect(self, images: Tensor) -> Detections:
+        logits, offsets = self(images)
+        boxes = clip(decode(offsets, self.anchors, SCALED), *self.spec.input)
+        scores = ops.softmax(logits)[..., : self.classes]
+        return per_class_nms(boxes, scores, score_above=0.01, overlap_above=0.45)
+
+    def _predict(self, features: list[Tensor]) -> tuple[Tensor, Tensor]:
+        logits = [head(level) for head, level in zip(self.class_heads, features, strict=True)]
+        offsets = [head(level) for head, level in zip(self.box_heads, features, strict=True)]
+        return ops.concatenate(logits, axis=1), ops.concatenate(offsets, axis=1)
+
+
+def default_shapes(spec: DetectorSpec, levels: int) -> anchor_boxes.LevelShapes:
+    """The paper's boxes for 300 and 512 pixels; MobileNetV2's spread evenly from 0.2 to 0.95 of the side."""
+    if spec.backbone == "mobilenet_v2":
+        scales = anchor_boxes.spread_scales(levels)
+        return anchor_boxes.ssd_shapes(scales, anchor_boxes.SSDLITE_RATIOS[:levels], spec.input)
+    if levels == 7:
+        return anchor_boxes.ssd_shapes(anchor_boxes.SSD512_SCALES, anchor_boxes.SSD512_RATIOS, spec.input)
+    return anchor_boxes.ssd_shapes(anchor_boxes.SSD300_SCALES, anchor_boxes.SSD300_RATIOS, spec.input)
+
+
+class Deeper(keras.layers.Layer):
+    """The levels below the backbone's last, each a 1 x 1 and a strided 3 x 3 convolution; six levels in all, or
+    seven for inputs of 448 pixels and more. VGG16's first features are brought to a common length first."""
+
+    def __init__(self, backbone: str, *, large: bool) -> None:
+        super().__init__(name="deeper")
+        self.rescale = ScaledToLength(20.0, name="rescale") if backbone == "vgg16" else None
+        self.steps = []
+        for i, (squeeze, widen, stride) in enumerate(_deeper_plan(backbone, large)):
+            self.steps.append(_Step(squeeze, widen, stride, backbone, name=f"step_{i}"))
+
+    def call(self, features: list[Tensor]) -> list[Tensor]:
+        found = list(features)
+        if self.rescale is not None:
+            found[0] = self.rescale(found[0])
+        for step in self.steps:
+            found.append(step(found[-1]))
+        return found
+
+
+def _deeper_plan(backbone: str, large: bool) -> list[tuple[int, int, int]]:
+    """(channels inside, channels out, stride). VGG16 at 300: the last two steps shrink by an unpadded 3 x 3."""
+    if backbone == "vgg16":
+        if large:
+            return [(256, 512, 2), (128, 256, 2), (128, 256, 2), (128, 256, 2), (128, 256, 2)]
+        return [(256, 512, 2), (128, 256, 2), (128, 256, 1), (128, 256, 1)]
+    if backbone == "resnet50":
+        plan = [(256, 512, 2), (128, 256, 2), (128, 256, 2)]
+        return [*plan, (128, 256, 2)] if large else plan
+    return [(256, 512, 2), (128, 256, 2), (128, 256, 2), (64, 128, 2)]
+
+
+class _Step(keras.layers.Layer):
+    """VGG16's have no normalisation, as in the paper; the others' is by groups."""
+
+    def __init__(self, squeeze: int, widen: int, stride: int, backbone: str, name: str) -> None:
+        super().__init__(name=name)
+        plain = backbone == "vgg16"
+        self.parts = [
+            layers.Conv2D(squeeze, 1, use_bias=plain, kernel_initializer="he_uniform", name="squeeze")
+        ]
+        self.parts += [] if plain else [group_normalization(squeeze, "normalise_squeeze")]
+        self.parts.append(layers.ReLU(name="relu_squeeze"))
+        if backbone == "mobilenet_v2":
+            self.parts.append(
+                layers.DepthwiseConv2D(3, stride, padding="same", use_bias=False, name="spread")
+            )
+            self.parts += [group_normalization(squeeze, "normalise_spread"), layers.ReLU(name="relu_spread")]
+            self.parts.append(
+                layers.Conv2D(widen, 1, use_bias=False, kernel_initializer="he_uniform", name="widen")
+            )
+        else:
+            self.parts.append(
+                layers.Conv2D(
+                    widen, 3, stride, padding="same" if stride == 2 else "valid", use_bias=plain,
+                    kernel_initializer="he_uniform", name="widen",
+                )
+            )  # fmt: skip
+        self.parts += [] if plain else [group_normalization(widen, "normalise_widen")]
+        self.parts.append(layers.ReLU(name="relu_widen"))
+
+    def call(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+
+class ScaledToLength(keras.layers.Layer):
+    """Each cell's features divided by their length, times a learnt factor a channel (Liu et al. 2015, ParseNet)."""
+
+    def __init__(self, start: float, name: str) -> None:
+        super().__init__(name=name)
+        self.start = start
+
+    def build(self, shape: tuple[int, ...]) -> None:
+        self.factor = self.add_weight(
+            shape=(shape[-1],), initializer=keras.initializers.Constant(self.start), name="factor"
+        )
+
+    def call(self, x: Tensor) -> Tensor:
+        length = ops.sqrt(ops.sum(ops.square(ops.cast(x, "float32")), axis=-1, keepdims=True) + 1e-10)
+        return x * ops.cast(1.0 / length, x.dtype) * ops.cast(self.factor, x.dtype)
