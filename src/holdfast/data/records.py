@@ -70,7 +70,7 @@ class Picture:
 class Record:
     """One picture and its boxes; no boxes is a negative, which is a legitimate example."""
 
-    id: str  # unique in the dataset: COCO's image id, `image/source_id`, or the path without extension
+    id: str  # unique within its split: COCO's image id, `image/source_id`, or the path without extension
     file_name: str  # as the source calls the picture, with forward slashes: "train/cat 1.jpg"
     picture: Picture
     boxes: tuple[Box, ...] = ()

@@ -1,0 +1,240 @@
+"""Everything that can be known to be wrong with a dataset before training on it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.data import detect, workers
+from holdfast.data.cache import Cache, cache_file, key_of
+from holdfast.data.census import Census, place_of
+from holdfast.data.compare import Compared, compare
+from holdfast.data.findings import Finding, Tally
+from holdfast.data.judge import box_verdicts, boxes_fit, frame_of, picture_verdicts, size_verdicts
+from holdfast.data.listing import Listing
+from holdfast.data.pictures import Facts, probe
+from holdfast.data.progress import tracked
+from holdfast.data.records import Record
+from holdfast.data.source import Entry, Parsed, Problem, Source
+
+_CACHE_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `holdfast check` found."""
+
+    path: str
+    images: int
+    boxes: int
+    classes: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def spoiled(self) -> bool:
+        """Something would stop or spoil a run."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "images": self.images,
+            "boxes": self.boxes,
+            "classes": list(self.classes),
+            "findings": [finding.as_json() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One path to check, and the split that its records belong to whatever the path says itself."""
+
+    path: str
+    split: str | None = None
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a worker found out about one entry."""
+
+    parsed: Parsed
+    facts: Facts | None = None
+    key: tuple[str, str] | None = None  # to remember the facts by; None when they came from the cache
+
+
+def check(
+    parts: Sequence[Part],
+    *,
+    classes: Sequence[str] = (),
+    use_cache: bool = True,
+    processes: int | None = None,
+) -> tuple[Report, Census]:
+    """Check all parts as one dataset, so that a picture in two of them is found."""
+    tally, census = Tally(), Census()
+    declared: dict[str, int] = {}
+    for part in parts:
+        found = detect.sources(part.path, part.format)
+        main = found[0]
+        declared.update(main.class_ids())
+        others = [_compared(other, tally) for other in found[1:]]
+        for looked in look(main, use_cache=use_cache, processes=processes, what=f"checking {part.path}"):
+            _judge(looked, main, part.split, classes, tally, census)
+            if looked.parsed.record is not None:
+                for other in others:
+                    compare(looked.parsed.record, other)
+        for problem in main.problems():
+            tally.add(problem)
+        for problem in (problem for other in others for problem in other.problems()):
+            tally.add(problem)
+        _yolo_off_by_one(main, tally, census)
+    path = ", ".join(part.path for part in parts)
+    for problem in census.problems(declared, path):
+        tally.add(problem)
+    names = sorted(declared, key=lambda name: (declared[name], name))
+    used = tuple(sorted(name for name in census.classes if name not in declared))
+    return Report(path, census.images, census.boxes, (*names, *used), tally.findings()), census
+
+
+def look(
+    source: Source, *, use_cache: bool = True, processes: int | None = None, what: str = "checking"
+) -> Iterator[Looked]:
+    """Every entry parsed and its picture decoded, on all cores; then the pictures that no entry names."""
+    file = cache_file(source.path) if use_cache else None
+    cache = Cache(file, write=True) if file else None
+    unnamed = set(source.folder_pictures)
+    listing = getattr(source, "listing", None)
+    root = listing.root.rstrip("/") + "/" if isinstance(listing, Listing) else ""
+    fresh: list[tuple[tuple[str, str], Facts]] = []
+    try:
+        for negatives in (False, True):
+            entries = source.negatives(sorted(unnamed)) if negatives else source.entries()
+            results = workers.run(_look, (source, file), entries, crashed=_crashed, workers=processes)
+            for looked in tracked(results, what, len(unnamed) or None):
+                if looked.parsed.record is not None:
+                    unnamed.discard(looked.parsed.record.picture.path.removeprefix(root))
+                if looked.key is not None and looked.facts is not None:
+                    fresh.append((looked.key, looked.facts))
+                    if cache and len(fresh) >= _CACHE_BATCH:
+                        cache.put(fresh)
+                    fresh = fresh if len(fresh) < _CACHE_BATCH else []
+                yield _noted_as_negative(looked) if negatives else looked
+            if negatives:
+                yield from _unannotated(source, sorted(unnamed))
+    finally:
+        if cache:
+            cache.put(fresh)
+            cache.close()
+
+
+def _noted_as_negative(looked: Looked) -> Looked:
+    record = looked.parsed.record
+    if record is None:
+        return looked
+    detail = "no annotation file: taken as a picture with nothing in it"
+    problem = Problem("image-without-annotation", record.picture.path, detail)
+    return replace(looked, parsed=replace(looked.parsed, problems=(*looked.parsed.problems, problem)))
+
+
+def _unannotated(source: Source, pictures: Iterable[str]) -> Iterator[Looked]:
+    listing = getattr(source, "listing", None)
+    for name in pictures:
+        path = listing.path(name) if isinstance(listing, Listing) else name
+        problem = Problem("image-without-annotation", path, "no annotation names it: it is not used")
+        yield Looked(Parsed(None, (problem,)))
+
+
+_cache: tuple[Any, Cache] | None = None
+
+
+def _look(shared: tuple[Source, Any], entry: Entry) -> Looked:
+    source, file = shared
+    parsed = source.parse(entry)
+    if parsed.record is None:
+        return Looked(parsed)
+    cached = _worker_cache(file).get(parsed.record.picture) if file else None
+    if cached is not None:
+        return Looked(parsed, cached)
+    key = key_of(parsed.record.picture) if file else None
+    return Looked(parsed, probe(parsed.record.picture), key)
+
+
+def _worker_cache(file: Any) -> Cache:
+    """One connection a process: SQLite's must not cross a fork."""
+    global _cache
+    if _cache is None or _cache[0] != file:
+        _cache = (file, Cache(file, write=False))
+    return _cache[1]
+
+
+def _crashed(entry: Entry) -> Looked:
+    problem = Problem("unreadable-image", entry.key, "decoding it ended the process that tried")
+    return Looked(Parsed(None, (problem,)))
+
+
+def _judge(
+    looked: Looked, source: Source, split: str | None, classes: Sequence[str], tally: Tally, census: Census
+) -> None:
+    for problem in looked.parsed.problems:
+        negative = problem.finding == "image-without-annotation" and looked.parsed.record is not None
+        tally.add(problem, severity="note" if negative else "")
+    record, facts = looked.parsed.record, looked.facts
+    if record is None or facts is None:
+        return
+    if split is not None:
+        record = replace(record, split=split)
+    census.add(record, facts)
+    judge_record(record, facts, tally, relative=source.relative)
+    _judge_classes(record, classes, tally)
+
+
+def judge_record(record: Record, facts: Facts, tally: Tally, *, relative: bool) -> None:
+    picture, annotation = place_of(record), record.source or place_of(record)
+    for verdict in picture_verdicts(record, facts):
+        tally.add(Problem(verdict.finding, picture, verdict.detail), severity=verdict.severity)
+    for verdict in size_verdicts(record, facts, relative=relative):
+        extra = (("boxes_fit", verdict.boxes_fit),) if verdict.boxes_fit else ()
+        tally.add(Problem(verdict.finding, picture, verdict.detail), severity=verdict.severity, extra=extra)
+    for _, verdict in box_verdicts(record.boxes, frame_size(record, facts, relative=relative)):
+        detail = verdict.detail if record.picture.in_shard else f"{record.file_name}: {verdict.detail}"
+        tally.add(Problem(verdict.finding, annotation, detail), severity=verdict.severity)
+    if not record.boxes:
+        tally.add(Problem("image-without-boxes", picture, "no boxes"))
+
+
+def frame_size(record: Record, facts: Facts, *, relative: bool) -> tuple[int, int] | None:
+    """What the boxes must fit into: the frame that they were drawn in."""
+    declared = record.picture.declared_size
+    if not facts.width:
+        return declared
+    if declared is not None and declared not in (facts.size, facts.upright_size):
+        fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)
+        return declared if fit == "declared" else facts.upright_size
+    return frame_of(record, facts)[0]
+
+
+def _judge_classes(record: Record, classes: Sequence[str], tally: Tally) -> None:
+    if classes:
+        for name in sorted({box.name for box in record.boxes} - set(classes)):
+            detail = f"{record.file_name}: {name!r} is not among the recipe's classes"
+            tally.add(Problem("unknown-class", record.source or record.picture.path, detail))
+
+
+def _compared(other: Source, tally: Tally) -> Compared:
+    with contextlib.suppress(Exception):
+        for problem in other.problems():
+            tally.add(problem)
+    return Compared.of(other)
+
+
+def _yolo_off_by_one(source: Source, tally: Tally, census: Census) -> None:
+    """Some ids are past the last name and none is the first: somebody counted from 1."""
+    ids = source.class_ids()
+    if source.format != "yolo" or not ids or not tally.has("unknown-class"):
+        return
+    first = min(ids, key=lambda name: ids[name])
+    if not census.classes[first]:
+        detail = f"no box has class 0 ({first!r}), and some have a number past the last name"
+        tally.add(Problem("class-id-off-by-one", source.path, detail))

@@ -1,0 +1,256 @@
+"""Which formats a path holds. The first source is the dataset; others in the same folder are compared with it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from holdfast.data import labelmap, storage
+from holdfast.data.formats import coco, csv, labelme, tfrecord, voc, yolo
+from holdfast.data.framing import looks_framed
+from holdfast.data.listing import Listing, is_picture, split_in_name, split_in_path, suffix_of
+from holdfast.data.source import Source
+from holdfast.errors import HoldfastError, PathMissing, PermissionRefused, UnknownFormat, UnreadableAnnotation
+
+FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")  # in the order of trust in one folder
+_READABLE = "COCO JSON, Pascal VOC XML, YOLO text, labelme JSON, CSV and TFRecord are read"
+
+
+def sources(path: str, format: str | None = None) -> list[Source]:
+    """All sets of annotations at a path: a folder, a file, a glob of TFRecord shards or a URL."""
+    if re.search(r"[*?\[]", path) and not storage.exists(path):
+        found = _from_glob(path)
+    elif not storage.exists(path):
+        raise PathMissing("there is nothing at this path", where=path, change=_nearby(path))
+    elif storage.is_folder(path):
+        found = _from_folder(path, format)
+    else:
+        found = _from_file(path, format)
+    if format is not None:
+        found = [source for source in found if source.format == format]
+    if not found:
+        raise UnknownFormat(
+            f"nothing here is in the format {format}" if format else "no annotations were found here",
+            where=path,
+            found=_seen(path),
+            change=f"give the folder or file that holds the annotations; {_READABLE}",
+        )
+    return found
+
+
+def _nearby(path: str) -> str:
+    """The nearest name in the folder above, for a slip of the keyboard."""
+    from holdfast.errors import nearest
+
+    folder, name = os.path.split(path.rstrip("/"))
+    if storage.is_url(path) or not os.path.isdir(folder or "."):
+        return ""
+    try:
+        close = nearest(name, os.listdir(folder or "."))
+    except OSError:
+        return ""
+    return f"the nearest name there is {os.path.join(folder, close)}" if close else ""
+
+
+def _seen(path: str) -> str:
+    if not storage.is_folder(path):
+        return ""
+    counts: dict[str, int] = {}
+    for name in storage.walk(path):
+        counts[suffix_of(name) or "no extension"] = counts.get(suffix_of(name) or "no extension", 0) + 1
+    if not counts:
+        return "the folder is empty"
+    most = sorted(counts.items(), key=lambda item: -item[1])[:6]
+    return "files: " + ", ".join(f"{count} {suffix}" for suffix, count in most)
+
+
+def _from_glob(pattern: str) -> list[Source]:
+    paths = [path for path in storage.glob(pattern) if not storage.is_folder(path)]
+    if not paths:
+        raise PathMissing("no file matches this pattern", where=pattern)
+    root = (
+        storage.parent(paths[0])
+        if storage.is_url(pattern)
+        else os.path.commonpath([os.path.dirname(p) for p in paths])
+    )
+    inside = tuple(path[len(root.rstrip("/")) + 1 :] for path in paths)
+    beside = Listing.of(root).with_suffix(".pbtxt") if root else []
+    source = tfrecord.open_source(Listing(root, inside), beside, pattern)
+    if source is None:
+        raise UnknownFormat(
+            "the files that match are not TFRecord shards", where=pattern, found=", ".join(inside[:5])
+        )
+    return [_usable(source)]
+
+
+def _usable(source: tfrecord.TfrecordSource) -> Source:
+    if not source.shards:
+        problem = source.noted[0]
+        raise UnreadableAnnotation(problem.detail, where=problem.file)
+    return source
+
+
+def _from_folder(root: str, format: str | None) -> list[Source]:
+    if not storage.is_url(root) and not os.access(root, os.R_OK | os.X_OK):
+        raise PermissionRefused(
+            "this user may not read the folder", where=root, change=f"chmod u+rx {root!r}"
+        )
+    listing = Listing.of(root)
+    label_maps = listing.with_suffix(".pbtxt")
+    found = [
+        source
+        for name in FORMATS
+        if format in (None, name) and (source := _open(name, listing, label_maps)) is not None
+    ]
+    if len(found) > 1:  # a folder of refused shards beside real annotations is a finding, not the dataset
+        found.sort(key=lambda source: isinstance(source, tfrecord.TfrecordSource) and not source.shards)
+    elif found and isinstance(found[0], tfrecord.TfrecordSource):
+        _usable(found[0])
+    return found
+
+
+def _open(format: str, listing: Listing, label_maps: list[str]) -> Source | None:
+    match format:
+        case "coco":
+            return _coco(listing)
+        case "voc":
+            return voc.open_source(listing, _ids(listing, label_maps))
+        case "labelme":
+            return labelme.open_source(listing)
+        case "yolo":
+            return _yolo(listing)
+        case "tfrecord":
+            return tfrecord.open_source(listing, label_maps)
+        case _:
+            return _csv(listing)
+
+
+def _coco(listing: Listing) -> coco.CocoSource | None:
+    names = [name for name in listing.with_suffix(".json") if coco.looks_like_coco(listing.path(name))]
+    # keypoints and other tasks repeat the pictures of instances_*.json
+    chosen: dict[str | None, str] = {}
+    for name in names:
+        split = split_in_path(name) or split_in_name(name) or name
+        kept = chosen.get(split)
+        if kept is None or ("instances" in name and "instances" not in kept):
+            chosen[split] = name
+    return coco.open_source(listing, sorted(chosen.values()), listing.root) if chosen else None
+
+
+def _yolo(listing: Listing) -> yolo.YoloSource | None:
+    yamls = [
+        name for name in listing.with_suffix(".yaml", ".yml") if yolo.looks_like_yolo_yaml(listing.path(name))
+    ]
+    yamls.sort(
+        key=lambda name: (name.count("/"), name.rsplit("/", 1)[-1] not in ("data.yaml", "dataset.yaml"), name)
+    )
+    return yolo.open_source(listing, yamls[0] if yamls else None)
+
+
+def _csv(listing: Listing) -> csv.CsvSource | None:
+    names = [name for name in listing.with_suffix(".csv", ".tsv") if csv.columns_of(listing.path(name))]
+    return csv.open_source(listing, names, listing.root) if names else None
+
+
+def _ids(listing: Listing, label_maps: list[str]) -> dict[str, int]:
+    """Class ids of the only label map of a folder; of several, nobody can tell which is meant."""
+    if len(label_maps) != 1:
+        return {}
+    try:
+        labels = labelmap.read(storage.read_bytes(listing.path(label_maps[0])), label_maps[0])
+    except HoldfastError:
+        return {}
+    return {label.name: label.id for label in labels}
+
+
+def _from_file(path: str, format: str | None) -> list[Source]:
+    folder, name = storage.parent(path), path.rsplit("/", 1)[-1]
+    suffix = suffix_of(name)
+    if suffix == ".pbtxt":
+        raise UnknownFormat(
+            "this is a label map, which has no pictures", where=path, change="give its dataset"
+        )
+    head = storage.read_bytes(path, 0, 16)
+    if tfrecord.is_shard_name(name) or looks_framed(head):
+        beside = [other for other in _siblings(folder, name).files if suffix_of(other) == ".pbtxt"]
+        source = tfrecord.open_source(Listing(folder, (name,)), beside, path)
+        return [_usable(source)] if source else []
+    if is_picture(name):
+        raise UnknownFormat(
+            "this is one picture, not a dataset", where=path, change="give the folder of the dataset"
+        )
+    if suffix in (".yaml", ".yml"):
+        settings = yolo.read_yaml(path)
+        root = _yaml_root(folder, settings)
+        listing = Listing.of(root)
+        inside = os.path.relpath(path, root) if not storage.is_url(path) else name
+        yolo_source = yolo.open_source(listing, inside)
+        return [yolo_source] if yolo_source else []
+    listing, inside = _around(folder, name)
+    if suffix == ".json":
+        if labelme.looks_like_labelme(path):
+            only = labelme.open_source(
+                Listing(listing.root, tuple(f for f in listing.files if f == inside or is_picture(f)))
+            )
+            return [only] if only else []
+        return [coco.open_source(listing, [inside], path)]
+    if suffix == ".xml":
+        files = tuple(other for other in listing.files if other == inside or is_picture(other))
+        single = voc.open_source(Listing(listing.root, files), {})
+        return [single] if single else []
+    if suffix in (".csv", ".tsv", ".txt") and csv.columns_of(path):
+        return [csv.open_source(listing, [inside], path)]
+    if suffix in (".csv", ".tsv"):
+        raise UnreadableAnnotation(
+            "the columns of this CSV are not those of a table of boxes",
+            where=path,
+            found=head.decode("utf-8", "replace").split("\n")[0],
+            change="name the columns filename, class, xmin, ymin, xmax, ymax, in any order",
+        )
+    return []
+
+
+def _yaml_root(folder: str, settings: dict[str, object]) -> str:
+    base = settings.get("path")
+    if isinstance(base, str) and base:
+        for candidate in (base, storage.join(folder, base)):
+            if storage.is_folder(candidate) and _holds(candidate, folder):
+                return candidate
+    return folder
+
+
+def _holds(outer: str, inner: str) -> bool:
+    return os.path.abspath(inner).startswith(os.path.abspath(outer).rstrip("/"))
+
+
+def _siblings(folder: str, name: str) -> Listing:
+    """The files right beside one file, without descending: its folder may be somebody's home."""
+    if storage.is_url(folder):
+        return Listing.of(folder)
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder or ".") if entry.is_file())
+    except OSError:
+        names = [name]
+    return Listing(folder, tuple(names))
+
+
+_ANNOTATION_FOLDERS = (
+    "annotations",
+    "annotation",
+    "labels",
+    "label",
+    "json",
+    "jsons",
+    "xml",
+    "xmls",
+    "csv",
+    "ann",
+)
+
+
+def _around(folder: str, name: str) -> tuple[Listing, str]:
+    """The folder to look for pictures in, and the file's place in it."""
+    base = folder.rstrip("/").rsplit("/", 1)[-1]
+    if base.lower() in _ANNOTATION_FOLDERS:
+        return Listing.of(storage.parent(folder.rstrip("/"))), f"{base}/{name}"
+    return Listing.of(folder or "."), name

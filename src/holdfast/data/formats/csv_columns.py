@@ -1,0 +1,170 @@
+"""Which column of a CSV holds what, for the headers that people use."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+
+from holdfast.data.numbers import number
+
+Corners = tuple[float, float, float, float]
+
+_FILE = ("filename", "file_name", "image", "image_name", "image_path", "image_id", "imageid", "img", "img_name",
+         "img_path", "file", "filepath", "file_path", "path", "name_of_image", "picture", "frame")  # fmt: skip
+_LABEL = ("class", "label", "class_name", "classname", "labelname", "label_name", "category", "category_name",
+          "cell_type", "object", "object_name", "name", "type", "species", "class_id", "classid",
+          "label_id")  # fmt: skip
+_X1 = ("xmin", "x_min", "x1", "left", "bbox_xmin", "x_1", "bbox_x1", "xtl", "x0")
+_Y1 = ("ymin", "y_min", "y1", "top", "bbox_ymin", "y_1", "bbox_y1", "ytl", "y0")
+_X2 = ("xmax", "x_max", "x2", "right", "bbox_xmax", "x_2", "bbox_x2", "xbr")
+_Y2 = ("ymax", "y_max", "y2", "bottom", "bbox_ymax", "y_2", "bbox_y2", "ybr")
+_X = ("x", "bbox_x", "bbox_left", "left", "xmin", "x_min", "x1")
+_Y = ("y", "bbox_y", "bbox_top", "top", "ymin", "y_min", "y1")
+_W = ("w", "bbox_width", "bbox_w", "box_width", "width")
+_H = ("h", "bbox_height", "bbox_h", "box_height", "height")
+_IMAGE_W = ("width", "image_width", "img_width", "imagewidth", "im_width")
+_IMAGE_H = ("height", "image_height", "img_height", "imageheight", "im_height")
+_SPLIT = ("split", "set", "subset", "purpose", "ml_use")
+_CROWD = ("isgroupof", "iscrowd", "is_crowd", "crowd")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Positions of the columns; a box is four corners, a corner and a size, one field, or a VIA region."""
+
+    file: int
+    label: int | None
+    box: tuple[int, ...]  # four columns, or one that holds all four numbers
+    corner_pairs: bool = True  # x1 y1 x2 y2; otherwise x y width height
+    width: int | None = None
+    height: int | None = None
+    split: int | None = None
+    crowd: int | None = None
+    has_header: bool = True
+    odd_order: str = ""
+
+    def text(self, row: list[str], column: int | None) -> str:
+        return row[column] if column is not None and column < len(row) else ""
+
+    def class_name(self, row: list[str]) -> str:
+        """The class of a row; "object" in a table without classes."""
+        if self.label is None:
+            return "object"
+        text = self.text(row, self.label)
+        if not text.startswith("{"):
+            return text
+        try:
+            attributes = json.loads(text)  # of the VGG Image Annotator
+        except (ValueError, RecursionError):
+            return text
+        values = [value for value in attributes.values() if isinstance(value, str) and value]
+        return values[0] if values else ""
+
+    def corners(self, row: list[str]) -> Corners | str | None:
+        """The box of a row; None where the row has none, a sentence where it cannot be read."""
+        fields = [self.text(row, column).strip() for column in self.box]
+        if not any(fields):
+            return None
+        if len(fields) == 1:
+            return _one_field(fields[0])
+        values = [number(field) for field in fields]
+        known = [value for value in values if value is not None]
+        if len(known) < 4:
+            return f"the box is {', '.join(fields)[:60]!r}, not four numbers"
+        a, b, c, d = known
+        return (a, b, c, d) if self.corner_pairs else (a, b, a + c, b + d)
+
+
+def _one_field(text: str) -> Corners | str | None:
+    if text.startswith("{"):
+        return _via_region(text)
+    values = [number(part) for part in re.split(r"[\s,;]+", text.strip("[]() "))]
+    known = [value for value in values if value is not None]
+    if len(known) != 4 or len(values) != 4:
+        return f"the box is {text[:60]!r}, not four numbers"
+    x, y, w, h = known
+    return x, y, x + w, y + h
+
+
+def _via_region(text: str) -> Corners | str | None:
+    """A region of the VGG Image Annotator: rect, circle, ellipse or polygon."""
+    try:
+        region = json.loads(text)
+    except (ValueError, RecursionError):
+        return f"the region is not JSON: {text[:60]!r}"
+    if not region:
+        return None
+    kind = str(region.get("name")) if isinstance(region, dict) else "?"
+    if isinstance(region, dict) and kind in ("polygon", "polyline"):
+        xs, ys = region.get("all_points_x"), region.get("all_points_y")
+        points = [number(value) for side in (xs, ys) if isinstance(side, list) for value in side]
+        known = [value for value in points if value is not None]
+        half = len(known) // 2
+        if half >= 2 and len(known) == len(points) == 2 * half:
+            return min(known[:half]), min(known[half:]), max(known[:half]), max(known[half:])
+        return f"the {kind} has no points"
+    keys = {
+        "rect": ("x", "y", "width", "height"),
+        "circle": ("cx", "cy", "r", "r"),
+        "ellipse": ("cx", "cy", "rx", "ry"),
+    }
+    read = [number(region.get(key)) for key in keys.get(kind, ())]
+    numbers = [value for value in read if value is not None]
+    if len(numbers) != 4:
+        return f"a region of kind {kind!r} has no box"
+    a, b, c, d = numbers
+    return (a, b, a + c, b + d) if kind == "rect" else (a - c, b - d, a + c, b + d)
+
+
+def from_header(header: list[str]) -> Columns | None:
+    """The columns by their names, in any order and case; None when the first row is no such header."""
+    names = [re.sub(r"[\s\-]+", "_", name.strip().lower()) for name in header]
+
+    def first(wanted: tuple[str, ...]) -> int | None:
+        return next((names.index(name) for name in wanted if name in names), None)
+
+    file = first(_FILE)
+    if file is None:
+        return None
+    label = first(
+        tuple(name for name in (*_LABEL, "region_attributes") if name in names[:file] + names[file + 1 :])
+    )
+    columns = Columns(
+        file,
+        label,
+        (),
+        width=first(_IMAGE_W),
+        height=first(_IMAGE_H),
+        split=first(_SPLIT),
+        crowd=first(_CROWD),
+    )
+    corners = [column for group in (_X1, _Y1, _X2, _Y2) if (column := first(group)) is not None]
+    if len(corners) == 4:
+        odd = (
+            ""
+            if corners == sorted(corners)
+            else ", ".join(header[column].strip() for column in sorted(corners))
+        )
+        return replace(columns, box=tuple(corners), odd_order=odd)
+    sized = [column for group in (_X, _Y, _W, _H) if (column := first(group)) is not None]
+    if len(sized) == 4:
+        columns = replace(columns, width=None if columns.width in sized else columns.width)
+        columns = replace(columns, height=None if columns.height in sized else columns.height)
+        return replace(columns, box=tuple(sized), corner_pairs=False)
+    single = first(("bbox", "box", "bounding_box", "region_shape_attributes"))
+    return None if single is None else replace(columns, box=(single,), corner_pairs=False)
+
+
+def headerless(rows: list[list[str]]) -> Columns | None:
+    """keras-retinanet's `path,x1,y1,x2,y2,class`, or AutoML's `SET,path,label,x1,y1,,,x2,y2,,`."""
+    if all(len(row) == 6 and _numbers_or_nothing(row[1:5]) for row in rows if row):
+        return Columns(0, 5, (1, 2, 3, 4), has_header=False)
+    if all(len(row) == 11 and _numbers_or_nothing([*row[3:5], *row[7:9]]) for row in rows if row):
+        return Columns(1, 2, (3, 4, 7, 8), split=0, has_header=False)
+    return None
+
+
+def _numbers_or_nothing(fields: list[str]) -> bool:
+    blank = [not field.strip() for field in fields]
+    return all(blank) or (not any(blank) and all(number(field.strip()) is not None for field in fields))

@@ -1,0 +1,179 @@
+"""labelme JSON: one file a picture, with polygons, rectangles and circles; the box is what encloses the shape.
+
+A picture without a JSON file has nothing in it: labelme saves no file for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.data import storage
+from holdfast.data.listing import Listing, PictureFinder, split_in_path, stem_of, without_suffix
+from holdfast.data.numbers import flag, number, size
+from holdfast.data.records import Box, Picture, Record
+from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.errors import HoldfastError
+
+LARGEST_JSON_BYTES = 256 << 20  # the picture may be inside, as base64
+_SPLIT_KEYS = ("train_test_split", "split", "subset", "set")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelmeSource:
+    path: str
+    listing: Listing
+    finder: PictureFinder
+    files: tuple[str, ...]
+    splits: dict[str, str]
+    format: str = "labelme"
+    relative: bool = False
+
+    @property
+    def folder_pictures(self) -> tuple[str, ...]:
+        return tuple(sorted(self.finder.pictures))
+
+    def entries(self) -> Iterator[Entry]:
+        for name in self.files:
+            yield Entry(name, self._split(name))
+
+    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+        for name in pictures:
+            yield Entry(name, self._split(name))
+
+    def _split(self, name: str) -> str | None:
+        return self.splits.get(stem_of(name), split_in_path(name))
+
+    def class_ids(self) -> dict[str, int]:
+        return {}
+
+    def problems(self) -> tuple[Problem, ...]:
+        return ()
+
+    def parse(self, entry: Entry) -> Parsed:
+        file = self.listing.path(entry.key)
+        if entry.key in self.finder.pictures:
+            name = entry.key.rsplit("/", 1)[-1]
+            return Parsed(Record(without_suffix(name), name, Picture(file), (), entry.split))
+        try:
+            document = read_json(file)
+        except ValueError as error:
+            return Parsed(None, (Problem("unreadable-annotation", file, str(error)),))
+        except HoldfastError as error:
+            return Parsed(None, (Problem("unreadable-annotation", file, error.what),))
+        named = document.get("imagePath")
+        name = named if isinstance(named, str) and named else stem_of(entry.key)
+        found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
+        path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
+        picture = Picture(
+            path, width=size(document.get("imageWidth")), height=size(document.get("imageHeight"))
+        )
+        boxes, problems = _shapes(document["shapes"], file)
+        shown = (found or name).rsplit("/", 1)[-1]
+        record = Record(stem_of(entry.key), shown, picture, tuple(boxes), entry.split, file)
+        return Parsed(record, tuple(problems))
+
+
+def read_json(file: str) -> dict[str, Any]:
+    """The document; ValueError says why it is not labelme's."""
+    data = storage.read_bytes(file, 0, LARGEST_JSON_BYTES + 1)
+    if len(data) > LARGEST_JSON_BYTES:
+        raise ValueError("the JSON file is larger than 256 MiB")
+    if not data.strip():
+        raise ValueError("the file is empty")
+    try:
+        document = json.loads(data.decode("utf-8-sig", "replace"))
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"this is not JSON: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
+        raise ValueError('this is not labelme\'s JSON: it has no list called "shapes"')
+    return document
+
+
+def _shapes(shapes: list[Any], file: str) -> tuple[list[Box], list[Problem]]:
+    boxes: list[Box] = []
+    problems: list[Problem] = []
+    for position, shape in enumerate(shapes, 1):
+        corners = _corners(shape) if isinstance(shape, dict) else "it is not an object"
+        label = shape.get("label") if isinstance(shape, dict) else None
+        if isinstance(corners, str) or not isinstance(label, str) or not label:
+            said = corners if isinstance(corners, str) else "it has no label"
+            problems.append(Problem("unreadable-annotation", file, f"shape {position}: {said}"))
+            continue
+        boxes.append(Box(*corners, label, difficult=flag(shape.get("difficult"))))
+    return boxes, problems
+
+
+def _corners(shape: dict[str, Any]) -> tuple[float, float, float, float] | str:
+    kind = shape.get("shape_type") or "polygon"
+    points = shape.get("points")
+    pairs = [_point(point) for point in points] if isinstance(points, list) else []
+    known = [pair for pair in pairs if pair is not None]
+    if len(known) != len(pairs) or not known:
+        return "its points are not pairs of numbers"
+    if kind == "point" or (len(known) < 2 and kind != "circle"):
+        return f"a {kind} with {len(known)} point has no box"
+    if kind == "circle":
+        if len(known) != 2:
+            return f"a circle has a centre and a point on it, and this one has {len(known)} points"
+        (x, y), edge = known
+        radius = math.dist((x, y), edge)
+        return x - radius, y - radius, x + radius, y + radius
+    xs, ys = [x for x, _ in known], [y for _, y in known]
+    if any(math.isnan(value) for value in (*xs, *ys)):
+        return math.nan, math.nan, math.nan, math.nan
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _point(point: Any) -> tuple[float, float] | None:
+    if not isinstance(point, list | tuple) or len(point) != 2:
+        return None
+    x, y = number(point[0]), number(point[1])
+    return None if x is None or y is None else (x, y)
+
+
+def open_source(listing: Listing) -> LabelmeSource | None:
+    names = listing.with_suffix(".json")
+    files = [name for name in names if looks_like_labelme(listing.path(name))]
+    if not files:
+        return None
+    folders = {name.rsplit("/", 1)[0] for name in files if "/" in name}
+    others = set(names) - set(files)
+    # A damaged file among labelme's own is one of them.
+    files += sorted(name for name in others if name.rsplit("/", 1)[0] in folders and "/" in name)
+    finder = PictureFinder.of(listing.root, listing.pictures())
+    splits = _splits(listing, sorted(others - set(files)))
+    return LabelmeSource(listing.root, listing, finder, tuple(sorted(files)), splits)
+
+
+def looks_like_labelme(path: str) -> bool:
+    try:
+        head = storage.read_bytes(path, 0, 1 << 16)
+        if b'"shapes"' in head:
+            return b'"points"' in head or b'"imagePath"' in head or b'"shape_type"' in head or b"[]" in head
+        return b'"imageData"' in head and b'"shapes"' in storage.read_bytes(path, 0, LARGEST_JSON_BYTES)
+    except HoldfastError:
+        return False
+
+
+def _splits(listing: Listing, names: list[str]) -> dict[str, str]:
+    """Picture's stem to split, from a JSON that lists `{"filename": …, "split": …}` objects."""
+    splits: dict[str, str] = {}
+    for name in names:
+        try:
+            document = json.loads(storage.read_bytes(listing.path(name), 0, 64 << 20))
+        except (ValueError, HoldfastError, RecursionError):
+            continue
+        rows = document.get("images") if isinstance(document, dict) else document
+        for row in rows if isinstance(rows, list) else []:
+            picture = (row.get("filename") or row.get("file_name")) if isinstance(row, dict) else None
+            if isinstance(picture, str):
+                for split in (row.get(key) for key in _SPLIT_KEYS):
+                    if isinstance(split, str) and split:
+                        splits[stem_of(picture)] = split
+    return splits

@@ -1,0 +1,311 @@
+"""TFRecord of the TF Object Detection API, with its label map; read at random access, without TensorFlow.
+
+Boxes are fractions of the picture. `class/text` wins over `class/label`, because the writer that ships with
+the API for COCO leaves the label out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from holdfast.data import labelmap, storage
+from holdfast.data.framing import Broken, Frame, frames, looks_framed, read_frame
+from holdfast.data.listing import Listing, split_in_name, split_in_path, suffix_of
+from holdfast.data.numbers import snap
+from holdfast.data.pictures import HEADER_BYTES, Facts, header_of
+from holdfast.data.records import Box, Picture, Record
+from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.data.wire import Example, NotAnExample, parse_example
+from holdfast.errors import HoldfastError, UnreadableAnnotation
+
+SUFFIXES = (".record", ".tfrecord", ".tfrecords", ".records")
+_SHARD = re.compile(r"-\d{5}-of-\d{5}(\.\w+)?$")
+_BOX = "image/object/bbox/"
+
+
+@dataclass(frozen=True, slots=True)
+class TfrecordSource:
+    path: str
+    root: str
+    shards: tuple[str, ...]  # relative to root
+    labels: tuple[labelmap.Label, ...]
+    noted: tuple[Problem, ...]
+    format: str = "tfrecord"
+    relative: bool = True
+    folder_pictures: tuple[str, ...] = ()
+
+    def entries(self) -> Iterator[Entry]:
+        for shard in self.shards:
+            split = split_in_path(shard) or split_in_name(shard)
+            for position, found in enumerate(_index(storage.join(self.root, shard))):
+                if isinstance(found, Frame):
+                    yield Entry(shard, split, position, found.offset, found.length)
+                else:  # the length is not known: parse() says what is wrong there
+                    yield Entry(shard, split, position, found.offset, -1)
+
+    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+        return iter(())
+
+    def class_ids(self) -> dict[str, int]:
+        return {label.name: label.id for label in self.labels}
+
+    def problems(self) -> tuple[Problem, ...]:
+        return self.noted
+
+    def parse(self, entry: Entry) -> Parsed:
+        shard = storage.join(self.root, entry.key)
+        try:
+            with storage.open_binary(shard) as handle:
+                if entry.length < 0:
+                    return _lost(shard, entry)
+                data = read_frame(handle, Frame(entry.offset, entry.length))
+        except HoldfastError as error:
+            return _unreadable(shard, entry, error.what)
+        if data is None:
+            detail = f"record {entry.position} at byte {entry.offset}: the checksum of its data is wrong"
+            return Parsed(None, (Problem("corrupt-record", shard, detail),))
+        try:
+            return self._record(parse_example(data), shard, entry)
+        except NotAnExample as error:
+            return _unreadable(shard, entry, str(error))
+
+    def _record(self, example: Example, shard: str, entry: Entry) -> Parsed:
+        encoded = example.slices("image/encoded")
+        if not encoded:
+            keys = ", ".join(sorted(example.features)[:6]) or "no features at all"
+            return _unreadable(shard, entry, f"it has no image/encoded; it has {keys}")
+        part = encoded[0]
+        declared = _first(example, "image/width"), _first(example, "image/height")
+        facts = header_of(example.data[part.start : min(part.stop, part.start + HEADER_BYTES)])
+        name = (
+            example.text("image/filename")
+            or example.text("image/source_id")
+            or f"{entry.key}-{entry.position}"
+        )
+        identity = example.text("image/source_id") or name
+        where = f"{shard}, record {entry.position} ({name})"
+        boxes, problems = self._boxes(example, _frame_size(declared, facts), where)
+        picture = Picture(shard, entry.offset + part.start, part.stop - part.start, *declared)
+        return Parsed(Record(identity, name, picture, tuple(boxes), entry.split, where), tuple(problems))
+
+    def _boxes(
+        self, example: Example, size: tuple[int, int] | None, where: str
+    ) -> tuple[list[Box], list[Problem]]:
+        columns = [example.numbers(_BOX + key) for key in ("xmin", "ymin", "xmax", "ymax")]
+        lengths = [len(column) for column in columns]
+        if len(set(lengths)) > 1:
+            said = f"xmin, ymin, xmax, ymax have {', '.join(map(str, lengths))} values"
+            return [], [Problem("unreadable-annotation", where, said)]
+        count = lengths[0]
+        if count and size is None:
+            return [], [
+                Problem("unreadable-annotation", where, "neither the record nor the picture gives a size")
+            ]
+        names, problems = self._names(example, count, where)
+        width, height = size or (1, 1)
+        crowds = _flags(example, "is_crowd", "group_of")
+        difficult, ids = _flags(example, "difficult"), example.whole_numbers("image/object/id")
+        areas = example.numbers("image/object/area")
+        boxes = [
+            Box(
+                _pixels(x1, width),
+                _pixels(y1, height),
+                _pixels(x2, width),
+                _pixels(y2, height),
+                names[place] or "",
+                crowd=place in crowds,
+                difficult=place in difficult,
+                id=ids[place] if len(ids) == count else None,
+                area=areas[place] if len(areas) == count else None,
+            )
+            for place, (x1, y1, x2, y2) in enumerate(zip(*columns, strict=True))
+            if names[place] is not None
+        ]
+        return boxes, problems
+
+    def _names(self, example: Example, count: int, where: str) -> tuple[list[str | None], list[Problem]]:
+        texts = [text.decode("utf-8", "replace") for text in example.bytes_of("image/object/class/text")]
+        numbers = example.whole_numbers("image/object/class/label")
+        if (
+            len(texts) not in (0, count)
+            or len(numbers) not in (0, count)
+            or (count and not texts and not numbers)
+        ):
+            said = f"{count} boxes, {len(texts)} class texts and {len(numbers)} class labels"
+            return [None] * count, [Problem("unreadable-annotation", where, said)]
+        by_id = {label.id: label.name for label in self.labels}
+        by_text = {key: label.id for label in self.labels for key in (label.display_name, label.name) if key}
+        if not texts:
+            if not by_id:
+                return [str(value) for value in numbers], []
+            unknown = sorted({value for value in numbers if value not in by_id})
+            said = f"class label {', '.join(map(str, unknown[:5]))} is not in the label map"
+            return [by_id.get(value) for value in numbers], [
+                Problem("unknown-class", where, said)
+            ] if unknown else []
+        return list(texts), _disagreements(texts, numbers, by_text, where)
+
+
+def _disagreements(
+    texts: list[str], numbers: list[int], by_text: dict[str, int], where: str
+) -> list[Problem]:
+    if not by_text:
+        return []
+    unknown = sorted({text for text in texts if text not in by_text})
+    problems = [
+        Problem("unknown-class", where, f"class {name!r} is not in the label map") for name in unknown[:5]
+    ]
+    for text, value in sorted(set(zip(texts, numbers, strict=False))):
+        expected = by_text.get(text)
+        if expected is not None and value != expected:
+            slug = "class-id-off-by-one" if abs(value - expected) == 1 else "class-id-disagrees"
+            problems.append(
+                Problem(slug, where, f"{text!r} has label {value}; the label map says {expected}")
+            )
+    return problems
+
+
+def _index(shard: str) -> Iterator[Frame | Broken]:
+    try:
+        with storage.open_binary(shard) as handle:
+            handle.seek(0, os.SEEK_END)
+            yield from frames(handle, handle.tell())
+    except HoldfastError as error:
+        yield Broken(0, error.what, 0)
+
+
+def _lost(shard: str, entry: Entry) -> Parsed:
+    why = next(
+        (found for found in _index(shard) if isinstance(found, Broken)), Broken(0, "it was changed", 0)
+    )
+    detail = (
+        f"from byte {why.offset} on (record {entry.position}): {why.why}; {why.lost_bytes} bytes are lost"
+    )
+    return Parsed(None, (Problem("corrupt-record", shard, detail),))
+
+
+def _unreadable(shard: str, entry: Entry, why: str) -> Parsed:
+    return Parsed(None, (Problem("unreadable-annotation", shard, f"record {entry.position}: {why}"),))
+
+
+def _first(example: Example, key: str) -> int | None:
+    values = example.whole_numbers(key)
+    return values[0] if values and 1 < values[0] < 2**31 else None  # 1 and -1 are the decoders' defaults
+
+
+def _frame_size(declared: tuple[int | None, int | None], facts: Facts | None) -> tuple[int, int] | None:
+    """What the fractions are of: the declared size where the picture bears it out, else the real one."""
+    width, height = declared
+    if facts is None:
+        return (width, height) if width and height else None
+    if width and height and (width, height) == facts.upright_size:
+        return width, height
+    return facts.size
+
+
+def _pixels(fraction: float, size: int) -> float:
+    return snap(fraction * size, size * 2.0**-22)  # a float32 fraction has 24 bits
+
+
+def _flags(example: Example, *keys: str) -> set[int]:
+    return {
+        place
+        for key in keys
+        for place, on in enumerate(example.whole_numbers(f"image/object/{key}"))
+        if on == 1
+    }
+
+
+# -- opening ------------------------------------------------------------------------------------
+
+
+def is_shard_name(name: str) -> bool:
+    return suffix_of(name) in SUFFIXES or _SHARD.search(name) is not None
+
+
+def open_source(listing: Listing, label_maps: list[str], path: str | None = None) -> TfrecordSource | None:
+    """The shards of a listing; label maps are files of it. None when it has no shard."""
+    shards: list[str] = []
+    noted: list[Problem] = []
+    for name in listing.files:
+        if is_shard_name(name):
+            said = _refused(listing.path(name))
+            shards += [] if said else [name]
+            noted += [Problem("unreadable-annotation", listing.path(name), said)] if said else []
+    if not shards and not noted:
+        return None
+    labels = _fitting_labels(listing, shards, label_maps, noted)
+    return TfrecordSource(path or listing.root, listing.root, tuple(shards), labels, tuple(noted))
+
+
+def _refused(path: str) -> str:
+    """Why nothing in the shard can be used; empty for a good one."""
+    try:
+        start = storage.read_bytes(path, 0, 16)
+        if not start:
+            return "the file is empty: whatever wrote it had no pictures or was never closed"
+        if start.startswith((b"\x1f\x8b", b"x\x9c")):
+            return "the file is compressed, and records in it cannot be reached: unpack it with gunzip"
+        if not looks_framed(start):
+            return "this is not a TFRecord file: the first record's checksum is wrong"
+        with storage.open_binary(path) as handle:
+            first = next(frames(handle, handle.seek(0, os.SEEK_END)), None)
+            data = read_frame(handle, first) if isinstance(first, Frame) else None
+        if data is not None:
+            parse_example(data)
+    except NotAnExample as error:
+        return str(error) if "SequenceExample" in str(error) else ""
+    except HoldfastError as error:
+        return error.what
+    return ""
+
+
+def _fitting_labels(
+    listing: Listing, shards: list[str], label_maps: list[str], noted: list[Problem]
+) -> tuple[labelmap.Label, ...]:
+    """The label map that agrees best with the first records; a folder may hold those of other datasets."""
+    best: tuple[float, tuple[labelmap.Label, ...]] = (0.0, ())
+    used = _first_classes(listing, shards)
+    for name in label_maps:
+        try:
+            labels = labelmap.read(
+                storage.read_bytes(listing.path(name), 0, labelmap.LARGEST_BYTES + 1), name
+            )
+        except UnreadableAnnotation as error:
+            noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
+            continue
+        best = max(best, (_agreement(labels, used), labels), key=lambda scored: scored[0])
+    return best[1]
+
+
+def _agreement(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -> float:
+    texts = {text for label in labels for text in (label.name, label.display_name) if text}
+    pairs = {(text, label.id) for label in labels for text in (label.name, label.display_name, "")}
+    known = sum(text in texts or (not text and ("", value) in pairs) for text, value in used)
+    exact = sum((text, value) in pairs for text, value in used)
+    return (known + 0.1 * exact) / max(1, len(used)) + (1e-6 if not used else 0.0)
+
+
+def _first_classes(listing: Listing, shards: list[str]) -> set[tuple[str, int]]:
+    used: set[tuple[str, int]] = set()
+    for shard in shards[:10]:
+        source = TfrecordSource("", listing.root, (shard,), (), ())
+        for _, entry in zip(range(20), source.entries(), strict=False):
+            try:
+                with storage.open_binary(listing.path(shard)) as handle:
+                    data = (
+                        read_frame(handle, Frame(entry.offset, entry.length)) if entry.length >= 0 else None
+                    )
+                example = parse_example(data or b"")
+            except (HoldfastError, NotAnExample):
+                continue
+            texts = [text.decode("utf-8", "replace") for text in example.bytes_of("image/object/class/text")]
+            numbers = example.whole_numbers("image/object/class/label")
+            longest = max(len(texts), len(numbers))
+            texts += [""] * (longest - len(texts))
+            numbers += [-1] * (longest - len(numbers))
+            used |= set(zip(texts, numbers, strict=True))
+    return used

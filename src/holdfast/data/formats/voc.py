@@ -1,0 +1,264 @@
+"""Pascal VOC: one XML file a picture, splits in ImageSets/Main.
+
+The devkit counts pixels from 1 and means both corners inclusive, so `(1, 1, 640, 480)` is the whole
+picture; inside, that is `(0, 0, 640, 480)`. Many tools write the same XML counting from 0: a single 0
+among the corners of a dataset shows that, and then nothing is subtracted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.data import storage
+from holdfast.data.listing import Listing, PictureFinder, folder_of, split_in_path, stem_of, without_suffix
+from holdfast.data.numbers import flag, number, size
+from holdfast.data.records import Box, Picture, Record
+from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.errors import HoldfastError
+
+LARGEST_XML_BYTES = 64 << 20
+ONE_BASED = "1-based, inclusive"  # what our writer leaves in <source><annotation>
+_PLACES = frozenset(("annotations", "jpegimages", "images", "labels", "label", "xml", "xmls"))
+_ZERO_CORNER = re.compile(rb"<[xy]min>\s*0+(?:\.0*)?\s*<")
+
+
+@dataclass(frozen=True, slots=True)
+class VocSource:
+    path: str
+    listing: Listing
+    finder: PictureFinder
+    files: tuple[str, ...]
+    splits: dict[str, str]
+    ids: dict[str, int]
+    zero_based: bool
+    format: str = "voc"
+    relative: bool = False
+    noted: tuple[Problem, ...] = field(default=())
+
+    @property
+    def folder_pictures(self) -> tuple[str, ...]:
+        return tuple(sorted(self.finder.pictures))
+
+    def entries(self) -> Iterator[Entry]:
+        for name in self.files:
+            identity = record_id(name)
+            yield Entry(name, self.splits.get(identity, self.splits.get(stem_of(name), split_in_path(name))))
+
+    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+        return iter(())  # in VOC a negative has an XML file without objects
+
+    def class_ids(self) -> dict[str, int]:
+        return self.ids
+
+    def problems(self) -> tuple[Problem, ...]:
+        return self.noted
+
+    def parse(self, entry: Entry) -> Parsed:
+        file = self.listing.path(entry.key)
+        try:
+            root = parse_xml(storage.read_bytes(file, 0, LARGEST_XML_BYTES + 1), file)
+        except HoldfastError as error:
+            return Parsed(None, (Problem("unreadable-annotation", file, _said(error)),))
+        name = _text(root, "filename") or stem_of(entry.key)
+        found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
+        path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
+        problems: list[Problem] = []
+        boxes = list(self._boxes(root, file, problems))
+        width, height = size(_text(root, "size/width")), size(_text(root, "size/height"))
+        marked = ONE_BASED in (_text(root, "source/annotation") or "")
+        identity = (_text(root, "source/imageid") if marked else None) or record_id(entry.key)
+        file_name = (_text(root, "filename") if marked else None) or (_shown(found) if found else name)
+        record = Record(
+            identity, file_name, Picture(path, width=width, height=height), tuple(boxes), entry.split, file
+        )
+        return Parsed(record, tuple(problems))
+
+    def _boxes(self, root: Any, file: str, problems: list[Problem]) -> Iterator[Box]:
+        origin = (_text(root, "source/annotation") or "") + (_text(root, "source/database") or "")
+        exact = ONE_BASED in origin
+        one_based = exact or "VOC" in origin or not self.zero_based
+        for number_of, element in enumerate(root.iter("object"), 1):
+            corners = _corners(element)
+            label = _label(element.findtext("name"))
+            if isinstance(corners, str) or not label:
+                said = corners if isinstance(corners, str) else "it has no <name>"
+                problems.append(Problem("unreadable-annotation", file, f"object {number_of}: {said}"))
+                continue
+            x1, y1, x2, y2 = corners
+            # A click without a drag has equal corners in every tool; one pixel wide, it would pass for a box.
+            if one_based and (exact or (x1 < x2 and y1 < y2)):
+                x1, y1 = x1 - 1, y1 - 1
+            yield Box(
+                x1, y1, x2, y2, label,
+                crowd=flag(_text(element, "iscrowd")),
+                difficult=flag(_text(element, "difficult")),
+                id=_id(_text(element, "id")) if exact else None,
+                area=_area(_text(element, "area")) if exact else None,
+            )  # fmt: skip
+
+
+def open_source(listing: Listing, ids: dict[str, int]) -> VocSource | None:
+    """The VOC files of a folder, or None when it has none."""
+    files = _voc_files(listing)
+    if not files:
+        return None
+    return VocSource(
+        path=listing.root,
+        listing=listing,
+        finder=PictureFinder.of(listing.root, listing.pictures()),
+        files=tuple(files),
+        splits=_image_sets(listing),
+        ids=ids,
+        zero_based=_counts_from_zero(listing, files),
+    )
+
+
+def _voc_files(listing: Listing) -> list[str]:
+    """The XML files of every folder in which one of the first few is VOC; damaged ones among them count."""
+    by_folder: dict[str, list[str]] = {}
+    for name in listing.with_suffix(".xml"):
+        by_folder.setdefault(folder_of(name), []).append(name)
+    return [
+        name
+        for names in by_folder.values()
+        if any(_looks_like_voc(listing.path(name)) for name in names[:5])
+        for name in names
+    ]
+
+
+def _looks_like_voc(path: str) -> bool:
+    """Anything called .xml counts, unless it plainly is another kind of XML."""
+    try:
+        head = storage.read_bytes(path, 0, 4096)
+    except HoldfastError:
+        return True
+    return b"<annotation" in head or not re.search(
+        rb"<(annotations|dataset|svg|project|html|plist|data)\b", head
+    )
+
+
+def _counts_from_zero(listing: Listing, files: list[str]) -> bool:
+    for name in files:
+        try:
+            if _ZERO_CORNER.search(storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES)):
+                return True
+        except HoldfastError:
+            continue
+    return False
+
+
+def _image_sets(listing: Listing) -> dict[str, str]:
+    """Picture to split. `trainval` repeats two splits, and per-class lists repeat the whole."""
+    names = {
+        stem_of(name): name
+        for name in listing.with_suffix(".txt")
+        if "ImageSets/Main/" in f"/{name}"
+        and stem_of(name) in ("train", "val", "test", "valid", "validation")
+    }
+    splits: dict[str, str] = {}
+    for split, name in sorted(names.items()):
+        try:
+            text = storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES).decode("utf-8", "replace")
+        except HoldfastError:
+            continue
+        for line in text.splitlines():
+            if line.strip():
+                splits[line.strip()] = split
+                splits.setdefault(re.sub(r"\s+-?[01]$", "", line.strip()), split)
+    return splits
+
+
+def record_id(name: str) -> str:
+    """The path without extension and without the folders that every VOC tree has."""
+    parts = without_suffix(name).split("/")
+    for position, part in enumerate(parts[:-1]):
+        if part.lower() == "annotations":
+            return "/".join(parts[position + 1 :])
+    return "/".join([part for part in parts[:-1] if part.lower() not in _PLACES] + parts[-1:])
+
+
+def _shown(found: str) -> str:
+    parts = found.split("/")
+    for position, part in enumerate(parts[:-1]):
+        if part.lower() == "jpegimages":
+            return "/".join(parts[position + 1 :])
+    return "/".join([part for part in parts[:-1] if part.lower() not in _PLACES] + parts[-1:])
+
+
+def parse_xml(data: bytes, file: str) -> Any:
+    """The root element; entities, external references and documents of other kinds are refused."""
+    from defusedxml import ElementTree
+    from defusedxml.common import DefusedXmlException
+
+    from holdfast.errors import UnreadableAnnotation
+
+    if len(data) > LARGEST_XML_BYTES:
+        raise UnreadableAnnotation("the XML file is larger than 64 MiB", where=file)
+    if not data.strip():
+        raise UnreadableAnnotation("the file is empty", where=file)
+    try:
+        root = ElementTree.fromstring(data)
+    except DefusedXmlException as error:
+        raise UnreadableAnnotation(
+            f"the XML defines entities, which is refused: {type(error).__name__}", where=file
+        ) from None
+    except Exception as error:
+        raise UnreadableAnnotation(f"this is not XML: {error}", where=file) from None
+    if root.tag != "annotation":
+        raise UnreadableAnnotation(f"the root is <{str(root.tag)[:40]}>, not <annotation>", where=file)
+    return root
+
+
+def _corners(element: Any) -> tuple[float, float, float, float] | str:
+    # find(), not iter(): a polygon or a part before the object's own bndbox has points of its own.
+    box = element.find("bndbox")
+    if box is None:
+        return _polygon(element)
+    values = [number((box.findtext(key) or "").strip()) for key in ("xmin", "ymin", "xmax", "ymax")]
+    missing = [
+        key for key, value in zip(("xmin", "ymin", "xmax", "ymax"), values, strict=True) if value is None
+    ]
+    if missing:
+        return f"its bndbox has no number for {', '.join(missing)}"
+    x1, y1, x2, y2 = (value for value in values if value is not None)
+    return x1, y1, x2, y2
+
+
+def _polygon(element: Any) -> tuple[float, float, float, float] | str:
+    """The box around `<polygon><x1>..</x1><y1>..</y1>…` or `<pt><x/><y/></pt>`."""
+    polygon = element.find("polygon")
+    if polygon is None:
+        return "it has no <bndbox>"
+    points = [(child.tag, number((child.text or "").strip())) for child in polygon.iter()]
+    xs = [value for tag, value in points if re.fullmatch(r"x\d*", str(tag)) and value is not None]
+    ys = [value for tag, value in points if re.fullmatch(r"y\d*", str(tag)) and value is not None]
+    if len(xs) < 2 or len(ys) < 2:
+        return "it has no <bndbox> and its polygon has fewer than two points"
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _text(element: Any, path: str) -> str | None:
+    text = element.findtext(path)
+    return text.strip() if text and text.strip() else None
+
+
+def _label(text: str | None) -> str:
+    """The class as it is written, a stray space included: "crack " is another class to every trainer."""
+    return ((text.strip() if "\n" in text else text) if text.strip() else "") if text else ""
+
+
+def _id(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"-?\d{1,19}", text) else None
+
+
+def _area(text: str | None) -> float | None:
+    value = number(text)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _said(error: HoldfastError) -> str:
+    return error.what + (f" ({'; '.join(error.found)})" if error.found else "")

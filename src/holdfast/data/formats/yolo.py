@@ -1,0 +1,272 @@
+"""YOLO: one text file a picture, `class cx cy width height` as fractions of the upright picture.
+
+A picture without a text file has nothing in it. Lines of a segmentation dataset hold a polygon instead;
+the box is what encloses it. Flags and ids have no place in the format: our writer keeps them beside it,
+in holdfast.json.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.data import storage
+from holdfast.data.listing import Listing, is_picture, split_in_path, stem_of, without_suffix
+from holdfast.data.numbers import number, snap, whole
+from holdfast.data.pictures import upright_size
+from holdfast.data.records import Box, Picture, Record
+from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.errors import HoldfastError, UnreadableAnnotation
+
+LARGEST_TXT_BYTES = 32 << 20
+SIDECAR = "holdfast.json"
+_NAMES_FILES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt")
+_LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class YoloSource:
+    path: str
+    listing: Listing
+    pictures: dict[str, str | None]  # picture to split
+    labels: dict[str, str]  # picture to its text file
+    names: dict[int, str]
+    noted: tuple[Problem, ...]
+    sidecar: dict[str, Any] = field(default_factory=dict, repr=False)
+    format: str = "yolo"
+    relative: bool = True
+
+    @property
+    def folder_pictures(self) -> tuple[str, ...]:
+        return tuple(self.pictures)
+
+    def entries(self) -> Iterator[Entry]:
+        for name in self.pictures:
+            if name in self.labels:
+                yield Entry(name, self.pictures[name])
+
+    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+        for name in pictures:
+            yield Entry(name, self.pictures.get(name))
+
+    def class_ids(self) -> dict[str, int]:
+        kept = self.sidecar.get("class_ids")
+        known = kept if isinstance(kept, dict) else {}
+        return {name: _whole_or(known.get(name), index) for index, name in self.names.items()}
+
+    def problems(self) -> tuple[Problem, ...]:
+        return self.noted
+
+    def parse(self, entry: Entry) -> Parsed:
+        path = self.listing.path(entry.key)
+        notes = self._notes(entry.key)
+        identity = str(notes.get("id") or _without_images(without_suffix(entry.key)))
+        name = str(notes.get("file_name") or _without_images(entry.key))
+        label = self.labels.get(entry.key)
+        if label is None:
+            return Parsed(Record(identity, name, Picture(path), (), entry.split))
+        file = self.listing.path(label)
+        try:
+            data = storage.read_bytes(file, 0, LARGEST_TXT_BYTES + 1)
+        except HoldfastError as error:
+            return Parsed(None, (Problem("unreadable-annotation", file, error.what),))
+        if len(data) > LARGEST_TXT_BYTES:
+            return Parsed(None, (Problem("unreadable-annotation", file, "the file is larger than 32 MiB"),))
+        lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
+        size = upright_size(Picture(path)) if lines else None
+        width, height = size or (1, 1)
+        problems: list[Problem] = []
+        boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, problems))
+        # Without the picture's size the fractions mean nothing; the picture itself is reported elsewhere.
+        record = Record(identity, name, Picture(path), tuple(boxes) if size else (), entry.split, file)
+        return Parsed(record, tuple(problems))
+
+    def _boxes(
+        self, lines: list[str], size: tuple[int, int], notes: Any, file: str, problems: list[Problem]
+    ) -> Iterator[Box]:
+        kept = notes if isinstance(notes, list) and len(notes) == len(lines) else [{}] * len(lines)
+        for position, (line, note) in enumerate(zip(lines, kept, strict=True), 1):
+            index, corners = read_line(line)
+            if isinstance(corners, str) or index is None:
+                problems.append(Problem("unreadable-annotation", file, f"line {position}: {corners}"))
+                continue
+            name = self.names.get(index, str(index) if not self.names else None)
+            if name is None:
+                said = f"line {position}: class {index}, and the names go from 0 to {max(self.names)}"
+                problems.append(Problem("unknown-class", file, said))
+                continue
+            x1, y1, x2, y2 = (
+                snap(value * extent, extent * 1e-6) for value, extent in zip(corners, size * 2, strict=True)
+            )
+            flags = note if isinstance(note, dict) else {}
+            yield Box(
+                x1, y1, x2, y2, name, crowd=flags.get("crowd") is True, difficult=flags.get("difficult") is True,
+                id=whole(flags.get("id")), area=number(flags.get("area")),
+            )  # fmt: skip
+
+    def _notes(self, picture: str) -> dict[str, Any]:
+        records = self.sidecar.get("records")
+        notes = records.get(picture) if isinstance(records, dict) else None
+        return notes if isinstance(notes, dict) else {}
+
+
+def read_line(line: str) -> tuple[int | None, tuple[float, float, float, float] | str]:
+    """Class index and the corners as fractions, or what is wrong with the line."""
+    fields = line.split()
+    index = whole(fields[0])
+    values = [number(text) for text in fields[1:]]
+    if index is None or None in values:
+        return None, f"{line.strip()[:60]!r} is not numbers"
+    known = [value for value in values if value is not None]
+    if len(known) in (4, 5):  # a fifth is a detector's score
+        cx, cy, w, h = known[:4]
+        return index, (cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2)
+    if len(known) >= 6 and len(known) % 2 == 0:
+        if any(math.isnan(value) for value in known):
+            return index, (math.nan, math.nan, math.nan, math.nan)
+        xs, ys = known[0::2], known[1::2]
+        return index, (min(xs), min(ys), max(xs), max(ys))
+    return index, f"{len(fields)} fields: a box has 5 and a polygon an odd number from 7"
+
+
+# -- opening ------------------------------------------------------------------------------------
+
+
+def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
+    """The pictures and text files of a folder; None when no text file is YOLO's and no YAML says so."""
+    yaml_path = listing.path(yaml_name) if yaml_name else None
+    settings = read_yaml(yaml_path) if yaml_path else {}
+    texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
+    pictures = {name: split_in_path(name) for name in listing.pictures()}
+    if yaml_name:
+        pictures = _chosen(listing, settings, yaml_name, pictures)
+    by_place = {_label_key(name): name for name in texts}
+    labels = {name: by_place[key] for name in pictures if (key := _label_key(name)) in by_place}
+    if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
+        return None
+    used = set(labels.values())
+    lonely = [name for name in texts if name not in used and _is_yolo(listing.path(name))]
+    noted = [
+        Problem("annotation-without-image", listing.path(name), "no picture has this name") for name in lonely
+    ]
+    names = _names(settings, listing)
+    return YoloSource(
+        yaml_path or listing.root, listing, pictures, labels, names, tuple(noted), _sidecar(listing)
+    )
+
+
+def read_yaml(path: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        document = yaml.safe_load(storage.read_bytes(path, 0, 1 << 20))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = str(error).replace("\n", " ")[:200]
+        raise UnreadableAnnotation("the YAML cannot be read", where=path, found=said) from None
+    if not isinstance(document, dict) or "names" not in document:
+        raise UnreadableAnnotation("the YAML has no `names`, so it is not YOLO's data.yaml", where=path)
+    return document
+
+
+def looks_like_yolo_yaml(path: str) -> bool:
+    try:
+        document = read_yaml(path)
+    except HoldfastError:
+        return False
+    return any(key in document for key in ("train", "val", "test", "path", "nc"))
+
+
+def _chosen(
+    listing: Listing, settings: dict[str, Any], yaml_name: str, pictures: dict[str, str | None]
+) -> dict[str, str | None]:
+    """The pictures that the YAML's train, val and test name, with these as splits; all, when it names none."""
+    chosen: dict[str, str | None] = {}
+    folder = yaml_name.rsplit("/", 1)[0] + "/" if "/" in yaml_name else ""
+    for split in ("train", "val", "test"):
+        value = settings.get(split)
+        for place in value if isinstance(value, list) else [value]:
+            if isinstance(place, str):
+                for name in _named(listing, folder, place, pictures):
+                    chosen.setdefault(name, split)
+    return chosen or pictures
+
+
+def _named(listing: Listing, folder: str, place: str, pictures: dict[str, str | None]) -> list[str]:
+    cleaned = re.sub(r"^(\.\.?/)+", "", place.replace("\\", "/")).strip("/")
+    if cleaned.endswith(".txt"):
+        names = [name for name in listing.files if name in (folder + cleaned, cleaned)]
+        return [found for name in names for found in _listed(listing.path(name), pictures)]
+    for prefix in (f"{folder}{cleaned}/", f"{cleaned}/"):
+        found = [name for name in pictures if name.startswith(prefix) or prefix == "/" or cleaned == ""]
+        if found:
+            return found
+    # An absolute path of another machine: its last folders still say which pictures are meant.
+    tail = "/".join(cleaned.split("/")[-2:]) + "/"
+    return [name for name in pictures if f"/{name}".find("/" + tail) >= 0]
+
+
+def _listed(path: str, pictures: dict[str, str | None]) -> Iterator[str]:
+    by_stem = {stem_of(name): name for name in pictures}
+    for line in storage.read_bytes(path, 0, LARGEST_TXT_BYTES).decode("utf-8", "replace").splitlines():
+        wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
+        if wanted in pictures:
+            yield wanted
+        elif wanted and is_picture(wanted) and stem_of(wanted) in by_stem:
+            yield by_stem[stem_of(wanted)]
+
+
+def _label_key(name: str) -> str:
+    """The same for `images/train/a.jpg`, `labels/train/a.txt` and for files side by side."""
+    parts = without_suffix(name).split("/")
+    for position in range(len(parts) - 2, -1, -1):
+        if parts[position] in ("images", "labels"):
+            return "/".join(parts[:position] + parts[position + 1 :])
+    return "/".join(parts)
+
+
+def _without_images(name: str) -> str:
+    parts = name.split("/")
+    return "/".join([part for part in parts[:-1] if part != "images"] + parts[-1:])
+
+
+def _is_yolo(path: str) -> bool:
+    try:
+        head = storage.read_bytes(path, 0, 4096)
+    except HoldfastError:
+        return False
+    first = head.strip().split(b"\n")[0]
+    return _LINE.fullmatch(first) is not None
+
+
+def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
+    names = settings.get("names")
+    pairs = enumerate(names) if isinstance(names, list) else names.items() if isinstance(names, dict) else ()
+    # Scalars only: a nested alias of YAML would be written out in full, which can be without end.
+    found = {whole(key): str(name) for key, name in pairs if isinstance(name, str | int | float)}
+    if found:
+        return {index: name for index, name in found.items() if index is not None}
+    for wanted in _NAMES_FILES:
+        for name in listing.files:
+            if name.rsplit("/", 1)[-1] == wanted:
+                text = storage.read_bytes(listing.path(name), 0, 4 << 20).decode("utf-8-sig", "replace")
+                return {index: line for index, line in enumerate(text.splitlines()) if line.strip()}
+    return {}
+
+
+def _whole_or(value: object, otherwise: int) -> int:
+    found = whole(value)
+    return otherwise if found is None else found
+
+
+def _sidecar(listing: Listing) -> dict[str, Any]:
+    if SIDECAR not in listing.files:
+        return {}
+    try:
+        document = json.loads(storage.read_bytes(listing.path(SIDECAR), 0, 1 << 30))
+    except (ValueError, RecursionError, HoldfastError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,175 @@
+"""What can be wrong with a dataset: one slug a finding, its severity, what it means and what to do.
+
+An error would stop or spoil a run; a warning may; a note is worth knowing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    severity: str
+    title: str
+    remedy: str
+
+
+REPAIR = "`holdfast data repair SRC DST` writes a copy"
+
+KINDS: dict[str, Kind] = {
+    # -- pictures
+    "missing-image": Kind(
+        "error",
+        "annotations name pictures that are not there",
+        f"put the pictures there, or leave the annotations out: {REPAIR} without them",
+    ),
+    "unreadable-image": Kind(
+        "error", "pictures cannot be decoded", f"copy them again from where they came; {REPAIR} without them"
+    ),
+    "truncated-image": Kind(
+        "error", "pictures are cut short", f"copy them again from where they came; {REPAIR} without them"
+    ),
+    "zero-byte-image": Kind(
+        "error", "picture files are empty", f"copy them again from where they came; {REPAIR} without them"
+    ),
+    "decompression-bomb": Kind(
+        "error",
+        "pictures are too large to decode safely",
+        f"shrink them to what training needs; {REPAIR} without them",
+    ),
+    "wrong-extension": Kind(
+        "warning",
+        "the contents of pictures are not what their names say",
+        f"rename them; {REPAIR} with the right names",
+    ),
+    "unsupported-mode": Kind(
+        "note",
+        "pictures are not plain 8-bit RGB",
+        f"they are converted on reading; {REPAIR} in RGB for programs that do not",
+    ),
+    "exif-rotated": Kind(
+        "warning",
+        "pictures carry an orientation that programs apply or ignore",
+        f"{REPAIR} with the pictures upright and the boxes moved with them",
+    ),
+    "size-mismatch": Kind(
+        "warning", "the declared size is not the picture's", f"{REPAIR} with the right sizes and boxes"
+    ),
+    "outsize-image": Kind(
+        "warning",
+        "pictures are far larger than the rest; they need the peak of memory",
+        "shrink them, or expect the peak of memory at these pictures",
+    ),
+    "crowded-image": Kind(
+        "warning",
+        "pictures have far more boxes than the rest",
+        "set the number of boxes per picture with these in mind",
+    ),
+    "mixed-image-sizes": Kind("note", "pictures have different sizes", "nothing: training resizes them"),
+    "wide-aspect": Kind(
+        "note",
+        "pictures are more than twice as wide as high, or as high as wide",
+        "keep the aspect ratio when resizing, or cut them into parts",
+    ),
+    # -- boxes
+    "not-finite-box": Kind("error", "boxes hold NaN or infinity", f"{REPAIR} without them"),
+    "wrapped-box": Kind(
+        "error",
+        "boxes hold negative numbers that were stored as unsigned ones",
+        f"{REPAIR} without them; the program that wrote them subtracted below 0",
+    ),
+    "inverted-box": Kind(
+        "error", "boxes have their corners the wrong way round", f"{REPAIR} with the corners in order"
+    ),
+    "zero-area-box": Kind("error", "boxes have no area", f"{REPAIR} without them"),
+    "outside-box": Kind("error", "boxes reach outside their picture", f"{REPAIR} with them cut at the edge"),
+    "tiny-box": Kind(
+        "note",
+        "boxes are smaller than 8 pixels",
+        "train at a larger input, or on parts of the pictures; detectors hardly see these",
+    ),
+    "edge-rounding": Kind(
+        "note",
+        "boxes reach outside by one pixel or less, as rounding does",
+        "nothing: they are cut at the edge",
+    ),
+    "duplicate-box": Kind("warning", "boxes occur twice in one picture", f"{REPAIR} with one of each"),
+    "uncovered-boxes": Kind(
+        "warning",
+        "no anchor of the detector comes near these boxes",
+        "train at a larger input, or with more and other anchor sizes",
+    ),
+    # -- labels
+    "unknown-class": Kind(
+        "error",
+        "boxes have a class that is not declared",
+        "add the class to the label map, data.yaml or recipe, or correct the boxes",
+    ),
+    "class-id-off-by-one": Kind(
+        "error",
+        "class numbers are off by one",
+        "count from 0 in YOLO and from 1 in a label map, and write the annotations again",
+    ),
+    "class-id-disagrees": Kind(
+        "error",
+        "class numbers and class texts say different things",
+        "use the label map that the records were written with",
+    ),
+    "class-id-gap": Kind("note", "class ids have gaps", "nothing: ids are kept and the model counts its own"),
+    "near-duplicate-class-names": Kind(
+        "warning",
+        "class names differ only in case, spaces or punctuation",
+        f"make them one; {REPAIR} with the more frequent spelling",
+    ),
+    "rare-class": Kind(
+        "warning", "classes have fewer than 10 boxes", "collect more examples, or leave the class out"
+    ),
+    "unused-class": Kind("note", "declared classes have no box", "nothing, or leave the class out"),
+    "class-imbalance": Kind(
+        "note",
+        "one class has more than 10 times the boxes of another",
+        "judge by the metric of each class; weigh or sample the rare ones more",
+    ),
+    "duplicate-id": Kind("error", "ids occur twice", "give every picture and class an id of its own"),
+    # -- files
+    "image-without-boxes": Kind(
+        "note",
+        "pictures have no boxes and are trained on as negatives",
+        "nothing, if there is nothing in them",
+    ),
+    "image-without-annotation": Kind(
+        "warning", "pictures have no annotation", "annotate them, or take them out of the folder"
+    ),
+    "annotation-without-image": Kind(
+        "error", "annotations have no picture", "put the pictures there, or take the annotations out"
+    ),
+    "unreadable-annotation": Kind(
+        "error", "annotations cannot be read", f"correct them by hand; {REPAIR} without them"
+    ),
+    "corrupt-record": Kind(
+        "error", "TFRecord shards are damaged", f"write or copy the shard again; {REPAIR} of what can be read"
+    ),
+    "annotation-sources-disagree": Kind(
+        "warning",
+        "two sets of annotations for the same pictures differ",
+        "keep the right one and delete the other, or give its file instead of the folder",
+    ),
+    "unusual-column-order": Kind(
+        "note",
+        "the columns of a CSV come in an unusual order",
+        "nothing here; programs that read by position get the boxes wrong",
+    ),
+    # -- across the dataset
+    "duplicate-image": Kind("warning", "the same picture occurs twice", f"{REPAIR} with one of each"),
+    "duplicate-image-different-labels": Kind(
+        "warning", "the same picture occurs twice with different boxes", "look at both and keep the right one"
+    ),
+    "split-leak": Kind(
+        "error",
+        "the same picture is in two splits, so evaluation sees training data",
+        f"{REPAIR} with them in the evaluation split only",
+    ),
+    "no-boxes": Kind(
+        "error", "there is no usable box at all", "check that the annotations belong to these pictures"
+    ),
+}

@@ -1,0 +1,135 @@
+"""The files of a dataset's folder, and which picture an annotation means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from holdfast.data import storage
+
+PICTURE_SUFFIXES = frozenset(
+    (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+)
+_SPLIT = re.compile(r"(train|training|val|valid|validation|test|testing|dev|eval)(20\d\d)?", re.IGNORECASE)
+# `trainval` is the union of two splits and never a split of its own.
+
+
+def suffix_of(name: str) -> str:
+    dot = name.rfind(".")
+    return name[dot:].lower() if dot > name.rfind("/") + 1 else ""
+
+
+def stem_of(name: str) -> str:
+    base = name.rsplit("/", 1)[-1]
+    dot = base.rfind(".")
+    return base[:dot] if dot > 0 else base
+
+
+def without_suffix(name: str) -> str:
+    return name[: len(name) - len(suffix_of(name))]
+
+
+def folder_of(name: str) -> str:
+    return name.rsplit("/", 1)[0] if "/" in name else ""
+
+
+def is_picture(name: str) -> bool:
+    return suffix_of(name) in PICTURE_SUFFIXES
+
+
+def split_in_path(path: str) -> str | None:
+    """The split that a folder of the path names: `images/train/a.jpg` is of "train"."""
+    for part in reversed(folder_of(path).split("/")):
+        if _SPLIT.fullmatch(part):
+            return part
+    return None
+
+
+def split_in_name(name: str) -> str | None:
+    """The split that a file's own name carries: `instances_val2017.json`, `train.record-00000-of-00002`."""
+    for token in re.split(r"[_\-. ]+", name.rsplit("/", 1)[-1]):
+        if _SPLIT.fullmatch(token):
+            return token
+    return None
+
+
+def portable(name: str) -> str:
+    """A picture's name with forward slashes, without drive, leading slash or steps upwards."""
+    parts = re.sub(r"^[A-Za-z]:", "", name.strip().replace("\\", "/")).split("/")
+    return "/".join(part for part in parts if part not in ("", ".", ".."))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All files below `root`, relative to it, in a fixed order."""
+
+    root: str
+    files: tuple[str, ...]
+
+    @classmethod
+    def of(cls, root: str) -> Listing:
+        return cls(root, tuple(storage.walk(root)))
+
+    def path(self, name: str) -> str:
+        return storage.join(self.root, name)
+
+    def with_suffix(self, *suffixes: str) -> list[str]:
+        return [name for name in self.files if suffix_of(name) in suffixes]
+
+    def pictures(self) -> list[str]:
+        return [name for name in self.files if is_picture(name)]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFinder:
+    """Finds the picture that an annotation names, wherever in the folder it lies."""
+
+    root: str
+    pictures: frozenset[str]
+    by_stem: dict[str, tuple[str, ...]] = field(repr=False)
+
+    @classmethod
+    def of(cls, root: str, pictures: Iterable[str]) -> PictureFinder:
+        names = list(pictures)
+        by_stem: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            stem = stem_of(name).lower()
+            by_stem[stem] = (*by_stem.get(stem, ()), name)
+        return cls(root, frozenset(names), by_stem)
+
+    def find(self, name: str, *, near: str, stem: str | None = None) -> str | None:
+        """Relative path of the picture called `name` by the annotation at `near`, or None.
+
+        Exact places come first, then the same name elsewhere, then the same name with another extension,
+        then a picture with the annotation's own `stem`: tools rename and move files and leave the text.
+        """
+        wanted = portable(name)
+        folder = folder_of(near)
+        if wanted:
+            for candidate in (f"{folder}/{wanted}" if folder else wanted, wanted):
+                if candidate in self.pictures:
+                    return candidate
+        for key in dict.fromkeys(filter(None, (stem_of(wanted), wanted.rsplit("/", 1)[-1], stem))):
+            found = self.by_stem.get(key.lower())
+            if found:
+                return max(found, key=lambda candidate: _likeness(candidate, wanted, near))
+        return None
+
+    def expected(self, name: str, near: str) -> str:
+        """Where a picture that is not there was expected, for messages."""
+        wanted = portable(name) or stem_of(near)
+        folder = folder_of(near)
+        return storage.join(self.root, f"{folder}/{wanted}" if folder else wanted)
+
+
+def _likeness(candidate: str, wanted: str, near: str) -> tuple[bool, int, int, int, str]:
+    same_name = candidate.rsplit("/", 1)[-1] == wanted.rsplit("/", 1)[-1]
+    trailing = 0
+    for ours, theirs in zip(reversed(candidate.split("/")), reversed(wanted.split("/")), strict=False):
+        if ours != theirs:
+            break
+        trailing += 1
+    places = set(near.split("/")) | set(re.split(r"[_\-./ ]+", near))
+    shared = sum(part in places for part in folder_of(candidate).split("/"))
+    return same_name, trailing, shared, -len(candidate), candidate

@@ -1,0 +1,210 @@
+"""What a picture really is: its size, format, mode, orientation and whether it decodes to the end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.data import storage
+from holdfast.data.records import Picture
+from holdfast.errors import HoldfastError
+
+# Only what Pillow decodes by itself: EPS would start Ghostscript, and the rest are no training pictures.
+FORMATS = ("JPEG", "MPO", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+BOMB_PIXELS = 200_000_000  # 600 MB as RGB; the largest camera backs have 150 megapixels
+LARGEST_FILE_BYTES = 512 << 20
+HEADER_BYTES = 256 << 10  # EXIF with a preview can hold 64 KB before the size
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was found; `problem` is a finding's slug where the picture cannot be used."""
+
+    problem: str = ""
+    detail: str = ""
+    width: int = 0  # as stored, before the orientation is applied
+    height: int = 0
+    format: str = ""
+    mode: str = ""  # Pillow's, or "I;16" for any with 16 bits a channel
+    orientation: int = 1
+    frames: int = 1
+    bytes: int = 0
+    digest: str = ""  # of the encoded bytes
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.width, self.height
+
+    @property
+    def upright_size(self) -> tuple[int, int]:
+        return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
+
+
+def probe(picture: Picture) -> Facts:
+    """Read and decode one picture. Never raises for what a file may hold."""
+    try:
+        problem = _refused(picture)
+        if problem is not None:
+            return problem
+        data = picture.read()
+    except HoldfastError as error:
+        if error.slug == "path-missing":
+            return Facts("missing-image", "there is no such file")
+        return Facts(
+            "unreadable-image", f"{error.what}{': ' + '; '.join(error.found) if error.found else ''}"
+        )
+    return examine(data)
+
+
+def _refused(picture: Picture) -> Facts | None:
+    """Why the file should not even be opened: a FIFO would block for ever."""
+    if storage.is_url(picture.path):
+        return None
+    try:
+        status = os.stat(picture.path)
+    except FileNotFoundError:
+        return Facts("missing-image", "there is no such file")
+    except (OSError, ValueError) as error:
+        return Facts("unreadable-image", f"the file cannot be opened: {error}")
+    if not stat.S_ISREG(status.st_mode):
+        return Facts("unreadable-image", "this is a folder, a pipe or a device, not a file")
+    size = picture.length if picture.length is not None else status.st_size
+    if size > LARGEST_FILE_BYTES:
+        return Facts(
+            "unreadable-image",
+            f"{size} bytes is more than {LARGEST_FILE_BYTES}, the most read for one picture",
+        )
+    return None
+
+
+def examine(data: bytes) -> Facts:
+    """The facts of encoded bytes; decodes them, so that a picture cut short is found."""
+    if not data:
+        return Facts("zero-byte-image", "0 bytes")
+    digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            image = open_image(data)
+        except Exception as error:
+            return Facts("unreadable-image", _why_not(data, error), bytes=len(data), digest=digest)
+        facts = _header_facts(image, data, digest)
+        if facts.problem:
+            return facts
+        try:
+            _decode(image)
+        except Exception as error:
+            return _not_decoded(facts, error)
+    return _cut_at_the_end(facts, data)
+
+
+def open_image(data: bytes) -> Any:
+    from PIL import Image
+
+    # Our own limit is checked after the header; Pillow's would refuse before the size is known.
+    Image.MAX_IMAGE_PIXELS = None
+    return Image.open(storage.as_stream(data), formats=FORMATS)
+
+
+def _header_facts(image: Any, data: bytes, digest: str) -> Facts:
+    width, height = image.size
+    sixteen_bit_png = image.format == "PNG" and len(data) > 24 and data[24] == 16
+    try:
+        orientation = int(image.getexif().get(0x0112, 1))
+    except Exception:
+        orientation = 1
+    try:
+        frames = 1 if image.format in ("MPO", "TIFF") else int(getattr(image, "n_frames", 1))
+    except Exception:
+        frames = 1
+    pixels = width * height
+    bomb = pixels > BOMB_PIXELS
+    return Facts(
+        "decompression-bomb" if bomb else "",
+        f"{width}x{height} is {pixels // 1_000_000} megapixels in {len(data)} bytes" if bomb else "",
+        width=width,
+        height=height,
+        format="JPEG" if image.format == "MPO" else str(image.format),
+        mode="I;16" if sixteen_bit_png or image.mode.startswith("I") else str(image.mode),
+        orientation=orientation if 1 <= orientation <= 8 else 1,
+        frames=frames,
+        bytes=len(data),
+        digest=digest,
+    )
+
+
+def _decode(image: Any) -> None:
+    if image.format in ("JPEG", "MPO"):
+        # An eighth of the size still decodes every coefficient, so a cut is found at a third of the cost.
+        image.draft(None, (max(1, image.size[0] // 8), max(1, image.size[1] // 8)))
+    image.load()
+
+
+def _not_decoded(facts: Facts, error: Exception) -> Facts:
+    from dataclasses import replace
+
+    text = str(error) or type(error).__name__
+    cut = "truncated" in text.lower() or "unexpected end" in text.lower() or "not enough" in text.lower()
+    return replace(facts, problem="truncated-image" if cut else "unreadable-image", detail=_short(text))
+
+
+def _cut_at_the_end(facts: Facts, data: bytes) -> Facts:
+    """Decoders forgive a missing end marker; other programs do not, and it means that a copy was cut."""
+    from dataclasses import replace
+
+    tail = data[-(64 << 10) :]
+    if facts.format == "JPEG" and b"\xff\xd9" not in tail:
+        return replace(facts, problem="truncated-image", detail="the end marker of the JPEG is missing")
+    if facts.format == "PNG" and b"IEND" not in tail:
+        return replace(facts, problem="truncated-image", detail="the end chunk of the PNG is missing")
+    return facts
+
+
+def _why_not(data: bytes, error: Exception) -> str:
+    start = data[:16]
+    if start.lstrip().lower().startswith((b"<!doctype", b"<html")):
+        return "this is a web page, not a picture: the download gave an error page"
+    if start.startswith(b"version https://"):
+        return "this is a Git LFS pointer, not the picture itself: run `git lfs pull`"
+    if not data.strip(b"\0"):
+        return f"{len(data)} bytes, all of them zero"
+    if b"ftypheic" in data[:32] or b"ftypavif" in data[:32]:
+        return "HEIC and AVIF pictures are not read: convert them to JPEG"
+    if type(error).__name__ == "UnidentifiedImageError":
+        return f"no picture format begins with {start[:8]!r}"
+    return _short(str(error) or type(error).__name__)
+
+
+def _short(text: str) -> str:
+    return text.split("\n")[0][:200]
+
+
+def upright_size(picture: Picture) -> tuple[int, int] | None:
+    """Width and height after the EXIF orientation, from the header alone; None when it cannot be read."""
+    facts = header(picture)
+    return facts.upright_size if facts is not None else None
+
+
+def header(picture: Picture) -> Facts | None:
+    """The facts that the first bytes give, without decoding; None when they are not a picture's."""
+    try:
+        if _refused(picture) is not None:
+            return None
+        limit = picture.length if picture.length is not None else HEADER_BYTES
+        data = storage.read_bytes(picture.path, picture.offset or 0, min(limit, HEADER_BYTES))
+        return header_of(data) or (header_of(picture.read()) if len(data) == HEADER_BYTES else None)
+    except HoldfastError:
+        return None
+
+
+def header_of(data: bytes) -> Facts | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return _header_facts(open_image(data), data, "")
+        except Exception:
+            return None

@@ -1,0 +1,127 @@
+"""One function over many items on all cores, in order, with a bounded number in flight.
+
+A codec that crashes takes its process with it. Then the items that were in that process are run again,
+each in a process of its own, and the one that crashes is named instead of ending the whole command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+CHUNK = 32
+MEMORY_BYTES = (
+    3 << 30
+)  # address space of one worker: a decoded picture of 200 megapixels, twice, and the rest
+
+_shared: Any = None
+_function: Any = None
+
+
+def run(
+    function: Callable[[Any, Item], Result],
+    shared: Any,
+    items: Iterable[Item],
+    *,
+    crashed: Callable[[Item], Result],
+    workers: int | None = None,
+    chunk: int = CHUNK,
+) -> Iterator[Result]:
+    """`function(shared, item)` for every item, in the order of the items.
+
+    `crashed(item)` is the result for an item whose process died. `shared` travels once a worker.
+    """
+    count = workers or available_cores()
+    chunks = _chunks(iter(items), chunk)
+    waiting: deque[tuple[list[Item], Future[list[Result]]]] = deque()
+    pool = _pool(function, shared, count)
+    try:
+        while True:
+            while len(waiting) < 4 * count and (part := next(chunks, None)):
+                waiting.append((part, pool.submit(_work, part)))
+            if not waiting:
+                return
+            part, future = waiting.popleft()
+            try:
+                yield from future.result()
+            except BrokenProcessPool:
+                pending = [part, *(other for other, _ in waiting)]
+                waiting.clear()
+                pool.shutdown(wait=False, cancel_futures=True)
+                yield from _one_by_one(
+                    function, shared, [item for items in pending for item in items], crashed
+                )
+                pool = _pool(function, shared, count)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def available_cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine has."""
+    with contextlib.suppress(AttributeError, OSError):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def _chunks(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
+    while part := list(islice(items, size)):
+        yield part
+
+
+def _context() -> Any:
+    """Fork where it is safe: it shares the listing without copying it. Never beside TensorFlow's threads."""
+    alone = threading.active_count() == 1 and not {"tensorflow", "jax"} & set(sys.modules)
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    return multiprocessing.get_context("fork" if alone and forks else "spawn")
+
+
+def _pool(function: Any, shared: Any, count: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(count, _context(), initializer=_start, initargs=(function, shared))
+
+
+def _start(function: Any, shared: Any) -> None:
+    global _function, _shared
+    _function, _shared = function, shared
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        used = _address_space()
+        wanted = used + MEMORY_BYTES
+        if soft == resource.RLIM_INFINITY or wanted < soft:
+            resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+
+
+def _address_space() -> int:
+    with open("/proc/self/statm", encoding="ascii") as handle:
+        return int(handle.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _work(part: list[Any]) -> list[Any]:
+    return [_function(_shared, item) for item in part]
+
+
+def _one_by_one(
+    function: Any, shared: Any, items: list[Item], crashed: Callable[[Item], Result]
+) -> Iterator[Result]:
+    """Only the first crash is unknown, but all that was in flight is lost with the pool."""
+    pool = _pool(function, shared, 1)
+    for item in items:
+        try:
+            yield pool.submit(_work, [item]).result()[0]
+        except BrokenProcessPool:
+            yield crashed(item)
+            pool = _pool(function, shared, 1)
+    pool.shutdown(wait=False, cancel_futures=True)
