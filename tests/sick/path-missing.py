@@ -1,0 +1,28 @@
+# /// zoo
+# cause = "path-missing"
+# quick = true
+# variants = ["HOW=tf LOOP=custom", "HOW=environment", "HOW=bucket"]
+# near = ["HOW=optional"]
+# limit_s = 180
+# ///
+"""A path points nowhere: a file, a folder, a bucket or an environment variable."""
+import os
+from pathlib import Path
+
+from own_training import batches, knob, network, np, tf, train
+
+how = knob("HOW", "numpy")
+if how == "numpy":
+    np.load("data/train/boxes.npy")
+elif how == "environment":
+    os.listdir(os.path.join(str(os.environ.get("TRAIN_DATA_DIR")), "images"))
+elif how == "optional":
+    try:
+        np.load("last.npy")
+    except FileNotFoundError:
+        print("no earlier state, starting fresh")
+data = batches(160)
+if how in ("tf", "bucket"):
+    where = "gs://no-such-bucket-holdfast/train.tfrecord" if how == "bucket" else "data/train.tfrecord"
+    data = tf.data.TFRecordDataset(where).map(lambda r: (tf.ones((4,)), tf.ones((1,)))).batch(8)
+train(network(), data, epochs=2)

@@ -1,0 +1,11 @@
+# /// zoo
+# cause = "process-suspended"
+# send = {signal = "SIGSTOP", to = "program"}
+# stall_after_s = 15
+# quick = true
+# variants = ["LOOP=custom"]
+# ///
+"""Somebody stops the process (Ctrl-Z, a batch system)."""
+from own_training import batches, network, ready, time_passes, train
+
+train(network(), batches(40_000), epochs=3, on_step=lambda step: time_passes(step) or (ready() if step == 100 else None))

@@ -1,0 +1,27 @@
+# /// zoo
+# cause = "resume-lost-state"
+# twice = true
+# variants = ["EPOCHS=6"]
+# near = ["WHOLE=1"]
+# ///
+"""Goes on from saved weights, but the optimizer's state was never saved with them."""
+from pathlib import Path
+
+from own_training import batches, keras, knob, network
+
+whole = knob("WHOLE", 0)
+path = Path("last.keras" if whole else "last.weights.h5")
+begin = 2 if path.exists() else 0
+if whole and begin:
+    model = keras.models.load_model(path)
+else:
+    model = network()
+    model.build((None, 4))
+    model.compile("adam", "mse")
+    if begin:
+        model.load_weights(path)
+model.fit(batches(160), epochs=begin + knob("EPOCHS", 3), initial_epoch=begin, verbose=2)
+if whole:
+    model.save(path)
+else:
+    keras.Sequential(model.layers).save_weights(path)

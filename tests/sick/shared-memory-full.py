@@ -1,0 +1,26 @@
+# /// zoo
+# cause = "shared-memory-full"
+# tmpfs_mib = 4
+# variants = ["MIB=12"]
+# near = ["MIB=1"]
+# ///
+"""Shares its batches through a memory file system that is too small for them."""
+import mmap
+
+from own_training import batches, knob, network, np, train
+
+mib = knob("MIB", 8)
+files = []
+
+
+def share(step):
+    if step != 30:
+        return
+    file = open("small/batch", "w+b")
+    file.truncate(mib << 20)
+    area = np.frombuffer(mmap.mmap(file.fileno(), mib << 20), "uint8")
+    area[:] = 1
+    files.append(area)
+
+
+train(network(), batches(800), epochs=2, on_step=share)
