@@ -1,0 +1,86 @@
+"""There was no data: every epoch is done after 0 steps, exit code 0."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched
+from holdfast.explain.words import clipped, counted
+from holdfast.journal import events as ev
+
+
+def dataset_empty(evidence: Evidence) -> Finding | None:
+    empty = [
+        fit
+        for fit in evidence.fits
+        if fit.done is not None
+        and fit.done.event.steps == 0
+        and not fit.done.event.raised
+        and fit.planned_epochs != 0
+    ]
+    data = evidence.data()
+    known_empty = data is not None and data.event.cardinality == 0
+    raised = matched(
+        evidence,
+        r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)",
+    )
+    if evidence.step or not (empty or (known_empty and not evidence.alive)):
+        return None
+    facts = []
+    for fit in empty[-1:]:
+        if fit.done is not None:
+            facts.append(
+                Fact(
+                    f"fit {fit.number} ended after 0 steps, {counted(fit.done.event.epochs, 'epoch')} begun",
+                    fit.done.source,
+                )
+            )
+    if known_empty and data is not None:
+        facts.append(Fact("the dataset says itself that it has 0 elements", data.source))
+    if data is not None and data.event.file_count == 0:
+        facts.append(Fact("no file matched its pattern", data.source))
+    warned = [said for said in evidence.all(ev.WarningSeen) if "ran out of data" in said.event.text]
+    facts += [Fact(f"Keras warned: {clipped(said.event.text, 100)}", said.source) for said in warned[:1]]
+    if raised is not None:
+        facts.append(raised[1])
+    where = f" ({data.event.where})" if data is not None and data.event.where else ""
+    return Finding(
+        "dataset-empty",
+        Strength.ESTABLISHED if empty or known_empty else Strength.SUPPORTED,
+        f"the training dataset{where} is empty: no step was done",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "check the path and the pattern, and refuse to start on nothing",
+                "your-choice",
+                'assert files, f"no file matches {pattern}"',
+            ),
+            Remedy("check the data before: `holdfast check PATH`", "automatic"),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  A wrong folder, a pattern that matches no file, a filter that lets nothing
+  through, an empty record file. Keras 3 runs every epoch with 0 steps,
+  prints a warning about running out of data and ends with exit code 0.
+
+How Holdfast knows
+  `fit` ended after 0 steps although epochs were planned; the dataset's own
+  cardinality, the number of files and Keras's warning are named beside it.
+
+How to make it happen
+  `model.fit(ds.take(0), epochs=5)`
+
+How to cure it
+  Stop where the list of files is made.
+      files = sorted(glob.glob(pattern))
+      if not files:
+          raise SystemExit(f"no file matches {pattern}")
+
+When Holdfast would be wrong
+  If a script calls `fit` on an empty dataset on purpose, to build
+  something.
+"""

@@ -1,0 +1,96 @@
+"""The data ran out before the planned steps; Keras goes on with short epochs."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.grounds import steps_short
+from holdfast.explain.words import counted, listed, whole
+from holdfast.journal import events as ev
+
+
+def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
+    short = steps_short(evidence)
+    if short is None:
+        return _not_short(evidence)
+    fit, planned, steps = short
+    data = evidence.data()
+    generator = data is not None and data.event.type in ("generator", "iterator")
+    facts = [
+        Fact(
+            f"steps by epoch: {listed([str(count) for count in steps], 12)}; planned {planned} each",
+            fit.done.source if fit.done else fit.epochs[-1].source if fit.epochs else "journal.jsonl",
+        )
+    ]
+    warned = [said for said in evidence.all(ev.WarningSeen) if "ran out of data" in said.event.text]
+    printed = evidence.output.last("ran out of data", advice=True)
+    if warned:
+        facts.append(Fact("Keras warned that the input ran out of data, and went on", warned[0].source))
+    elif printed is not None:
+        facts.append(Fact("Keras warned that the input ran out of data, and went on", printed.source))
+    if data is not None and (data.event.cardinality or -1) > 0:
+        facts.append(
+            Fact(f"the dataset has {counted(data.event.cardinality or 0, 'batch', 'batches')}", data.source)
+        )
+    if fit.started is not None and fit.started.event.steps_per_epoch:
+        facts.append(
+            Fact(
+                f"steps_per_epoch={fit.started.event.steps_per_epoch} was asked for ({fit.started.event.where or 'fit'})",
+                fit.started.source,
+            )
+        )
+    certain = (
+        bool(warned or printed or (data is not None and (data.event.cardinality or -1) > 0)) and not generator
+    )
+    return Finding(
+        "dataset-exhausted",
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        f"the data ran out: {whole(sum(steps))} of {whole(planned * len(steps))} planned steps were done",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "repeat the dataset, so that it never ends, and keep steps_per_epoch",
+                "your-choice",
+                "model.fit(ds.repeat(), steps_per_epoch=…, epochs=…)",
+            ),
+            Remedy(
+                "or leave steps_per_epoch out: Keras then uses the whole dataset in every epoch",
+                "your-choice",
+            ),
+        ),
+        ends=evidence.exit_code == 0,
+    )
+
+
+def _not_short(evidence: Evidence) -> RuledOut | None:
+    fit = evidence.fit
+    if fit is None or fit.done is None or not fit.planned_steps or fit.done.event.steps < fit.planned_steps:
+        return None
+    return RuledOut(
+        "dataset-exhausted", f"all {whole(fit.planned_steps)} planned steps were done", fit.done.source
+    )
+
+
+PAGE = """\
+What it is
+  `steps_per_epoch` asks for more batches than the dataset has. Keras 3 does
+  not stop: it takes what is left, starts the dataset anew in the next epoch
+  and goes on: 8, 2, 8, 2 … steps, each line saying "8/8", exit code 0. Its
+  warning says "interrupting training"; nothing is interrupted.
+
+How Holdfast knows
+  The batches that were really run in each epoch are counted and compared
+  with the plan. Keras's warning alone is not enough: it is printed in the
+  first epoch of healthy datasets of unknown size too.
+
+How to make it happen
+  `model.fit(ds.take(10), steps_per_epoch=8, epochs=4)`
+
+How to cure it
+  Let the dataset repeat, or leave `steps_per_epoch` out.
+      model.fit(ds.repeat(), steps_per_epoch=100, epochs=10)
+
+When Holdfast would be wrong
+  If a callback ends epochs early by StopIteration, which Keras swallows.
+"""

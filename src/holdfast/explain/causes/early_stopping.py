@@ -1,0 +1,82 @@
+"""EarlyStopping ended the training, as it was asked to."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import stop_request
+from holdfast.explain.words import number
+
+
+def early_stopping(evidence: Evidence) -> Finding | None:
+    asked = stop_request(
+        evidence,
+        lambda by, settings: (
+            "EarlyStopping" in by or ("patience" in settings and "stopped_epoch" in settings)
+        ),
+    )
+    if asked is None or evidence.went_wrong or evidence.stall is not None:
+        return None
+    event = asked.event
+    monitor, patience = event.settings.get("monitor", "its metric"), event.settings.get("patience")
+    best = event.settings.get("best")
+    at = f" after epoch {event.epoch + 1}" if event.epoch is not None else ""
+    facts = [
+        Fact(f"{event.by} set stop_training{at}" + (f" ({event.where})" if event.where else ""), asked.source)
+    ]
+    facts.append(
+        Fact(
+            f"it watches {monitor}"
+            + (f" with patience {patience}" if patience is not None else "")
+            + (f"; the best was {number(number_of(best))}" if best is not None else ""),
+            asked.source,
+        )
+    )
+    fit = evidence.fit
+    remedies = (
+        Remedy(
+            "nothing, if this was meant. To train on: more patience, and keep the best weights",
+            "your-choice",
+            f'keras.callbacks.EarlyStopping("{monitor}", patience={max(5, 2 * int(patience or 0))}, restore_best_weights=True)',
+        ),
+    )
+    mode = event.settings.get("mode")
+    if patience == 0:
+        facts.append(Fact("patience 0 stops at the first epoch that is not better", asked.source))
+    if mode == "max" and "loss" in str(monitor):
+        facts.append(Fact(f"mode 'max' on {monitor} waits for a loss that grows", asked.source))
+    planned = fit.planned_epochs if fit is not None else None
+    done = fit.done.event.epochs_done if fit is not None and fit.done is not None else None
+    far = f" at epoch {done} of {planned}" if planned and done is not None else ""
+    return Finding(
+        "early-stopping",
+        Strength.ESTABLISHED,
+        f"EarlyStopping ended the training{far}: this is what it is for",
+        tuple(facts),
+        (),
+        remedies,
+        normal=True,
+    )
+
+
+PAGE = """\
+What it is
+  The callback EarlyStopping ends `fit` when its metric has not improved for
+  `patience` epochs. That is what it is for; it prints nothing unless
+  `verbose=1`, so it can look like a halt.
+
+How Holdfast knows
+  The probe saw which object set `stop_training`, and read its settings.
+  Nothing else in the run went wrong.
+
+How to make it happen
+  `model.fit(ds, epochs=50,
+  callbacks=[keras.callbacks.EarlyStopping("val_loss")])`
+
+How to cure it
+  Nothing, if it was meant. Note that the default patience is 0.
+      keras.callbacks.EarlyStopping("val_loss", patience=10, restore_best_weights=True, verbose=1)
+
+When Holdfast would be wrong
+  If a subclass of EarlyStopping stops for a reason of its own.
+"""

@@ -1,0 +1,76 @@
+"""A Python generator ended; every later epoch trains the same two batches again."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.words import counted, listed
+
+
+def generator_exhausted(evidence: Evidence) -> Finding | None:
+    data, fit = evidence.data(), evidence.fit
+    if data is None or fit is None or data.event.type not in ("generator", "iterator"):
+        return None
+    steps = fit.steps_by_epoch
+    if len(steps) < 2 or steps[0] <= 2 or steps[-1] > 2 or evidence.stall is not None:
+        return None
+    tail = [count for count in steps[1:] if count <= 2]
+    facts = (
+        Fact(
+            f"steps by epoch: {listed([str(count) for count in steps], 12)}",
+            fit.done.source if fit.done else fit.epochs[-1].source,
+        ),
+        Fact(
+            "the data comes from a Python generator, which cannot be started again"
+            + (f" ({data.event.where})" if data.event.where else ""),
+            data.source,
+        ),
+        Fact(
+            "Keras keeps the first two batches that it looked at before training, and feeds those again",
+            "holdfast causes generator-exhausted",
+        ),
+    )
+    return Finding(
+        "generator-exhausted",
+        Strength.ESTABLISHED if len(tail) > 0 and steps[-1] == 2 else Strength.SUPPORTED,
+        f"the generator ended: {counted(len(tail), 'later epoch')} trained only the first two batches again",
+        facts,
+        (),
+        (
+            Remedy(
+                "a generator that never ends, with steps_per_epoch",
+                "your-choice",
+                "def batches():\n    while True:\n        yield from one_epoch()\nmodel.fit(batches(), steps_per_epoch=n, epochs=…)",
+            ),
+            Remedy(
+                "or a keras.utils.PyDataset or tf.data.Dataset, which start anew in every epoch",
+                "your-choice",
+            ),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  A Python generator is used up after one pass. Keras 3 looked at its first
+  two batches before training and puts them back in front for every epoch:
+  12, 2, 2 steps. Each line says "12/12", the loss goes on falling, exit
+  code 0.
+
+How Holdfast knows
+  The data is a generator, the first epoch was longer than two steps, and
+  later epochs have exactly two.
+
+How to make it happen
+  `model.fit((batch for batch in batches), epochs=3)` with 12 batches.
+
+How to cure it
+  Let the generator run for ever and say how long an epoch is, or use a
+  class that can be read again.
+      class Batches(keras.utils.PyDataset):
+          def __len__(self): return n
+          def __getitem__(self, i): return load(i)
+
+When Holdfast would be wrong
+  If the generator really has only two batches in later epochs.
+"""

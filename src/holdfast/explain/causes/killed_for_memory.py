@@ -1,0 +1,129 @@
+"""The kernel killed the process, or one of its loader processes, because memory ran out."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.grounds import at_the_end, grew, near_the_limit
+from holdfast.explain.words import clipped, size
+from holdfast.journal import events as ev
+
+
+def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
+    ended_so = evidence.exit_signal == "SIGKILL" and not evidence.stopped_by_us
+    rose = evidence.oom_kills
+    if not ended_so:
+        return _of_a_worker(evidence) if (rose or 0) > 0 else None
+    facts = [Fact("the process ended on SIGKILL, which a program cannot catch", evidence.exit_source)]
+    logged = [line for line in evidence.kernel_log if "ill" in line]
+    if rose is not None and rose > 0:
+        facts.append(
+            Fact(f"the kernel's out-of-memory kill counter rose by {rose} while it ran", evidence.exit_source)
+        )
+        strength = Strength.ESTABLISHED
+    elif logged:
+        strength = Strength.ESTABLISHED
+    elif rose == 0:
+        return RuledOut(
+            "killed-for-memory", "the kernel's out-of-memory kill counter did not move", evidence.exit_source
+        )
+    else:
+        strength = Strength.SUPPORTED if near_the_limit(evidence) else Strength.POSSIBLE
+    facts += [Fact(f"kernel log: {clipped(logged[-1], 120)}", evidence.exit_source)] if logged else []
+    facts += at_the_end(evidence)
+    if evidence.growth.when != "none":
+        facts.append(grew(evidence))
+    against = (
+        ()
+        if strength > Strength.POSSIBLE
+        else (
+            Fact(
+                "no kill counter could be read, and memory was not close to a limit when last measured",
+                "vitals.jsonl",
+            ),
+        )
+    )
+    return Finding("killed-for-memory", strength, _title(evidence), tuple(facts), against, _REMEDIES)
+
+
+def _title(evidence: Evidence) -> str:
+    limit = f" of {size(evidence.memory_limit[0])} allowed" if evidence.memory_limit else ""
+    peak = f" at {size(evidence.growth.peak_bytes)}{limit}" if evidence.growth.peak_bytes else ""
+    return f"the kernel killed the process for memory{peak}"
+
+
+def _of_a_worker(evidence: Evidence) -> Finding | None:
+    gone = [said for said in evidence.all(ev.WorkerGone) if said.event.oom_kills_rose]
+    facts = [
+        Fact(
+            f"the kernel's out-of-memory kill counter rose by {evidence.oom_kills} while the main process lived on",
+            evidence.exit_source,
+        )
+    ]
+    for said in gone[-2:]:
+        last = f", {size(said.event.rss_bytes)} when last seen" if said.event.rss_bytes else ""
+        facts.append(
+            Fact(
+                f"process {said.event.worker_pid} below it ({said.event.name or 'a worker'}) went then{last}",
+                said.source,
+            )
+        )
+    facts += at_the_end(evidence)
+    strength = Strength.ESTABLISHED if gone else Strength.SUPPORTED
+    hurt = evidence.stands or evidence.went_wrong
+    return Finding(
+        "killed-for-memory",
+        strength if hurt else Strength.POSSIBLE,
+        "the kernel killed a loader process for memory; the main process was left waiting"
+        if evidence.stands
+        else "the kernel killed a process below the training for memory",
+        tuple(facts),
+        remedies=_REMEDIES,
+        led_to="worker-died" if gone else None,
+        ends=hurt,
+    )
+
+
+_REMEDIES = (
+    Remedy(
+        "give the run more memory, or make it need less: a smaller batch, smaller images, fewer loader processes",
+        "your-choice",
+    ),
+    Remedy("see what grew and since when in the report: `holdfast report RUN`", "automatic"),
+)
+
+
+PAGE = """\
+What it is
+  The kernel's out-of-memory killer ended the process with SIGKILL. A
+  program cannot catch that, so Keras prints nothing: the progress bar stops
+  in the middle of a line. The limit is that of the container (control
+  group) or of the machine.
+
+How Holdfast knows
+  The process ended on SIGKILL and the kernel's own counter of such kills
+  rose while it ran (`oom_kill` in memory.events, or in memory.oom_control
+  under control groups v1), or the kernel log names the process. Without a
+  counter, memory close to the limit is taken as support only. A loader
+  process that is killed counts too: then the main process usually waits for
+  ever.
+
+How to make it happen
+  Fill a list without end under a limit.
+      hold = []
+      while True:
+          hold.append(bytearray(10_000_000))
+  Run it in a container with `--memory 500m`.
+
+How to cure it
+  Look at what grew: Holdfast names the buffer, the cache, the list or the
+  process where it can. If the need is honest, use a smaller batch,
+  `shuffle` on file names instead of images, no `cache()` of decoded images,
+  or a larger machine.
+      ds = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files))
+      ds = ds.map(decode, num_parallel_calls=2).batch(8).prefetch(2)
+
+When Holdfast would be wrong
+  If something else in the same container was killed at the same moment and
+  a person killed this process too.
+"""

@@ -1,0 +1,68 @@
+"""The scheduler or the cloud asked it to end with SIGTERM."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.journal import events as ev
+
+
+def preempted(evidence: Evidence) -> Finding | None:
+    told = [said for said in evidence.all(ev.SignalReceived) if said.event.signal == "SIGTERM"]
+    seen = [said for said in evidence.all(ev.SignalSeen) if said.event.signal == "SIGTERM"]
+    by_term = evidence.exit_signal == "SIGTERM" and evidence.stopped_by_us != "stall"
+    if not (told or seen or by_term) or evidence.stopped_by_us == "stall" or evidence.alive:
+        return None
+    facts = []
+    for said in told[-1:]:
+        sender = (
+            f" from process {said.event.from_pid} ({said.event.from_command})" if said.event.from_pid else ""
+        )
+        facts.append(Fact(f"the supervisor was sent SIGTERM{sender} and passed it on", said.source))
+    for child in seen[-1:]:
+        facts.append(Fact("the script was sent SIGTERM", child.source))
+    if by_term:
+        facts.append(Fact("the process ended on SIGTERM", evidence.exit_source))
+    elif evidence.exit_signal == "SIGKILL":
+        facts.append(Fact("SIGKILL followed, as schedulers do after a time of grace", evidence.exit_source))
+    strength = Strength.POSSIBLE if evidence.stands else Strength.ESTABLISHED
+    return Finding(
+        "preempted",
+        strength,
+        "it was told to end by SIGTERM: a scheduler, a cloud or a person stopped it",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "go on from the last checkpoint: start the same command again",
+                "your-choice",
+                'keras.callbacks.BackupAndRestore("backup", save_freq=500, double_checkpoint=True)',
+            ),
+            Remedy("ask for more time, or for a machine that is not reclaimed", "your-choice"),
+        ),
+        ends=not evidence.stands,
+    )
+
+
+PAGE = """\
+What it is
+  A batch scheduler at its time limit, a cloud that reclaims a spot machine,
+  an orchestrator that moves a pod, or a person with `kill` asked the
+  process to end. SIGTERM comes first, SIGKILL after a time of grace.
+
+How Holdfast knows
+  The process ended on SIGTERM, or the supervisor or the script received it.
+  The sender is named where the kernel told it.
+
+How to make it happen
+  `kill PID` while it trains.
+
+How to cure it
+  Save often enough that the time of grace is not needed, and start the same
+  command again; Keras writes nothing on SIGTERM by itself.
+      backup = keras.callbacks.BackupAndRestore("backup", save_freq=500, double_checkpoint=True)
+      model.fit(ds, epochs=50, callbacks=[backup])
+
+When Holdfast would be wrong
+  If a program sends itself SIGTERM to end.
+"""

@@ -1,0 +1,83 @@
+"""The script raised an exception that nobody caught."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import users_line
+from holdfast.explain.words import clipped
+
+
+def script_error(evidence: Evidence) -> Finding | None:
+    error = evidence.error
+    if error is None:
+        return _by_exit_code(evidence)
+    if error.type in ("KeyboardInterrupt", "SystemExit"):
+        return _by_exit_code(evidence) if error.type == "SystemExit" else None
+    facts = [Fact(clipped(f"{error.type}: {error.message}", 300), error.source), *users_line(evidence)]
+    facts += [Fact(f"it came from {clipped(cause, 200)}", error.source) for cause in error.chain[-2:]]
+    strength = Strength.ESTABLISHED if evidence.ended is not None or error.user_line else Strength.SUPPORTED
+    if evidence.stands:
+        strength = Strength.POSSIBLE
+    place = f" at {error.user_line}" if error.user_line else ""
+    return Finding(
+        "script-error",
+        strength,
+        f"{error.type}{place}: {clipped(error.message, 120)}",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                f"change the line {error.user_line}"
+                if error.user_line
+                else "read the traceback in output.log from its end",
+                "your-choice",
+            ),
+        ),
+    )
+
+
+def _by_exit_code(evidence: Evidence) -> Finding | None:
+    code = evidence.exit_code
+    if not code or evidence.exit_signal is not None or evidence.stopped_by_us:
+        return None
+    facts = [Fact(f"it ended with exit code {code} and printed no traceback", evidence.exit_source)]
+    facts += [
+        Fact(f"its last line: {clipped(line.text, 200)}", line.source) for line in evidence.output.lines[-1:]
+    ]
+    return Finding(
+        "script-error",
+        Strength.SUPPORTED,
+        f"the command ended itself with exit code {code}",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "read the last lines of output.log; a script that ends by sys.exit says why there, if anywhere",
+                "your-choice",
+            ),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  An exception left the script and ended it, and it is none of the kinds
+  that Holdfast knows more about. The verdict names the last line of your
+  own code, not the line inside Keras where it surfaced.
+
+How Holdfast knows
+  From the exception itself as the probe saw it, or from the printed
+  traceback, and the exit status.
+
+How to make it happen
+  `raise ValueError("no")` in a training script.
+
+How to cure it
+  Change the line that is named. If the exception was meant to be survived,
+  catch it where it arises.
+
+When Holdfast would be wrong
+  If the traceback was printed by a program that went on and ended with
+  another error, without printing it.
+"""

@@ -1,0 +1,57 @@
+"""A callback, or the script, set stop_training."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import stop_request
+from holdfast.explain.words import listed, number
+
+
+def stopped_by_callback(evidence: Evidence) -> Finding | None:
+    asked = stop_request(evidence, lambda by, settings: True)
+    if asked is None or evidence.went_wrong or evidence.stall is not None:
+        return None
+    event = asked.event
+    at = f" at epoch {event.epoch + 1}" if event.epoch is not None else ""
+    step = f", step {event.step:,}" if event.step is not None else ""
+    where = f" ({event.where})" if event.where else ""
+    facts = [
+        Fact(f"{event.by or 'the script'} set model.stop_training = True{at}{step}{where}", asked.source)
+    ]
+    if event.logs:
+        shown = listed([f"{name} {number(number_of(value))}" for name, value in event.logs.items()], 4)
+        facts.append(Fact(f"the logs stood at {shown}", asked.source))
+    who = event.by if event.by and event.by != "script" else "the script"
+    return Finding(
+        "stopped-by-callback",
+        Strength.ESTABLISHED,
+        f"{who} stopped the training{where}",
+        tuple(facts),
+        (),
+        (Remedy(f"read the condition at {event.where}" if event.where else f"read {who}", "your-choice"),),
+        ends=True,
+    )
+
+
+PAGE = """\
+What it is
+  Any callback, or the script itself, may set `model.stop_training = True`;
+  `fit` then ends after the batch or the epoch, with exit code 0 and without
+  a word. Inside an epoch the progress bar still prints it as complete.
+
+How Holdfast knows
+  The probe saw the attribute being set: by which class, at which line, with
+  which logs.
+
+How to make it happen
+  `self.model.stop_training = True` in `on_epoch_end`.
+
+How to cure it
+  Read the condition at the line that is named; print why when it fires.
+      print(f"stopping: {logs['accuracy']:.3f} is above 0.95")
+      self.model.stop_training = True
+
+When Holdfast would be wrong
+  If the attribute was set and unset again before it was read.
+"""

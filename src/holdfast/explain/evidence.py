@@ -1,0 +1,518 @@
+"""The evidence of one run: its last attempt, typed, each fact with the place it was read from.
+
+Nothing here touches a file; `gather` fills the record. Everything may be missing: a run without a probe
+has no events from inside, one whose supervisor was killed has no end.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from holdfast.explain.growth import Growth, read_growth
+from holdfast.explain.output import Output
+from holdfast.explain.standing import Standing, is_users, read_standing
+from holdfast.journal import events as ev
+from holdfast.journal.beats import Beat
+from holdfast.journal.stacks import Capture
+from holdfast.journal.vitals import Sample
+
+E = TypeVar("E", bound=ev.Event)
+
+#: Exit codes by which a shell reports the signal that ended its own child.
+_SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS", 137: "SIGKILL",
+                  139: "SIGSEGV", 143: "SIGTERM"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Generic[E]):
+    """An event with its place and its times."""
+
+    event: E
+    line: int
+    at: float
+    mono: float
+    by: str = ""
+    pid: int = 0
+    attempt: int = 1
+
+    @property
+    def source(self) -> str:
+        return f"journal.jsonl:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The exception that ended the run, from the probe or from the printed traceback."""
+
+    type: str
+    message: str
+    source: str
+    user_line: str = ""
+    user_code: str = ""
+    errno: int | None = None
+    left: str = "script"
+    callback: str = ""
+    chain: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()  # "file:line function", outermost first
+    phase: str = ""
+    caught: bool | None = None
+
+    @property
+    def text(self) -> str:
+        """Everything it said, for matching: type, message, and the causes behind it."""
+        return "\n".join((f"{self.type}: {self.message}", *self.chain))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An earlier attempt, in short."""
+
+    number: int
+    ended: str  # "SIGKILL", "exit code 1", "not recorded"
+    duration_s: float | None
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One call of `fit`, put together from its events."""
+
+    number: int
+    started: Said[ev.FitStarted] | None
+    done: Said[ev.FitDone] | None
+    epochs: tuple[Said[ev.EpochDone], ...]
+
+    @property
+    def steps_by_epoch(self) -> list[int]:
+        if self.done is not None and self.done.event.steps_by_epoch:
+            return self.done.event.steps_by_epoch
+        return [epoch.event.steps for epoch in self.epochs]
+
+    @property
+    def planned_epochs(self) -> int | None:
+        if self.started is None or self.started.event.epochs is None:
+            return None
+        return max(0, self.started.event.epochs - self.started.event.initial_epoch)
+
+    @property
+    def planned_steps(self) -> int | None:
+        """Training steps of the whole fit as planned; where no plan is known, as the first epoch had them."""
+        epochs = self.planned_epochs
+        if epochs is None or self.started is None:
+            return None
+        per_epoch = self.started.event.planned_steps_per_epoch or self.started.event.steps_per_epoch
+        if per_epoch is None or per_epoch < 0:
+            done = self.steps_by_epoch
+            per_epoch = done[0] if done and done[0] else None
+        return None if per_epoch is None else epochs * per_epoch
+
+    def callback(self, name: str) -> dict[str, Any] | None:
+        """The callback of that class among those given to the fit."""
+        for one in self.started.event.callbacks if self.started else []:
+            if one.get("class") == name:
+                return one
+        return None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    name: str
+    path: Path
+    now: float
+    entries: tuple[Said[Any], ...] = ()
+    earlier: tuple[Attempt, ...] = ()
+    samples: tuple[tuple[int, Sample], ...] = ()  # line in vitals.jsonl, sample; thinned in a long run
+    beats: tuple[Beat, ...] = ()
+    captures: tuple[tuple[str, Capture], ...] = ()  # file under stacks/, oldest first
+    output: Output = field(default_factory=Output)
+    alive: bool | None = None  # the process of the last attempt; None: cannot be known from here
+    same_boot: bool | None = None  # the machine has not restarted since; None: another machine, or not known
+    missing: tuple[str, ...] = ()  # records that are not there or could not be read, in words
+
+    # -- events ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Said[Any]]]:
+        found: dict[str, list[Said[Any]]] = {}
+        for said in self.entries:
+            found.setdefault(said.event.kind, []).append(said)
+        return found
+
+    def all(self, kind: type[E]) -> list[Said[E]]:
+        return self._by_kind.get(kind.kind, [])
+
+    def last(self, kind: type[E]) -> Said[E] | None:
+        found = self._by_kind.get(kind.kind)
+        return found[-1] if found else None
+
+    def first(self, kind: type[E]) -> Said[E] | None:
+        found = self._by_kind.get(kind.kind)
+        return found[0] if found else None
+
+    @property
+    def probed(self) -> bool:
+        """Something inside the process spoke."""
+        return any(said.by not in ("supervisor", "") for said in self.entries)
+
+    # -- the end --------------------------------------------------------------------------------
+
+    @cached_property
+    def ended(self) -> Said[ev.AttemptEnded] | None:
+        return self.last(ev.AttemptEnded)
+
+    @cached_property
+    def exit_code(self) -> int | None:
+        if self.ended is not None:
+            return self.ended.event.exit_code
+        leaving = self.last(ev.ExitStarted)  # the supervisor is gone, the child said that it was leaving
+        return leaving.event.exit_code if leaving is not None and not self.alive else None
+
+    @cached_property
+    def exit_signal(self) -> str | None:
+        """The signal that ended the process, or its shell's word for it (exit code 137 is SIGKILL)."""
+        if self.ended is None:
+            return None
+        return self.ended.event.signal or _SHELL_SIGNALS.get(self.ended.event.exit_code or 0)
+
+    @property
+    def by_shell(self) -> bool:
+        """The signal is known only from the exit code of something between us and the process."""
+        return self.exit_signal is not None and self.ended is not None and self.ended.event.signal is None
+
+    @property
+    def stopped_by_us(self) -> str:
+        return self.ended.event.stopped_by_us if self.ended is not None else ""
+
+    @cached_property
+    def crashed(self) -> bool:
+        return self.exit_signal in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
+
+    @cached_property
+    def went_wrong(self) -> bool:
+        """It ended, and not with exit code 0."""
+        return self.exit_signal is not None or (self.exit_code or 0) != 0
+
+    @cached_property
+    def exit_source(self) -> str:
+        return f"exit status ({self.ended.source})" if self.ended is not None else "exit status"
+
+    @cached_property
+    def oom_kills(self) -> int | None:
+        """By how much the kernel's kill counter rose during the attempt; None when it was not read."""
+        if self.ended is not None:
+            before, after = self.ended.event.oom_kills_before, self.ended.event.oom_kills_after
+            if before is not None and after is not None:
+                return after - before
+        seen = self.last(ev.OomKillSeen)
+        if seen is not None:
+            return seen.event.oom_kills - seen.event.was
+        counts = [sample.oom_kills for _, sample in self.samples if sample.oom_kills is not None]
+        machine = self.last(ev.MachineRead)
+        if counts and machine is not None and machine.event.oom_kills is not None:
+            return counts[-1] - machine.event.oom_kills
+        return counts[-1] - counts[0] if len(counts) > 1 else None
+
+    @cached_property
+    def kernel_log(self) -> list[str]:
+        lines = list(self.ended.event.kernel_log) if self.ended is not None else []
+        for said in self.all(ev.OomKillSeen):
+            lines += said.event.kernel_log
+        return lines
+
+    @cached_property
+    def stall(self) -> Said[ev.Stalled] | None:
+        """The stall that it did not come out of."""
+        stalled, went_on = self.last(ev.Stalled), self.last(ev.StallEnded)
+        if stalled is None or (went_on is not None and went_on.line > stalled.line):
+            return None
+        moved = [said for said in self.all(ev.EpochDone) if said.line > stalled.line]
+        return None if moved else stalled
+
+    @cached_property
+    def stands(self) -> bool:
+        """It stands still now, or it was still standing when it was ended."""
+        return self.stall is not None and self.exit_code != 0 and not self.crashed and not self.oom_ended
+
+    @property
+    def oom_ended(self) -> bool:
+        return self.exit_signal == "SIGKILL" and (self.oom_kills or 0) > 0
+
+    # -- the exception --------------------------------------------------------------------------
+
+    @cached_property
+    def error(self) -> Raised | None:
+        """The exception that ended it. One that the script caught and went on from is not it."""
+        if self.exit_code == 0 and not self.exit_signal:
+            return None
+        if self.exit_signal in ("SIGKILL", "SIGTERM", "SIGHUP") and not self.stall:
+            return None
+        told = [
+            said
+            for said in self.all(ev.ExceptionRaised)
+            if said.event.caught is not True and said.event.process == "main" and said.event.left != "thread"
+        ]
+        if told:
+            script = [said for said in told if said.event.left == "script"]
+            return _raised_from_event((script or told)[-1], told)
+        printed = self.output.traceback
+        if printed is None or not printed.closes or self.alive:
+            return None
+        return _raised_from_output(printed)
+
+    @cached_property
+    def error_text(self) -> str:
+        return self.error.text if self.error is not None else ""
+
+    # -- the work -------------------------------------------------------------------------------
+
+    @cached_property
+    def fits(self) -> tuple[Fit, ...]:
+        numbers = {
+            said.event.fit for kind in (ev.FitStarted, ev.FitDone, ev.EpochDone) for said in self.all(kind)
+        }
+        return tuple(self._fit(number) for number in sorted(numbers))
+
+    def _fit(self, number: int) -> Fit:
+        started = [said for said in self.all(ev.FitStarted) if said.event.fit == number]
+        done = [said for said in self.all(ev.FitDone) if said.event.fit == number]
+        epochs = tuple(said for said in self.all(ev.EpochDone) if said.event.fit == number)
+        return Fit(number, started[-1] if started else None, done[-1] if done else None, epochs)
+
+    @property
+    def fit(self) -> Fit | None:
+        return self.fits[-1] if self.fits else None
+
+    @cached_property
+    def step(self) -> int | None:
+        """Training steps done by the process, all fits together."""
+        counts = [beat.step for beat in self.beats[-1:]]
+        counts += [sample.step for _, sample in self.samples[-1:] if sample.phase]
+        counts += [said.event.step for said in self.all(ev.LossSeen)[-1:]]
+        fits = [fit.done.event.steps if fit.done else sum(fit.steps_by_epoch) for fit in self.fits]
+        counts += [sum(fits)] if fits else []
+        leaving = self.last(ev.ExitStarted)
+        counts += [leaving.event.steps] if leaving is not None else []
+        return max(counts) if counts else None
+
+    @cached_property
+    def planned(self) -> int | None:
+        plans = [fit.planned_steps for fit in self.fits]
+        known = [plan for plan in plans if plan is not None]
+        return sum(known) if known and len(known) == len(plans) else None
+
+    @cached_property
+    def phase(self) -> str:
+        if self.stall is not None and self.stall.event.phase:
+            return self.stall.event.phase
+        if self.beats:
+            return self.beats[-1].phase.word
+        return next((sample.phase for _, sample in reversed(self.samples) if sample.phase), "")
+
+    @cached_property
+    def model(self) -> Said[ev.ModelSeen] | None:
+        return self.last(ev.ModelSeen)
+
+    def data(self, role: str = "train") -> Said[ev.DatasetSeen] | None:
+        """What feeds the last fit."""
+        found = [said for said in self.all(ev.DatasetSeen) if said.event.role == role]
+        return found[-1] if found else None
+
+    @cached_property
+    def losses(self) -> list[tuple[int, float, str]]:
+        """Step, loss and source, oldest first; NaN and infinity included."""
+        found = [
+            (said.event.step, number_of(said.event.logs.get("loss")), said.source)
+            for said in self.all(ev.LossSeen)
+        ]
+        found += [(beat.step, beat.loss, "beats") for beat in self.beats if beat.loss_known]
+        by_step = {step: (step, loss, source) for step, loss, source in found if loss is not None}
+        return [by_step[step] for step in sorted(by_step)]
+
+    @cached_property
+    def memory_limit(self) -> tuple[int, str] | None:
+        """The tightest limit on this process's memory and what sets it."""
+        limits: list[tuple[int, str]] = []
+        machine, opened = self.last(ev.MachineRead), self.opened
+        if machine is not None:
+            if machine.event.memory_limit_bytes:
+                limits.append((machine.event.memory_limit_bytes, "the control group's memory limit"))
+            for name in ("as", "data"):
+                value = machine.event.rlimits.get(name)
+                if value:
+                    limits.append((value, f"RLIMIT_{name.upper()} (ulimit)"))
+        limits += [
+            (sample.memory_limit_bytes, "the control group's memory limit")
+            for _, sample in self.samples[-1:]
+            if sample.memory_limit_bytes
+        ]
+        if opened is not None and opened.event.memory_bytes:
+            limits.append((opened.event.memory_bytes, "the machine's memory"))
+        return min(limits) if limits else None
+
+    @cached_property
+    def opened(self) -> Said[ev.RunOpened] | None:
+        return self.first(ev.RunOpened)
+
+    # -- readings made once ---------------------------------------------------------------------
+
+    @cached_property
+    def growth(self) -> Growth:
+        return read_growth(self.samples, killed=self.oom_ended)
+
+    @cached_property
+    def standing(self) -> Standing | None:
+        """Where it stands, from the newest capture of its stacks."""
+        wanted = [(name, capture) for name, capture in self.captures if capture.reason != "asked"]
+        if not wanted or (self.stall is None and self.exit_code == 0):
+            return None
+        name, capture = wanted[-1]
+        return read_standing(capture, source=f"stacks/{name}")
+
+    @cached_property
+    def nodes(self) -> tuple[PipelineNode, ...]:
+        """The pipeline that feeds training, from its source to its end."""
+        data = self.data()
+        return () if data is None else _sized(data, self.batch_bytes)
+
+    @cached_property
+    def batch_bytes(self) -> int | None:
+        """One batch as it is fed to training."""
+        data = self.data()
+        if data is not None and data.event.element_bytes:
+            return data.event.element_bytes
+        seen = [said for said in self.all(ev.BatchSeen) if said.event.role == "train"]
+        sizes = [part_bytes(part) for part in seen[0].event.parts] if seen else []
+        return sum(size for size in sizes if size) or None
+
+
+# -- pipelines ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineNode:
+    op: str  # shuffle, cache, prefetch, map, batch, filter, …
+    buffer_size: int | None
+    element_bytes: int | None  # of one element that leaves the node
+    cardinality: int | None
+    where: str
+    source: str
+    settings: dict[str, Any]
+
+    def holds_bytes(self) -> int | None:
+        """What the node keeps when it is full, as far as sizes are known."""
+        if self.element_bytes is None:
+            return None
+        if self.op in ("shuffle", "prefetch"):
+            if not self.buffer_size or self.buffer_size < 0:
+                return None
+            count = self.buffer_size
+            if self.op == "shuffle" and self.cardinality is not None and self.cardinality > 0:
+                count = min(count, self.cardinality)
+            return count * self.element_bytes
+        if self.op == "cache" and self.cardinality is not None and self.cardinality > 0:
+            return self.cardinality * self.element_bytes
+        return None
+
+
+def pipeline_node(node: dict[str, Any], source: str) -> PipelineNode:
+    return PipelineNode(
+        op=op_name(str(node.get("op", ""))),
+        buffer_size=whole_or_none(node.get("buffer_size")),
+        element_bytes=whole_or_none(node.get("element_bytes")),
+        cardinality=whole_or_none(node.get("cardinality")),
+        where=str(node.get("where") or ""),
+        source=source,
+        settings=node,
+    )
+
+
+def _sized(data: Said[ev.DatasetSeen], batch_bytes: int | None) -> tuple[PipelineNode, ...]:
+    """The nodes; where one does not know its element's size, it is a batch behind `batch` and a share of it before."""
+    nodes = [pipeline_node(node, data.source) for node in data.event.nodes]
+    batches = [at for at, node in enumerate(nodes) if node.op == "batch"]
+    if batch_bytes is None:
+        return tuple(nodes)
+    found = []
+    for at, node in enumerate(nodes):
+        after = [other for other in batches if other <= at]
+        ahead = [whole_or_none(nodes[other].settings.get("batch_size")) for other in batches if other > at]
+        known = node.element_bytes
+        if known is None and (after or not batches) and not ahead:
+            known = batch_bytes
+        elif known is None and ahead and all(ahead):
+            known = batch_bytes // math.prod(size for size in ahead if size)
+        found.append(replace(node, element_bytes=known))
+    return tuple(found)
+
+
+def part_bytes(part: dict[str, Any]) -> int | None:
+    shape = part.get("shape")
+    if not isinstance(shape, list | tuple) or not all(isinstance(side, int) for side in shape):
+        return None
+    width = re.search(r"(\d+)", str(part.get("dtype", "")))
+    return math.prod(shape) * (int(width[1]) // 8 if width else 1)
+
+
+def op_name(op: str) -> str:
+    """ "_ParallelMapDatasetV2" and "map" are both "map"."""
+    short = re.sub(r"(dataset|v\d+|_|\d+$)", "", op.lower())
+    for known in ("shuffle", "cache", "prefetch", "filter", "paddedbatch", "batch", "repeat", "ignoreerrors", "map",
+                  "interleave", "take", "generator", "tfrecord", "zip"):  # fmt: skip
+        if known in short and not (known == "batch" and short.startswith("unbatch")):
+            return "batch" if known == "paddedbatch" else known
+    return short
+
+
+def whole_or_none(value: Any) -> int | None:
+    return (
+        int(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        else None
+    )
+
+
+def number_of(value: Any) -> float | None:
+    """A logged number. The journal writes "nan", "inf" and "-inf" as words."""
+    try:
+        return None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+# -- exceptions ---------------------------------------------------------------------------------
+
+
+def _raised_from_event(said: Said[ev.ExceptionRaised], told: list[Said[ev.ExceptionRaised]]) -> Raised:
+    event = said.event
+    callback = event.callback
+    user_line, user_code = event.user_line, event.user_code
+    for (
+        other
+    ) in told:  # the same exception is told again by each layer that it leaves; the innermost knows most
+        if other.event.type == event.type and other.event.message[:80] == event.message[:80]:
+            callback = callback or other.event.callback
+            user_line, user_code = user_line or other.event.user_line, user_code or other.event.user_code
+    return Raised(
+        type=event.type, message=event.message, source=said.source, user_line=user_line, user_code=user_code,
+        errno=event.errno, left="callback" if callback else event.left, callback=callback,
+        chain=tuple(event.chain), frames=tuple(event.frames), phase=event.phase, caught=event.caught,
+    )  # fmt: skip
+
+
+def _raised_from_output(printed: Any) -> Raised:
+    own = [at for at, (file, _, _) in enumerate(printed.frames) if is_users(file)]
+    where, code = "", ""
+    if own:
+        file, line, _ = printed.frames[own[-1]]
+        where, code = f"{file}:{line}", printed.code[own[-1]]
+    errno = re.search(r"\[Errno (\d+)\]", printed.message)
+    return Raised(
+        type=printed.type, message=printed.message, source=printed.source, user_line=where, user_code=code,
+        errno=int(errno[1]) if errno else None, chain=printed.chain,
+        frames=tuple(f"{file}:{line} {function}" for file, line, function in printed.frames),
+    )  # fmt: skip

@@ -1,0 +1,253 @@
+"""Reads a run's folder into `Evidence`. The only part of `explain` that touches the world.
+
+A run of a million steps leaves a journal of some thousand lines and a hundred thousand samples, so both are
+thinned while they are read: the beginning and the end whole, the middle at even distances.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import NotARun, PathMissing
+from holdfast.explain import output
+from holdfast.explain.evidence import Attempt, Evidence, Said
+from holdfast.journal import events as ev
+from holdfast.journal import reader, stacks, vitals
+from holdfast.journal.beats import Beat, BeatReader
+from holdfast.journal.folder import RunFolder
+from holdfast.journal.reader import Entry
+from holdfast.journal.vitals import Sample
+
+#: Kinds that come once a step or once an epoch; of these the first, the last and some of the middle are enough.
+_FREQUENT = frozenset(
+    {"loss_seen", "epoch_started", "epoch_done", "validation_started", "validation_done", "save_started",
+     "save_done", "predict_done", "batch_seen", "holdings_seen", "traces_counted", "warning_seen", "note_made",
+     "fit_started", "fit_done", "dataset_seen", "model_seen"}
+)  # fmt: skip
+_KEEP_OF_A_KIND = 600
+_KIND = re.compile(rb'^\{"kind": ?"([a-z_]+)"')
+_ATTEMPT = re.compile(rb'"attempt": ?(\d+), ?"event"')
+_WHOLE_VITALS_BYTES = 384 << 10
+_MIDDLE_SAMPLES = 200
+
+
+def gather(path: Path, *, now: float) -> Evidence:
+    """The evidence of the run in this folder."""
+    folder = RunFolder(path)
+    if not path.exists():
+        raise PathMissing(
+            f"there is no run at {path}", where=path, change="holdfast run -- python train.py makes one"
+        )
+    if not folder.is_run:
+        raise NotARun(
+            f"{path} is not the folder of a run", where=path,
+            found="no journal.jsonl, beats, vitals.jsonl or output.log in it",
+            change="give a folder that `holdfast run` or `holdfast train` made",
+        )  # fmt: skip
+    missing: list[str] = []
+    entries = _journal(folder.journal, missing)
+    number = max((entry.attempt for entry in entries), default=1)
+    ours = tuple(
+        _said(entry) for entry in entries if entry.attempt == number or isinstance(entry.event, ev.RunOpened)
+    )
+    samples, beats = _samples(folder.vitals, number), _beats(folder.beats, number)
+    alive, same_boot = _still_there(ours)
+    return Evidence(
+        name=folder.name,
+        path=path,
+        now=now,
+        entries=ours,
+        earlier=_earlier(entries, number),
+        samples=samples,
+        beats=beats,
+        captures=_captures(folder.stacks, ours),
+        output=output.read(folder.output),
+        alive=alive,
+        same_boot=same_boot,
+        missing=tuple(missing + _absent(folder, samples, beats)),
+    )
+
+
+def _said(entry: Entry) -> Said[Any]:
+    return Said(entry.event, entry.line, entry.at, entry.mono, entry.by, entry.pid, entry.attempt)
+
+
+def _journal(path: Path, missing: list[str]) -> list[Entry]:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        missing.append(f"no journal ({error.strerror or error})")
+        return []
+    lines = raw.split(b"\n")
+    if lines[-1]:
+        missing.append(f"the journal's last line is torn (line {len(lines)})")
+    lines.pop()
+    wanted = _thinned(lines)
+    entries = [
+        entry
+        for number in wanted
+        for entry in reader.decode([lines[number]], first_line=number + 1, path=path)
+    ]
+    torn = len(wanted) - len(entries)
+    if torn:
+        missing.append(f"the journal has {torn} {'line' if torn == 1 else 'lines'} that could not be read")
+    return entries
+
+
+def _thinned(lines: list[bytes]) -> list[int]:
+    """Numbers of the lines to decode, from 0."""
+    if len(lines) <= 2 * _KEEP_OF_A_KIND:
+        return list(range(len(lines)))
+    wanted: list[int] = []
+    frequent: dict[bytes, list[int]] = {}
+    for number, line in enumerate(lines):
+        kind = _KIND.match(line)
+        if kind is not None and kind[1].decode() in _FREQUENT:
+            frequent.setdefault(kind[1], []).append(number)
+        else:
+            wanted.append(number)
+    for numbers in frequent.values():
+        wanted += _even(numbers, _KEEP_OF_A_KIND)
+    return sorted(wanted)
+
+
+def _even(numbers: list[int], most: int) -> list[int]:
+    """The first third, the last third, and the middle at even distances."""
+    if len(numbers) <= most:
+        return numbers
+    third = most // 3
+    middle = numbers[third:-third]
+    stride = len(middle) / third
+    return numbers[:third] + [middle[int(at * stride)] for at in range(third)] + numbers[-third:]
+
+
+def _samples(path: Path, attempt: int) -> tuple[tuple[int, Sample], ...]:
+    return tuple((line, sample) for line, sample in _read_vitals(path) if sample.attempt == attempt)
+
+
+def _read_vitals(path: Path) -> Iterator[tuple[int, Sample]]:
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return
+    if size <= _WHOLE_VITALS_BYTES:
+        yield from vitals.read(path)
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        line, position = 1, 0
+        for start, end in _windows(size):
+            start = _line_start(whole, start)
+            line += whole[position:start].count(b"\n")
+            position = start
+            while position < end:
+                stop = whole.find(b"\n", position)
+                if stop < 0:
+                    return
+                sample = vitals.decode(whole[position:stop])
+                if sample is not None:
+                    yield line, sample
+                line, position = line + 1, stop + 1
+
+
+def _windows(size: int) -> list[tuple[int, int]]:
+    """Where to read: the head, single samples of the middle, the tail."""
+    edge = _WHOLE_VITALS_BYTES // 3
+    stride = (size - 2 * edge) / _MIDDLE_SAMPLES
+    middle = [edge + int(at * stride) for at in range(1, _MIDDLE_SAMPLES)] if stride > 4096 else []
+    if not middle:
+        return [(0, size)]
+    return [(0, edge), *((at, at + 1) for at in middle), (size - edge, size)]
+
+
+def _line_start(whole: mmap.mmap, at: int) -> int:
+    return 0 if at == 0 else whole.find(b"\n", at) + 1 or at
+
+
+def _beats(path: Path, attempt: int) -> tuple[Beat, ...]:
+    ring = BeatReader(path)
+    try:
+        return tuple(beat for beat in ring.since(0) if beat.attempt == attempt)
+    finally:
+        ring.close()
+
+
+def _captures(folder: Path, said: tuple[Said[Any], ...]) -> tuple[tuple[str, stacks.Capture], ...]:
+    """The captures of this attempt; the newest few, since each may be large."""
+    named = [one.event.file for one in said if isinstance(one.event, ev.StacksCaptured)]
+    named += [name for one in said if isinstance(one.event, ev.Stalled) for name in one.event.stacks]
+    if not named and not said and folder.is_dir():
+        named = sorted(path.name for path in folder.glob("*.json"))
+    found = []
+    for name in list(dict.fromkeys(Path(name).name for name in named))[-3:]:
+        capture = stacks.read(folder / name)
+        if capture is not None:
+            found.append((name, capture))
+    return tuple(found)
+
+
+def _still_there(said: tuple[Said[Any], ...]) -> tuple[bool | None, bool | None]:
+    """Whether the process lives and the machine has not restarted; None where it cannot be known from here."""
+    opened = next((one.event for one in said if isinstance(one.event, ev.RunOpened)), None)
+    if any(isinstance(one.event, ev.AttemptEnded) for one in said):
+        return False, None
+    if opened is None or not opened.boot_id:
+        return None, None
+    if opened.boot_id != _boot_id():
+        return (False, False) if opened.host == socket.gethostname() else (None, None)
+    started = [one for one in said if isinstance(one.event, ev.AttemptStarted)]
+    if not started:
+        return None, True
+    return _is_process(started[-1].event.pid, started[-1].mono), True
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _is_process(pid: int, started_mono: float) -> bool:
+    """The process lives and is not another one that was given the same number later."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        ticks = int(stat.rpartition(")")[2].split()[19])
+        if stat.rpartition(")")[2].split()[0] == "Z":
+            return False
+        return ticks / os.sysconf("SC_CLK_TCK") <= started_mono + 60
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def _earlier(entries: list[Entry], number: int) -> tuple[Attempt, ...]:
+    found = []
+    for attempt in sorted({entry.attempt for entry in entries if 0 < entry.attempt < number}):
+        own = [entry.event for entry in entries if entry.attempt == attempt]
+        ended = next((event for event in reversed(own) if isinstance(event, ev.AttemptEnded)), None)
+        steps = [event.steps for event in own if isinstance(event, ev.EpochDone)]
+        losses = [event.step for event in own if isinstance(event, ev.LossSeen)]
+        if ended is None and not any(isinstance(event, ev.AttemptStarted) for event in own):
+            continue
+        word = "not recorded" if ended is None else ended.signal or f"exit code {ended.exit_code}"
+        reached = max([sum(steps), *losses]) if steps or losses else None
+        found.append(Attempt(attempt, word, ended.duration_s if ended else None, reached))
+    return tuple(found)
+
+
+def _absent(folder: RunFolder, samples: tuple[Any, ...], beats: tuple[Any, ...]) -> list[str]:
+    absent = []
+    if not samples:
+        absent.append("no vital signs of this attempt (vitals.jsonl)")
+    if not beats:
+        absent.append(
+            "no heartbeats of this attempt (beats): the process had no probe in it, or ended before it spoke"
+        )
+    if not folder.output.exists():
+        absent.append("no output.log")
+    return absent

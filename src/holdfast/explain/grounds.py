@@ -1,0 +1,180 @@
+"""Questions that several causes ask of the evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from holdfast.explain.evidence import Evidence, Fit, PipelineNode, Said
+from holdfast.explain.finding import Fact
+from holdfast.explain.output import is_advice
+from holdfast.explain.words import clipped, size, span
+from holdfast.journal import events as ev
+
+#: How far back an error that ended the run is looked for in the output.
+_LAST_LINES = 300
+_REFUSED = re.compile(
+    r"bad_alloc|^MemoryError|MemoryError:|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
+    r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory",
+    re.IGNORECASE,
+)
+
+
+def matched(evidence: Evidence, pattern: str, *, flags: int = 0) -> tuple[re.Match[str], Fact] | None:
+    """The error that ended the run, where it says this: in the exception, else in the last lines printed.
+
+    Lines that advise or guess prove nothing and are passed over.
+    """
+    matcher = re.compile(pattern, flags)
+    error = evidence.error
+    if error is not None:
+        for line in error.text.splitlines():
+            hit = matcher.search(line)
+            if hit and not is_advice(line):
+                return hit, Fact(clipped(line), error.source)
+    if not evidence.went_wrong and evidence.stall is None:
+        return None
+    for line_seen in reversed(evidence.output.lines[-_LAST_LINES:]):
+        hit = matcher.search(line_seen.text)
+        if hit and not is_advice(line_seen.text):
+            return hit, Fact(clipped(line_seen.text), line_seen.source)
+    return None
+
+
+def users_line(evidence: Evidence) -> tuple[Fact, ...]:
+    """The line of the user's own code that the exception left."""
+    error = evidence.error
+    if error is None or not error.user_line:
+        return ()
+    code = f": `{clipped(error.user_code, 90)}`" if error.user_code else ""
+    return (Fact(f"the last line of your own code is {error.user_line}{code}", error.source),)
+
+
+def refused_memory(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
+    """An allocation on the host that was refused, in words; a full disk says nearly the same and is not it."""
+    if full_disk(evidence) is not None:
+        return None
+    return matched(evidence, _REFUSED.pattern, flags=re.IGNORECASE)
+
+
+def full_disk(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
+    return matched(evidence, r"No space left on device|\berrno ?= ?28\b|\[Errno 28\]|Disk quota exceeded|tempstate.*xhausted|"
+                             r"xhausted.*tempstate")  # fmt: skip
+
+
+def memory_end(evidence: Evidence) -> str | None:
+    """How memory ended it: the slug of the mechanism, "" when it lives close to its limit, None when it did not."""
+    if evidence.oom_ended or _killed_at_the_limit(evidence):
+        return "killed-for-memory"
+    if evidence.exit_signal != "SIGKILL" and evidence.went_wrong and refused_memory(evidence) is not None:
+        return "memory-refused"
+    if (evidence.oom_kills or 0) > 0 and evidence.exit_code != 0:
+        return "killed-for-memory"  # a descendant was killed
+    if evidence.ended is None and near_the_limit(evidence):
+        return ""
+    return None
+
+
+def _killed_at_the_limit(evidence: Evidence) -> bool:
+    unknown = evidence.oom_kills is None
+    return (
+        evidence.exit_signal == "SIGKILL"
+        and not evidence.stopped_by_us
+        and unknown
+        and near_the_limit(evidence)
+    )
+
+
+def near_the_limit(evidence: Evidence, share: float = 0.9) -> bool:
+    """The last sample stood close to the limit of memory."""
+    if evidence.memory_limit is None or not evidence.samples:
+        return False
+    sample = evidence.samples[-1][1]
+    used = max(sample.rss_bytes, sample.tree_rss_bytes, sample.memory_used_bytes or 0)
+    return used > share * evidence.memory_limit[0]
+
+
+def holders(evidence: Evidence) -> list[tuple[int, PipelineNode]]:
+    """Nodes of the pipeline that keep elements, with what they keep when full, the largest first."""
+    known = [(held, node) for node in evidence.nodes if (held := node.holds_bytes()) is not None]
+    return sorted(known, key=lambda pair: -pair[0])
+
+
+def kept_by_objects(evidence: Evidence) -> tuple[int, dict[str, object], str] | None:
+    """The container of the user's that grew most: bytes, what the probe said of it, source."""
+    best: tuple[int, dict[str, object], str] | None = None
+    for said in evidence.all(ev.HoldingsSeen)[-5:]:
+        for item in said.event.items:
+            grew = int(item.get("grew_by") or item.get("bytes") or 0)
+            if best is None or grew > best[0]:
+                best = (grew, item, said.source)
+    return best
+
+
+def grew(evidence: Evidence) -> Fact:
+    """The growth in one sentence."""
+    grown = evidence.growth
+    rise = grown.rise
+    words = {
+        "before-first-step": "before the first step of the fit",
+        "at-fit-entry": "at once when the fit began",
+        "before-fit": "before training began",
+        "first-epoch": "in the first epoch, and no more after it",
+        "first-epoch-so-far": "in the first epoch",
+        "every-step": "at every step, over all epochs",
+        "between-fits": "from fit to fit",
+        "in-validation": "during validation",
+        "in-workers": "in the loader processes",
+        "one-jump": "in one jump",
+    }.get(grown.when, "in all")
+    per_step = f", {size(rise.per_step)} a step" if rise.steps > 3 and rise.per_step > 1024 else ""
+    taken = f" within {span(rise.seconds)}" if rise.seconds > 0 else ""
+    return Fact(f"memory rose by {size(rise.bytes)} {words}{taken}{per_step}", rise.source)
+
+
+def at_the_end(evidence: Evidence) -> tuple[Fact, ...]:
+    """What was used of what was allowed when it was last measured."""
+    if evidence.memory_limit is None or not evidence.samples:
+        return ()
+    line, sample = evidence.samples[-1]
+    limit, by = evidence.memory_limit
+    used = max(sample.tree_rss_bytes, sample.rss_bytes)
+    return (Fact(f"last measured at {size(used)}; {by} is {size(limit)}", f"vitals.jsonl:{line}"),)
+
+
+# -- steps and stops ----------------------------------------------------------------------------
+
+
+def steps_short(evidence: Evidence) -> tuple[Fit, int, list[int]] | None:
+    """A fit with epochs of clearly fewer steps than planned, that nobody asked to stop: fit, plan, steps by epoch."""
+    for fit in reversed(evidence.fits):
+        started = fit.started
+        if started is None or (fit.done is not None and (fit.done.event.raised or fit.done.event.stopped)):
+            continue
+        planned = started.event.steps_per_epoch or started.event.planned_steps_per_epoch
+        steps = fit.steps_by_epoch
+        if not planned or planned < 2 or not sum(steps):
+            continue
+        if any(count < planned for count in steps):
+            return fit, planned, steps
+    return None
+
+
+def stop_request(
+    evidence: Evidence, wanted: Callable[[str, dict[str, object]], bool]
+) -> Said[ev.StopRequested] | None:
+    """The request that ended the last fit, if it is of the wanted kind."""
+    asked = evidence.last(ev.StopRequested)
+    if asked is None or not wanted(asked.event.by, asked.event.settings):
+        return None
+    fit = evidence.fit
+    if fit is not None and fit.done is not None and not fit.done.event.stopped and fit.done.line > asked.line:
+        return None
+    if (
+        fit is not None
+        and fit.planned_epochs
+        and fit.done is not None
+        and fit.done.event.epochs_done >= fit.planned_epochs
+    ):
+        return None  # it was asked in the last epoch, and changed nothing
+    return asked

@@ -1,0 +1,273 @@
+"""How the memory of a run grew: when, and with what. A pure reading of its vital signs.
+
+The shape decides between causes that end alike (failures.md, look-alike 3): before the first step and then
+flat is a buffer being filled, in the first epoch only is a cache, at every step for ever is something kept,
+once a fit is something rebuilt, in validation only is results collected, in children only is a fork's copies.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from holdfast.journal.vitals import Process, Sample
+
+#: Less than this is the ordinary wandering of an allocator.
+_WORTH_SAYING = 96 << 20
+_QUIET_PHASES = ("start", "import", "build", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """A rise between two samples."""
+
+    bytes: int = 0
+    first_line: int = 0
+    last_line: int = 0
+    steps: int = 0  # training steps in it
+    seconds: float = 0.0
+
+    @property
+    def source(self) -> str:
+        return f"vitals.jsonl:{self.first_line}-{self.last_line}"
+
+    @property
+    def per_step(self) -> float:
+        return self.bytes / self.steps if self.steps else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    when: str = "none"
+    """none | before-first-step | first-epoch | first-epoch-so-far | every-step | between-fits | in-validation |
+    in-workers | at-fit-entry | one-jump | before-fit"""
+    rise: Rise = Rise()  # the one that `when` speaks of
+    total: Rise = Rise()  # from the first sample in training (or the first of all) to the highest
+    peak_bytes: int = 0
+    last_bytes: int = 0
+    last_step: int = 0
+    since_step: int = 0
+    fill: Rise = Rise()  # while the first batch of a fit was awaited
+    training: Rise = Rise()  # at training steps
+    validation: Rise = Rise()
+    by_epoch: tuple[tuple[int, int], ...] = ()  # epoch, bytes gained in it
+    by_fit: tuple[tuple[int, int], ...] = ()  # fit, bytes gained in it
+    workers: Rise = Rise()
+    worker_pids: tuple[int, ...] = ()
+    steady: bool = False  # it rose in nearly every stretch
+    flattened: bool = False  # it stopped rising well before the end
+    largest_jump: Rise = Rise()
+
+
+def read_growth(numbered: Sequence[tuple[int, Sample]], *, killed: bool = False) -> Growth:
+    samples = [(line, sample) for line, sample in numbered if sample.rss_bytes]
+    if len(samples) < 2:
+        return _last_only(samples)
+    inside = [(line, s) for line, s in samples if s.phase not in _QUIET_PHASES or s.fit or s.step]
+    if len(inside) < 2:
+        inside = samples
+    before = [pair for pair in samples if pair[0] < inside[0][0]]
+    start = before[-1:] + inside
+    highest = max(range(len(start)), key=lambda at: start[at][1].rss_bytes)
+    total = _rise(start[0], start[highest])
+    grown = Growth(
+        total=total,
+        rise=total,
+        peak_bytes=max(s.rss_bytes for _, s in samples),
+        last_bytes=samples[-1][1].rss_bytes,
+        last_step=samples[-1][1].step,
+        since_step=start[0][1].step,
+        fill=_fill(start),
+        training=_in_stretches(
+            start, lambda s: s.step > 0 and s.phase not in ("validation", "fill", "compile")
+        ),
+        validation=_in_stretches(start, lambda s: s.phase == "validation"),
+        by_epoch=_by_epoch(start),
+        by_fit=_by_fit(start),
+        steady=_steady([s.rss_bytes for _, s in start]),
+        flattened=_flattened([s.rss_bytes for _, s in start]),
+        largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
+    )
+    workers, pids = _workers(samples)
+    grown = _with(grown, workers=workers, worker_pids=pids)
+    return _named(grown, inside, killed=killed)
+
+
+def _last_only(samples: list[tuple[int, Sample]]) -> Growth:
+    if not samples:
+        return Growth()
+    sample = samples[-1][1]
+    return Growth(peak_bytes=sample.rss_bytes, last_bytes=sample.rss_bytes, last_step=sample.step)
+
+
+def _with(grown: Growth, **changed: object) -> Growth:
+    from dataclasses import replace
+
+    return replace(grown, **changed)  # type: ignore[arg-type]
+
+
+def _named(grown: Growth, inside: list[tuple[int, Sample]], *, killed: bool) -> Growth:
+    """The same growth with the shape that it has."""
+    total = max(grown.total.bytes, 1)
+    worth = max(_WORTH_SAYING, int(0.05 * grown.peak_bytes))
+    workers = grown.workers.bytes
+    if workers > worth and workers > 2 * grown.total.bytes:
+        return _with(grown, when="in-workers", rise=grown.workers)
+    if total < worth:
+        return grown
+    if grown.validation.bytes > 0.7 * total and grown.validation.bytes > 2 * grown.training.bytes:
+        return _with(grown, when="in-validation", rise=grown.validation)
+    if _rises_between_fits(grown):
+        return _with(grown, when="between-fits")
+    if grown.fill.bytes > 0.6 * total:
+        sudden = grown.largest_jump.bytes > 0.7 * grown.fill.bytes and grown.fill.seconds > 3
+        return _with(grown, when="at-fit-entry" if sudden else "before-first-step", rise=grown.fill)
+    if all(sample.step == 0 for _, sample in inside):
+        return _with(grown, when="before-fit" if not any(s.fit for _, s in inside) else "before-first-step")
+    if grown.largest_jump.bytes > 0.7 * total and not grown.steady:
+        return _with(grown, when="one-jump", rise=grown.largest_jump)
+    return _in_steps(grown, total)
+
+
+def _in_steps(grown: Growth, total: int) -> Growth:
+    epochs = grown.by_epoch
+    if len(epochs) < 2:
+        if grown.flattened:
+            return _with(grown, when="first-epoch")
+        return _with(grown, when="first-epoch-so-far")
+    later = [gained for _, gained in epochs[1:]]
+    if epochs[0][1] > 0.6 * total and max(later) < 0.3 * max(1, epochs[0][1]):
+        return _with(grown, when="first-epoch")
+    if grown.steady and not grown.flattened:
+        return _with(grown, when="every-step")
+    return _with(
+        grown, when="first-epoch" if epochs[0][1] > 0.6 * total else "every-step" if grown.steady else "none"
+    )
+
+
+def _rises_between_fits(grown: Growth) -> bool:
+    """At least three fits, and most of them left the process larger."""
+    gains = [gained for _, gained in grown.by_fit]
+    return (
+        len(gains) >= 3
+        and sum(gain > 0 for gain in gains) >= 0.6 * len(gains)
+        and sum(gains[1:]) > 0.4 * sum(gains)
+    )
+
+
+def _rise(first: tuple[int, Sample], last: tuple[int, Sample]) -> Rise:
+    return Rise(
+        bytes=last[1].rss_bytes - first[1].rss_bytes,
+        first_line=first[0],
+        last_line=last[0],
+        steps=max(0, last[1].step - first[1].step),
+        seconds=last[1].mono - first[1].mono,
+    )
+
+
+def _fill(samples: list[tuple[int, Sample]]) -> Rise:
+    """The largest rise while a fit had not done a step yet."""
+    best = Rise()
+    for fit in sorted({s.fit for _, s in samples}):
+        own = [pair for pair in samples if pair[1].fit == fit]
+        begin = own[0][1].step
+        waiting = [
+            pair
+            for pair in own
+            if pair[1].step == begin and pair[1].phase not in ("validation", "after", "exit")
+        ]
+        if not waiting:
+            continue
+        before = [pair for pair in samples if pair[0] < waiting[0][0]][-1:]
+        span = before + waiting
+        peak = max(span, key=lambda pair: pair[1].rss_bytes)
+        rise = _rise(span[0], peak)
+        best = rise if rise.bytes > best.bytes and len(span) > 1 else best
+    return best
+
+
+def _in_stretches(samples: list[tuple[int, Sample]], wanted: object) -> Rise:
+    """All gains between neighbouring samples that are both of the wanted kind."""
+    total, steps, seconds, lines = 0, 0, 0.0, [0, 0]
+    for (line_a, a), (line_b, b) in itertools.pairwise(samples):
+        if not (wanted(b) and (wanted(a) or b.phase == "validation")):  # type: ignore[operator]
+            continue
+        total += b.rss_bytes - a.rss_bytes
+        steps += max(0, b.step - a.step)
+        seconds += b.mono - a.mono
+        lines = [lines[0] or line_a, line_b]
+    return Rise(total, lines[0], lines[1], steps, seconds)
+
+
+def _by_epoch(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
+    found: dict[tuple[int, int], list[int]] = {}
+    for _, sample in samples:
+        if sample.step:
+            found.setdefault((sample.fit, sample.epoch), []).append(sample.rss_bytes)
+    gains, previous_last = [], None
+    for (_, epoch), sizes in sorted(found.items()):
+        gains.append((epoch, sizes[-1] - (sizes[0] if previous_last is None else previous_last)))
+        previous_last = sizes[-1]
+    return tuple(gains)
+
+
+def _by_fit(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
+    found: dict[int, list[int]] = {}
+    for _, sample in samples:
+        if sample.fit:
+            found.setdefault(sample.fit, []).append(sample.rss_bytes)
+    gains, previous_last = [], None
+    for fit, sizes in sorted(found.items()):
+        gains.append((fit, sizes[-1] - (sizes[0] if previous_last is None else previous_last)))
+        previous_last = sizes[-1]
+    return tuple(gains)
+
+
+def _steady(sizes: list[int]) -> bool:
+    """It rose in at least three of four stretches, and no single stretch holds most of the rise."""
+    stretches = min(8, len(sizes) - 1)
+    if stretches < 3:
+        return len(sizes) > 2 and all(b > a for a, b in itertools.pairwise(sizes))
+    marks = [sizes[round(at * (len(sizes) - 1) / stretches)] for at in range(stretches + 1)]
+    gains = [b - a for a, b in itertools.pairwise(marks)]
+    rise = marks[-1] - marks[0]
+    return (
+        rise > 0 and sum(gain > 0.02 * rise for gain in gains) >= 0.7 * stretches and max(gains) < 0.7 * rise
+    )
+
+
+def _flattened(sizes: list[int]) -> bool:
+    if len(sizes) < 6:
+        return False
+    late = sizes[-max(3, len(sizes) // 3) :]
+    early_rise = median(late) - sizes[0]
+    return early_rise > 0 and max(late) - late[0] < 0.1 * early_rise
+
+
+def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
+    """The growth of all descendants' own memory, each from when it was first seen."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    seen: list[int] = []
+    steps: list[int] = []
+    for line, sample in samples:
+        for process in sample.processes:
+            own = _own(process)
+            if own is None:
+                continue
+            first.setdefault(process.pid, own)
+            last[process.pid] = max(own, last.get(process.pid, 0))
+            seen.append(line)
+            steps.append(sample.step)
+    gains = {pid: last[pid] - first[pid] for pid in first}
+    grown = tuple(pid for pid, gain in gains.items() if gain > (4 << 20))
+    if not grown:
+        return Rise(), ()
+    total = sum(gains[pid] for pid in grown)
+    return Rise(total, seen[0], seen[-1], max(0, steps[-1] - steps[0])), grown
+
+
+def _own(process: Process) -> int | None:
+    return process.private_bytes if process.private_bytes is not None else None

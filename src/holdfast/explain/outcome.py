@@ -1,0 +1,112 @@
+"""How a run ended or stands, in one of six words, whatever the cause."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.words import counted, size, span
+from holdfast.journal import events as ev
+
+#: A share of the planned steps that counts as all of them: datasets of unknown size vary a little.
+_NEARLY_ALL = 0.9
+_FRESH_S = 120.0
+
+
+def outcome(evidence: Evidence) -> str:
+    if evidence.stands and (evidence.ended is None or _stopped_from_outside(evidence)):
+        if evidence.ended is None and evidence.alive is False:
+            return "killed"
+        return "stalled"
+    if evidence.stopped_by_us == "stall":
+        return "stalled"
+    if evidence.ended is None:
+        return _without_an_end(evidence)
+    if evidence.exit_signal is not None:
+        return "failed" if evidence.crashed else "killed"
+    if evidence.exit_code != 0:
+        return "failed"
+    return "stopped-early" if fell_short(evidence) else "finished"
+
+
+def _stopped_from_outside(evidence: Evidence) -> bool:
+    return (
+        evidence.stopped_by_us != ""
+        or evidence.exit_signal in ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
+        or (evidence.error is not None and evidence.error.type == "KeyboardInterrupt")
+    )
+
+
+def _without_an_end(evidence: Evidence) -> str:
+    if evidence.alive:
+        return "running"
+    leaving = evidence.last(ev.ExitStarted)
+    if leaving is not None and evidence.alive is False:
+        if leaving.event.raised or leaving.event.exit_code:
+            return "failed"
+        return "stopped-early" if fell_short(evidence) else "finished"
+    if evidence.alive is False:
+        return "killed"
+    if evidence.entries and evidence.now - last_sign(evidence) < _FRESH_S:
+        return "running"
+    if not evidence.entries and evidence.output.traceback is not None and evidence.output.traceback.closes:
+        return "failed"
+    return "killed"
+
+
+def last_sign(evidence: Evidence) -> float:
+    """The wall time of the newest record."""
+    times = [evidence.entries[-1].at] if evidence.entries else []
+    times += [sample.at for _, sample in evidence.samples[-1:]]
+    return max(times, default=0.0)
+
+
+def fell_short(evidence: Evidence) -> bool:
+    """It ended by itself with clearly fewer steps than planned, or was told to stop."""
+    if any(fit.done is not None and fit.done.event.stopped for fit in evidence.fits):
+        fit = next(fit for fit in reversed(evidence.fits) if fit.done is not None and fit.done.event.stopped)
+        done, planned = fit.done.event.steps if fit.done else 0, fit.planned_steps
+        return planned is None or done < planned
+    step, planned = evidence.step, evidence.planned
+    if planned is not None and step is not None:
+        return step < _NEARLY_ALL * planned
+    return any(_ended_short(fit) for fit in evidence.fits)
+
+
+def _ended_short(fit: object) -> bool:
+    started, done = getattr(fit, "started", None), getattr(fit, "done", None)
+    if started is None or done is None or done.event.raised:
+        return False
+    planned = getattr(fit, "planned_epochs", None)
+    return done.event.steps == 0 or (planned is not None and done.event.epochs_done < planned)
+
+
+def summary(evidence: Evidence, word: str) -> str:
+    """One line: how it ended and how far it got."""
+    parts = [_ending(evidence, word)]
+    if evidence.step is not None:
+        of = f" of {evidence.planned:,}" if evidence.planned is not None else ""
+        parts.append(f"{evidence.step:,}{of} steps done")
+    if evidence.ended is not None and evidence.ended.event.duration_s:
+        parts.append(f"ran for {span(evidence.ended.event.duration_s)}")
+    peak = max(evidence.growth.peak_bytes, (evidence.ended.event.max_rss_bytes or 0) if evidence.ended else 0)
+    if peak:
+        parts.append(f"at most {size(peak)} of memory")
+    return ", ".join(parts)
+
+
+def _ending(evidence: Evidence, word: str) -> str:
+    if word == "running":
+        return "running" if evidence.alive else "running when last heard of"
+    if word == "stalled":
+        silent = f" for {span(evidence.stall.event.silent_for_s)}" if evidence.stall is not None else ""
+        where = f" in phase {evidence.phase}" if evidence.phase else ""
+        return f"did not move{silent}{where}"
+    if evidence.exit_signal is not None:
+        by = " (told by a shell's exit code)" if evidence.by_shell else ""
+        return f"ended by {evidence.exit_signal}{by}"
+    if evidence.ended is None and word == "killed":
+        return "the record stops without an end"
+    if word == "failed":
+        code = f"exit code {evidence.exit_code}" if evidence.exit_code is not None else "with an error"
+        return f"ended with {code}" if evidence.exit_code is not None else "ended with an error"
+    fits = len(evidence.fits)
+    return f"ended by itself, {counted(fits, 'fit')}" if fits > 1 else "ended by itself"

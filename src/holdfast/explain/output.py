@@ -1,0 +1,195 @@
+"""What a run printed: its last lines with their numbers, and the traceback that ended it.
+
+Only the head and the tail of a long log are looked at. Progress bars overwrite their line with carriage
+returns and backspaces; each overwrite counts as a piece of the same line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+_TAIL_BYTES = 256 << 10
+_HEAD_BYTES = 64 << 10
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08+")
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
+_BEGINS = "Traceback (most recent call last)"
+_NATIVE_LOG = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:|[WEIF]\d{4} |\[\d{4}-)")
+
+#: Advice and guesses that libraries print. They name causes that need not be there.
+_ADVICE = re.compile(
+    r"\b(may|might|perhaps|probably|possibly|potentially|likely|consider|hint|tip|please|if you|make sure|to avoid|"
+    r"you should|you can|you may|in case|could (be|have|also|lead|cause|mean)|"
+    r"can (be|cause|happen|lead|also|help|mean))\b",
+    re.IGNORECASE,
+)
+
+
+def is_advice(text: str) -> bool:
+    """It guesses or recommends, and so proves nothing."""
+    return bool(_ADVICE.search(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    number: int
+    text: str
+
+    @property
+    def source(self) -> str:
+        return f"output.log:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Traceback:
+    """The last one that was printed."""
+
+    type: str
+    message: str
+    frames: tuple[tuple[str, int, str], ...]  # file, line, function; outermost first
+    code: tuple[str, ...]  # the text of each frame's line, "" where it was not printed
+    chain: tuple[str, ...]  # "Type: message" of the tracebacks printed before it in the same chain
+    line: int  # where "Type: message" stands
+    closes: bool  # nothing but shutdown noise comes after it
+
+    @property
+    def source(self) -> str:
+        return f"output.log:{self.line}"
+
+
+@dataclass(frozen=True)
+class Output:
+    lines: tuple[Line, ...] = ()  # the head and the tail, with a gap between them in a long log
+    size: int = 0
+    there: bool = False
+
+    def last(self, pattern: str, *, within: int | None = None, advice: bool = False) -> Line | None:
+        """The last line that matches. Advice does not count unless asked for."""
+        matcher = re.compile(pattern)
+        lines = self.lines if within is None else self.lines[-within:]
+        for line in reversed(lines):
+            if matcher.search(line.text) and (advice or not is_advice(line.text)):
+                return line
+        return None
+
+    def first(self, pattern: str, *, advice: bool = False) -> Line | None:
+        matcher = re.compile(pattern)
+        for line in self.lines:
+            if matcher.search(line.text) and (advice or not is_advice(line.text)):
+                return line
+        return None
+
+    @cached_property
+    def traceback(self) -> Traceback | None:
+        return last_traceback(self.lines)
+
+
+def read(path: Path) -> Output:
+    """The output, or an empty one that says so."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= _HEAD_BYTES + _TAIL_BYTES:
+                return Output(tuple(_lines(file.read(), first=1)), size, True)
+            head = file.read(_HEAD_BYTES)
+            skipped = _line_breaks(file.fileno(), _HEAD_BYTES, size - _TAIL_BYTES)
+            file.seek(size - _TAIL_BYTES)
+            tail = file.read(_TAIL_BYTES)
+    except OSError:
+        return Output()
+    first_of_tail = 1 + head.count(b"\n") + skipped
+    tail_lines = _lines(tail, first=first_of_tail)[1:]  # the first one is cut
+    return Output(tuple(_lines(head, first=1)[:-1] + tail_lines), size, True)
+
+
+def _line_breaks(fd: int, start: int, end: int) -> int:
+    total = 0
+    while start < end:
+        chunk = os.pread(fd, min(1 << 22, end - start), start)
+        if not chunk:
+            break
+        total += chunk.count(b"\n")
+        start += len(chunk)
+    return total
+
+
+def _lines(raw: bytes, *, first: int) -> list[Line]:
+    found: list[Line] = []
+    for number, line in enumerate(raw.split(b"\n"), start=first):
+        text = line[-4000:].decode("utf-8", "replace")
+        if "\r" in text or "\x08" in text or "\x1b" in text:
+            pieces = [_CONTROL.sub("", piece).rstrip() for piece in re.split(r"\r|\x08{2,}", text)]
+            found += [Line(number, piece) for piece in pieces[-3:] if piece]
+        elif text:
+            found.append(Line(number, text.rstrip()))
+    return found
+
+
+def last_traceback(lines: tuple[Line, ...]) -> Traceback | None:
+    starts = [at for at, line in enumerate(lines) if _BEGINS in line.text]
+    if not starts:
+        return None
+    parsed = _one_traceback(lines, starts[-1])
+    if parsed is None:
+        return None
+    kind, message, frames, code, at, end = parsed
+    chain: list[str] = []
+    for start in starts[-6:-1]:
+        earlier = _one_traceback(lines, start)
+        if earlier is not None and _chained(lines, earlier[5], starts):
+            chain.append(f"{earlier[0]}: {earlier[1]}".strip())
+    noise = sum(1 for line in lines[end:] if line.text.strip() and not _NATIVE_LOG.match(line.text))
+    return Traceback(kind, message, tuple(frames), tuple(code), tuple(chain), lines[at].number, noise <= 12)
+
+
+def _one_traceback(
+    lines: tuple[Line, ...], start: int
+) -> tuple[str, str, list[tuple[str, int, str]], list[str], int, int] | None:
+    indent = len(lines[start].text) - len(lines[start].text.lstrip())
+    frames: list[tuple[str, int, str]] = []
+    code: list[str] = []
+    at = start + 1
+    while at < len(lines) and at < start + 600:
+        text = lines[at].text[indent:] if lines[at].text[:indent].isspace() or not indent else lines[at].text
+        frame = _FRAME.match(text)
+        if frame:
+            frames.append((frame["file"], int(frame["line"]), frame["function"] or ""))
+            code.append("")
+        elif text[:1].isspace() or not text:
+            if frames and not code[-1] and not set(text.strip()) <= set("^~"):
+                code[-1] = text.strip()
+        else:
+            raised = _RAISED.match(text)
+            if raised is None or (not frames and "Error" not in text):
+                return None
+            message, end = _message(lines, at, raised["message"] or "")
+            return raised["type"].rpartition(".")[2], message, frames, code, at, end
+        at += 1
+    return None
+
+
+def _message(lines: tuple[Line, ...], at: int, first: str) -> tuple[str, int]:
+    """The message with its further lines, as far as they belong to it."""
+    parts = [first]
+    end = at + 1
+    while end < len(lines) and end < at + 40:
+        text = lines[end].text
+        if (
+            _BEGINS in text
+            or _NATIVE_LOG.match(text)
+            or text.startswith(("During handling", "The above exc"))
+        ):
+            break
+        parts.append(text)
+        end += 1
+    return "\n".join(parts).strip(), end
+
+
+def _chained(lines: tuple[Line, ...], end: int, starts: list[int]) -> bool:
+    return any(
+        line.text.startswith(("During handling", "The above exception")) for line in lines[end : end + 4]
+    ) and any(start >= end for start in starts)

@@ -1,0 +1,197 @@
+"""Where a process stands: a pure reading of several looks at all its threads.
+
+The Python stack of the main thread is the same for every stall on the side of tf.data; the state, the wait
+channel and the system call of each thread decide, and the other threads' Python frames (failures.md, L4).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from holdfast.journal.stacks import Capture, Frame, ProcessStacks, Thread
+
+_LIBRARY = re.compile(
+    r"(site-packages|dist-packages|/lib(64)?/python\d|<frozen|<string>|<__array_function__)|holdfast/probe/"
+)
+_STORAGE_WAITS = re.compile(
+    r"rpc_|nfs|fuse|ceph|cifs|smb|io_schedule|folio_wait|wait_on_page|wait_on_buffer|blk_|ext4|xfs_|request_wait|"
+    r"submit_bio|balance_dirty|d_alloc_parallel|lookup_slow|p9_|v9fs|virtio"
+)
+_FOREVER_READS = re.compile(
+    r"wait_for_partner|fifo|pipe_read|unix_stream|sk_wait|tcp_recv|inet_csk|skb_wait|wait_for_more|"
+    r"hrtimer_nanosleep|ep_poll|do_select|do_poll|poll_schedule"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """One thread over all looks."""
+
+    tid: int
+    name: str
+    state: str
+    wait: str
+    syscall: str
+    frames: tuple[Frame, ...]  # of the newest look that has any, innermost first
+    native: tuple[str, ...]
+    main: bool
+    cpu_share: float  # of one core, between the first and the last look
+    still: bool  # the frames were the same in all looks
+
+    @property
+    def python(self) -> bool:
+        return bool(self.frames)
+
+    @property
+    def busy(self) -> bool:
+        return self.cpu_share > 0.4 or (self.cpu_share > 0.15 and self.state == "R")
+
+    @property
+    def users(self) -> Frame | None:
+        """The innermost frame of the user's own code."""
+        return next((frame for frame in self.frames if is_users(frame.file)), None)
+
+    @property
+    def in_storage(self) -> bool:
+        return bool(_STORAGE_WAITS.search(self.wait)) or self.state == "D"
+
+    @property
+    def in_endless_read(self) -> bool:
+        return bool(_FOREVER_READS.search(self.wait)) or bool(
+            re.match(r"(read|recv|accept|connect)", self.syscall)
+        )
+
+    @property
+    def on_lock(self) -> bool:
+        return "futex" in self.wait or self.syscall.startswith("futex") or "sem_wait" in self.wait
+
+    def within(self, *names: str) -> Frame | None:
+        """The first frame whose function or file holds one of the names."""
+        for frame in self.frames:
+            if any(name in frame.function or name in frame.file for name in names):
+                return frame
+        return None
+
+    @property
+    def where(self) -> str:
+        frame = self.users or (self.frames[0] if self.frames else None)
+        return place(frame) if frame else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """One process over all looks."""
+
+    pid: int
+    name: str
+    command: str
+    state: str
+    trains: bool
+    threads: tuple[Stood, ...]
+    parent: int = 0
+    error: str = ""
+
+    @property
+    def main(self) -> Stood | None:
+        return next(
+            (thread for thread in self.threads if thread.main), self.threads[0] if self.threads else None
+        )
+
+    @property
+    def cpu_share(self) -> float:
+        return sum(thread.cpu_share for thread in self.threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    source: str
+    phase: str
+    step: int
+    looked_for_s: float
+    process: Stands  # the one that trains
+    others: tuple[Stands, ...]
+
+    @property
+    def main(self) -> Stood | None:
+        return self.process.main
+
+    @property
+    def python_threads(self) -> list[Stood]:
+        return [thread for thread in self.process.threads if thread.python]
+
+    @property
+    def busy(self) -> list[Stood]:
+        return [thread for thread in self.process.threads if thread.busy]
+
+    @property
+    def idle(self) -> bool:
+        """Nothing of it, nor of its descendants, computes."""
+        shares = [self.process.cpu_share, *(other.cpu_share for other in self.others)]
+        return sum(shares) < 0.15 and not self.busy
+
+
+def is_users(file: str) -> bool:
+    """The user's own code, and not a library's nor ours."""
+    return bool(file) and not _LIBRARY.search(file)
+
+
+def place(frame: Frame) -> str:
+    return (
+        f"{frame.file}:{frame.line} in {frame.function}" if frame.function else f"{frame.file}:{frame.line}"
+    )
+
+
+def read_standing(capture: Capture, *, source: str) -> Standing | None:
+    looks = [look for look in capture.looks if look.processes]
+    if not looks:
+        return None
+    span_s = max(looks[-1].mono - looks[0].mono, 0.0)
+    pids = [process.pid for process in looks[-1].processes]
+    merged = [_process([_by_pid(look.processes, pid) for look in looks], span_s) for pid in pids]
+    trains = next((one for one in merged if one.trains), merged[0])
+    return Standing(
+        source=source,
+        phase=capture.phase,
+        step=capture.step,
+        looked_for_s=span_s,
+        process=trains,
+        others=tuple(one for one in merged if one.pid != trains.pid),
+    )
+
+
+def _by_pid(processes: list[ProcessStacks], pid: int) -> ProcessStacks | None:
+    return next((process for process in processes if process.pid == pid), None)
+
+
+def _process(seen: list[ProcessStacks | None], span_s: float) -> Stands:
+    known = [one for one in seen if one is not None]
+    newest = known[-1]
+    threads = []
+    for thread in newest.threads:
+        over = [t for one in known for t in one.threads if t.tid == thread.tid]
+        threads.append(_thread(over, span_s))
+    return Stands(
+        pid=newest.pid, name=newest.name, command=newest.command, state=newest.state, trains=newest.trains,
+        threads=tuple(threads), parent=newest.parent, error=newest.error,
+    )  # fmt: skip
+
+
+def _thread(over: list[Thread], span_s: float) -> Stood:
+    newest = over[-1]
+    framed = [thread for thread in over if thread.frames]
+    frames = tuple(framed[-1].frames) if framed else ()
+    native = next((tuple(thread.native) for thread in reversed(over) if thread.native), ())
+    ran_s = newest.cpu_s - over[0].cpu_s
+    return Stood(
+        tid=newest.tid,
+        name=newest.name,
+        state=newest.state,
+        wait=newest.wait,
+        syscall=newest.syscall,
+        frames=frames,
+        native=native,
+        main=newest.main,
+        cpu_share=ran_s / span_s if span_s > 0 and len(over) > 1 else 0.0,
+        still=all(thread.frames == framed[0].frames for thread in framed),
+    )

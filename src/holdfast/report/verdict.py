@@ -1,0 +1,85 @@
+"""A verdict as text for a terminal: the summary first, then the evidence, what to change, what was ruled out."""
+
+from __future__ import annotations
+
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Verdict
+from holdfast.report.text import BOLD, PLAIN, RED, labelled, wrap
+
+_GREEN = "\x1b[32m"
+_SAFETY = {"automatic": "safe", "your-choice": "your choice", "guess": "a guess"}
+_SURE = {
+    Strength.ESTABLISHED: "established: the evidence leaves no other reading",
+    Strength.SUPPORTED: "supported: nothing else that was looked for fits as well",
+    Strength.POSSIBLE: "possible: it fits, and so do other readings",
+}
+_MOST_RULED_OUT = 4
+
+
+def render(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
+    """The whole answer. The first line is the summary."""
+    first = verdict.findings[0] if verdict.findings else None
+    blocks: list[tuple[str, list[str]]] = [("run", [f"{verdict.run}: {verdict.outcome}; {verdict.summary}"])]
+    if first is not None:
+        blocks += _finding(first)
+    blocks.append(("also", [_also(other, verdict) for other in verdict.findings[1:]]))
+    blocks.append(("since", list(verdict.changes)))
+    blocks.append(("not", [f"{one.cause}: {one.why}" for one in verdict.ruled_out[:_MOST_RULED_OUT]]))
+    blocks.append(("known", [_fact(fact) for fact in _worth_knowing(verdict)]))
+    if first is not None and first.cause != "unknown":
+        blocks.append(("more", [f"holdfast causes {first.cause}"]))
+    lines = _headline(verdict, first, width, colour)
+    for label, texts in blocks:
+        lines += labelled(label, texts, width=width, colour=colour)
+    return "\n".join(lines) + "\n"
+
+
+def _headline(verdict: Verdict, first: Finding | None, width: int, colour: bool) -> list[str]:
+    head = f"verdict[{first.cause if first is not None else verdict.outcome}]: "
+    lines = wrap(head + (first.title if first is not None else _quiet(verdict)), width=width, hang=2)
+    if colour:
+        shade = _GREEN if verdict.went_well else RED
+        lines[0] = f"{shade}{BOLD}{head}{PLAIN}{BOLD}{lines[0][len(head) :]}{PLAIN}"
+    return lines
+
+
+def _finding(finding: Finding) -> list[tuple[str, list[str]]]:
+    blocks = [
+        ("sure", [_SURE[finding.strength]]),
+        ("because", [_fact(fact) for fact in finding.because]),
+        ("against", [_fact(fact) for fact in finding.against]),
+        ("led to", [finding.led_to] if finding.led_to else []),
+    ]
+    return blocks + [
+        ("change" if number == 0 else "or", _remedy(remedy)) for number, remedy in enumerate(finding.remedies)
+    ]
+
+
+def _remedy(remedy: Remedy) -> list[str]:
+    code = ["  " + line for line in remedy.code.splitlines()]
+    return [f"{remedy.do}  ({_SAFETY[remedy.safety]})", *code]
+
+
+def _fact(fact: Fact) -> str:
+    return f"{fact.fact}  [{fact.source}]" if fact.source else fact.fact
+
+
+def _also(finding: Finding, verdict: Verdict) -> str:
+    root = next((one.cause for one in verdict.findings if one.led_to == finding.cause), None)
+    how = f", from {root}" if root else ""
+    return f"{finding.cause} ({finding.strength.word}{how}): {finding.title}"
+
+
+def _worth_knowing(verdict: Verdict) -> list[Fact]:
+    """Missing records matter where the answer is poor; elsewhere they are noise."""
+    poor = not verdict.findings or verdict.findings[0].strength == Strength.POSSIBLE
+    quiet = verdict.outcome == "finished"
+    return [fact for fact in verdict.known if fact.source or (poor and not quiet)]
+
+
+def _quiet(verdict: Verdict) -> str:
+    runs = verdict.outcome == "running"
+    return (
+        "it runs, and nothing speaks against it"
+        if runs
+        else "it ended by itself, and nothing speaks against it"
+    )
