@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "healthy"
-# quick = true
 # ///
 """Keras on JAX."""
 import os

@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "healthy"
-# quick = true
 # ///
 """Validates much longer than it trains."""
 import time

@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "healthy"
-# quick = true
 # ///
 """Two networks against one another: losses go up and down and nothing converges."""
 from own_training import keras, np, tf

@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "already-at-target"
-# quick = true
 # variants = ["EPOCHS=12 DONE=12", "LOOP=custom"]
 # near = ["DONE=3"]
 # twice = true

@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "callback-raised"
-# quick = true
 # variants = ["WHEN=batch"]
 # near = ["CATCH=1"]
 # ///

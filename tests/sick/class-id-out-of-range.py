@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "class-id-out-of-range"
-# quick = true
 # variants = ["LOOP=custom", "CLASSES=20 ID=20", "ID=-1"]
 # near = ["ID=1"]
 # ///

@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "corrupt-record"
-# quick = true
 # variants = ["HOW=cut", "LOOP=custom SHARDS=4", "SHARDS=3 HOW=cut"]
 # near = ["HOW=none"]
 # ///

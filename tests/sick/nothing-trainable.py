@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "nothing-trainable"
-# quick = true
 # variants = ["EPOCHS=8"]
 # near = ["HEAD=1"]
 # ///

@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "path-missing"
-# quick = true
 # variants = ["HOW=tf LOOP=custom", "HOW=environment", "HOW=bucket"]
 # near = ["HOW=optional"]
 # limit_s = 180

@@ -2,7 +2,6 @@
 # cause = "process-suspended"
 # send = {signal = "SIGSTOP", to = "program"}
 # stall_after_s = 15
-# quick = true
 # variants = ["LOOP=custom"]
 # ///
 """Somebody stops the process (Ctrl-Z, a batch system)."""

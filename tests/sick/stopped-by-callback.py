@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "stopped-by-callback"
-# quick = true
 # variants = ["AT=5 WHEN=batch", "HOW=stopiteration"]
 # near = ["AT=99", "AT=9"]
 # ///

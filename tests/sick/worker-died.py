@@ -1,7 +1,6 @@
 # /// zoo
 # cause = "worker-died"
 # stall_after_s = 20
-# quick = true
 # send = {signal = "SIGKILL", to = "program"}
 # variants = ["HOW=pool"]
 # ///

@@ -1,0 +1,85 @@
+"""The part of the zoo that matters most, under the real supervisor, two programs at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.zoo.judge import GOOD, Mark, mark
+from tests.zoo.names import own_names, rename
+from tests.zoo.runs import Outcome, run
+from tests.zoo.trials import Trial, all_trials
+
+pytestmark = pytest.mark.hot
+
+QUICK = [trial for trial in all_trials() if trial.quick]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Iterator[dict[str, Future[Outcome]]]:
+    with ThreadPoolExecutor(2) as pool:
+        yield {trial.name: pool.submit(run, trial) for trial in QUICK}
+
+
+@pytest.mark.parametrize("trial", QUICK, ids=[trial.name for trial in QUICK])
+def test_the_verdict_is_right(trial: Trial, outcomes: dict[str, Future[Outcome]]) -> None:
+    outcome = outcomes[trial.name].result()
+    if outcome.not_made:
+        pytest.skip(f"this machine cannot make it: {outcome.not_made}")
+    said = mark(trial, outcome.verdict)
+    assert said.word in GOOD, f"{said}\n{outcome.notes}\n{outcome.verdict}\n{outcome.output[-1500:]}"
+
+
+def _finding(cause: str, strength: str = "established") -> dict[str, str]:
+    return {"cause": cause, "strength": strength}
+
+
+SICK = Trial(Path("a.py"), "a", "sick", ("cache-too-large",), leads_to="killed-for-memory")
+CACHE = "cache-too-large (established)"
+NEAR = Trial(Path("a.py"), "a", "near", (), not_blamed="cache-too-large")
+
+
+@pytest.mark.parametrize(
+    ("trial", "findings", "expected"),
+    [
+        (SICK, [_finding("cache-too-large"), _finding("killed-for-memory")], Mark("right", CACHE)),
+        (SICK, [_finding("killed-for-memory")], Mark("wrong", "killed-for-memory (established)", fatal=True)),
+        (SICK, [_finding("memory-leak", "supported")], Mark("wrong", "memory-leak (supported)")),
+        (SICK, [], Mark("unknown", "-")),
+        (NEAR, [], Mark("quiet", "-")),
+        (NEAR, [_finding("cache-too-large", "possible")], Mark("quiet", "cache-too-large (possible)")),
+        (NEAR, [_finding("disk-full", "supported")], Mark("false alarm", "disk-full (supported)")),
+        (NEAR, [_finding("cache-too-large")], Mark("false alarm", CACHE, fatal=True)),
+    ],
+)  # fmt: skip
+def test_a_verdict_is_marked_for_what_it_is_worth(trial: Trial, findings: list[dict[str, str]], expected: Mark) -> None:
+    assert mark(trial, {"findings": findings}) == expected
+
+
+def test_a_root_without_its_mechanism_is_not_right() -> None:
+    assert mark(SICK, {"findings": [_finding("cache-too-large")]}).word == "wrong"
+    led = {**_finding("cache-too-large"), "led_to": "killed-for-memory"}
+    assert mark(SICK, {"findings": [led]}).word == "right"
+
+
+def test_a_program_under_other_names_is_the_same_program() -> None:
+    source = "import os\nkept = []\ndef load(kept_too):\n    kept.append(kept_too)\nprint(os.kept, kept=load(1))\n"
+    renamed = rename(source, seed=3)
+    assert own_names(source) == {"kept", "load"}
+    assert "load" not in renamed and "os.kept" in renamed and "kept=" in renamed and "kept_too" in renamed
+    compile(renamed, "renamed", "exec")
+
+
+def test_every_sick_program_has_a_near_miss() -> None:
+    trials = all_trials()
+    causes = {trial.causes[0] for trial in trials if trial.kind == "sick"}
+    near = {trial.not_blamed for trial in trials if trial.kind == "near"}
+    # A swapping machine has no near miss that could be made here; moving silently is no illness.
+    assert causes - near <= {"swapping", "silent-but-moving"}
+    assert len({trial.program for trial in trials if trial.kind == "healthy"}) >= 25
