@@ -31,8 +31,10 @@ class Command(NamedTuple):
 COMMANDS: tuple[Command, ...] = (
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
     Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
+    Command("top", "during", "all runs at a glance, in a terminal"),
     Command("explain", "after", "say why a run ended, or why it is not moving now"),
     Command("causes", "after", "list the causes that explain knows, or print the page of one"),
+    Command("report", "after", "write the page of a run: verdict, story and facts in one HTML file"),
     Command("eval", "after", "COCO and VOC metrics of detections, by class, and what the wrong ones are"),
 )
 

@@ -1,0 +1,56 @@
+"""`holdfast top`: all runs at a glance in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from holdfast.errors import ExitCode, NotAFolder, PathMissing
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs", nargs="?", default="runs", help="the folder that holds the runs (default: ./runs)"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="print once and leave; so does output that is no terminal"
+    )
+    parser.add_argument("--json", action="store_true", help="print once, as JSON")
+    parser.add_argument("--most", type=int, default=20, metavar="N", help="the newest N runs (default: 20)")
+
+
+def run(args: argparse.Namespace) -> int:
+    import json
+
+    from holdfast.report import overview, table
+    from holdfast.report.text import terminal_width, wants_colour
+
+    root = folder_of_runs(args.runs)
+    while True:
+        lines = [overview.line(one) for one in overview.find(root)[: args.most]]
+        if args.json:
+            print(json.dumps([one.as_json() for one in lines]))
+            return ExitCode.FINE
+        text = table.render(lines, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
+        if args.once or not sys.stdout.isatty():
+            print(text)
+            return ExitCode.FINE
+        print(f"\x1b[H\x1b[2J{text}\n\nevery second; Ctrl-C leaves", flush=True)
+        time.sleep(1.0)
+
+
+def folder_of_runs(name: str) -> Path:
+    root = Path(name)
+    if not root.exists():
+        raise PathMissing(
+            "there is no folder of runs here",
+            where=root,
+            change="give the folder, or make a run: holdfast run -- python train.py",
+        )
+    if not root.is_dir():
+        raise NotAFolder(
+            "this is a file, and runs live in a folder", where=root, change="give the folder of the runs"
+        )
+    return root

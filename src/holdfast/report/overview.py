@@ -1,0 +1,153 @@
+"""All runs below a folder at a glance: one line each, read from the ends of their files.
+
+Hundreds of runs must cost little, and some are being written at this moment: of each only the first and
+the last few kilobytes are read, and a finished run is known by its verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.journal import events, reader, vitals
+from holdfast.journal.folder import RunFolder
+
+_HEAD_BYTES = 64 * 1024
+_TAIL_BYTES = 96 * 1024
+_FRESH_S = 15.0  # a run whose vitals are older than this is not being watched any more
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    name: str
+    path: Path
+    state: str  # running | stalled | finished | stopped-early | failed | killed | not watched
+    step: int
+    of: int | None
+    seconds_left: float | None
+    verdict: str  # the first finding's title, or ""
+    losses: tuple[float, ...]  # the last ones, for a sparkline
+    memory_bytes: int
+    memory_limit_bytes: int | None
+    began_at: float
+    changed_at: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "path"}
+
+
+def find(root: Path, depth: int = 3) -> list[RunFolder]:
+    """Run folders below `root` (or `root` itself), newest first; links out of it are not followed."""
+    found: list[tuple[float, RunFolder]] = []
+    pending = [(root, 0)]
+    while pending:
+        folder, level = pending.pop()
+        run = RunFolder(folder)
+        if run.journal.is_file():
+            found.append((run.journal.stat().st_mtime, run))
+            continue
+        if level < depth:
+            try:
+                pending += [
+                    (Path(e.path), level + 1) for e in os.scandir(folder) if e.is_dir(follow_symlinks=False)
+                ]
+            except OSError:
+                continue
+    return [run for _, run in sorted(found, key=lambda one: -one[0])]
+
+
+def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
+    at = time.time() if now is None else now
+    head = _entries(folder.journal, first=True)
+    tail = _entries(folder.journal, first=False)
+    samples = _samples(folder.vitals)
+    last = samples[-1] if samples else vitals.Sample()
+    verdict = _verdict(folder.verdict)
+    step = max(last.step, int(verdict.get("step") or 0))
+    of = verdict.get("of") or _planned(head + tail)
+    state = _state(verdict, tail, last, at)
+    return RunLine(
+        name=folder.name,
+        path=folder.path,
+        state=state,
+        step=step,
+        of=of,
+        seconds_left=_left(samples, of) if state == "running" else None,
+        verdict=_title(verdict),
+        losses=tuple(sample.loss for sample in samples if isinstance(sample.loss, float))[-40:],
+        memory_bytes=last.tree_rss_bytes or last.rss_bytes,
+        memory_limit_bytes=last.memory_limit_bytes,
+        began_at=head[0].at if head else 0.0,
+        changed_at=last.at or (tail[-1].at if tail else 0.0),
+    )
+
+
+def _verdict(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _title(verdict: dict[str, Any]) -> str:
+    findings = verdict.get("findings") or []
+    return str(findings[0].get("title", "")) if findings else ""
+
+
+def _state(verdict: dict[str, Any], tail: list[reader.Entry], last: vitals.Sample, now: float) -> str:
+    if verdict.get("outcome"):
+        return str(verdict["outcome"])
+    ended = [entry.event for entry in tail if isinstance(entry.event, events.RunClosed)]
+    if ended:
+        return ended[-1].outcome or "ended"
+    if now - last.at > _FRESH_S:
+        return "not watched"
+    moves = [e.event for e in tail if isinstance(e.event, events.Stalled | events.StallEnded)]
+    return "stalled" if moves and isinstance(moves[-1], events.Stalled) else "running"
+
+
+def _planned(entries: list[reader.Entry]) -> int | None:
+    for entry in reversed(entries):
+        fit = entry.event
+        if isinstance(fit, events.FitStarted) and fit.epochs and fit.planned_steps_per_epoch:
+            return (fit.epochs - fit.initial_epoch) * fit.planned_steps_per_epoch
+    return None
+
+
+def _left(samples: list[vitals.Sample], of: int | None) -> float | None:
+    """From the pace of the samples at hand; a run that did not move has no time left to tell."""
+    if not of or len(samples) < 2:
+        return None
+    steps, seconds = samples[-1].step - samples[0].step, samples[-1].mono - samples[0].mono
+    return (of - samples[-1].step) * seconds / steps if steps > 0 and seconds > 0 else None
+
+
+def _entries(path: Path, *, first: bool) -> list[reader.Entry]:
+    try:
+        with path.open("rb") as file:
+            if first:
+                data = file.read(_HEAD_BYTES)
+                return list(reader.decode(data.split(b"\n")[:-1]))
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            lines = file.read().split(b"\n")[:-1]
+            return list(reader.decode(lines[1:] if size > _TAIL_BYTES else lines))
+    except OSError:
+        return []
+
+
+def _samples(path: Path) -> list[vitals.Sample]:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            lines = file.read().split(b"\n")[:-1]
+    except OSError:
+        return []
+    found = [vitals.decode(one) for one in (lines[1:] if size > _TAIL_BYTES else lines)]
+    return [sample for sample in found if sample is not None]

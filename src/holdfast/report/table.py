@@ -1,0 +1,66 @@
+"""Runs as lines of a terminal: `holdfast top`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from holdfast.report.overview import RunLine
+from holdfast.report.text import BOLD, DIM, PLAIN, RED
+
+_BARS = "▁▂▃▄▅▆▇█"
+_GREEN, _YELLOW = "\x1b[32m", "\x1b[33m"
+_COLOURS = {"running": _GREEN, "finished": DIM, "stopped-early": _YELLOW, "not watched": DIM}
+
+
+def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -> str:
+    """A heading, a line a run, and below a run that went wrong its verdict."""
+    if not lines:
+        return "no runs here yet: `holdfast run -- python train.py` makes one"
+    names = min(28, max(len("run"), *(len(one.name) for one in lines)))
+    head = f"{'run':<{names}}  {'state':<13} {'step':>15}  {'left':>7}  {'memory':>8}  loss"
+    rows = [f"{BOLD}{head}{PLAIN}" if colour else head]
+    for one in lines:
+        state = f"{one.state:<13}"
+        if colour:
+            state = _COLOURS.get(one.state, RED) + state + PLAIN
+        step = f"{one.step:,}" + (f"/{one.of:,}" if one.of else "")
+        left, memory = span(one.seconds_left), size(one.memory_bytes)
+        text = f"{_cut(one.name, names):<{names}}  {state} {step:>15}  {left:>7}  {memory:>8}"
+        rows.append(f"{text}  {sparkline(one.losses, 10)}".rstrip())
+        if one.verdict and one.state not in ("finished", "running"):
+            said = "  " + _cut(one.verdict, width - 2)
+            rows.append(f"{DIM}{said}{PLAIN}" if colour else said)
+    return "\n".join(rows)
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """The last values as bars; nothing finite, nothing drawn."""
+    finite = [value for value in values if math.isfinite(value)][-width:]
+    if not finite:
+        return ""
+    low, high = min(finite), max(finite)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BARS[int((value - low) * scale)] for value in finite) + f" {finite[-1]:.4g}"
+
+
+def span(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    whole = int(seconds)
+    if whole >= 86400:
+        return f"{whole // 86400}d {whole // 3600 % 24}h"
+    return (
+        f"{whole // 3600}h {whole // 60 % 60:02d}m" if whole >= 3600 else f"{whole // 60}m {whole % 60:02d}s"
+    )
+
+
+def size(count: int) -> str:
+    value, unit = float(count), 0
+    while value >= 1000 and unit < 4:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}" if count else ""
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

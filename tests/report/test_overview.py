@@ -1,0 +1,78 @@
+"""All runs at a glance: their states, their pace, and how they read in a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import main
+from holdfast.report import overview, table
+from tests.report.made import run_folder
+
+LAST = 1.7e9 + 1299.0  # the wall clock at the last sample of a made run
+
+
+def test_a_run_that_is_being_written(tmp_path: Path) -> None:
+    line = overview.line(run_folder(tmp_path / "a", end="none"), now=LAST + 1)
+    assert (line.state, line.step, line.of) == ("running", 299, 300)
+    assert line.seconds_left == pytest.approx(1.0)
+    assert line.memory_limit_bytes == 4 * 2**30
+    assert len(line.losses) == 40
+    assert math.isclose(line.losses[-1], 5 / (1 + 299 / 20) + 0.1 * math.sin(299))
+
+
+@pytest.mark.parametrize(
+    ("end", "now", "state"),
+    [
+        ("stall", LAST + 1, "stalled"),
+        ("finished", LAST + 9999, "finished"),
+        ("none", LAST + 9999, "not watched"),
+    ],
+)
+def test_states(tmp_path: Path, end: str, now: float, state: str) -> None:
+    assert overview.line(run_folder(tmp_path / "a", end=end), now=now).state == state
+
+
+def test_the_verdict_speaks_for_a_run_that_ended(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a", end="none")
+    folder.verdict.write_text(json.dumps({"outcome": "killed", "findings": [{"title": "killed for memory"}]}))
+    line = overview.line(folder, now=LAST)
+    assert (line.state, line.verdict, line.seconds_left) == ("killed", "killed for memory", None)
+    folder.verdict.write_text("{torn")
+    assert overview.line(folder, now=LAST).state == "running"
+
+
+def test_runs_are_found_below_a_folder_newest_first_and_links_are_not_followed(tmp_path: Path) -> None:
+    import os
+
+    for name in ("old", "group/new"):
+        run_folder(tmp_path / "runs" / name, steps=9)
+    os.utime(tmp_path / "runs/old/journal.jsonl", (1, 1))
+    run_folder(tmp_path / "elsewhere", steps=9)
+    (tmp_path / "runs/link").symlink_to(tmp_path / "elsewhere")
+    assert [run.name for run in overview.find(tmp_path / "runs")] == ["new", "old"]
+    assert [run.name for run in overview.find(tmp_path / "elsewhere")] == ["elsewhere"]
+
+
+def test_how_it_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_folder(tmp_path / "runs" / "a-run", end="finished")
+    assert main(["top", str(tmp_path / "runs")]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split() == ["run", "state", "step", "left", "memory", "loss"]
+    assert row.startswith("a-run  finished ")
+    assert "299/300" in row
+    assert len(row) <= 80
+    assert main(["top", str(tmp_path / "runs"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["state"] == "finished"
+    assert main(["top", str(tmp_path / "none")]) == 2
+    assert "holdfast run -- python train.py" in capsys.readouterr().err
+
+
+def test_small_words() -> None:
+    assert table.sparkline([0.0, 1.0, math.nan, 0.5], 10) == "▁█▄ 0.5"
+    assert table.sparkline([math.nan], 10) == ""
+    assert [table.span(s) for s in (None, 59, 3700, 90000)] == ["", "0m 59s", "1h 01m", "1d 1h"]
+    assert [table.size(n) for n in (0, 999, 1024**2, 5 * 1024**3)] == ["", "999.0 B", "1.0 MiB", "5.0 GiB"]
