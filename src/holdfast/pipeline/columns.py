@@ -1,0 +1,210 @@
+"""A dataset as arrays: where each picture's bytes are, how they are encoded, and its boxes, upright and clean.
+
+Made once, from the records and the pictures' headers. A box that cannot be trained on (not finite, no area, an
+unknown class, outside the picture) is left out, and `left_out` names it: nothing is dropped without a word.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from holdfast.data import storage
+from holdfast.data.pictures import Facts, header
+from holdfast.data.records import Box, Dataset, Record
+
+JPEG, PNG, OTHER = 0, 1, 2
+CODECS = {"JPEG": JPEG, "PNG": PNG, "BMP": OTHER, "GIF": OTHER, "WEBP": OTHER}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A box that is not trained on, and why."""
+
+    record: str
+    file: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """One row a picture. `first[i]:first[i + 1]` are its boxes, in pixels of the upright picture."""
+
+    ids: list[str]
+    paths: list[str]
+    offsets: np.ndarray  # -1: the whole file is the picture
+    lengths: np.ndarray  # bytes of the encoded picture
+    file_bytes: np.ndarray
+    stored_sizes: np.ndarray  # (n, 2) width, height before the orientation is applied
+    orientations: np.ndarray  # EXIF, 1 to 8
+    codecs: np.ndarray
+    boxes: np.ndarray  # (k, 4)
+    labels: np.ndarray  # (k,) position in `classes`
+    crowds: np.ndarray  # (k,) bool
+    first: np.ndarray  # (n + 1,)
+    classes: tuple[str, ...]
+    unreadable: dict[int, str] = field(default_factory=dict)  # row -> why its header cannot be read
+    left_out: tuple[LeftOut, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Upright width and height."""
+        return np.where(self.orientations[:, None] >= 5, self.stored_sizes[:, ::-1], self.stored_sizes)
+
+    @property
+    def fullest(self) -> int:
+        """The most boxes in one picture."""
+        return int(np.diff(self.first).max(initial=0))
+
+    def name(self, row: int) -> str:
+        """What to call a picture in a message."""
+        at = int(self.offsets[row])
+        return self.paths[row] if at < 0 else f"{self.paths[row]} at byte {at} ({self.ids[row]})"
+
+
+def of_dataset(
+    dataset: Dataset, *, threads: int = 8, progress: Callable[[int], None] | None = None
+) -> Columns:
+    """Reads every picture's header (not its pixels): the real size, the format and the orientation."""
+    from PIL import Image
+
+    Image.init()  # all formats, before the threads start: Pillow loads them on first use, and not thread-safely
+    with ThreadPoolExecutor(threads) as pool:
+        found = pool.map(lambda record: header(record.picture), dataset.records)
+        facts = []
+        for number, fact in enumerate(found, 1):
+            facts.append(fact)
+            if progress is not None and number % 256 == 0:
+                progress(number)
+    return from_facts(dataset, facts)
+
+
+def from_facts(dataset: Dataset, facts: Sequence[Facts | None]) -> Columns:
+    """The same from facts that are known already, such as those of the check's cache."""
+    class_of = dataset.index()
+    unreadable: dict[int, str] = {}
+    left_out: list[LeftOut] = []
+    rows, boxes = [], []
+    for row, (record, fact) in enumerate(zip(dataset.records, facts, strict=True)):
+        known = _usable(fact)
+        if isinstance(known, str):
+            unreadable[row] = known
+            known = Facts(width=1, height=1, format="JPEG")
+        rows.append(_row(record, known))
+        clean = [] if row in unreadable else _clean(record, known, class_of, left_out)
+        boxes.append(clean)
+    flat = [box for of_one in boxes for box in of_one]
+    return Columns(
+        ids=[record.id for record in dataset.records],
+        paths=[record.picture.path for record in dataset.records],
+        offsets=np.array([row[0] for row in rows], np.int64),
+        lengths=np.array([row[1] for row in rows], np.int64),
+        file_bytes=np.array([row[2] for row in rows], np.int64),
+        stored_sizes=np.array([row[3] for row in rows], np.int32).reshape(-1, 2),
+        orientations=np.array([row[4] for row in rows], np.int32),
+        codecs=np.array([row[5] for row in rows], np.int32),
+        boxes=np.array([box[0] for box in flat], np.float32).reshape(-1, 4),
+        labels=np.array([box[1] for box in flat], np.int32),
+        crowds=np.array([box[2] for box in flat], bool),
+        first=np.concatenate([[0], np.cumsum([len(of_one) for of_one in boxes])]).astype(np.int64),
+        classes=dataset.classes,
+        unreadable=unreadable,
+        left_out=tuple(left_out),
+    )
+
+
+def _usable(fact: Facts | None) -> Facts | str:
+    if fact is None:
+        return "the file is missing, empty, or not a picture"
+    if fact.problem:
+        return f"{fact.problem}: {fact.detail}"
+    if fact.format not in CODECS:
+        return f"{fact.format} pictures are not decoded while training; `holdfast data repair` writes them as PNG"
+    return fact
+
+
+def _row(record: Record, fact: Facts) -> tuple[int, int, int, tuple[int, int], int, int]:
+    picture = record.picture
+    whole_file = 0 if storage.is_url(picture.path) else _file_bytes(picture.path)
+    offset = -1 if picture.offset is None else picture.offset
+    length = whole_file if picture.offset is None else int(picture.length or 0)
+    return offset, length, whole_file, fact.size, fact.orientation, CODECS[fact.format]
+
+
+def _file_bytes(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _clean(
+    record: Record, fact: Facts, class_of: dict[str, int], left_out: list[LeftOut]
+) -> list[tuple[tuple[float, ...], int, bool]]:
+    kept = []
+    turned = boxes_are_stored(record, fact)
+    width, height = fact.upright_size
+    for box in record.boxes:
+        corners = upright_box(box.corners, fact) if turned else box.corners
+        why = _why_not(box, corners, class_of, width, height)
+        if why:
+            left_out.append(LeftOut(record.id, record.file_name, f"{box.name} {box.corners}: {why}"))
+            continue
+        x1, y1, x2, y2 = corners
+        clipped = (max(x1, 0.0), max(y1, 0.0), min(x2, float(width)), min(y2, float(height)))
+        kept.append((clipped, class_of[box.name], box.crowd))
+    return kept
+
+
+def _why_not(
+    box: Box, corners: tuple[float, float, float, float], class_of: dict[str, int], width: int, height: int
+) -> str:
+    x1, y1, x2, y2 = corners
+    if not all(math.isfinite(value) for value in corners):
+        return "not finite"
+    if x2 <= x1 or y2 <= y1:
+        return "no area, or inverted"
+    if x2 <= 0 or y2 <= 0 or x1 >= width or y1 >= height:
+        return f"outside the picture of {width}x{height}"
+    if box.name not in class_of:
+        return f"class {box.name!r} is not in the list of classes"
+    return ""
+
+
+def boxes_are_stored(record: Record, fact: Facts) -> bool:
+    """Whether the boxes lie in the stored frame of a picture that EXIF turns.
+
+    The declared size tells: it is that of the frame in which the annotator saw the picture. Where it
+    does not tell, boxes that fit the stored frame alone do; else the upright frame is taken, which is
+    what every current viewer shows.
+    """
+    if fact.orientation == 1:
+        return False
+    declared = record.picture.declared_size
+    if fact.size != fact.upright_size and declared in (fact.size, fact.upright_size):
+        return declared == fact.size
+    width, height = fact.upright_size
+    outside = any(box.x2 > width + 1 or box.y2 > height + 1 for box in record.boxes)
+    fits_stored = all(box.x2 <= fact.width + 1 and box.y2 <= fact.height + 1 for box in record.boxes)
+    return outside and fits_stored
+
+
+def upright_box(corners: tuple[float, float, float, float], fact: Facts) -> tuple[float, float, float, float]:
+    """A box of the stored frame, in the upright one."""
+    x1, y1, x2, y2 = corners
+    if fact.orientation >= 5:
+        x1, y1, x2, y2 = y1, x1, y2, x2
+    width, height = fact.upright_size
+    if fact.orientation in (2, 3, 6, 7):
+        x1, x2 = width - x2, width - x1
+    if fact.orientation in (3, 4, 7, 8):
+        y1, y2 = height - y2, height - y1
+    return x1, y1, x2, y2

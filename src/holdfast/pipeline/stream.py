@@ -1,0 +1,222 @@
+"""Batches from a dataset, in an order that is a function of the step's number alone.
+
+    stream = Stream(columns.of_dataset(dataset), Feed(height=320, width=320, batch=16, seed=7, augment=LIGHT))
+    for step, batch in zip(range(412, 5000), stream.batches(first_step=412)):
+        ...
+
+A batch is a dict: `images` (b, height, width, 3) uint8; `boxes` (b, m, 4) x1 y1 x2 y2 in pixels of the image;
+`labels` (b, m) int32; `real` (b, m) which boxes are there; `crowd` (b, m) which of them are regions to ignore;
+`boxes_left_out` (b,); `image` (b,) the picture's number; `in_epoch` (b,) False for what fills up a last batch;
+`mapping` (b, 4) from the source's pixels to the image's; `colour` (b, 4) for `device.recoloured`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from holdfast.errors import DataError, UndecodableImage
+from holdfast.pipeline import decode, plan
+from holdfast.pipeline.cache import PictureCache
+from holdfast.pipeline.columns import Columns
+from holdfast.pipeline.feed import Feed
+from holdfast.pipeline.machine import usable_cores
+from holdfast.pipeline.pack import Packed, with_packed
+
+ENDLESS = np.iinfo(np.int64).max
+PREFETCHED_BATCHES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BadImage:
+    """A picture that could not be decoded, for the journal."""
+
+    image: int
+    name: str
+    why: str
+    step: int
+    skipped: int  # so far, this one included
+    allowed: int
+
+
+class Stream:
+    """Holds the tables and the set of bad pictures; everything else is computed from the step's number."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        feed: Feed,
+        *,
+        skip_bad: int = 0,
+        on_bad: Callable[[BadImage], None] | None = None,
+        threads: int | None = None,
+        cache: PictureCache | None = None,
+        packed: Packed | None = None,
+    ) -> None:
+        if not len(columns):
+            raise DataError("the dataset has no pictures", change="give a folder that has some")
+        self.images = len(columns)
+        self.columns = with_packed(columns, packed) if packed else columns
+        self.feed = feed
+        self.threads = threads or usable_cores()
+        self._cache = cache or PictureCache()
+        self._packed_from = packed.from_epoch if packed else None
+        self._skip_bad, self._on_bad = skip_bad, on_bad
+        self._bad: dict[int, str] = {}
+        for row, why in columns.unreadable.items():
+            self._skip(row, why, step=0)
+
+    @property
+    def max_boxes(self) -> int:
+        return plan.max_boxes(self.feed, self.columns.fullest)
+
+    @property
+    def steps(self) -> int | None:
+        """How many batches come; None when they never end."""
+        return None if self.feed.endless else -(-self.images // self.feed.global_batch)
+
+    def dataset(self, first_step: int = 0) -> Any:
+        """A tf.data.Dataset from this step on. `batches` also names and skips bad pictures; this raises."""
+        feed, table = self.feed, self._tables()
+        # The functions are graph code already; converting them again would take a second and more.
+        plain = tf.autograph.experimental.do_not_convert
+        options = tf.data.Options()
+        options.deterministic = True
+        options.threading.private_threadpool_size = self.threads
+        options.autotune.enabled = False
+        steps = tf.data.Dataset.range(first_step, ENDLESS if self.steps is None else self.steps)
+        planned = steps.map(plain(lambda step: plan.instructions(step, feed, table)), num_parallel_calls=1)
+        pictures = planned.prefetch(1).unbatch().map(
+            plain(self._with_pixels), num_parallel_calls=self.threads, deterministic=True
+        )  # fmt: skip
+        return pictures.batch(feed.batch, drop_remainder=True).prefetch(PREFETCHED_BATCHES).with_options(options)
+
+    def batches(self, first_step: int = 0) -> Iterator[dict[str, Any]]:
+        """Batches of tensors from this step on; bad pictures are named and replaced as far as is allowed."""
+        step, failed_at = first_step, -1
+        while True:
+            iterator = iter(self.dataset(step))
+            try:
+                for batch in iterator:
+                    yield batch
+                    step += 1
+                return
+            except tf.errors.OpError as error:
+                found = self._bad_of(step)
+                if not found and failed_at == step:
+                    raise DataError(
+                        f"reading the batch of step {step} gives an error, and each of its pictures alone does not",
+                        found=_first_line(error),
+                        change="look at the storage: `holdfast check` reads every picture once",
+                    ) from None
+                failed_at = step
+                for image, why in found.items():
+                    self._skip(image, why, step)
+
+    def numpy_batches(self, first_step: int = 0) -> Iterator[dict[str, np.ndarray]]:
+        """The same as NumPy arrays, for JAX; nothing is copied."""
+        for batch in self.batches(first_step):
+            yield {name: value.numpy() for name, value in batch.items()}
+
+    def one_step(self, step: int) -> dict[str, Any]:
+        """The instructions and boxes of a step, without its pixels: cheap, to name what was in a batch."""
+        return plan.instructions(tf.constant(step, tf.int64), self.feed, self._tables())
+
+    def state(self, next_step: int) -> dict[str, Any]:
+        """What a checkpoint holds of the data. Everything but `step` must be the same when it is resumed."""
+        return {
+            "step": next_step,
+            "images": self.images,
+            "packed_from_epoch": self._packed_from,
+            "feed": self.feed.as_json(),
+        }
+
+    # -- pictures ---------------------------------------------------------------------------------
+
+    def _tables(self) -> plan.Tables:
+        substitutes = np.arange(self.images, dtype=np.int64)
+        for image in sorted(self._bad):
+            substitutes[image] = self._substitute(image)
+        fixed = self._cache.ratios(self.columns, self.feed)
+        return plan.tables(self.columns, self.images, substitutes, fixed, self._packed_from)
+
+    def _substitute(self, image: int) -> int:
+        """The next good picture by number: the same one whenever the bad one is met."""
+        for step in range(1, self.images):
+            if (other := (image + step) % self.images) not in self._bad:
+                return other
+        raise UndecodableImage("no picture of the dataset can be decoded", found=next(iter(self._bad.values())))
+
+    def _with_pixels(self, element: dict[str, Any]) -> dict[str, Any]:
+        rest = {name: value for name, value in element.items() if name != "tiles"}
+        return {"images": self._canvas(element["tiles"]), **rest}
+
+    def _canvas(self, tiles: Any) -> Any:
+        if not self.feed.augment.mosaic:
+            canvas = self._tile(tiles[0])
+        else:
+            four = [self._tile_or_nothing(tiles[place]) for place in range(4)]
+            canvas = tf.concat([tf.concat(four[:2], axis=1), tf.concat(four[2:], axis=1)], axis=0)
+        return tf.ensure_shape(canvas, [self.feed.height, self.feed.width, 3])
+
+    def _tile_or_nothing(self, order: Any) -> Any:
+        size = order[plan.TILE]
+        empty = tf.zeros([size[0], size[1], 3], tf.uint8)
+        return tf.cond(tf.reduce_min(size) > 0, lambda: self._tile(order), lambda: empty)
+
+    def _tile(self, order: Any) -> Any:
+        pixels = self._cache.pixels(self._pixels, order, self.columns)
+        return decode.drawn(pixels, order[plan.DRAWN], order[plan.TILE], self.feed.fill)
+
+    def _pixels(self, order: Any, window: Any) -> Any:
+        columns, row = self.columns, tf.cast(order[plan.ROW], tf.int64)
+        encoded = self._cache.encoded(lambda: self._read(row), row)
+        return decode.pixels(
+            encoded, order[plan.CODEC], order[plan.RATIO], window, codecs=frozenset(columns.codecs.tolist())
+        )  # fmt: skip
+
+    def _read(self, row: Any) -> Any:
+        columns = self.columns
+        place = [tf.gather(tf.constant(part), row) for part in (columns.offsets, columns.lengths, columns.file_bytes)]
+        path = tf.gather(tf.constant(columns.paths), row)
+        return decode.read(path, *place, sliced=bool((columns.offsets >= 0).any()))
+
+    # -- bad pictures -----------------------------------------------------------------------------
+
+    def _bad_of(self, step: int) -> dict[int, str]:
+        """The pictures of a step that cannot be decoded, tried one by one."""
+        found: dict[int, str] = {}
+        for order in tf.reshape(self.one_step(step)["tiles"], [-1, plan.INSTRUCTIONS]):
+            if int(tf.reduce_min(order[plan.TILE])) == 0:
+                continue
+            try:
+                self._tile(order)
+            except tf.errors.OpError as error:
+                found[int(order[plan.ROW]) % self.images] = _first_line(error)
+        return found
+
+    def _skip(self, image: int, why: str, step: int) -> None:
+        if image in self._bad:
+            return
+        self._bad[image] = why
+        name = self.columns.name(image)
+        if len(self._bad) > self._skip_bad:
+            raise UndecodableImage(
+                f"a picture cannot be decoded: {name}",
+                where=f"step {step}, picture {image} of {self.images}",
+                found=[why, f"{len(self._bad)} bad so far, {self._skip_bad} may be skipped"],
+                change="`holdfast data repair` writes a copy without it; or allow more to be skipped",
+            )
+        if self._on_bad is not None:
+            self._on_bad(BadImage(image, name, why, step, len(self._bad), self._skip_bad))
+
+
+def _first_line(error: Any) -> str:
+    text = str(error.message).split("\n")[0]
+    for noise in ("{{function_node", "{{node"):
+        text = text.split(noise)[-1].split("}}")[-1] if noise in text else text
+    return text.strip()[:200]
