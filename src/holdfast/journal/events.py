@@ -436,6 +436,19 @@ class BatchSeen(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PipelineSeen(Event):
+    """What tf.data's own counters say of an iterator, read while it runs."""
+
+    role: str = "train"
+    step: int = 0
+    nodes: list[Json] = field(default_factory=list)
+    # {"name": "Shuffle", "elements": handed on so far, "buffered_elements", "buffered_bytes", "produced_bytes", "processing_s", "parallelism"}
+    between_fetches_s: float | None = None  # mean of late: what the consumer does between two batches
+    step_s: float | None = None  # mean of late, waiting and computing
+    waiting_share: float | None = None  # of the time of late that was spent waiting for a batch
+
+
+@dataclass(frozen=True, slots=True)
 class WarningSeen(Event):
     category: str = ""
     text: str = ""
@@ -557,7 +570,7 @@ EVENTS: tuple[type[Event], ...] = (
     ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted, RestartRefused, WatchFailed, RunClosed,
     ProcessJoined, ProbeFailed, FrameworkSeen, SeedSet, ModelSeen, DatasetSeen, FitStarted, EpochStarted, EpochDone,
     ValidationStarted, ValidationDone, PredictDone, StopRequested, FitDone, LoopSeen, LossSeen, NonFiniteSeen,
-    BatchSeen, WarningSeen, TracesCounted, HoldingsSeen, SaveStarted, SaveDone, SaveFailed, Restored,
+    BatchSeen, PipelineSeen, WarningSeen, TracesCounted, HoldingsSeen, SaveStarted, SaveDone, SaveFailed, Restored,
     ExceptionRaised, SignalSeen, WorkersStarted, ExitStarted, NoteMade,
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..journal.beats import Phase
-from . import failures, fits, lines, losses, models, stopping
+from . import failures, fits, lines, losses, models, saving, stopping
 from .fits import Fit
 from .progress import Stopwatch
 from .session import Session
@@ -36,7 +36,7 @@ def hook_keras3(session: Session, module: Any) -> None:
     _keep_python_logs(session, getattr(module, "python_utils", None))
     _after_init(session, kind, watch)
     wrap = functools.partial(_wrap, session, kind)
-    wrap("on_train_begin", watch.train_begins, watch.between)
+    wrap("on_train_begin", watch.train_begins, watch.train_begun)
     wrap("on_train_end", None, watch.between)
     wrap("on_epoch_begin", watch.epoch_begins, watch.first_batch_awaited)
     wrap("on_epoch_end", None, watch.between)
@@ -121,6 +121,12 @@ class ListWatch:
         steps = (getattr(callbacks, "params", None) or {}).get("steps")
         fit.planned_steps = steps if isinstance(steps, int) else fit.planned_steps
         self.fits.say_started(fit, [describe(callback) for callback in list.__iter__(callbacks.callbacks)])
+
+    def train_begun(self, callbacks: Any, *_: Any) -> None:
+        fit = self.fits.current
+        if fit is not None:
+            self.session.guard("saving", saving.backup_restored, self.session, fit.model)
+        self.between(callbacks)
 
     def epoch_begins(self, callbacks: Any, epoch: Any = 0) -> None:
         fit = self.fits.current

@@ -1,14 +1,253 @@
-"""What feeds a fit, read without drawing from it."""
+"""What feeds a fit, an evaluation or a loop, read without drawing from it."""
 
 from __future__ import annotations
 
+import math
+import weakref
 from typing import Any
 
+from ..journal.beats import Phase
+from ..journal.events import DatasetSeen
+from . import fits, lines, nodes
 from .session import Session
+
+PART = "datasets"
+_SAMPLE_ROWS = 64
+_SAMPLE_VALUES = 2_000_000
+_SAY_AT_MOST = 40
 
 
 def iterator_made(session: Session, iterator: Any, arguments: dict[str, Any]) -> None:
-    return
+    """Keras has chosen an adapter for what it was given."""
+    fit = fits.of(session).current
+    role = _role(session, fit)
+    adapter = getattr(iterator, "data_adapter", None)
+    planned = getattr(iterator, "num_batches", None)
+    if role == "validation":
+        session.seen["validation_planned"] = planned if isinstance(planned, int) else None
+    elif role == "train" and fit is not None:
+        fit.train_data_seen = True
+        fit.planned_steps = planned if isinstance(planned, int) else None
+    event = of_adapter(session, adapter, role)
+    if event is not None:
+        say(session, event)
+
+
+def say(session: Session, event: DatasetSeen) -> None:
+    """Once for each dataset, however many fits use it, and never a flood."""
+    said = session.seen.setdefault("datasets_said", set())
+    key = (event.role, event.type, str(event.element_spec), event.cardinality, str(event.nodes), event.where)
+    if key not in said and len(said) < _SAY_AT_MOST:
+        said.add(key)
+        session.say(event)
+
+
+def of_adapter(session: Session, adapter: Any, role: str) -> DatasetSeen | None:
+    kind = type(adapter).__name__
+    where = lines.caller_line()
+    if kind == "TFDatasetAdapter":
+        return of_tf_data(session, adapter._dataset, role, where)
+    if kind == "ArrayDataAdapter":
+        return _of_arrays(session, adapter, role, where)
+    if kind == "GeneratorDataAdapter":
+        return _of_generator(adapter, role, where)
+    if kind == "PyDatasetAdapter":
+        return _of_py_dataset(adapter, role, where)
+    if kind == "TorchDataLoaderAdapter":
+        loader = adapter._dataloader
+        return DatasetSeen(
+            role=role, type="torch", python_fed=True, workers=getattr(loader, "num_workers", None),
+            cardinality=adapter.num_batches, where=where,
+        )  # fmt: skip
+    return DatasetSeen(role=role, type=kind, where=where) if adapter is not None else None
+
+
+def of_tf_data(session: Session, dataset: Any, role: str, where: str = "") -> DatasetSeen:
+    if role == "train":
+        session.seen["train_dataset"] = _reference(dataset)
+        session.seen.pop("arrays", None)
+    files = nodes.files_of(dataset)
+    return DatasetSeen(
+        role=role,
+        type="tf.data",
+        python_fed=nodes.is_python_fed(dataset),
+        element_spec=_specs(dataset.element_spec),
+        element_bytes=_bytes_of(dataset.element_spec),
+        cardinality=_cardinality(dataset),
+        nodes=nodes.describe(dataset),
+        files=files[:20],
+        file_count=len(files) or None,
+        where=where,
+    )
+
+
+def _of_arrays(session: Session, adapter: Any, role: str, where: str) -> DatasetSeen:
+    arrays = [array for array in _leaves(getattr(adapter, "_inputs", None)) if array is not None]
+    plain = [_plain_array(array) for array in arrays]
+    known = [array for array in plain if array is not None]
+    if role == "train":
+        session.seen["arrays"] = [
+            reference for array in known if (reference := _reference(array)) is not None
+        ]
+    names = (
+        ["x"]
+        if len(known) == 1
+        else [*(f"x{i}" if len(known) > 2 else "x" for i in range(len(known) - 1)), "y"]
+    )
+    return DatasetSeen(
+        role=role,
+        type="array",
+        python_fed=False,
+        element_spec=[[[None, *array.shape[1:]], str(array.dtype)] for array in known],
+        cardinality=getattr(adapter, "num_batches", None),
+        array_bytes=sum(int(array.nbytes) for array in known),
+        statistics={name: statistics(array) for name, array in zip(names, known, strict=False)},
+        where=where,
+    )
+
+
+def _of_generator(adapter: Any, role: str, where: str) -> DatasetSeen:
+    generator = getattr(adapter, "generator", None)
+    code = getattr(_underlying(generator), "gi_code", None)
+    return DatasetSeen(
+        role=role,
+        type="generator",
+        python_fed=True,
+        element_spec=_specs(getattr(adapter, "_output_signature", None)),
+        cardinality=-2,
+        nodes=[{"op": "generator", "where": lines.of_code(code), "function": code.co_name}]
+        if code is not None
+        else [],
+        where=where,
+    )
+
+
+def _underlying(generator: Any) -> Any:
+    """Keras chains the batches it has peeked at before the user's generator."""
+    for cell in getattr(generator, "__closure__", None) or ():
+        content = cell.cell_contents
+        if hasattr(content, "gi_code"):
+            return content
+    return generator
+
+
+def _of_py_dataset(adapter: Any, role: str, where: str) -> DatasetSeen:
+    dataset = adapter.py_dataset
+    signature = getattr(adapter, "_output_signature", None)
+    return DatasetSeen(
+        role=role,
+        type="py_dataset",
+        python_fed=True,
+        element_spec=_specs(signature) if signature is not None else None,
+        cardinality=_safe_batches(adapter),
+        workers=getattr(dataset, "workers", None),
+        multiprocessing=getattr(dataset, "use_multiprocessing", None),
+        max_queue_size=getattr(dataset, "max_queue_size", None),
+        nodes=[
+            {"op": "py_dataset", "function": type(dataset).__name__, "where": lines.of_class(type(dataset))}
+        ],
+        where=where,
+    )
+
+
+def statistics(array: Any) -> dict[str, Any]:
+    """Of a sample of rows spread over the array: cheap, and enough to see 0..255 or a NaN everywhere."""
+    import numpy as np
+
+    if array.dtype.kind not in "fiub" or not array.size:
+        return {}
+    per_row = max(1, array[:1].size)
+    rows = max(1, min(len(array), _SAMPLE_VALUES // per_row, 4096 if per_row <= 256 else _SAMPLE_ROWS))
+    sample = np.asarray(array[:: max(1, len(array) // rows)][:rows], dtype="float64")
+    finite = np.isfinite(sample)
+    whole = sample[finite]
+    if not whole.size:
+        return {"finite": False, "of": int(sample.size)}
+    return {
+        "min": float(whole.min()),
+        "max": float(whole.max()),
+        "mean": float(whole.mean()),
+        "finite": bool(finite.all()),
+        "of": int(sample.size),
+        "whole": bool(len(array) == len(sample)),
+    }
+
+
+def _role(session: Session, fit: Any) -> str:
+    phase = session.progress.phase
+    if phase is Phase.PREDICT:
+        return "predict"
+    if fit is not None and not fit.train_data_seen:
+        return "train"
+    return "validation"
+
+
+def _cardinality(dataset: Any) -> int | None:
+    try:
+        return int(dataset.cardinality())
+    except Exception:
+        return None
+
+
+def _safe_batches(adapter: Any) -> int | None:
+    try:
+        found = adapter.num_batches
+    except Exception:
+        return None
+    return found if isinstance(found, int) else -2
+
+
+def _specs(value: Any) -> Any:
+    return [[_dimensions(spec), _dtype(spec)] for spec in _leaves(value)]
+
+
+def _dimensions(spec: Any) -> list[int | None] | None:
+    shape = getattr(spec, "shape", None)
+    if shape is None:
+        return None
+    try:
+        return [None if size is None else int(size) for size in shape]
+    except (TypeError, ValueError):  # a shape of unknown rank
+        return None
+
+
+def _dtype(spec: Any) -> str:
+    found = getattr(spec, "dtype", "")
+    return str(getattr(found, "name", found))
+
+
+def _bytes_of(value: Any) -> int | None:
+    total = 0
+    for spec in _leaves(value):
+        shape = _dimensions(spec)
+        size = getattr(getattr(spec, "dtype", None), "size", None)
+        if shape is None or None in shape or size is None:
+            return None
+        total += math.prod(int(dimension or 0) for dimension in shape) * int(size)
+    return total
+
+
+def _leaves(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return [leaf for key in value for leaf in _leaves(value[key])]
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
+
+
+def _plain_array(array: Any) -> Any:
+    """The NumPy array behind what the adapter keeps, without copying."""
+    inner = getattr(array, "array", array)
+    return inner if type(inner).__module__.startswith("numpy") and hasattr(inner, "nbytes") else None
+
+
+def _reference(value: Any) -> Any:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return None
 
 
 def look_for_bad_files(session: Session, error: BaseException) -> None:

@@ -96,7 +96,9 @@ def _text(error: BaseException) -> str:
         return "(an exception whose text cannot be made)"
 
 
-def _user_place(trace: list[Any], message: str, error: BaseException) -> tuple[str, int] | None:
+def _user_place(
+    trace: list[Any], message: str, error: BaseException, deeper: int = 4
+) -> tuple[str, int] | None:
     """Innermost user code: in a traceback quoted by the message if there is one, for that is deeper; else in ours."""
     for file, line, _ in reversed(lines.in_text(message)):
         if lines.is_user_file(file):
@@ -105,9 +107,14 @@ def _user_place(trace: list[Any], message: str, error: BaseException) -> tuple[s
         if lines.is_user_file(file):
             return file, line
     cause = error.__cause__ or error.__context__
-    if cause is not None and cause is not error:
-        return _user_place(list(lines.frames_of(cause.__traceback__)), _text(cause), cause)
-    return None
+    if cause is not None and deeper:
+        found = _user_place(list(lines.frames_of(cause.__traceback__)), _text(cause), cause, deeper - 1)
+        if found is not None:
+            return found
+    outer = (
+        lines.caller(trace[0][3]) if trace else None
+    )  # the traceback so far holds no user code: who called?
+    return (outer.f_code.co_filename, outer.f_lineno) if outer is not None else None
 
 
 def _chain(error: BaseException) -> list[str]:

@@ -25,6 +25,7 @@ class Fit:
     data_wait: str = "none"  # exact | sampled | none: how waiting for data is told from computing
     callbacks: Any = None  # the CallbackList, once there is one
     said: bool = False
+    train_data_seen: bool = False
     planned_steps: int | None = None
     base_step: int = 0  # of the process, when the fit began
     epoch_base: int = 0
@@ -90,7 +91,9 @@ class Fits:
                 callbacks=callbacks,
                 iterations=models.iterations(fit.model),
                 where=fit.where,
-                data_wait=fit.data_wait,
+                data_wait="sampled"
+                if fit.data_wait == "none" and "pipeline" in self._session.seen
+                else fit.data_wait,
             )
         )
 

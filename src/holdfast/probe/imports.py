@@ -27,6 +27,10 @@ HOOKS = {
     "keras.src.backend.jax.trainer": "fitting:hook_trainer",
     "keras.src.backend.torch.trainer": "fitting:hook_trainer",
     "keras.src.trainers.epoch_iterator": "fitting:hook_epoch_iterator",
+    "keras.src.saving.saving_api": "saving:hook_keras3",
+    "tensorflow.python.data.ops.iterator_ops": "pipeline:hook_iterators",
+    "tensorflow.python.checkpoint.checkpoint": "saving:hook_tf_checkpoint",
+    "tensorflow.python.checkpoint.checkpoint_management": "saving:hook_tf_manager",
 }
 
 

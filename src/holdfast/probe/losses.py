@@ -45,7 +45,10 @@ class Losses:
         self._last_mean = None
         self._on_cpu = None
         self._sentinel = None
-        self._said.discard("loss")
+        self._said.clear()
+        self.recent.clear()
+        self.recent_steps.clear()
+        self._last_finite = None
 
     def fit_ends(self) -> None:
         self._sentinel = None

@@ -1,0 +1,54 @@
+"""One thread of the probe for what need not be done between steps. It sleeps, looks, and ends with the process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .session import Session
+
+_PERIOD_S = 1.0
+
+
+class Background:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._actions: dict[str, Callable[[float], Any]] = {}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+
+    def every_second(self, part: str, action: Callable[[float], Any]) -> None:
+        """Has `action(now)` called about once a second from now on, until its part fails."""
+        self._actions[part] = action
+        if self._thread is None or self._pid != os.getpid():
+            self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="holdfast-probe", daemon=True)
+        self._thread.start()
+        self._session.at_exit.append(self.stop)
+
+    def stop(self) -> None:
+        """Before the interpreter takes its modules apart; a look that is under way is given half a second."""
+        self._stop.set()
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join(timeout=0.5)
+
+    def _work(self) -> None:
+        stop = self._stop
+        while not stop.wait(_PERIOD_S):
+            for part, action in list(self._actions.items()):
+                self._session.guard(part, action, time.monotonic())
+
+
+def of(session: Session) -> Background:
+    found = session.seen.get("background")
+    if found is None:
+        found = session.seen["background"] = Background(session)
+    return found
