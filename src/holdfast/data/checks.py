@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ from holdfast.data import detect, workers
 from holdfast.data.cache import Cache, cache_file, key_of
 from holdfast.data.census import Census, place_of
 from holdfast.data.compare import Compared, compare
-from holdfast.data.findings import Finding, Tally
+from holdfast.data.findings import RANK, Finding, Tally
 from holdfast.data.judge import box_verdicts, boxes_fit, frame_of, picture_verdicts, size_verdicts
 from holdfast.data.listing import Listing
 from holdfast.data.pictures import Facts, probe
@@ -95,7 +96,13 @@ def check(
         tally.add(problem)
     names = sorted(declared, key=lambda name: (declared[name], name))
     used = tuple(sorted(name for name in census.classes if name not in declared))
-    return Report(path, census.images, census.boxes, (*names, *used), tally.findings()), census
+    findings = tuple(_addressed(finding, path) for finding in tally.findings())
+    return Report(path, census.images, census.boxes, (*names, *used), findings), census
+
+
+def _addressed(finding: Finding, path: str) -> Finding:
+    """The remedy with the path in it, so that it can be copied into a shell."""
+    return replace(finding, remedy=finding.remedy.replace(" SRC ", f" {shlex.quote(path)} "))
 
 
 def look(
@@ -238,3 +245,20 @@ def _yolo_off_by_one(source: Source, tally: Tally, census: Census) -> None:
     if not census.classes[first]:
         detail = f"no box has class 0 ({first!r}), and some have a number past the last name"
         tally.add(Problem("class-id-off-by-one", source.path, detail))
+
+
+def with_uncovered(report: Report, census: Census, anchors: Any, input_px: int) -> Report:
+    """The report with boxes that no anchor comes near, estimated from a sample of bounded size."""
+    from holdfast.data.cover import WORTH_SAYING, uncovered
+
+    count, shown = uncovered(census.sample, anchors, input_px)
+    if not census.sample or count < WORTH_SAYING * len(census.sample):
+        return report
+    tally = Tally()
+    total = round(count * census.boxes / len(census.sample))
+    for position, detail in enumerate(shown):
+        tally.add(
+            Problem("uncovered-boxes", report.path, detail, total - len(shown) + 1 if position == 0 else 1)
+        )
+    merged = sorted((*report.findings, *tally.findings()), key=lambda finding: RANK[finding.severity])
+    return replace(report, findings=tuple(merged))

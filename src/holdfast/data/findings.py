@@ -12,7 +12,7 @@ PLACES = 5  # how many places a finding names
 
 
 SEVERITIES = {slug: kind.severity for slug, kind in KINDS.items()}
-_RANK = {"error": 0, "warning": 1, "note": 2}
+RANK = {"error": 0, "warning": 1, "note": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Tally:
         worst, count, places = self._found.get(key, (wanted, 0, []))
         if len(places) < PLACES:
             places.append(Place(problem.file, problem.detail))
-        self._found[key] = (min(worst, wanted, key=_RANK.__getitem__), count + problem.count, places)
+        self._found[key] = (min(worst, wanted, key=RANK.__getitem__), count + problem.count, places)
 
     def has(self, slug: str) -> bool:
         return any(found == slug for found, _ in self._found)
@@ -61,15 +61,15 @@ class Tally:
     def findings(self) -> tuple[Finding, ...]:
         """Errors first, then by how many there are."""
         made = [
-            Finding(slug, severity, count, tuple(places), _remedy(slug, extra), extra)
+            Finding(slug, severity, count, tuple(places), _remedy(slug, severity, extra), extra)
             for (slug, extra), (severity, count, places) in self._found.items()
         ]
-        return tuple(
-            sorted(made, key=lambda finding: (_RANK[finding.severity], -finding.count, finding.slug))
-        )
+        return tuple(sorted(made, key=lambda finding: (RANK[finding.severity], -finding.count, finding.slug)))
 
 
-def _remedy(slug: str, extra: tuple[tuple[str, Any], ...]) -> str:
+def _remedy(slug: str, severity: str, extra: tuple[tuple[str, Any], ...]) -> str:
+    if slug == "image-without-annotation" and severity == "note":
+        return "nothing, if there is nothing in them: they are trained on as negatives"
     if ("boxes_fit", "declared") in extra:
         return f"the boxes belong to the declared size: scale them to the real one; {REPAIR} with that done"
     if ("boxes_fit", "real") in extra:

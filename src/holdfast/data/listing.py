@@ -87,15 +87,14 @@ class PictureFinder:
 
     root: str
     pictures: frozenset[str]
-    by_stem: dict[str, tuple[str, ...]] = field(repr=False)
+    by_stem: dict[str, list[str]] = field(repr=False)
 
     @classmethod
     def of(cls, root: str, pictures: Iterable[str]) -> PictureFinder:
         names = list(pictures)
-        by_stem: dict[str, tuple[str, ...]] = {}
+        by_stem: dict[str, list[str]] = {}
         for name in names:
-            stem = stem_of(name).lower()
-            by_stem[stem] = (*by_stem.get(stem, ()), name)
+            by_stem.setdefault(stem_of(name).lower(), []).append(name)
         return cls(root, frozenset(names), by_stem)
 
     def find(self, name: str, *, near: str, stem: str | None = None) -> str | None:
@@ -107,7 +106,9 @@ class PictureFinder:
         wanted = portable(name)
         folder = folder_of(near)
         if wanted:
-            for candidate in (f"{folder}/{wanted}" if folder else wanted, wanted):
+            above = folder_of(folder)
+            for place in (folder, "", f"{folder}/images", f"{above}/images", f"{above}/JPEGImages"):
+                candidate = f"{place}/{wanted}".lstrip("/")
                 if candidate in self.pictures:
                     return candidate
         for key in dict.fromkeys(filter(None, (stem_of(wanted), wanted.rsplit("/", 1)[-1], stem))):

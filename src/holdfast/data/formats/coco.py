@@ -24,21 +24,21 @@ class CocoFile:
 
     name: str
     split: str | None
-    images: list[tuple[Any, str, int | None, int | None]]
+    images: list[tuple[str, str, int | None, int | None]]
     categories: dict[Any, str]
     problems: tuple[Problem, ...]
     boxes: array[float]  # x, y, w, h, area of each annotation
-    owners: array[int]  # image position, category slot, annotation id, crowd; sorted by image
+    owners: array[int]  # image position, category slot, annotation id, flags (1 crowd, 2 difficult)
     slots: list[Any]  # category ids by slot
     starts: array[int]  # of image i's annotations, in the sorted order
     order: array[int]
 
-    def annotations(self, image: int) -> Iterator[tuple[Any, bool, int | None, tuple[float, ...]]]:
+    def annotations(self, image: int) -> Iterator[tuple[Any, int, int | None, tuple[float, ...]]]:
         for place in range(self.starts[image], self.starts[image + 1]):
             at = self.order[place]
-            _, slot, identity, crowd = self.owners[4 * at : 4 * at + 4]
+            _, slot, identity, flags = self.owners[4 * at : 4 * at + 4]
             values = tuple(self.boxes[5 * at : 5 * at + 5])
-            yield self.slots[slot], bool(crowd), None if identity == _NONE else identity, values
+            yield self.slots[slot], flags, None if identity == _NONE else identity, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class CocoSource:
         boxes = tuple(
             Box(
                 x, y, x + w, y + h, file.categories[category],
-                crowd=crowd, id=annotation, area=None if area != area else area,
+                crowd=bool(flags & 1), difficult=bool(flags & 2), id=annotation, area=None if area != area else area,
             )
-            for category, crowd, annotation, (x, y, w, h, area) in file.annotations(entry.position)
+            for category, flags, annotation, (x, y, w, h, area) in file.annotations(entry.position)
             if category in file.categories
         )  # fmt: skip
         picture = Picture(path, width=width, height=height)
-        return Parsed(Record(str(identity), name, picture, boxes, entry.split, source))
+        return Parsed(Record(identity, name, picture, boxes, entry.split, source))
 
 
 def looks_like_coco(path: str) -> bool:
@@ -143,7 +143,7 @@ class _Reading:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.images: list[tuple[Any, str, int | None, int | None]] = []
+        self.images: list[tuple[str, str, int | None, int | None]] = []
         self.categories: dict[Any, str] = {}
         self.positions: dict[Any, int] = {}
         self.slot_of: dict[Any, int] = {}
@@ -152,8 +152,11 @@ class _Reading:
         self.boxes = array("d")
         self.owners = array("q")
         self.seen: set[str] = set()
+        self.split: str | None = None
 
     def take(self, key: str, element: Any) -> None:
+        if key == "info" and isinstance(element, dict) and isinstance(element.get("split"), str):
+            self.split = element["split"]  # our writer's: a file's name can say only the usual splits
         if key not in ("images", "annotations", "categories"):
             return
         self.seen.add(key)
@@ -177,7 +180,9 @@ class _Reading:
             self.problems.add("duplicate-id", f"image id {identity} occurs twice: {name[:80]}")
         else:
             self.positions[identity] = len(self.images)
-            self.images.append((identity, name, size(element.get("width")), size(element.get("height"))))
+            original = element.get("source_id")  # our writer's, for ids that are not numbers
+            shown = original if isinstance(original, str) and original else str(identity)
+            self.images.append((shown, name, size(element.get("width")), size(element.get("height"))))
 
     def _category(self, element: dict[str, Any]) -> None:
         identity, name = element.get("id"), element.get("name")
@@ -208,7 +213,8 @@ class _Reading:
         place = self.owner_ids.setdefault(owner, len(self.owner_ids))
         slot = self.slot_of.setdefault(category, len(self.slot_of))
         kept = identity if isinstance(identity, int) and abs(identity) < 2**63 else _NONE
-        self.owners.extend((place, slot, kept, int(flag(element.get("iscrowd")))))
+        flags = int(flag(element.get("iscrowd"))) + 2 * int(flag(element.get("difficult")))
+        self.owners.extend((place, slot, kept, flags))
 
     def finished(self, name: str, split: str | None) -> CocoFile:
         import numpy as np
@@ -225,7 +231,7 @@ class _Reading:
         order = np.argsort(of_image, kind="stable")
         starts = np.searchsorted(of_image[order], np.arange(len(self.images) + 1))
         return CocoFile(
-            name, split, self.images, self.categories, self.problems.problems(), self.boxes, self.owners,
+            name, self.split or split, self.images, self.categories, self.problems.problems(), self.boxes, self.owners,
             list(self.slot_of), array("q", starts.tolist()), array("q", order.tolist()),
         )  # fmt: skip
 

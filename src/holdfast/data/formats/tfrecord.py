@@ -89,7 +89,8 @@ class TfrecordSource:
         where = f"{shard}, record {entry.position} ({name})"
         boxes, problems = self._boxes(example, _frame_size(declared, facts), where)
         picture = Picture(shard, entry.offset + part.start, part.stop - part.start, *declared)
-        return Parsed(Record(identity, name, picture, tuple(boxes), entry.split, where), tuple(problems))
+        split = example.text("image/split") or entry.split  # our writer's, where a file's name cannot say it
+        return Parsed(Record(identity, name, picture, tuple(boxes), split, where), tuple(problems))
 
     def _boxes(
         self, example: Example, size: tuple[int, int] | None, where: str

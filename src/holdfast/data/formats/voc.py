@@ -153,12 +153,12 @@ def _counts_from_zero(listing: Listing, files: list[str]) -> bool:
 
 def _image_sets(listing: Listing) -> dict[str, str]:
     """Picture to split. `trainval` repeats two splits, and per-class lists repeat the whole."""
+    names = {stem_of(name): name for name in listing.with_suffix(".txt") if "ImageSets/Main/" in f"/{name}"}
     names = {
-        stem_of(name): name
-        for name in listing.with_suffix(".txt")
-        if "ImageSets/Main/" in f"/{name}"
-        and stem_of(name) in ("train", "val", "test", "valid", "validation")
+        split: name for split, name in names.items() if not re.search(r"_(train|val|trainval|test)$", split)
     }
+    if len(names) > 1:
+        names.pop("trainval", None)
     splits: dict[str, str] = {}
     for split, name in sorted(names.items()):
         try:

@@ -66,9 +66,11 @@ class YoloSource:
         notes = self._notes(entry.key)
         identity = str(notes.get("id") or _without_images(without_suffix(entry.key)))
         name = str(notes.get("file_name") or _without_images(entry.key))
+        kept = notes.get("split", entry.split)
+        split = kept if isinstance(kept, str) else None
         label = self.labels.get(entry.key)
         if label is None:
-            return Parsed(Record(identity, name, Picture(path), (), entry.split))
+            return Parsed(Record(identity, name, Picture(path), (), split))
         file = self.listing.path(label)
         try:
             data = storage.read_bytes(file, 0, LARGEST_TXT_BYTES + 1)
@@ -82,7 +84,7 @@ class YoloSource:
         problems: list[Problem] = []
         boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, problems))
         # Without the picture's size the fractions mean nothing; the picture itself is reported elsewhere.
-        record = Record(identity, name, Picture(path), tuple(boxes) if size else (), entry.split, file)
+        record = Record(identity, name, Picture(path), tuple(boxes) if size else (), split, file)
         return Parsed(record, tuple(problems))
 
     def _boxes(

@@ -1,0 +1,101 @@
+"""`holdfast data convert|repair|inspect`: between formats, a cleaned copy, a page to look at."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from typing import Any
+
+from holdfast.errors import ExitCode
+
+HELP = "convert a dataset, write a cleaned copy, or look at it"
+_FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="convert|repair|inspect")
+    convert = actions.add_parser("convert", help="write the dataset in another format")
+    convert.add_argument("source", metavar="SRC")
+    convert.add_argument("destination", metavar="DST")
+    convert.add_argument("--to", required=True, metavar="FORMAT", help="coco, voc, yolo or tfrecord")
+    convert.add_argument("--annotations-only", action="store_true", help="leave the pictures where they are")
+    convert.add_argument("--shards", type=int, metavar="N", help="of each split; by size when left out")
+    repair = actions.add_parser(
+        "repair", help="write a cleaned copy and a list of what was changed or left out"
+    )
+    repair.add_argument("source", metavar="SRC")
+    repair.add_argument("destination", metavar="DST")
+    repair.add_argument(
+        "--to", metavar="FORMAT", help="coco, voc, yolo or tfrecord; as the source when left out"
+    )
+    inspect = actions.add_parser("inspect", help="write one HTML page of pictures, tables and plots")
+    inspect.add_argument("source", metavar="SRC")
+    inspect.add_argument("--out", metavar="FILE", default="dataset.html", help="the page (dataset.html)")
+    inspect.add_argument(
+        "--pictures", type=int, default=48, metavar="N", help="how many pictures to show (48)"
+    )
+    for each in (convert, repair, inspect):
+        each.add_argument("--format", choices=_FORMATS, help="read the source as this instead of finding out")
+        each.add_argument("--overwrite", action="store_true", help="replace what is already there")
+        each.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    action = {"convert": _convert, "repair": _repair, "inspect": _inspect}[args.action]
+    result, text = action(args)
+    print(json.dumps(result, ensure_ascii=False) if args.json else text)
+    return ExitCode.FINE
+
+
+def _convert(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from holdfast.data.convert import Options, convert
+
+    options = Options(args.overwrite, args.annotations_only, max(1, args.shards) if args.shards else None)
+    dataset = convert(args.source, args.destination, args.to, format=args.format, options=options)
+    counts = {"images": len(dataset.records), "boxes": dataset.boxes, "classes": list(dataset.classes)}
+    text = (
+        f"{args.destination}: {len(dataset.records)} pictures and {dataset.boxes} boxes, "
+        f"from {dataset.format} to {args.to}"
+    )
+    return {
+        "source": args.source,
+        "destination": args.destination,
+        "from": dataset.format,
+        "to": args.to,
+        **counts,
+    }, text
+
+
+def _repair(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from holdfast.data.repair import CHANGES, repair
+
+    repaired = repair(args.source, args.destination, to=args.to, format=args.format, overwrite=args.overwrite)
+    counted = Counter((change.done, change.what, change.reason) for change in repaired.changes)
+    rows = [
+        {"done": done, "what": what, "reason": reason, "count": count}
+        for (done, what, reason), count in counted.most_common()
+    ]
+    lines = [
+        f"{args.destination}: {len(repaired.dataset.records)} pictures and {repaired.dataset.boxes} boxes"
+    ]
+    lines += [f"  {row['count']:>6} {row['done']:<9} {row['what']} ({row['reason']})" for row in rows]
+    lines.append(
+        f"every one of them is in {args.destination}/{CHANGES}" if rows else "nothing had to be changed"
+    )
+    result = {
+        "destination": args.destination,
+        "images": len(repaired.dataset.records),
+        "boxes": repaired.dataset.boxes,
+        "changes": rows,
+    }
+    return result, "\n".join(lines)
+
+
+def _inspect(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from holdfast.data.inspect import inspect
+
+    page = inspect(
+        args.source, args.out, format=args.format, pictures=max(0, args.pictures), overwrite=args.overwrite
+    )
+    return {"page": page}, f"the page is {page}"

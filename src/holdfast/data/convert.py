@@ -1,0 +1,139 @@
+"""From any format that is read to any that is written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.data import storage
+from holdfast.data.formats.tfrecord_writer import write_tfrecord
+from holdfast.data.formats.writers import Named, write_coco, write_voc, write_yolo, yolo_picture
+from holdfast.data.naming import picture_names
+from holdfast.data.progress import tracked
+from holdfast.data.reading import read
+from holdfast.data.records import Dataset, Record
+from holdfast.data.staging import Staging
+from holdfast.errors import DataError, UsageError, nearest
+
+WRITTEN = ("coco", "voc", "yolo", "tfrecord")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to write; nothing is replaced unless `overwrite`."""
+
+    overwrite: bool = False
+    annotations_only: bool = False
+    shards: int | None = None
+    correct_suffix: bool = False
+
+
+def convert(
+    source: str, destination: str, to: str, *, format: str | None = None, options: Options | None = None
+) -> Dataset:
+    """Read `source`, write `destination`; returns what was read."""
+    refuse_format(to)
+    refuse_nesting(source, destination)
+    dataset = read(source, format)
+    write(dataset, destination, to, options or Options())
+    return dataset
+
+
+def refuse_format(to: str) -> None:
+    if to not in WRITTEN:
+        close = nearest(to, WRITTEN)
+        raise UsageError(
+            f"{to!r} is not a format that is written",
+            found=f"the nearest is {close!r}" if close else "",
+            change=f"--to {close or ', '.join(WRITTEN)}",
+        )
+
+
+def refuse_nesting(source: str, destination: str) -> None:
+    """A destination inside the source would change the source and be read as part of it."""
+    if storage.is_url(source) or storage.is_url(destination):
+        return
+    inner, outer = os.path.realpath(destination), os.path.realpath(source)
+    if inner == outer or inner.startswith(outer.rstrip("/") + "/"):
+        raise UsageError(
+            "the destination is inside the source, which is never touched",
+            where=destination,
+            change="give a folder beside the source",
+        )
+
+
+def write(
+    dataset: Dataset, destination: str, to: str, options: Options, extra: dict[str, bytes] | None = None
+) -> None:
+    """Write a dataset in one of the four formats; `extra` files go beside it."""
+    if not dataset.records:
+        raise DataError("there is nothing to write: the dataset has no usable picture", where=dataset.path)
+    if not options.annotations_only:
+        _refuse_missing(dataset.records)
+    elif to == "tfrecord":
+        raise UsageError(
+            "a TFRecord holds the pictures", change="leave --annotations-only out, or write another format"
+        )
+    names = picture_names(dataset.records, correct_suffix=options.correct_suffix)
+    named = list(zip(dataset.records, names, strict=True))
+    staging = Staging(destination, _plan(dataset, to, options), overwrite=options.overwrite)
+    if to != "tfrecord" and not options.annotations_only:
+        for record, name in tracked(named, "copying pictures", len(named)):
+            _copy(record, _place(to, record, name), staging)
+    _annotations(dataset, named, to, staging, options)
+    for name, data in (extra or {}).items():
+        staging.write(name, data)
+    staging.commit()
+
+
+def _annotations(dataset: Dataset, named: Named, to: str, staging: Staging, options: Options) -> None:
+    match to:
+        case "coco":
+            write_coco(dataset, named, staging)
+        case "voc":
+            write_voc(dataset, named, staging)
+        case "yolo":
+            write_yolo(dataset, named, staging)
+        case _:
+            write_tfrecord(dataset, named, staging, options.shards)
+
+
+def _place(to: str, record: Record, name: str) -> str:
+    if to == "yolo":
+        return yolo_picture(record, name)
+    return f"{'images' if to == 'coco' else 'JPEGImages'}/{name}"
+
+
+def _copy(record: Record, name: str, staging: Staging) -> None:
+    if not staging.has(name):
+        staging.write(name, record.picture.read())
+
+
+def _refuse_missing(records: Sequence[Record]) -> None:
+    missing = [
+        record.picture.path
+        for record in records
+        if not storage.is_url(record.picture.path) and not os.path.isfile(record.picture.path)
+    ]
+    if missing:
+        raise DataError(
+            f"{len(missing)} of {len(records)} pictures are not there",
+            where=missing[0],
+            change=["--annotations-only   writes the annotations without pictures",
+                    "`holdfast data repair SRC DST`   leaves the records without pictures out"],
+        )  # fmt: skip
+
+
+def _plan(dataset: Dataset, to: str, options: Options) -> dict[str, object]:
+    """What makes two starts the same write."""
+    digest = hashlib.blake2b(digest_size=16)
+    for record in dataset.records:
+        digest.update(repr(record).encode("utf-8", "replace"))
+    return {
+        "to": to,
+        "records": digest.hexdigest(),
+        "classes": list(dataset.classes),
+        "options": repr(options),
+    }

@@ -1,0 +1,87 @@
+"""TFRecord written: shards of about 128 MB with the keys of the TF Object Detection API, and a label map."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from holdfast.data import labelmap
+from holdfast.data.formats.writers import Named, splits_of
+from holdfast.data.framing import framed
+from holdfast.data.listing import split_in_name
+from holdfast.data.naming import class_numbers
+from holdfast.data.pictures import header_of
+from holdfast.data.progress import tracked
+from holdfast.data.records import Dataset, Record
+from holdfast.data.staging import Staging
+from holdfast.data.wire import example
+from holdfast.errors import DataError
+
+SHARD_BYTES = 128 << 20
+USUAL_PICTURE_BYTES = 150_000
+
+
+def write_tfrecord(dataset: Dataset, named: Named, staging: Staging, shards: int | None = None) -> None:
+    numbers = class_numbers(dataset, first=1)
+    labels = [
+        labelmap.Label(number, name) for name, number in sorted(numbers.items(), key=lambda item: item[1])
+    ]
+    staging.write("label_map.pbtxt", labelmap.render(labels).encode("utf-8", "replace"))
+    for split, part in splits_of(named).items():
+        count = min(len(part), shards) if shards else 1 + len(part) * USUAL_PICTURE_BYTES // SHARD_BYTES
+        for number, rows in enumerate(_parts(part, count)):
+            name = f"{split or 'all'}-{number:05d}-of-{count:05d}.tfrecord".replace("/", "_")
+            if not staging.has(name):
+                _write_shard(staging, name, tracked(rows, f"writing {name}", len(rows)), numbers)
+
+
+def _parts(part: Named, count: int) -> Iterator[Named]:
+    for number in range(count):
+        yield part[len(part) * number // count : len(part) * (number + 1) // count]
+
+
+def _write_shard(
+    staging: Staging, name: str, rows: Iterator[tuple[Record, str]], numbers: dict[str, int]
+) -> None:
+    with open(staging.open_unfinished(name), "wb") as handle:
+        for record, picture_name in rows:
+            handle.write(framed(example(_features(record, picture_name, numbers, name))))
+    staging.finish(name)
+
+
+def _features(
+    record: Record, name: str, numbers: dict[str, int], shard: str
+) -> dict[str, list[bytes] | list[float] | list[int]]:
+    encoded = record.picture.read()
+    facts = header_of(encoded)
+    declared = record.picture.declared_size
+    if declared is None and facts is None:
+        raise DataError("the picture cannot be read, so its boxes have no size", where=record.picture.path)
+    width, height = declared or (0, 0)
+    if facts is not None and declared not in (facts.size, facts.upright_size):
+        width, height = facts.upright_size
+    boxes = record.boxes
+    features: dict[str, list[bytes] | list[float] | list[int]] = {
+        "image/encoded": [encoded],
+        "image/format": [(facts.format.lower() if facts else "jpeg").encode()],
+        "image/filename": [name.encode("utf-8", "replace")],
+        "image/source_id": [record.id.encode("utf-8", "replace")],
+        "image/key/sha256": [hashlib.sha256(encoded).hexdigest().encode()],
+        "image/width": [width],
+        "image/height": [height],
+        "image/object/bbox/xmin": [float(box.x1 / width) for box in boxes],
+        "image/object/bbox/ymin": [float(box.y1 / height) for box in boxes],
+        "image/object/bbox/xmax": [float(box.x2 / width) for box in boxes],
+        "image/object/bbox/ymax": [float(box.y2 / height) for box in boxes],
+        "image/object/class/text": [box.name.encode("utf-8", "replace") for box in boxes],
+        "image/object/class/label": [numbers[box.name] for box in boxes],
+        "image/object/is_crowd": [int(box.crowd) for box in boxes],
+        "image/object/difficult": [int(box.difficult) for box in boxes],
+    }
+    if boxes and all(box.area is not None for box in boxes):
+        features["image/object/area"] = [float(box.area) for box in boxes if box.area is not None]
+    if boxes and all(box.id is not None for box in boxes):
+        features["image/object/id"] = [box.id for box in boxes if box.id is not None]
+    if record.split is not None and split_in_name(shard) != record.split:
+        features["image/split"] = [record.split.encode("utf-8", "replace")]
+    return features

@@ -1,0 +1,42 @@
+"""A picture made plain: upright, one frame, 8-bit RGB."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+from holdfast.data.pictures import Facts, open_image
+from holdfast.data.records import Picture
+
+JPEG_QUALITY = 95
+_PLAIN_MODES = frozenset(("RGB", "L"))  # grey is read as RGB everywhere
+
+
+def upright_rgb(picture: Picture, facts: Facts) -> tuple[bytes, str, list[tuple[str, str]]] | None:
+    """New bytes, their extension and the reasons; None where the picture is plain already."""
+    reasons: list[tuple[str, str]] = []
+    if facts.orientation != 1:
+        reasons.append(("exif-rotated", f"turned upright from orientation {facts.orientation}"))
+    if facts.frames > 1:
+        reasons.append(("unsupported-mode", f"the first of {facts.frames} frames"))
+    elif facts.mode not in _PLAIN_MODES:
+        reasons.append(("unsupported-mode", f"{facts.mode} to RGB"))
+    if not reasons:
+        return None
+    from PIL import ImageOps
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image = open_image(picture.read())
+        image.seek(0)
+        image = ImageOps.exif_transpose(image)
+        if facts.mode == "I;16" and image.mode != "RGB":
+            image = image.point(lambda value: value / 256).convert("L")  # keep the high byte, as decoders do
+        image = image.convert("RGB")
+        out = io.BytesIO()
+        lossy = facts.format == "JPEG"
+        if lossy:
+            image.save(out, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+        else:
+            image.save(out, "PNG")
+    return out.getvalue(), ".jpg" if lossy else ".png", reasons

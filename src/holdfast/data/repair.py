@@ -1,0 +1,253 @@
+"""A cleaned copy of a dataset, and a list of everything that was changed or left out, with the reason."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from holdfast.data import detect
+from holdfast.data.census import near_duplicates, place_of
+from holdfast.data.checks import Looked, frame_size, look
+from holdfast.data.convert import WRITTEN, Options, refuse_format, refuse_nesting, write
+from holdfast.data.judge import box_verdict, boxes_fit, frame_of, right_suffix, shown, wrong_suffix
+from holdfast.data.listing import suffix_of
+from holdfast.data.mend import upright_rgb
+from holdfast.data.orientation import turned_upright
+from holdfast.data.pictures import Facts
+from holdfast.data.reading import as_dataset
+from holdfast.data.records import Box, Dataset, Record
+
+CHANGES = "changes.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    file: str
+    done: str  # "changed" or "left out"
+    what: str
+    reason: str  # the finding's slug
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    dataset: Dataset
+    changes: tuple[Change, ...]
+
+
+def repair(
+    source: str,
+    destination: str,
+    *,
+    to: str | None = None,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> Repaired:
+    """Write a cleaned copy. The source is only read."""
+    refuse_nesting(source, destination)
+    main = detect.sources(source, format)[0]
+    target = to or (main.format if main.format in WRITTEN else "coco")
+    refuse_format(target)
+    changes: list[Change] = []
+    kept: list[tuple[Record, Facts]] = []
+    for problem in main.problems():
+        changes.append(Change(problem.file, "left out", "annotation", problem.finding, problem.detail))
+    for looked in look(main, what=f"reading {source}"):
+        changes += _left_out(looked)
+        if looked.parsed.record is not None and looked.facts is not None:
+            record = mended(looked.parsed.record, looked.facts, relative=main.relative, changes=changes)
+            kept += [(record, looked.facts)] if record is not None else []
+    records = list(_one_name_a_class(list(_one_of_each(kept, changes)), changes))
+    pictures = Path(destination.rstrip("/") + ".mended")
+    try:
+        redrawn = [_redrawn(record, facts, pictures, changes) for record, facts in records]
+        dataset = _without_unused(as_dataset(main, redrawn), redrawn, changes)
+        extra = {CHANGES: listed(changes).encode("utf-8", "replace")}
+        write(dataset, destination, target, Options(overwrite, correct_suffix=True), extra)
+    finally:
+        shutil.rmtree(pictures, ignore_errors=True)
+    return Repaired(dataset, tuple(changes))
+
+
+def _left_out(looked: Looked) -> Iterator[Change]:
+    for problem in looked.parsed.problems:
+        if problem.finding == "image-without-annotation" and looked.parsed.record is not None:
+            continue  # kept, as the negative that it is
+        what = (
+            "picture" if problem.finding in ("image-without-annotation", "unreadable-image") else "annotation"
+        )
+        yield Change(problem.file, "left out", what, problem.finding, problem.detail)
+
+
+def mended(record: Record, facts: Facts, *, relative: bool, changes: list[Change]) -> Record | None:
+    """The record with what can be put right put right; None when its picture cannot be used."""
+    place, annotation = place_of(record), record.source or place_of(record)
+    if facts.problem:
+        changes.append(
+            Change(place, "left out", f"picture and {len(record.boxes)} boxes", facts.problem, facts.detail)
+        )
+        return None
+    if wrong_suffix(facts.format, suffix_of(record.file_name)):
+        said = f"{record.file_name} is now {right_suffix(facts.format)}"
+        changes.append(Change(place, "changed", "name", "wrong-extension", said))
+    size = frame_size(record, facts, relative=relative) or facts.upright_size
+    boxes = _usable_boxes(record, size, annotation, changes)
+    declared = record.picture.declared_size
+    if declared is not None and declared not in (facts.size, facts.upright_size):
+        fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)
+        scale = fit == "declared" and bool(boxes)
+        boxes = _scaled(boxes, declared, facts.upright_size) if scale else boxes
+        said = f"declared {declared[0]}x{declared[1]}, really {facts.upright_size[0]}x{facts.upright_size[1]}"
+        what = "declared size, and the boxes scaled to it" if scale else "declared size"
+        changes.append(Change(annotation, "changed", what, "size-mismatch", said))
+    elif facts.orientation != 1 and frame_of(record, facts)[1].name == "stored":
+        boxes = [turned_upright(box, facts.size, facts.orientation) for box in boxes]
+    width, height = facts.upright_size
+    return replace(record, boxes=tuple(boxes), picture=replace(record.picture, width=width, height=height))
+
+
+def _usable_boxes(record: Record, size: tuple[int, int], annotation: str, changes: list[Change]) -> list[Box]:
+    boxes: list[Box] = []
+    for box in record.boxes:
+        mended_box, done, reason = mended_box_of(box, size)
+        if reason:
+            after = "" if mended_box is None else f" to {shown(mended_box)}"
+            detail = f"{record.file_name}: {shown(box)}{after} {box.name!r}"
+            changes.append(Change(annotation, done, "box", reason, detail))
+        if mended_box is not None:
+            boxes.append(mended_box)
+    unique = list(
+        {(box.name, *(round(corner, 2) for corner in box.corners)): box for box in reversed(boxes)}.values()
+    )
+    for _ in range(len(boxes) - len(unique)):
+        changes.append(Change(annotation, "left out", "box", "duplicate-box", record.file_name))
+    return unique[::-1]
+
+
+def mended_box_of(box: Box, size: tuple[int, int]) -> tuple[Box | None, str, str]:
+    """The box to keep or None, what was done, and the finding that was the reason; no reason, no change."""
+    verdict = box_verdict(box, size)
+    if verdict is None or verdict.finding == "tiny-box":
+        return box, "", ""
+    if verdict.finding == "inverted-box":
+        ordered = replace(
+            box,
+            x1=min(box.x1, box.x2),
+            y1=min(box.y1, box.y2),
+            x2=max(box.x1, box.x2),
+            y2=max(box.y1, box.y2),
+        )
+        again, _, reason = mended_box_of(ordered, size)
+        return again, "left out" if again is None else "changed", verdict.finding if again else reason
+    if verdict.finding in ("outside-box", "edge-rounding"):
+        clipped = replace(
+            box, x1=max(box.x1, 0.0), y1=max(box.y1, 0.0), x2=min(box.x2, size[0]), y2=min(box.y2, size[1])
+        )
+        inside = clipped.width > 0 and clipped.height > 0
+        return (clipped, "changed", verdict.finding) if inside else (None, "left out", verdict.finding)
+    return None, "left out", verdict.finding
+
+
+def _scaled(boxes: list[Box], declared: tuple[int, int], real: tuple[int, int]) -> list[Box]:
+    wide, high = real[0] / declared[0], real[1] / declared[1]
+    return [
+        replace(box, x1=box.x1 * wide, y1=box.y1 * high, x2=box.x2 * wide, y2=box.y2 * high, area=None)
+        for box in boxes
+    ]
+
+
+def _one_of_each(kept: list[tuple[Record, Facts]], changes: list[Change]) -> Iterator[tuple[Record, Facts]]:
+    """Repeats with the same boxes are left out; from two splits, the one in training goes."""
+    by_digest: dict[str, list[int]] = {}
+    for position, (_, facts) in enumerate(kept):
+        by_digest.setdefault(facts.digest, []).append(position)
+    gone: dict[int, tuple[str, int]] = {}
+    for positions in by_digest.values():
+        if len(positions) > 1:
+            gone.update(_surplus(positions, [kept[position][0] for position in positions]))
+    for position, (record, facts) in enumerate(kept):
+        if position in gone:
+            reason, other = gone[position]
+            detail = f"the same picture as {place_of(kept[other][0])}"
+            changes.append(Change(place_of(record), "left out", "picture", reason, detail))
+        else:
+            yield record, facts
+
+
+def _surplus(positions: list[int], records: list[Record]) -> dict[int, tuple[str, int]]:
+    splits = {record.split for record in records}
+    keep = 0
+    if len(splits) > 1:
+        keep = next(
+            (n for n, record in enumerate(records) if not (record.split or "").startswith("train")), 0
+        )
+    gone: dict[int, tuple[str, int]] = {}
+    for number, record in enumerate(records):
+        if number == keep:
+            continue
+        if record.split != records[keep].split:
+            gone[positions[number]] = ("split-leak", positions[keep])
+        elif _boxes_key(record) == _boxes_key(records[keep]):
+            gone[positions[number]] = ("duplicate-image", positions[keep])
+    return gone  # the same picture with other boxes in one split is for a person to judge
+
+
+def _boxes_key(record: Record) -> list[tuple[str, ...]]:
+    return sorted((box.name, *(f"{corner:.1f}" for corner in box.corners)) for box in record.boxes)
+
+
+def _one_name_a_class(
+    records: list[tuple[Record, Facts]], changes: list[Change]
+) -> Iterator[tuple[Record, Facts]]:
+    counts = Counter(box.name for record, _ in records for box in record.boxes)
+    renamed: dict[str, str] = {}
+    for group in near_duplicates(set(counts)):
+        best = max(group, key=lambda name: (counts[name], name == name.strip(), name))
+        for name in group:
+            if name != best:
+                renamed[name] = best
+                detail = f"{counts[name]} boxes of {name!r} are now {best!r}"
+                changes.append(Change("", "changed", "class name", "near-duplicate-class-names", detail))
+    for record, facts in records:
+        boxes = tuple(replace(box, name=renamed.get(box.name, box.name)) for box in record.boxes)
+        yield replace(record, boxes=boxes), facts
+
+
+def _without_unused(dataset: Dataset, records: list[Record], changes: list[Change]) -> Dataset:
+    """Spellings that were merged away are not classes any more; other declared classes stay."""
+    used = {box.name for record in records for box in record.boxes}
+    surplus = {name for group in near_duplicates(set(dataset.classes)) for name in group if name not in used}
+    pairs = [pair for pair in zip(dataset.classes, dataset.class_ids, strict=True) if pair[0] not in surplus]
+    return replace(
+        dataset, classes=tuple(name for name, _ in pairs), class_ids=tuple(number for _, number in pairs)
+    )
+
+
+def _redrawn(record: Record, facts: Facts, folder: Path, changes: list[Change]) -> Record:
+    """The record with its picture upright and in RGB, written again only where it has to be."""
+    changed = upright_rgb(record.picture, facts)
+    if changed is None:
+        return record
+    data, suffix, reasons = changed
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{len(os.listdir(folder)):07d}{suffix}"
+    path.write_bytes(data)
+    for reason, detail in reasons:
+        changes.append(Change(place_of(record), "changed", "picture", reason, detail))
+    return replace(record, picture=replace(record.picture, path=str(path), offset=None, length=None))
+
+
+def listed(changes: list[Change]) -> str:
+    """The list as CSV: one line a change."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("source", "done", "what", "reason", "detail"))
+    for change in changes:
+        writer.writerow((change.file, change.done, change.what, change.reason, change.detail))
+    return out.getvalue()
