@@ -30,6 +30,8 @@ class Command(NamedTuple):
 #: Every command that works. `when` groups them in the help.
 COMMANDS: tuple[Command, ...] = (
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
+    Command("check", "before", "what is wrong with a dataset or a recipe, before a run finds out"),
+    Command("data", "before", "convert a dataset, write a cleaned copy, or look at it"),
     Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
     Command("top", "during", "all runs at a glance, in a terminal"),
     Command("explain", "after", "say why a run ended, or why it is not moving now"),
