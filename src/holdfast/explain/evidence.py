@@ -272,9 +272,9 @@ class Evidence:
 
     @cached_property
     def fits(self) -> tuple[Fit, ...]:
-        numbers = {
-            said.event.fit for kind in (ev.FitStarted, ev.FitDone, ev.EpochDone) for said in self.all(kind)
-        }
+        numbers = {said.event.fit for said in self.all(ev.FitStarted)}
+        numbers |= {said.event.fit for said in self.all(ev.FitDone)}
+        numbers |= {said.event.fit for said in self.all(ev.EpochDone)}
         return tuple(self._fit(number) for number in sorted(numbers))
 
     def _fit(self, number: int) -> Fit:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
-from holdfast.explain.evidence import Evidence, Fit, PipelineNode, Said
+from holdfast.explain.evidence import Evidence, Fit, PipelineNode, Said, number_of
 from holdfast.explain.finding import Fact
 from holdfast.explain.output import is_advice
 from holdfast.explain.words import clipped, size, span
@@ -58,8 +60,8 @@ def refused_memory(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
 
 
 def full_disk(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
-    return matched(evidence, r"No space left on device|\berrno ?= ?28\b|\[Errno 28\]|Disk quota exceeded|tempstate.*xhausted|"
-                             r"xhausted.*tempstate")  # fmt: skip
+    words = r"No space left on device|\berrno ?= ?28\b|\[Errno 28\]|Disk quota exceeded"
+    return matched(evidence, words + r"|tempstate.*xhausted|xhausted.*tempstate")
 
 
 def memory_end(evidence: Evidence) -> str | None:
@@ -178,3 +180,85 @@ def stop_request(
     ):
         return None  # it was asked in the last epoch, and changed nothing
     return asked
+
+
+# -- devices and data ---------------------------------------------------------------------------
+
+
+def gpu_refused(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
+    """An allocation on a device that was refused, in the words of TensorFlow, XLA or JAX."""
+    if full_disk(evidence) is not None:
+        return None
+    return matched(
+        evidence,
+        r"CUDA_ERROR_OUT_OF_MEMORY|OOM when allocating tensor.*GPU|GPU_\d+_bfc\) ran out of memory|"
+        r"Out of memory (while )?trying to allocate [\d.]+|RESOURCE_EXHAUSTED: .*(GPU|device|Out of memory|allocate)|"
+        r"ran out of memory trying to allocate.*GPU|hipErrorOutOfMemory",
+    )
+
+
+def waits_for_data(evidence: Evidence) -> tuple[float, float, str] | None:
+    """Share of the steps' time spent waiting for data, seconds waited in all, source. None where it cannot be told."""
+    seen = [said for said in evidence.all(ev.PipelineSeen) if said.event.waiting_share is not None]
+    steps = [said for said in seen if said.event.role == "train"]
+    fit = evidence.fit
+    split = fit is None or fit.started is None or fit.started.event.data_wait in ("exact", "sampled", "")
+    if evidence.samples and split:
+        line, last = evidence.samples[-1]
+        if last.data_wait_s > 0:
+            together = last.data_wait_s + last.compute_s
+            return last.data_wait_s / max(1e-9, together), last.data_wait_s, f"vitals.jsonl:{line}"
+    if len(steps) >= 2:
+        shares = sorted(said.event.waiting_share or 0.0 for said in steps)
+        share = shares[len(shares) // 2]
+        trained_s = steps[-1].mono - steps[0].mono
+        return share, share * trained_s, steps[-1].source
+    return None
+
+
+def file_named(
+    text: str,
+    endings: str = r"jpe?g|png|bmp|gif|webp|tiff?|tfrecords?\S*|records?|h5|keras|npy|npz|xml|json|txt|csv",
+) -> str:
+    """The last path in the text that ends like a data file, or ""."""
+    found = re.findall(rf"""['"(\s=]?((?:[\w.~$@+:-]*/)?[\w.@+ -]*\.(?:{endings}))\b""", text)
+    return str(found[-1]).strip() if found else ""
+
+
+# -- numbers ------------------------------------------------------------------------------------
+
+
+def non_finite(evidence: Evidence) -> Said[ev.NonFiniteSeen] | None:
+    """The first loss, weight or gradient of the last fit that was not finite."""
+    found = [
+        said
+        for said in evidence.all(ev.NonFiniteSeen)
+        if said.event.what not in ("input", "target", "metric")
+    ]
+    weights = [said for said in found if said.event.what in ("weights", "gradient")]
+    losses = [said for said in found if said.event.what == "loss"]
+    if weights and (not losses or weights[0].line < losses[0].line):
+        return weights[0]
+    return losses[0] if losses else found[0] if found else None
+
+
+def steps_before(broken: Said[ev.NonFiniteSeen]) -> list[float]:
+    """The finite losses of single steps before it broke, oldest first."""
+    told = broken.event.detail.get("recent_steps") or broken.event.recent
+    values = [number_of(value) for value in told if value is not None]
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
+def grew_before(broken: Said[ev.NonFiniteSeen]) -> bool:
+    """The loss grew before it broke: over several steps, or to a number that no data makes."""
+    values = [abs(value) for value in steps_before(broken)]
+    if len(values) < 2:
+        return False
+    usual = sorted(values[: max(1, len(values) // 2)])[max(0, len(values) // 2 - 1) // 2]
+    exploded = values[-1] > 1e3 * max(usual, 1e-6) or max(values) > 1e8
+    rising = (
+        len(values) >= 4
+        and all(b > a for a, b in pairwise(values[-4:]))
+        and values[-1] > 5 * max(usual, 1e-9)
+    )
+    return exploded or rising

@@ -19,10 +19,10 @@ def dataset_smaller_than_batch(evidence: Evidence) -> Finding | None:
             return Finding(
                 "dataset-smaller-than-batch",
                 Strength.ESTABLISHED,
-                f"the dataset has {counted(before, 'record')}, fewer than a batch of {batch}, and incomplete batches are dropped",
+                f"{counted(before, 'record')} are fewer than a batch of {batch}, and incomplete batches are dropped",
                 (
                     Fact(
-                        f"batch{where} makes batches of {batch} with drop_remainder=True from {counted(before, 'record')}",
+                        f"batch{where} takes {batch} with drop_remainder=True of {counted(before, 'record')}",
                         node.source,
                     ),
                     Fact("no training step was done", "beats"),

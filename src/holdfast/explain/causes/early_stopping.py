@@ -33,11 +33,12 @@ def early_stopping(evidence: Evidence) -> Finding | None:
         )
     )
     fit = evidence.fit
+    longer = max(5, 2 * int(patience or 0))
     remedies = (
         Remedy(
             "nothing, if this was meant. To train on: more patience, and keep the best weights",
             "your-choice",
-            f'keras.callbacks.EarlyStopping("{monitor}", patience={max(5, 2 * int(patience or 0))}, restore_best_weights=True)',
+            f'EarlyStopping("{monitor}", patience={longer}, restore_best_weights=True)',
         ),
     )
     mode = event.settings.get("mode")

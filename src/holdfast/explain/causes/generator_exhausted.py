@@ -15,19 +15,15 @@ def generator_exhausted(evidence: Evidence) -> Finding | None:
     if len(steps) < 2 or steps[0] <= 2 or steps[-1] > 2 or evidence.stall is not None:
         return None
     tail = [count for count in steps[1:] if count <= 2]
+    where = f" ({data.event.where})" if data.event.where else ""
     facts = (
         Fact(
             f"steps by epoch: {listed([str(count) for count in steps], 12)}",
             fit.done.source if fit.done else fit.epochs[-1].source,
         ),
+        Fact(f"the data comes from a Python generator, which cannot be started again{where}", data.source),
         Fact(
-            "the data comes from a Python generator, which cannot be started again"
-            + (f" ({data.event.where})" if data.event.where else ""),
-            data.source,
-        ),
-        Fact(
-            "Keras keeps the first two batches that it looked at before training, and feeds those again",
-            "holdfast causes generator-exhausted",
+            "Keras looked at the first two batches before training, and feeds those again", "holdfast causes"
         ),
     )
     return Finding(

@@ -1,0 +1,84 @@
+"""A class id is not among those the model predicts."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, non_finite, users_line
+
+
+def class_id_out_of_range(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence, r"[Rr]eceived a label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)"
+    )
+    if said is not None:
+        value, classes = said[0][1], int(said[0][2])
+        off = " Class ids begin at 0." if value == str(classes) else ""
+        return Finding(
+            "class-id-out-of-range",
+            Strength.ESTABLISHED,
+            f"class id {value} among {classes} classes: valid are 0 to {classes - 1}",
+            (said[1], *users_line(evidence)),
+            (),
+            (
+                Remedy(
+                    f"map the ids of the data to 0 … {classes - 1}, or give the model more outputs.{off}",
+                    "your-choice",
+                ),
+                Remedy("name the records: `holdfast check DATA` lists unknown classes and gaps", "automatic"),
+            ),
+        )
+    return _on_a_device(evidence)
+
+
+def _on_a_device(evidence: Evidence) -> Finding | None:
+    """A GPU gives NaN where the CPU raises."""
+    broken, model, data = non_finite(evidence), evidence.model, evidence.data()
+    if broken is None or model is None or data is None or "sparse" not in model.event.loss:
+        return None
+    shape = model.event.output_shape
+    classes = shape[-1] if isinstance(shape, list | tuple) and shape and isinstance(shape[-1], int) else None
+    labels = data.event.statistics.get("y", {})
+    top = number_of(labels.get("max")) if isinstance(labels, dict) else None
+    if classes is None or top is None or top < classes:
+        return None
+    return Finding(
+        "class-id-out-of-range",
+        Strength.ESTABLISHED,
+        f"class ids go up to {top:.0f}, and the model has {classes} outputs",
+        (
+            Fact(f"the targets' largest value is {top:.0f}", data.source),
+            Fact(f"the model's output is {shape}", model.source),
+            Fact(
+                f"the loss became {broken.event.value} at step {broken.event.step:,}; a GPU gives NaN where a CPU raises",
+                broken.source,
+            ),
+        ),
+        (),
+        (Remedy(f"map the ids to 0 … {classes - 1}, or give the model more outputs", "your-choice"),),
+        led_to="loss-not-finite",
+        ends=False,
+    )
+
+
+PAGE = """\
+What it is
+  The label says class 3 of 3, and classes count from 0. On the CPU the
+  sparse cross-entropy raises; on a GPU it gives NaN, which looks like a
+  learning rate.
+
+How Holdfast knows
+  The exception names value and range; on a GPU, the largest label and the
+  number of outputs are compared.
+
+How to make it happen
+  Labels 1 … 3 with three outputs.
+
+How to cure it
+  Make the map of ids explicit.
+      ids = {name: i for i, name in enumerate(sorted(names))}
+
+When Holdfast would be wrong
+  If the label is a mask value such as 255 that was meant to be ignored;
+  then say `ignore_class=255`.
+"""

@@ -1,0 +1,92 @@
+"""A record file is damaged or cut off."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import file_named, matched, users_line
+from holdfast.explain.words import listed
+from holdfast.journal import events as ev
+
+
+def corrupt_record(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence,
+        r"(truncated|corrupted) record at (\d+)|DataLossError|inflate\(\) failed|corrupted block|Could not parse example input",
+    )
+    if said is None or evidence.error is None or matched(evidence, r"not an sstable|checkpoint") is not None:
+        return None
+    text = evidence.error_text
+    at = re.search(r"(truncated|corrupted) record at (\d+)", text)
+    data = evidence.data()
+    file = file_named(text, r"tfrecords?\S*|records?|tfrec") or _bad_file(evidence)
+    if not file and data is not None and data.event.file_count == 1 and data.event.files:
+        file = data.event.files[0]
+    parse = "Could not parse example" in said[1].fact
+    facts = [said[1], *users_line(evidence)]
+    if file:
+        facts.append(Fact(f"the file is {file}", data.source if data is not None else evidence.error.source))
+    elif data is not None and data.event.files:
+        facts.append(
+            Fact(
+                f"one of {data.event.file_count or len(data.event.files)} files: {listed(data.event.files, 3)}; TensorFlow does not say which",
+                data.source,
+            )
+        )
+    if at and at[2] == "0":
+        facts.append(
+            Fact(
+                "damage at offset 0 means that the file is of another kind, or compressed",
+                evidence.error.source,
+            )
+        )
+    where = f" at offset {int(at[2]):,}" if at else ""
+    word = {"truncated": "is cut off", "corrupted": "is damaged"}.get(at[1] if at else "", "is damaged")
+    return Finding(
+        "corrupt-record",
+        Strength.SUPPORTED if parse else Strength.ESTABLISHED,
+        f"the record file {file or '(not named by TensorFlow)'} {word}{where}",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "write or copy the file again, and close the writer: use it in a `with` block",
+                "your-choice",
+                "with tf.io.TFRecordWriter(path) as writer:\n    writer.write(example)",
+            ),
+            Remedy("`holdfast check DATA` reads every record and names file and offset", "automatic"),
+        ),
+    )
+
+
+def _bad_file(evidence: Evidence) -> str:
+    for note in reversed(evidence.all(ev.NoteMade)):
+        bad = note.event.facts.get("bad_files")
+        if isinstance(bad, list) and bad:
+            return str(bad[0].get("file") or bad[0].get("path") if isinstance(bad[0], dict) else bad[0])
+    return ""
+
+
+PAGE = """\
+What it is
+  A TFRecord file was cut off (its writer was never closed, a copy broke
+  off) or has a flipped bit. TensorFlow names the offset and not the file.
+
+How Holdfast knows
+  DataLossError with the offset; the file is named when there is only one or
+  the probe has found it.
+
+How to make it happen
+  Cut a TFRecord file at 60 % of its length.
+
+How to cure it
+  Write it again, and close the writer.
+      with tf.io.TFRecordWriter(path) as writer:
+          for example in examples:
+              writer.write(example.SerializeToString())
+
+When Holdfast would be wrong
+  If the damage happens while reading, on a broken disk or mount.
+"""

@@ -1,0 +1,77 @@
+"""The GPU has no memory left for a tensor."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import gpu_refused, users_line
+from holdfast.explain.words import size
+
+
+def device_memory_exhausted(evidence: Evidence) -> Finding | None:
+    said = gpu_refused(evidence)
+    if said is None:
+        return None
+    text = evidence.error_text + "\n" + said[1].fact
+    shape = re.search(r"shape ?\[([\d,]+)\](?: and type (\w+))?", text)
+    asked = re.search(r"(?:trying to )?allocate ([\d.]+ ?[KMGT]?i?B|\d+ bytes)", text)
+    facts = [said[1], *users_line(evidence)]
+    op = re.search(r"\[?\{\{node ([\w/.:-]+)\}\}", text)
+    if op:
+        facts.append(Fact(f"the operation is {op[1]}", said[1].source))
+    cards = evidence.samples[-1][1].gpus if evidence.samples else []
+    for card in cards[:4]:
+        ours = number_of(card.get("ours_bytes"))
+        facts.append(
+            Fact(
+                f"the card used {size(number_of(card.get('used_bytes')))} of {size(number_of(card.get('total_bytes')))}"
+                + (f", {size(ours)} by this run" if ours else ""),
+                f"vitals.jsonl:{evidence.samples[-1][0]}",
+            )
+        )
+    what = f" for a tensor of [{shape[1]}]" if shape else f": {asked[1]} asked for" if asked else ""
+    return Finding(
+        "device-memory-exhausted",
+        Strength.ESTABLISHED,
+        f"the GPU has no memory left{what}",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "a smaller batch, and gradient accumulation to keep its effect; `holdfast plan` says what fits",
+                "your-choice",
+                "optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=4)",
+            ),
+            Remedy(
+                "half precision of activations",
+                "your-choice",
+                'keras.mixed_precision.set_global_policy("mixed_bfloat16")',
+            ),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  A tensor did not fit into what is left of the card's memory. Activations
+  kept for the backward pass are most of it and grow with the batch and with
+  the square of the image's side.
+
+How Holdfast knows
+  TensorFlow, XLA or JAX said so: "OOM when allocating tensor … on GPU",
+  CUDA_ERROR_OUT_OF_MEMORY, RESOURCE_EXHAUSTED with a device. Words about
+  files or the host's memory are not taken for it.
+
+How to make it happen
+  A batch four times too large.
+
+How to cure it
+  Smaller micro-batches with accumulation, half precision,
+  rematerialisation, smaller images. `holdfast plan` predicts what fits
+  before a run.
+
+When Holdfast would be wrong
+  If a library reports an out-of-memory for another failure of the driver.
+"""

@@ -1,0 +1,83 @@
+"""The GPU's memory was taken before this run began."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import gpu_refused, matched
+from holdfast.explain.words import listed, size
+from holdfast.journal import events as ev
+
+
+def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
+    machine = evidence.last(ev.MachineRead)
+    refused = gpu_refused(evidence) or matched(
+        evidence,
+        r"Could not create cudnn handle|CUDNN_STATUS_(INTERNAL|NOT_INITIALIZED|ALLOC)|"
+        r"Failed to get convolution algorithm|cublas.*(create|ALLOC)",
+        flags=re.I,
+    )
+    if refused is None or machine is None:
+        return None
+    held = [
+        (card, number_of(card.get("used_bytes")) or 0.0, number_of(card.get("total_bytes")) or 0.0)
+        for card in machine.event.gpus
+    ]
+    full = [(card, used, total) for card, used, total in held if total and used > 0.2 * total]
+    if not full:
+        return None
+    card, used, total = max(full, key=lambda one: one[1])
+    holders_named = [
+        f"{one.get('name') or 'process'} (pid {one.get('pid')}, {size(number_of(one.get('bytes')))})"
+        for one in card.get("processes", [])
+    ]
+    facts = [
+        refused[1],
+        Fact(f"before this run began, {size(used)} of {size(total)} were taken", machine.source),
+    ]
+    if holders_named:
+        facts.append(Fact(f"held by {listed(holders_named, 4)}", machine.source))
+    free = [one for one, used_bytes, _ in held if used_bytes < 0.1 * total]
+    return Finding(
+        "device-memory-held-by-others",
+        Strength.ESTABLISHED if used > 0.5 * total else Strength.SUPPORTED,
+        f"{size(used)} of the GPU's {size(total)} were held by others before the run began",
+        tuple(facts),
+        (),
+        (
+            Remedy("end the processes that hold it, if they are left-overs", "your-choice"),
+            Remedy(
+                "use another card" if free else "take memory as needed instead of all at once",
+                "your-choice",
+                "CUDA_VISIBLE_DEVICES=1" if free else "tf.config.experimental.set_memory_growth(gpu, True)",
+            ),
+        ),
+        led_to="device-memory-exhausted" if gpu_refused(evidence) else None,
+    )
+
+
+PAGE = """\
+What it is
+  Another process, often a suspended or orphaned run of your own, a second
+  notebook, or an evaluation beside the training, holds the card's memory.
+  The new run fails at its first allocation or cannot even create cuDNN's
+  handle.
+
+How Holdfast knows
+  The card's use was read before this run allocated anything; the processes
+  that held it are named.
+
+How to make it happen
+  Suspend a training with Ctrl-Z and start another.
+
+How to cure it
+  End what is left over (`nvidia-smi` lists pids), take another card, or let
+  both take what they need.
+      for gpu in tf.config.list_physical_devices("GPU"):
+          tf.config.experimental.set_memory_growth(gpu, True)
+
+When Holdfast would be wrong
+  If the other process freed its memory between the reading and the failure.
+"""

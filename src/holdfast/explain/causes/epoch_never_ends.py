@@ -1,0 +1,79 @@
+"""The dataset repeats for ever and nobody said how long an epoch is."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.words import whole
+
+
+def epoch_never_ends(evidence: Evidence) -> Finding | None:
+    fit, data = evidence.fit, evidence.data()
+    if fit is None or fit.started is None or data is None or fit.started.event.steps_per_epoch or fit.epochs:
+        return None
+    if (
+        (fit.done is not None and not fit.done.event.raised)
+        or evidence.phase == "validation"
+        or (evidence.step or 0) < 2
+    ):
+        return None
+    endless = data.event.cardinality == -1
+    generator = data.event.type in ("generator", "iterator") or data.event.cardinality == -2
+    batches = evidence.beats[-1].train_batches if evidence.beats else evidence.step or 0
+    ended_by_hand = (
+        evidence.exit_signal in ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
+        or evidence.ended is None
+        or (evidence.error is not None and evidence.error.type == "KeyboardInterrupt")
+    )
+    if (not endless and not (generator and batches > 500)) or not ended_by_hand or evidence.oom_ended:
+        return None
+    where = f" ({fit.started.event.where})" if fit.started.event.where else ""
+    facts = [
+        Fact(f"fit{where} was called without steps_per_epoch", fit.started.source),
+        Fact(f"the first epoch has {whole(batches)} steps so far and has not ended", "beats"),
+    ]
+    facts.insert(
+        1,
+        Fact(
+            "the dataset says itself that it is infinite"
+            if endless
+            else f"the data is a {data.event.type} of unknown length",
+            data.source,
+        ),
+    )
+    return Finding(
+        "epoch-never-ends",
+        Strength.ESTABLISHED if endless else Strength.POSSIBLE,
+        "the first epoch never ends: the dataset repeats for ever and steps_per_epoch is not given",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "say how long an epoch is",
+                "your-choice",
+                "model.fit(ds, steps_per_epoch=records // batch, epochs=…)",
+            ),
+            Remedy("or leave out repeat(): Keras starts the dataset anew in every epoch", "your-choice"),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  `ds.repeat()` without a count never ends, so neither does the first epoch:
+  no validation, no checkpoint at its end, no second epoch.
+
+How Holdfast knows
+  The dataset's own cardinality is infinite and `steps_per_epoch` was not
+  given.
+
+How to make it happen
+  `model.fit(ds.repeat(), epochs=5)`
+
+How to cure it
+  Give `steps_per_epoch`, or do not repeat.
+
+When Holdfast would be wrong
+  Never, for a dataset that says that it is infinite. A generator of unknown
+  length may simply be long: then the finding is only possible.
+"""

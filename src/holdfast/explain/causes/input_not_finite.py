@@ -1,0 +1,111 @@
+"""The data itself holds NaN or infinity."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, non_finite
+from holdfast.explain.words import listed
+from holdfast.journal import events as ev
+
+
+def input_not_finite(evidence: Evidence) -> Finding | None:
+    broken = non_finite(evidence)
+    bad = next(
+        (
+            said
+            for said in evidence.all(ev.NonFiniteSeen)
+            if said.event.what in ("input", "target") or said.event.input_finite is False
+        ),
+        None,
+    )
+    batch = next(
+        (
+            (said, part)
+            for said in evidence.all(ev.BatchSeen)
+            for part in said.event.parts
+            if part.get("finite") is False
+        ),
+        None,
+    )
+    data = evidence.data()
+    arrays = [
+        name
+        for name, values in (data.event.statistics if data is not None else {}).items()
+        if isinstance(values, dict) and values.get("finite") is False
+    ]
+    raised = matched(evidence, r"[Ii]nput.*(contains|has) (NaN|inf)|Tensor had (NaN|Inf)|CheckNumerics")
+    if (bad is None and batch is None and not arrays) or (broken is None and bad is None and raised is None):
+        return None
+    facts: list[Fact] = []
+    if bad is not None:
+        what = bad.event.what if bad.event.what in ("input", "target") else "input"
+        facts.append(
+            Fact(
+                f"the {what}{f' {bad.event.name}' if bad.event.what == what else ''} is not finite at step {bad.event.step:,}",
+                bad.source,
+            )
+        )
+        if bad.event.weights_finite_before or bad.event.weights_finite:
+            facts.append(Fact("the weights were still finite before that step", bad.source))
+    if batch is not None:
+        facts.append(
+            Fact(
+                f"the batch of step {batch[0].event.step:,} has values that are not finite in {batch[1].get('path', 'it')}",
+                batch[0].source,
+            )
+        )
+    if arrays and data is not None:
+        facts.append(
+            Fact(f"the array {listed(arrays)} given to fit has values that are not finite", data.source)
+        )
+    if broken is not None:
+        facts.append(
+            Fact(
+                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}",
+                broken.source,
+            )
+        )
+    return Finding(
+        "input-not-finite",
+        Strength.ESTABLISHED,
+        "the data holds NaN or infinity",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "stop at the first bad element, which names it",
+                "your-choice",
+                'ds = ds.map(lambda x, y: (tf.debugging.check_numerics(x, "x"), y))',
+            ),
+            Remedy(
+                "or replace what is not finite, if that is right for your data",
+                "your-choice",
+                "x = np.nan_to_num(x)",
+            ),
+        ),
+        led_to="loss-not-finite" if broken is not None else None,
+        ends=False,
+    )
+
+
+PAGE = """\
+What it is
+  A NaN in a picture, a target or a table reaches every weight in one step,
+  whatever the learning rate.
+
+How Holdfast knows
+  A batch or an array was not finite before the step, while the weights
+  still were.
+
+How to make it happen
+  Put one NaN into the training array.
+
+How to cure it
+  Check where data is read.
+      ds = ds.map(lambda x, y: (tf.debugging.check_numerics(x, "x"), y))
+
+When Holdfast would be wrong
+  If the model replaces NaN by itself, as a masking layer may; then the loss
+  stays finite and this finding is not made.
+"""

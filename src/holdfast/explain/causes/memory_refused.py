@@ -1,0 +1,113 @@
+"""An allocation on the host was refused: an exception, an abort or a wordless crash, not a kill."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import at_the_end, grew, matched, refused_memory, users_line
+from holdfast.explain.words import size
+from holdfast.journal import events as ev
+
+
+def memory_refused(evidence: Evidence) -> Finding | None:
+    if not evidence.went_wrong or evidence.exit_signal == "SIGKILL":
+        return None
+    said = refused_memory(evidence)
+    if said is not None and "GPU" not in said[1].fact:
+        return _finding(evidence, said[1])
+    return _in_silence(evidence)
+
+
+def _finding(evidence: Evidence, said: Fact) -> Finding:
+    facts = [said, *users_line(evidence), *_limits(evidence), *at_the_end(evidence)]
+    shape = re.search(r"shape ?\[([\d,]+)\]", evidence.error_text + said.fact)
+    asked = re.search(r"Unable to allocate ([\d.]+ \w+)", said.fact)
+    what = f" for a tensor of [{shape[1]}]" if shape else f" of {asked[1]}" if asked else ""
+    if evidence.growth.when not in ("none", "one-jump"):
+        facts.append(grew(evidence))
+    certain = evidence.error is not None or evidence.exit_signal == "SIGABRT"
+    return Finding(
+        "memory-refused",
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        f"memory of the host was asked for{what} and refused",
+        tuple(facts),
+        (),
+        _REMEDIES,
+    )
+
+
+def _in_silence(evidence: Evidence) -> Finding | None:
+    """A SIGSEGV or an abort under a limit on address space, with nothing said."""
+    machine = evidence.last(ev.MachineRead)
+    limits = {name: machine.event.rlimits.get(name) for name in ("as", "data")} if machine is not None else {}
+    bound = min((limit for limit in limits.values() if limit), default=None)
+    threads = matched(evidence, r"pthread_create\(?\)? failed|can't start new thread|Thread .* creation")
+    disk = matched(evidence, r"No space left on device|errno ?= ?28|Errno 28")
+    if bound is None or not evidence.crashed or disk is not None or machine is None:
+        return None
+    used = max((s.virtual_bytes or 0 for _, s in evidence.samples), default=0)
+    near = used > 0.75 * bound
+    refused_pids = evidence.ended is not None and (evidence.ended.event.pids_refused_after or 0) > (
+        evidence.ended.event.pids_refused_before or 0
+    )
+    if refused_pids or not (near or threads):
+        return None
+    facts = [Fact(f"it ended on {evidence.exit_signal}", evidence.exit_source), *_limits(evidence)]
+    if near:
+        facts.append(Fact(f"it used {size(used)} of address space when last measured", "vitals.jsonl"))
+    if threads is not None:
+        facts.append(threads[1])
+    return Finding(
+        "memory-refused",
+        Strength.SUPPORTED,
+        f"memory was refused under a limit of {size(bound)}, and the process ended on {evidence.exit_signal}",
+        tuple(facts),
+        (Fact("nothing was printed that names memory", "output.log"),),
+        _REMEDIES,
+    )
+
+
+def _limits(evidence: Evidence) -> list[Fact]:
+    machine = evidence.last(ev.MachineRead)
+    if machine is None:
+        return []
+    return [
+        Fact(f"RLIMIT_{name.upper()} is {size(value)}", machine.source)
+        for name in ("as", "data")
+        if (value := machine.event.rlimits.get(name))
+    ]
+
+
+_REMEDIES = (
+    Remedy("a smaller batch or smaller images: the tensor that was refused shrinks with both", "your-choice"),
+    Remedy(
+        "lift the limit, if it was set on purpose for something else: `ulimit -v unlimited`", "your-choice"
+    ),
+)
+
+
+PAGE = """\
+What it is
+  The allocator said no and the program had to deal with it: a
+  ResourceExhaustedError that names a CPU allocator, NumPy's "Unable to
+  allocate", `std::bad_alloc` with SIGABRT, or, under a limit on address
+  space (`ulimit -v`), a SIGSEGV without a word.
+
+How Holdfast knows
+  The exception or the last lines name a refused allocation on the host;
+  "Resource exhausted" about a file or a GPU is not taken for it. In
+  silence, a limit on address space that was nearly used up speaks for it.
+
+How to make it happen
+  `ulimit -v 5000000` and a batch that needs more.
+
+How to cure it
+  Make the largest tensor smaller: batch, image size, filters of the first
+  layers; or lift the limit.
+      ds = ds.unbatch().batch(4)
+
+When Holdfast would be wrong
+  If a library aborts for another reason right after a warning about memory.
+"""

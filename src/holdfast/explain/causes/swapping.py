@@ -1,0 +1,74 @@
+"""It works from swap: steps wait for pages to be read back."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import at_the_end
+from holdfast.explain.words import size, whole
+
+
+def swapping(evidence: Evidence) -> Finding | None:
+    series = [(line, s) for line, s in evidence.samples if s.phase not in ("start", "import", "")] or list(
+        evidence.samples
+    )
+    if len(series) < 4:
+        return None
+    late = series[len(series) // 3 :]
+    (first_line, first), (last_line, last) = late[0], late[-1]
+    seconds = max(1e-6, last.mono - first.mono)
+    faults = (last.major_faults - first.major_faults) / seconds
+    pages = (
+        ((last.swap_in_pages or 0) - (first.swap_in_pages or 0)) / seconds
+        if first.swap_in_pages is not None
+        else 0.0
+    )
+    swapped = max((s.swap_bytes or 0 for _, s in late), default=0)
+    if seconds < 3 or faults < 50 or (pages < 50 and swapped < (32 << 20)):
+        return None
+    source = f"vitals.jsonl:{first_line}-{last_line}"
+    facts = [Fact(f"{whole(faults)} major page faults a second: memory read back from disk", source)]
+    if pages:
+        facts.append(Fact(f"the machine read {size(pages * 4096)} a second from swap", source))
+    if swapped:
+        facts.append(Fact(f"{size(swapped)} of the process stood in swap", source))
+    facts += at_the_end(evidence)
+    heavy = faults > 200 or pages > 2000
+    return Finding(
+        "swapping",
+        Strength.SUPPORTED if heavy else Strength.POSSIBLE,
+        "it works from swap: steps wait for memory to be read back from disk",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "make it need less memory: a smaller batch, a shallower prefetch, fewer workers",
+                "your-choice",
+            ),
+            Remedy("give the machine more memory", "your-choice"),
+        ),
+        ends=evidence.stands,
+    )
+
+
+PAGE = """\
+What it is
+  The working set is larger than memory and the rest lies in swap. Every
+  step touches pages that must be read back, so a step takes many times
+  longer; it looks like a stall with a busy disk.
+
+How Holdfast knows
+  Major page faults and swap-in while it trains, and memory of the process
+  that stands in swap.
+
+How to make it happen
+  A control group with less memory than the process touches, and swap
+  allowed.
+
+How to cure it
+  Need less: batch, prefetch, workers; or more memory.
+
+When Holdfast would be wrong
+  If the faults are first reads of a memory-mapped dataset, which are
+  wanted. Then nothing of the process stands in swap.
+"""

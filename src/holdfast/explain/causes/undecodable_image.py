@@ -1,0 +1,85 @@
+"""An image file cannot be decoded."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import file_named, matched, users_line
+from holdfast.journal import events as ev
+
+
+def undecodable_image(evidence: Evidence) -> Finding | None:
+    error = evidence.error
+    said = matched(
+        evidence,
+        r"Unknown image file format|jpeg::Uncompress failed|Invalid PNG|PNG.*(invalid|corrupt)|Input is empty\.|image is empty|"
+        r"(DecodeJpeg|DecodePng|DecodeImage|DecodeBmp|DecodeGif|decode_(jpeg|png|image)).*([Ii]nvalid|[Ff]ailed|[Uu]nknown|empty|Expected)|"
+        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (PNG|data stream)|not a JPEG|"
+        r"Invalid (JPEG|image) data|Trying to decode .* format using a wrong op",
+    )
+    if said is None or error is None:
+        return None
+    facts = [said[1], *users_line(evidence)]
+    file = _file(evidence, said[1])
+    if file:
+        facts.append(Fact(f"the file is {file}", error.source))
+    else:
+        facts.append(Fact("TensorFlow does not say which file it is", error.source))
+    title = (
+        f"the image {file} cannot be decoded"
+        if file
+        else "an image cannot be decoded; TensorFlow does not say which"
+    )
+    return Finding(
+        "undecodable-image",
+        Strength.ESTABLISHED,
+        title,
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                f"replace or remove {file}"
+                if file
+                else "find it: `holdfast check DATA` decodes every image and names the bad ones",
+                "automatic" if not file else "your-choice",
+            ),
+            Remedy(
+                "leave bad files out where the list is made; ignore_errors() hides them and drops good data too",
+                "your-choice",
+            ),
+        ),
+    )
+
+
+def _file(evidence: Evidence, said: Fact) -> str:
+    for note in reversed(evidence.all(ev.NoteMade)):
+        bad = note.event.facts.get("bad_files") or note.event.facts.get("bad_file")
+        if bad:
+            first = bad[0] if isinstance(bad, list) else bad
+            return str(first.get("file") or first.get("path") if isinstance(first, dict) else first)
+    return file_named(said.fact, r"jpe?g|png|bmp|gif|webp|tiff?") or file_named(
+        evidence.error_text, r"jpe?g|png|bmp|gif|webp|tiff?"
+    )
+
+
+PAGE = """\
+What it is
+  A file that is cut off, empty, an HTML error page with the name of a
+  picture, or of a kind that the decoder does not know. TensorFlow names the
+  operation and not the file.
+
+How Holdfast knows
+  The exception comes from a decoder. The file is named where the message or
+  the probe knows it.
+
+How to make it happen
+  Cut a JPEG file to 40 bytes and train.
+
+How to cure it
+  `holdfast check DATA` decodes every image and names those that do not;
+  `holdfast data repair` makes a cleaned copy.
+
+When Holdfast would be wrong
+  If the bytes were damaged on the way, in memory or on the network, and the
+  file is whole.
+"""

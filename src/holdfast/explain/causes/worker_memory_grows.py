@@ -1,0 +1,76 @@
+"""The loader's processes grow, the parent does not: fork's copies, or a leak in the loader."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import at_the_end, memory_end
+from holdfast.explain.words import counted, size
+from holdfast.journal import events as ev
+
+
+def worker_memory_grows(evidence: Evidence) -> Finding | None:
+    grown = evidence.growth
+    killed = memory_end(evidence)
+    if killed is None or not grown.worker_pids:
+        return None
+    parent = max(0, grown.total.bytes)
+    if grown.when != "in-workers" and grown.workers.bytes < max(parent, 128 << 20):
+        return None
+    started = evidence.last(ev.WorkersStarted)
+    facts = [
+        Fact(
+            f"{counted(len(grown.worker_pids), 'process', 'processes')} below it grew by {size(grown.workers.bytes)} of their own memory",
+            grown.workers.source,
+        ),
+        Fact(f"the main process grew by {size(parent)}", grown.total.source),
+    ]
+    if started is not None:
+        facts.append(
+            Fact(
+                f"{started.event.count} were started by {started.event.by} ({started.event.method})"
+                + (f" at {started.event.where}" if started.event.where else ""),
+                started.source,
+            )
+        )
+    facts += at_the_end(evidence)
+    return Finding(
+        "worker-memory-grows",
+        Strength.ESTABLISHED
+        if grown.when == "in-workers" and len(grown.worker_pids) > 1
+        else Strength.SUPPORTED,
+        "the loader's processes grow until memory is full; the main process does not",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "keep what all workers read in one NumPy array or file, not in lists and dicts of Python",
+                "your-choice",
+                "names = np.array(names)   # reading a Python list copies its pages in every forked worker",
+            ),
+            Remedy("fewer workers, or threads: workers=1, use_multiprocessing=False", "your-choice"),
+        ),
+        led_to=killed or None,
+    )
+
+
+PAGE = """\
+What it is
+  A forked worker shares the parent's memory until it writes. Python counts
+  references inside its objects, so merely reading a large list copies it,
+  page by page, in every worker.
+
+How Holdfast knows
+  The private memory of the descendants rises while the parent's stays flat.
+
+How to make it happen
+  A list of a million dicts read by `PyDataset(workers=4,
+  use_multiprocessing=True)`.
+
+How to cure it
+  Keep shared data in NumPy arrays, memory maps or files.
+
+When Holdfast would be wrong
+  If the workers keep something by design, such as a cache of their own that
+  ends at a bound.
+"""

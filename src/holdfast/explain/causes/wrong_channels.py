@@ -1,0 +1,82 @@
+"""An image has another number of channels than the others or than the model takes."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import file_named, users_line
+from holdfast.explain.words import clipped
+
+
+def wrong_channels(evidence: Evidence) -> Finding | None:
+    error = evidence.error
+    if error is None:
+        return None
+    text = error.text
+    pair = re.search(
+        r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\][^\[]*\[([\d,]+)\]", text, re.S
+    )
+    axis = re.search(
+        r"expected axis -1 of input shape to have value (\d+), but received input with shape \(?([^)\n]*)",
+        text,
+    )
+    depth = re.search(r"(?:input depth|number of channels|channels?)\D{0,40}(\d)\D{1,60}(\d)", text)
+    if pair and _differ_in_channels(pair[1], pair[2]):
+        what = f"one image has {pair[2].split(',')[-1]} channels, another {pair[1].split(',')[-1]}"
+    elif axis and re.search(r"[, ][1234]$", axis[2].strip().rstrip(",)")) and axis[1] in "1234":
+        what = f"the model takes {axis[1]} channels and was given shape ({axis[2].strip()})"
+    elif (
+        depth
+        and re.search(r"hannel|depth", text)
+        and {depth[1], depth[2]} <= set("1234")
+        and depth[1] != depth[2]
+    ):
+        what = f"{depth[1]} channels were wanted and {depth[2]} given"
+    else:
+        return None
+    file = file_named(text, r"jpe?g|png|bmp|gif|webp|tiff?")
+    facts = [Fact(clipped(text.splitlines()[0], 200), error.source), *users_line(evidence)]
+    facts += [Fact(f"the file is {file}", error.source)] if file else []
+    return Finding(
+        "wrong-channels",
+        Strength.ESTABLISHED,
+        what,
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "ask the decoder for three channels, whatever the file has",
+                "your-choice",
+                "image = tf.io.decode_image(data, channels=3, expand_animations=False)",
+            ),
+            Remedy("name the files: `holdfast check DATA` lists images of unsupported mode", "automatic"),
+        ),
+    )
+
+
+def _differ_in_channels(one: str, other: str) -> bool:
+    a, b = one.split(","), other.split(",")
+    return len(a) == len(b) and a[:-1] == b[:-1] and a[-1] != b[-1] and {a[-1], b[-1]} <= {"1", "2", "3", "4"}
+
+
+PAGE = """\
+What it is
+  One PNG with an alpha channel among RGB pictures, or one in grey. It shows
+  when that picture's turn comes, perhaps after ten thousand steps.
+
+How Holdfast knows
+  The exception's shapes differ in the last dimension only, between 1, 2, 3
+  and 4.
+
+How to make it happen
+  Put one RGBA image among RGB ones and decode with `channels=0`.
+
+How to cure it
+  Ask for three channels.
+      image = tf.io.decode_image(data, channels=3, expand_animations=False)
+
+When Holdfast would be wrong
+  If the last dimension is not one of channels.
+"""
