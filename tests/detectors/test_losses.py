@@ -1,11 +1,11 @@
 import math
 
-import detector_reference as reference
 import numpy as np
 import pytest
 from keras import ops
 
 from holdfast.detectors import losses
+from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot
 

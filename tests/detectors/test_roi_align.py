@@ -1,9 +1,9 @@
-import detector_reference as reference
 import numpy as np
 import pytest
 from keras import ops
 
 from holdfast.detectors.roi_align import level_of, roi_align
+from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot
 

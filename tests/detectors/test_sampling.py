@@ -1,10 +1,10 @@
-import detector_reference as reference
 import numpy as np
 import pytest
 from keras import ops
 
 from holdfast.detectors.mining import hardest_negatives
 from holdfast.detectors.sampling import sample, uniform
+from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot
 

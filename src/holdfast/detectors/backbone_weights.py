@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,12 @@ def find_file(weights: str, name: str) -> Path:
 def _read(network: keras.Model, name: str, path: Path) -> keras.Model:
     # VGG16 here has two layers more than Keras' network, so its weights go through a plain copy of that.
     target = _application(name)(include_top=False, weights=None) if name == "vgg16" else network
+    kernels = [variable for variable in target.trainable_variables if len(variable.shape) > 1]
+    before = [keras.ops.convert_to_numpy(kernel).copy() for kernel in kernels]
     try:
-        target.load_weights(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Keras warns of every container that a file does not have
+            target.load_weights(path)
     except (ValueError, KeyError, OSError, TypeError) as error:
         raise WeightsDoNotFit(
             f"the file does not hold weights of {name} without its classifier",
@@ -74,6 +79,18 @@ def _read(network: keras.Model, name: str, path: Path) -> keras.Model:
             found=" ".join(str(error).split())[:300],
             change=f"give the file that keras.applications.{_APPLICATION[name]}(include_top=False) saves or downloads",
         ) from error
+    # A file of the right form may still lack layers, and Keras leaves those as they were.
+    untouched = [
+        kernel.path for kernel, old in zip(kernels, before, strict=True)
+        if (keras.ops.convert_to_numpy(kernel) == old).all()
+    ]  # fmt: skip
+    if untouched:
+        raise WeightsDoNotFit(
+            f"the file lacks weights that {name} has",
+            where=path,
+            found=f"{len(untouched)} of {len(kernels)} are not in it: {', '.join(untouched[:3])} …",
+            change=f"give a whole file of keras.applications.{_APPLICATION[name]}(include_top=False)",
+        )
     return target
 
 

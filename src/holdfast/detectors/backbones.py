@@ -1,5 +1,7 @@
 """The three backbones: which network, where it is cut, what its ImageNet weights expect to be fed."""
 
+# mypy: allow-subclassing-any
+
 from __future__ import annotations
 
 from typing import Any
@@ -100,8 +102,18 @@ def _conv(x: Tensor, channels: int, kernel: int, name: str) -> Tensor:
 
 def group_normalization(channels: int, name: str) -> keras.layers.Layer:
     """Wu & He 2018: 32 groups, or as many of 16, 8, 4 … as divide the channels."""
-    groups = next(count for count in (32, 16, 8, 4, 2, 1) if channels % count == 0)
-    return layers.GroupNormalization(groups, epsilon=1e-5, name=name)
+    return layers.GroupNormalization(_groups(channels), epsilon=1e-5, name=name)
+
+
+def _groups(channels: int) -> int:
+    return next(count for count in (32, 16, 8, 4, 2, 1) if channels % count == 0)
+
+
+class _InPlaceOfBatch(layers.GroupNormalization):
+    """Takes the `mask` that a batch normalisation was called with."""
+
+    def call(self, inputs: Tensor, mask: Tensor = None) -> Tensor:
+        return super().call(inputs)
 
 
 def with_group_normalization(network: keras.Model) -> keras.Model:
@@ -110,7 +122,7 @@ def with_group_normalization(network: keras.Model) -> keras.Model:
 
     def replaced(layer: keras.layers.Layer) -> keras.layers.Layer:
         if isinstance(layer, layers.BatchNormalization):
-            return group_normalization(layer.gamma.shape[0], layer.name)
+            return _InPlaceOfBatch(_groups(layer.gamma.shape[0]), epsilon=1e-5, name=layer.name)
         return layer.__class__.from_config(layer.get_config())
 
     return keras.models.clone_model(network, clone_function=replaced)

@@ -62,7 +62,9 @@ class FasterRCNN(keras.Model):
             spec.backbone, spec.input, for_ssd=False, weights=weights,
             normalization=spec.normalization, rematerialise=spec.rematerialise,
         )  # fmt: skip
-        self.pyramid = FeaturePyramid(4, numbers.channels, extra="pool")
+        self.pyramid = FeaturePyramid(
+            4, numbers.channels, extra="pool", normalise=spec.backbone == "mobilenet_v2"
+        )
         maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8")))
         shapes = spec.anchors or anchor_boxes.pyramid_shapes(SIZES)
         sizes = [(level.shape[1], level.shape[2]) for level in maps]

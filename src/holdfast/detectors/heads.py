@@ -128,8 +128,9 @@ class RegionHead(keras.layers.Layer):
     def __init__(self, classes: int, width: int, background_bias: float) -> None:
         super().__init__(name="region_head")
         self.classes = classes
-        self.first = layers.Dense(width, activation="relu", kernel_initializer="he_uniform", name="first")
-        self.second = layers.Dense(width, activation="relu", kernel_initializer="he_uniform", name="second")
+        even = initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
+        self.first = layers.Dense(width, activation="relu", kernel_initializer=even, name="first")
+        self.second = layers.Dense(width, activation="relu", kernel_initializer=even, name="second")
         self.class_out = layers.Dense(
             classes + 1, kernel_initializer=initializers.RandomNormal(stddev=0.01),
             bias_initializer=_Tiled((0.0,) * classes + (background_bias,)), dtype="float32", name="class_out",

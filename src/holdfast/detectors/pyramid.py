@@ -7,7 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-from keras import layers, ops
+from keras import initializers, layers, ops
+
+from holdfast.detectors.backbones import group_normalization
 
 Tensor = Any
 
@@ -16,24 +18,19 @@ class FeaturePyramid(keras.layers.Layer):
     """From backbone features of rising stride to as many maps of `channels`, and `extra` coarser ones.
 
     `extra` "pool" adds one map by subsampling (Faster R-CNN), "convolutions" two by strided convolutions of
-    the last (RetinaNet; from P5, as Detectron2 and torchvision do, not from C5).
+    the last (RetinaNet; from P5, as torchvision does, not from C5). `normalise` is for backbones whose
+    features have no set scale: MobileNetV2's bottlenecks are linear, and reach 4 where ResNet50's are near 1.
     """
 
-    def __init__(self, levels: int, channels: int, extra: str, name: str = "pyramid") -> None:
+    def __init__(
+        self, levels: int, channels: int, extra: str, *, normalise: bool, name: str = "pyramid"
+    ) -> None:
         super().__init__(name=name)
         self.extra = extra
-        scale = "he_uniform"
-        self.lateral = [
-            layers.Conv2D(channels, 1, kernel_initializer=scale, name=f"lateral_{i}") for i in range(levels)
-        ]
-        self.smooth = [
-            layers.Conv2D(channels, 3, padding="same", kernel_initializer=scale, name=f"smooth_{i}")
-            for i in range(levels)
-        ]
-        self.coarser = [
-            layers.Conv2D(channels, 3, 2, padding="same", kernel_initializer=scale, name=f"coarser_{i}")
-            for i in range(2 if extra == "convolutions" else 0)
-        ]
+        self.lateral = [_Map(channels, 1, 1, normalise, name=f"lateral_{i}") for i in range(levels)]
+        self.smooth = [_Map(channels, 3, 1, normalise, name=f"smooth_{i}") for i in range(levels)]
+        coarser = 2 if extra == "convolutions" else 0
+        self.coarser = [_Map(channels, 3, 2, normalise, name=f"coarser_{i}") for i in range(coarser)]
 
     def call(self, features: list[Tensor]) -> list[Tensor]:
         lateral = [conv(feature) for conv, feature in zip(self.lateral, features, strict=True)]
@@ -45,6 +42,28 @@ class FeaturePyramid(keras.layers.Layer):
             return [*maps, maps[-1][:, ::2, ::2]]
         first = self.coarser[0](maps[-1])
         return [*maps, first, self.coarser[1](ops.relu(first))]
+
+
+class _Map(keras.layers.Layer):
+    """A convolution that keeps the scale of what it is given, or sets it by group normalisation."""
+
+    def __init__(self, channels: int, kernel: int, stride: int, normalise: bool, name: str) -> None:
+        super().__init__(name=name)
+        even = initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
+        self.conv = layers.Conv2D(
+            channels,
+            kernel,
+            stride,
+            padding="same",
+            use_bias=not normalise,
+            kernel_initializer=even,
+            name="conv",
+        )
+        self.normalise = group_normalization(channels, "normalise") if normalise else None
+
+    def call(self, x: Tensor) -> Tensor:
+        x = self.conv(x)
+        return x if self.normalise is None else self.normalise(x)
 
 
 def _doubled(x: Tensor, height: int, width: int) -> Tensor:

@@ -38,11 +38,12 @@ class RetinaNet(keras.Model):
             normalization=spec.normalization, rematerialise=spec.rematerialise,
         )  # fmt: skip
         channels = CHANNELS[spec.backbone]
-        self.pyramid = FeaturePyramid(3, channels, extra="convolutions")
+        light = spec.backbone == "mobilenet_v2"
+        self.pyramid = FeaturePyramid(3, channels, extra="convolutions", normalise=light)
         maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8"))[1:])
         shapes = spec.anchors or anchor_boxes.pyramid_shapes(SIZES, octaves=3)
         self.anchors = anchor_boxes.all_levels([(m.shape[1], m.shape[2]) for m in maps], spec.input, shapes)
-        self.head = PyramidHead(len(shapes[0]), self.classes, channels, light=spec.backbone == "mobilenet_v2")
+        self.head = PyramidHead(len(shapes[0]), self.classes, channels, light=light)
         self.head(maps)
         self.built = True
 

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from keras import ops
+
+from holdfast.detectors.build import build
+from holdfast.detectors.model_file import NotAModelFile, fine_tune, load, save
+from holdfast.detectors.spec import DetectorSpec
+from holdfast.errors import OutOfRange, PathMissing
+from tests.detectors.detector_gradients import small_batch
+
+pytestmark = pytest.mark.hot
+
+SPEC = DetectorSpec("ssd", "mobilenet_v2", ("a", "b"), (96, 96), normalization="group")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.npz"
+    detector = build(SPEC, seed=3)
+    save(detector, path)
+    return path, detector
+
+
+def test_a_loaded_detector_detects_the_same(saved):
+    path, detector = saved
+    again = load(path)
+    assert again.spec == SPEC
+    images = small_batch(2, 96)["images"]
+    for ours, theirs in zip(detector.detect(images), again.detect(images), strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(ours), ops.convert_to_numpy(theirs))
+    assert [file.name for file in path.parent.iterdir()] == ["model.npz"]
+
+
+def test_other_classes_remake_the_class_heads_and_say_so(saved):
+    path, detector = saved
+    other, fit = fine_tune(path, ("x", "y", "z"))
+    fresh = [line.split(":")[0] for line in fit.fresh]
+    assert fresh == [f"class_out_{i}/out/{part}" for i in range(6) for part in ("kernel", "bias")]
+    assert fit.fresh[0] == "class_out_0/out/kernel: (1, 1, 576, 18) in the file, (1, 1, 576, 24) here"
+    assert fit.unused == ()
+    assert len(fit.kept) == len(detector.variables) - 12
+    assert fit.summary().startswith(
+        f"{len(fit.kept)} weights were kept, 12 start fresh\n  class_out_0/out/kernel"
+    )
+    before = {variable.path: variable for variable in detector.variables}
+    kept = next(variable for variable in other.variables if variable.path == fit.kept[0])
+    np.testing.assert_array_equal(ops.convert_to_numpy(kept), ops.convert_to_numpy(before[fit.kept[0]]))
+
+
+def test_the_same_classes_keep_everything(saved):
+    _, fit = fine_tune(saved[0], ("c", "d"))
+    assert fit.summary() == f"all {len(fit.kept)} weights were kept"
+
+
+def test_files_that_are_no_model(tmp_path):
+    with pytest.raises(PathMissing):
+        load(tmp_path / "none.npz")
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(NotAModelFile):
+        load(tmp_path / "text.npz")
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(NotAModelFile):
+        load(tmp_path / "other.npz")
+
+
+def test_a_torn_file_is_no_model(saved, tmp_path):
+    whole = saved[0].read_bytes()
+    (tmp_path / "torn.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(NotAModelFile):
+        load(tmp_path / "torn.npz")
+
+
+def test_settings_that_do_not_exist():
+    with pytest.raises(OutOfRange) as caught:
+        build(DetectorSpec("ssd", "mobilenet_v3", ("a",), (96, 96)))
+    assert caught.value.change == (
+        "model.backbone = 'mobilenet_v2'; it may be mobilenet_v2, vgg16, resnet50",
+    )
+    with pytest.raises(OutOfRange):
+        build(DetectorSpec("ssd", "mobilenet_v2", ("a",), (32, 96)))
