@@ -1,6 +1,129 @@
-"""placeholder"""
-from dataclasses import dataclass
-@dataclass
+"""Small copies of pictures far larger than training needs, made once, read in every later epoch.
+
+Each is stored at the size that the largest enlargement of the augmentation still needs, upright, in shards of
+concatenated JPEGs with an index beside each. A pack is never needed: without one, the pictures are read as they
+are. The name of its folder is a digest of everything that changes its content. `packing` makes one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from holdfast.data import storage
+from holdfast.pipeline.columns import Columns
+from holdfast.pipeline.feed import Feed
+from holdfast.pipeline.sizes import packed_sizes
+
+LAYOUT = 1  # of the shards and the index; a change of the code that changes the bytes raises it
+QUALITY = 95
+WORTH = 0.6  # a picture is packed when its copy has at most this share of its pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One picture to pack: where it is, and the upright size of its copy."""
+
+    row: int
+    path: str
+    offset: int
+    length: int
+    changed_ns: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    items: tuple[Item, ...]
+    budget_bytes: int
+
+    @property
+    def key(self) -> str:
+        """Everything that changes the content: the pictures, their target sizes, and what encodes them."""
+        import PIL
+        from PIL import features
+
+        made_by = [LAYOUT, QUALITY, PIL.__version__, features.version("jpg") or features.version("libjpeg_turbo")]
+        digest = hashlib.sha256(json.dumps([made_by, self.budget_bytes]).encode())
+        for item in self.items:
+            digest.update(json.dumps(asdict(item)).encode())
+        return digest.hexdigest()[:20]
+
+
+@dataclass(frozen=True)
 class Packed:
-    from_epoch:int=0
-def with_packed(c,p): return c
+    """A finished pack. Rows that are not in it are read as they are."""
+
+    key: str
+    rows: np.ndarray
+    paths: list[str]
+    offsets: np.ndarray
+    lengths: np.ndarray
+    sizes: np.ndarray  # (n, 2) width, height
+    from_epoch: int = 0  # originals before, copies from here on: a function of the epoch, so that resuming is exact
+
+
+def job_for(columns: Columns, feed: Feed, budget_bytes: int) -> Job:
+    """The pictures that are worth packing, in the order of the dataset."""
+    wanted = packed_sizes(columns, feed)
+    pixels = columns.sizes.astype(np.int64).prod(axis=1)
+    worth = wanted.prod(axis=1) <= WORTH * pixels
+    items = []
+    for row in np.flatnonzero(worth).tolist():
+        if row in columns.unreadable:
+            continue
+        changed = storage.size_and_time(columns.paths[row])
+        where = columns.paths[row], int(columns.offsets[row]), int(columns.lengths[row])
+        items.append(Item(row, *where, changed[1] if changed else 0, *wanted[row].tolist()))
+    return Job(tuple(items), budget_bytes)
+
+
+def read(folder: Path, from_epoch: int = 0) -> Packed | None:
+    """A finished pack; None when it is not finished or a shard is not as long as its index says."""
+    try:
+        index = json.loads((folder / "index.json").read_bytes())
+        for shard in index["shards"]:
+            if os.stat(folder / shard["file"]).st_size != shard["bytes"]:
+                return None
+    except (OSError, ValueError, KeyError):
+        return None
+    pictures = [(str(folder / shard["file"]), *picture) for shard in index["shards"] for picture in shard["pictures"]]
+    numbers = np.array([picture[1:] for picture in pictures], np.int64).reshape(-1, 5)
+    return Packed(
+        key=index["key"], rows=numbers[:, 0], paths=[picture[0] for picture in pictures], offsets=numbers[:, 1],
+        lengths=numbers[:, 2], sizes=numbers[:, 3:5], from_epoch=from_epoch,
+    )  # fmt: skip
+
+
+def with_packed(columns: Columns, packed: Packed) -> Columns:
+    """The columns twice, one after the other: the pictures as they are, and as they are in the pack."""
+    n = len(columns)
+    paths, offsets, lengths = list(columns.paths), columns.offsets.copy(), columns.lengths.copy()
+    file_bytes, sizes = columns.file_bytes.copy(), columns.stored_sizes.copy()
+    orientations, codecs = columns.orientations.copy(), columns.codecs.copy()
+    scale = np.ones((n, 4), np.float32)
+    shard_bytes = {path: os.stat(path).st_size for path in set(packed.paths)}
+    for at, row in enumerate(packed.rows.tolist()):
+        paths[row] = packed.paths[at]
+        file_bytes[row] = shard_bytes[packed.paths[at]]
+        scale[row] = np.tile(packed.sizes[at] / columns.sizes[row], 2)
+    offsets[packed.rows], lengths[packed.rows], sizes[packed.rows] = packed.offsets, packed.lengths, packed.sizes
+    orientations[packed.rows], codecs[packed.rows] = 1, 0
+    boxes = columns.boxes * np.repeat(scale, np.diff(columns.first), axis=0)
+    return Columns(
+        ids=columns.ids * 2, paths=columns.paths + paths,
+        offsets=np.concatenate([columns.offsets, offsets]), lengths=np.concatenate([columns.lengths, lengths]),
+        file_bytes=np.concatenate([columns.file_bytes, file_bytes]),
+        stored_sizes=np.concatenate([columns.stored_sizes, sizes]),
+        orientations=np.concatenate([columns.orientations, orientations]),
+        codecs=np.concatenate([columns.codecs, codecs]), boxes=np.concatenate([columns.boxes, boxes]),
+        labels=np.tile(columns.labels, 2), crowds=np.tile(columns.crowds, 2),
+        first=np.concatenate([columns.first, columns.first[1:] + columns.first[-1]]), classes=columns.classes,
+        unreadable=columns.unreadable, left_out=columns.left_out,
+    )  # fmt: skip

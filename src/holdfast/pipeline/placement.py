@@ -11,7 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
-SMALLER_BY = 1.04  # a JPEG may be decoded this much smaller than it is drawn: 4000 px at 1/8 serve 512
+from holdfast.pipeline.sizes import SMALLER_BY
+
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,164 @@
+"""Makes a pack: shard by shard, each committed by a rename, so that it can be killed and gone on with.
+
+Pillow does the work, not TensorFlow, so it also runs beside a training run without a second TensorFlow in memory:
+
+    python -m holdfast.pipeline.packing FOLDER     goes on with the job in that folder, at low priority
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from holdfast.data.records import Picture
+from holdfast.errors import DiskFull
+from holdfast.pipeline.machine import usable_cores
+from holdfast.pipeline.pack import QUALITY, Item, Job
+
+SHARD_PICTURES = 256
+KEEP_FREE_BYTES = 1 << 30
+NICENESS = 15  # beside training, only what training leaves idle
+
+
+def make(job: Job, cache: Path, *, progress: Callable[[int, int], None] | None = None) -> Path | None:
+    """Packs what is not packed yet, and returns the folder; None when nothing is worth packing.
+
+    Killed at any instant it goes on at the first shard that is not there; a finished one is found at once.
+    """
+    if not job.items:
+        return None
+    folder = write_job(job, cache)
+    if not (folder / "index.json").exists():
+        _run(job, folder, progress)
+    return folder
+
+
+def write_job(job: Job, cache: Path) -> Path:
+    folder = cache / f"pack-{job.key}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "job.json").exists():
+        _commit(folder / "job.json", json.dumps(asdict(job)).encode())
+    return folder
+
+
+def start_beside(job: Job, cache: Path) -> subprocess.Popen[bytes] | None:
+    """The same in a process of its own, at low priority, while training runs its first epoch."""
+    if not job.items:
+        return None
+    folder = write_job(job, cache)
+    with (folder / "output.log").open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "holdfast.pipeline.packing", str(folder)],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+        )  # fmt: skip
+
+
+def _run(job: Job, folder: Path, progress: Callable[[int, int], None] | None) -> None:
+    shards, used, done = [], 0, 0
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        for number, items in enumerate(_groups(job.items, SHARD_PICTURES)):
+            shard = _finished_shard(folder, number) or _write_shard(folder, number, pool.map(_encoded, items), items)
+            # In the dataset's order up to the budget, so that what is packed does not depend on the machine.
+            if used + shard["bytes"] > job.budget_bytes:
+                (folder / shard["file"]).unlink()
+                break
+            shards.append(shard)
+            used, done = used + shard["bytes"], done + len(items)
+            if progress is not None:
+                progress(done, len(job.items))
+    _commit(folder / "index.json", json.dumps({"key": job.key, "bytes": used, "shards": shards}).encode())
+
+
+def _groups(items: tuple[Item, ...], size: int) -> Iterator[list[Item]]:
+    remaining = iter(items)
+    while group := list(islice(remaining, size)):
+        yield group
+
+
+def _finished_shard(folder: Path, number: int) -> dict[str, Any] | None:
+    try:
+        shard: dict[str, Any] = json.loads((folder / f"shard-{number:05d}.json").read_bytes())
+        return shard if os.stat(folder / shard["file"]).st_size == shard["bytes"] else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _write_shard(folder: Path, number: int, encoded: Iterator[bytes], items: list[Item]) -> dict[str, Any]:
+    name = f"shard-{number:05d}.jpgs"
+    pictures, at = [], 0
+    partial = folder / f"{name}.{os.getpid()}.partial"
+    try:
+        with partial.open("wb") as file:
+            for item, data in zip(items, encoded, strict=True):
+                if data:
+                    file.write(data)
+                    pictures.append([item.row, at, len(data), item.width, item.height])
+                    at += len(data)
+                _leave_room(folder)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, folder / name)
+    finally:
+        partial.unlink(missing_ok=True)
+    shard = {"file": name, "bytes": at, "pictures": pictures}
+    _commit(folder / f"shard-{number:05d}.json", json.dumps(shard).encode())
+    return shard
+
+
+def _leave_room(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < KEEP_FREE_BYTES:
+        raise DiskFull(
+            "packing stops, because the disk is nearly full", where=folder,
+            found=f"{free >> 20} MiB free, and {KEEP_FREE_BYTES >> 20} MiB are left for checkpoints",
+            change="give a folder on another disk, or a smaller budget; training works without the pack",
+        )  # fmt: skip
+
+
+def _encoded(item: Item) -> bytes:
+    """The small copy, or nothing where the picture cannot be decoded: training then names it."""
+    from PIL import Image, ImageOps
+
+    whole = item.offset < 0
+    picture = Picture(item.path, None if whole else item.offset, None if whole else item.length)
+    try:
+        image = Image.open(BytesIO(picture.read()))
+        turned = image.getexif().get(0x0112, 1) >= 5
+        width, height = (item.height, item.width) if turned else (item.width, item.height)
+        # Twice the target, so that the last step is a good filter's and not the DCT's.
+        image.draft("RGB", (2 * width, 2 * height))
+        upright = ImageOps.exif_transpose(image).convert("RGB")
+        small = upright.resize((item.width, item.height), Image.Resampling.BICUBIC, reducing_gap=3.0)
+        target = BytesIO()
+        small.save(target, "JPEG", quality=QUALITY, subsampling=0)
+        return target.getvalue()
+    except Exception:
+        return b""
+
+
+def _commit(path: Path, data: bytes) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_bytes(data)
+    os.replace(partial, path)
+
+
+def _main(folder: Path) -> None:
+    os.nice(NICENESS)
+    stored = json.loads((folder / "job.json").read_bytes())
+    job = Job(tuple(Item(**item) for item in stored["items"]), stored["budget_bytes"])
+    if not (folder / "index.json").exists():
+        _run(job, folder, lambda done, of: print(f"packed {done} of {of}", flush=True))
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))
