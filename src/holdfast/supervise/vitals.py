@@ -57,14 +57,15 @@ class Sampler:
         self.pids = [self.root, *procfs.descendants(self.root)]
         stats = {pid: one for pid in self.pids if (one := procfs.stat(pid)) is not None}
         self.seen = stats
-        if self.root not in stats:
+        if self.root not in stats or stats[self.root].state in "ZX":  # a zombie has no memory, and no control group
             return None
         main = beat.pid if beat is not None and beat.pid in stats else self.root
         values: dict[str, Any] = {**_of_process(stats[main]), **self._of_machine(), **_of_beat(beat, now)}
         if closely or self._count % _DETAIL_EVERY == 0:
             values |= self._of_threads(main, now) | {"pressure": machine.pressure(), "load1": _load1()}
             values["open_files"] = procfs.open_files(main)
-            self.group = cgroup.find(main)
+            if stats[main].state not in "ZX":
+                self.group = cgroup.find(main)
         self._count += 1
         values["pss_bytes"] = self._share(main, now)
         return Sample(
