@@ -49,7 +49,8 @@ NEAR = Trial(Path("a.py"), "a", "near", (), not_blamed="cache-too-large")
     ("trial", "findings", "expected"),
     [
         (SICK, [_finding("cache-too-large"), _finding("killed-for-memory")], Mark("right", CACHE)),
-        (SICK, [_finding("killed-for-memory")], Mark("wrong", "killed-for-memory (established)", fatal=True)),
+        (SICK, [_finding("killed-for-memory")], Mark("wrong", "killed-for-memory (established)")),
+        (SICK, [_finding("disk-full")], Mark("wrong", "disk-full (established)", fatal=True)),
         (SICK, [_finding("memory-leak", "supported")], Mark("wrong", "memory-leak (supported)")),
         (SICK, [], Mark("unknown", "-")),
         (NEAR, [], Mark("quiet", "-")),

@@ -35,7 +35,8 @@ def mark(trial: Trial, verdict: Mapping[str, Any] | None) -> Mark:
     if not findings or findings[0]["cause"] == "unknown":
         return Mark("unknown", said)
     if findings[0]["cause"] not in trial.causes:
-        return Mark("wrong", said, _sure(findings[:1]))
+        # The mechanism alone is true as far as it goes: not the answer, but no falsehood either.
+        return Mark("wrong", said, _sure(findings[:1]) and findings[0]["cause"] != trial.leads_to)
     if trial.leads_to and not _mentions(findings, trial.leads_to):
         return Mark("wrong", f"{said}, without {trial.leads_to}")
     return Mark("right", said)
