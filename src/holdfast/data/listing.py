@@ -56,7 +56,7 @@ def split_in_name(name: str) -> str | None:
 
 def portable(name: str) -> str:
     """A picture's name with forward slashes, without drive, leading slash or steps upwards."""
-    parts = re.sub(r"^[A-Za-z]:", "", name.strip().replace("\\", "/")).split("/")
+    parts = re.sub(r"^[A-Za-z]:", "", name.strip("\r\n").replace("\\", "/")).split("/")
     return "/".join(part for part in parts if part not in ("", ".", ".."))
 
 

@@ -14,7 +14,8 @@ from holdfast.data.records import Picture
 from holdfast.errors import HoldfastError
 
 # Only what Pillow decodes by itself: EPS would start Ghostscript, and the rest are no training pictures.
-FORMATS = ("JPEG", "MPO", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+# A phone's MPO opens as JPEG.
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 BOMB_PIXELS = 200_000_000  # 600 MB as RGB; the largest camera backs have 150 megapixels
 LARGEST_FILE_BYTES = 512 << 20
 HEADER_BYTES = 256 << 10  # EXIF with a preview can hold 64 KB before the size
@@ -103,7 +104,17 @@ def examine(data: bytes) -> Facts:
 
 
 def open_image(data: bytes) -> Any:
-    from PIL import Image
+    # `formats` finds only decoders that are imported, and Image.init() would import all forty.
+    from PIL import (
+        BmpImagePlugin,  # noqa: F401
+        GifImagePlugin,  # noqa: F401
+        Image,
+        JpegImagePlugin,  # noqa: F401
+        PngImagePlugin,  # noqa: F401
+        PpmImagePlugin,  # noqa: F401
+        TiffImagePlugin,  # noqa: F401
+        WebPImagePlugin,  # noqa: F401
+    )
 
     # Our own limit is checked after the header; Pillow's would refuse before the size is known.
     Image.MAX_IMAGE_PIXELS = None

@@ -143,10 +143,8 @@ def _xml(text: str) -> str:
 
 
 def yolo_picture(record: Record, name: str) -> str:
-    """images/SPLIT/NAME, without saying the split twice."""
-    if record.split is None:
-        return f"images/{name}"
-    split = _file_part(record.split)
+    """images/SPLIT/NAME, without saying the split twice; "rest" is for records that have none."""
+    split = "rest" if record.split is None else _file_part(record.split)
     return f"images/{split}/{name.removeprefix(split + '/')}"
 
 
@@ -161,8 +159,11 @@ def write_yolo(dataset: Dataset, named: Named, staging: Staging) -> None:
         label = "labels/" + without_suffix(picture.removeprefix("images/")) + ".txt"
         staging.write(label, _yolo_lines(record, index).encode())
         notes[picture] = _yolo_notes(record)
-    splits = [split for split in splits_of(named) if split is not None]
-    places = {_yolo_key(split): f"images/{_file_part(split)}" for split in splits} or {"train": "images"}
+    places: dict[str, str] = {}
+    for split in splits_of(named):
+        folder = "rest" if split is None else _file_part(split)
+        key = "train" if split is None and len(splits_of(named)) == 1 else _yolo_key(folder)
+        places[folder if key in places else key] = f"images/{folder}"
     settings = {"path": ".", **places, "names": dict(enumerate(dataset.classes))}
     staging.write(
         "data.yaml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False).encode("utf-8", "replace")

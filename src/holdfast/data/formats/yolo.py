@@ -25,6 +25,7 @@ from holdfast.errors import HoldfastError, UnreadableAnnotation
 LARGEST_TXT_BYTES = 32 << 20
 SIDECAR = "holdfast.json"
 _NAMES_FILES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt")
+_NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
 _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
 
 
@@ -185,15 +186,16 @@ def looks_like_yolo_yaml(path: str) -> bool:
 def _chosen(
     listing: Listing, settings: dict[str, Any], yaml_name: str, pictures: dict[str, str | None]
 ) -> dict[str, str | None]:
-    """The pictures that the YAML's train, val and test name, with these as splits; all, when it names none."""
+    """The pictures that the YAML names under train, val and so on, with these as splits; or simply all."""
     chosen: dict[str, str | None] = {}
     folder = yaml_name.rsplit("/", 1)[0] + "/" if "/" in yaml_name else ""
-    for split in ("train", "val", "test"):
-        value = settings.get(split)
+    for split, value in settings.items():
+        if split in _NOT_SPLITS:
+            continue
         for place in value if isinstance(value, list) else [value]:
             if isinstance(place, str):
                 for name in _named(listing, folder, place, pictures):
-                    chosen.setdefault(name, split)
+                    chosen.setdefault(name, str(split))
     return chosen or pictures
 
 
