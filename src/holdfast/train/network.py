@@ -1,0 +1,65 @@
+"""What a step trains: a Keras model's variables by name, and its loss of a batch as a pure function of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+Tensor = Any
+Batch = Mapping[str, Tensor]
+#: From a batch to the parts of the loss, each one number a picture: (b,). Their sum is what is minimised.
+Losses = Callable[[Batch], Mapping[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Network:
+    """`losses` calls the model; `held_first` are path prefixes that stay as they are for the first steps."""
+
+    model: keras.Model
+    losses: Losses
+    held_first: tuple[str, ...] = ()
+
+    @property
+    def trainable(self) -> list[Any]:
+        return list(self.model.trainable_variables)
+
+    @property
+    def fixed(self) -> list[Any]:
+        """Statistics and the random state of layers: carried along, never given to the optimizer."""
+        return list(self.model.non_trainable_variables)
+
+    def holdable(self) -> list[bool]:
+        return [any(prefix in variable.path for prefix in self.held_first) for variable in self.trainable]
+
+
+def names_of(variables: Sequence[Any]) -> list[str]:
+    """A name for each, its path; a path that comes again gets a number, so that none is lost.
+
+    Keras numbers seed generators through the whole process; here they are numbered through the model, so
+    that the same model has the same names in another process.
+    """
+    names: list[str] = []
+    times: dict[str, int] = {}
+    for variable in variables:
+        path = re.sub(r"seed_generator_\d+", "seed_generator", variable.path)
+        names.append(f"{path}~{times[path]}" if path in times else path)
+        times[path] = times.get(path, 0) + 1
+    return names
+
+
+def loss_sums(
+    network: Network, trainable: Sequence[Tensor], fixed: Sequence[Tensor], batch: Batch
+) -> tuple[dict[str, Tensor], list[Tensor]]:
+    """Each part of the loss summed over the batch's pictures, and the fixed variables afterwards."""
+    pairs = [*zip(network.trainable, trainable, strict=True), *zip(network.fixed, fixed, strict=True)]
+    with keras.StatelessScope(state_mapping=pairs) as scope:
+        parts = {
+            name: keras.ops.sum(keras.ops.cast(value, "float32"))
+            for name, value in network.losses(batch).items()
+        }
+    after = [scope.get_current_value(variable) for variable in network.fixed]
+    return parts, [old if new is None else new for new, old in zip(after, fixed, strict=True)]

@@ -1,0 +1,127 @@
+"""The compiled step on JAX: micro-batches in a scan, one update, the new state handed back whole.
+
+Nothing is donated: a result carries the state before it until it is fetched, so a step that runs out of memory
+can be undone. That costs two more copies of the weights and moments while steps run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from holdfast.train import update
+from holdfast.train.network import Network, loss_sums, names_of
+from holdfast.train.step import USED, Groups, from_groups, numbers, to_groups
+from holdfast.train.update import Moving, Rule
+
+
+class JaxStep:
+    def __init__(
+        self,
+        network: Network,
+        rule: Rule,
+        *,
+        batch: int,
+        micro_batch: int,
+        state: tuple[Moving, list[Any]] | None = None,
+    ) -> None:
+        self.network, self.rule, self.batch, self.micro_batch = network, rule, batch, micro_batch
+        self.names, self.others = names_of(network.trainable), names_of(network.fixed)
+        self._moving, self._fixed = state or (
+            update.fresh([jnp.asarray(v.value) for v in network.trainable], rule),
+            [jnp.asarray(v.value) for v in network.fixed],
+        )
+        self._holdable = network.holdable()
+        self._traces = 0
+        self._compiled = jax.jit(self._step)
+
+    def __call__(self, batch: Mapping[str, Any], *, step: int, rate: float, held: bool) -> Any:
+        used = {name: np.asarray(batch[name]) for name in USED if name in batch}
+        before = (self._moving, self._fixed)
+        self._moving, self._fixed, result = self._compiled(
+            *before, used, np.int32(step), np.float32(rate), np.bool_(held)
+        )
+        return result, before
+
+    def fetch(self, result: Any) -> dict[str, Any]:
+        return numbers(jax.device_get(result[0]), self.names)
+
+    def undo(self, result: Any) -> None:
+        """JAX computes behind our back and an error shows at `fetch`, when the state is already the new one."""
+        self._moving, self._fixed = result[1]
+
+    def export(self) -> Groups:
+        """Also brings the Keras model up to date, which is what predicts."""
+        moving, fixed = jax.device_get((self._moving, self._fixed))
+        for variable, value in zip(
+            [*self.network.trainable, *self.network.fixed], [*self._moving.weights, *self._fixed], strict=True
+        ):
+            variable.assign(value)
+        return to_groups(moving, list(fixed), self.names, self.others)
+
+    def load(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
+        moving, fixed = from_groups(groups, self.names, self.others)
+        self._moving, self._fixed = jax.tree.map(jnp.asarray, (moving, fixed))
+        self.export()
+
+    def split(self, micro_batch: int) -> JaxStep:
+        return JaxStep(
+            self.network,
+            self.rule,
+            batch=self.batch,
+            micro_batch=micro_batch,
+            state=(self._moving, self._fixed),
+        )
+
+    def traces(self) -> int:
+        return self._traces
+
+    # -- inside the compiled function ---------------------------------------------------------------
+
+    def _step(
+        self, now: Moving, fixed: list[Any], batch: dict[str, Any], step: Any, rate: Any, held: Any
+    ) -> tuple[Moving, list[Any], dict[str, Any]]:
+        self._traces += 1  # runs when traced, not when called
+        batch = batch | {"step": jnp.full((self.batch,), step)}
+        sums, gradients, fixed_after = self._accumulated(now, fixed, batch)
+        parts = {name: value / self.batch for name, value in sums.items()}
+        loss = sum(parts[name] for name in sorted(parts))
+        holds = [jnp.logical_and(held, holdable) for holdable in self._holdable]
+        new, facts = update.advance(now, gradients, loss, rate, holds, self.rule)
+        fixed_new = [
+            jnp.where(facts.applied, after, old) for after, old in zip(fixed_after, fixed, strict=True)
+        ]
+        return new, fixed_new, {"loss": loss, "parts": parts, "scale": now.scale, **facts._asdict()}
+
+    def _accumulated(
+        self, now: Moving, fixed: list[Any], batch: dict[str, Any]
+    ) -> tuple[Any, list[Any], list[Any]]:
+        count = self.batch // self.micro_batch
+        if count == 1:
+            return self._gradients(now, fixed, batch)
+        pieces = {
+            name: value.reshape(count, self.micro_batch, *value.shape[1:]) for name, value in batch.items()
+        }
+        first = self._gradients(now, fixed, {name: value[0] for name, value in pieces.items()})
+
+        def more(so_far: Any, piece: Any) -> tuple[Any, None]:
+            sums, gradients, fixed = so_far
+            parts, added, fixed = self._gradients(now, fixed, piece)
+            return (jax.tree.map(jnp.add, sums, parts), jax.tree.map(jnp.add, gradients, added), fixed), None
+
+        total, _ = jax.lax.scan(more, first, {name: value[1:] for name, value in pieces.items()})
+        return total
+
+    def _gradients(
+        self, now: Moving, fixed: list[Any], piece: dict[str, Any]
+    ) -> tuple[Any, list[Any], list[Any]]:
+        def wanted(weights: list[Any]) -> tuple[Any, Any]:
+            parts, fixed_after = loss_sums(self.network, weights, fixed, piece)
+            return sum(parts[name] for name in sorted(parts)) * (now.scale / self.batch), (parts, fixed_after)
+
+        (_, (parts, fixed_after)), gradients = jax.value_and_grad(wanted, has_aux=True)(now.weights)
+        return parts, gradients, fixed_after

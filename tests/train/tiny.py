@@ -1,0 +1,67 @@
+"""A detector of a few hundred weights with a loss a picture, so that a step takes milliseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import layers, ops
+
+from holdfast.train.network import Network
+from holdfast.train.update import Rule
+
+SIDE = 16
+
+
+def model(*, dropout: bool = False) -> keras.Model:
+    keras.utils.set_random_seed(5)
+    x = inputs = keras.Input((SIDE, SIDE, 3))
+    x = layers.Rescaling(1 / 255)(x)
+    x = layers.Conv2D(4, 3, 2, activation="relu", name="backbone_conv")(x)
+    x = layers.GroupNormalization(2, name="norm")(x)
+    x = layers.Flatten()(x)
+    if dropout:
+        x = layers.Dropout(0.5, seed=3)(x)
+    return keras.Model(inputs, layers.Dense(4, name="head", dtype="float32")(x))
+
+
+def network(**how: Any) -> Network:
+    net = model(**how)
+
+    def losses(batch: Any) -> dict[str, Any]:
+        wanted = ops.sum(batch["boxes"] * ops.cast(batch["real"], "float32")[..., None], axis=1) / SIDE
+        off = net(ops.cast(batch["images"], "float32"), training=True) - wanted
+        return {"box": ops.sum(ops.square(off), axis=-1), "class": 0.1 * ops.sum(ops.abs(off), axis=-1)}
+
+    return Network(net, losses, held_first=("backbone_conv",))
+
+
+def batch(number: int, size: int = 8) -> dict[str, Any]:
+    rng = np.random.default_rng(number)
+    return {
+        "images": rng.integers(0, 256, (size, SIDE, SIDE, 3)).astype(np.uint8),
+        "boxes": rng.uniform(0, SIDE, (size, 3, 4)).astype(np.float32),
+        "labels": rng.integers(0, 2, (size, 3)).astype(np.int32),
+        "real": rng.uniform(size=(size, 3)) < 0.7,
+        "crowd": np.zeros((size, 3), bool),
+        "image": np.arange(size, dtype=np.int64),
+    }
+
+
+def step(
+    net: Network | None = None, rule: Rule | None = None, *, size: int = 8, micro: int | None = None
+) -> Any:
+    net = net or network()
+    settings: dict[str, Any] = {"batch": size, "micro_batch": micro or size}
+    if keras.backend.backend() == "jax":
+        from holdfast.train.step_jax import JaxStep
+
+        return JaxStep(net, rule or Rule(), **settings)
+    from holdfast.train.step_tensorflow import TensorFlowStep
+
+    return TensorFlowStep(net, rule or Rule(), **settings)
+
+
+def run(made: Any, steps: range, rate: float = 1e-2, **how: Any) -> list[dict[str, Any]]:
+    return [made.fetch(made(batch(n), step=n, rate=rate, held=False, **how)) for n in steps]
