@@ -113,7 +113,7 @@ class Watch:
         was, self._oom_kills = self._oom_kills, sample.oom_kills
         if was is None or sample.oom_kills is None or sample.oom_kills <= was:
             return False
-        lines = [line.text for line in machine.kernel_log(since=sample.mono - 60)]
+        lines = machine.about(machine.kernel_log(since=sample.mono - 60), self.known_pids)
         lines = [line for line in lines if "oom" in line.lower() or "memory" in line.lower()]
         self._record.append(
             OomKillSeen(
