@@ -65,7 +65,7 @@ def small_batch(size: int, side: int, seed: int = 0, boxes: int = 4) -> dict[str
     return {
         "images": rng.integers(0, 256, (size, side, side, 3)).astype(np.uint8),
         "boxes": coordinates.astype(np.float32),
-        "classes": (rng.integers(0, 3, (size, boxes)) * real).astype(np.int32),
+        "labels": (rng.integers(0, 3, (size, boxes)) * real).astype(np.int32),
         "real": real,
         "crowd": crowd,
         "seeds": rng.integers(0, 2**31 - 1, size).astype(np.int32),

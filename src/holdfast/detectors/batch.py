@@ -14,13 +14,13 @@ Tensor = Any
 class Batch(TypedDict):
     """`n` is the same for every batch of a run; what is not `real` is padding.
 
-    `seeds` decide the random samples of Faster R-CNN: one whole number an image, different in every step,
-    whatever micro-batch the image is computed in.
+    `seeds` decide the random samples of Faster R-CNN: one whole number an image, different in every step, the
+    same whatever micro-batch the image is computed in (`sampling.seeds_for`).
     """
 
     images: Tensor  # (b, h, w, 3), uint8 or float, 0 to 255
     boxes: Tensor  # (b, n, 4), x1 y1 x2 y2 in pixels of the input
-    classes: Tensor  # (b, n), from 0
+    labels: Tensor  # (b, n), the class, from 0
     real: Tensor  # (b, n), bool
     crowd: Tensor  # (b, n), bool
     seeds: Tensor  # (b,), int32
@@ -37,7 +37,7 @@ def total(losses: dict[str, Tensor]) -> Tensor:
 
 def box_targets(batch: Batch, box_index_ba: Tensor) -> tuple[Tensor, Tensor]:
     """The box and the class that each anchor answers for, by the matched index."""
-    return rows(batch["boxes"], box_index_ba), rows(ops.cast(batch["classes"], "int32"), box_index_ba)
+    return rows(batch["boxes"], box_index_ba), rows(ops.cast(batch["labels"], "int32"), box_index_ba)
 
 
 def per_image(values_ba: Tensor, wanted_ba: Tensor) -> Tensor:

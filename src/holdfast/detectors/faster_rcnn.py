@@ -22,13 +22,12 @@ from holdfast.detectors.matching import match
 from holdfast.detectors.nms import Detections, per_class_nms
 from holdfast.detectors.proposals import propose
 from holdfast.detectors.pyramid import FeaturePyramid
+from holdfast.detectors.reference import shapes_of
 from holdfast.detectors.roi_align import level_of, roi_align
 from holdfast.detectors.sampling import sample
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
-
-SIZES = (32.0, 64.0, 128.0, 256.0, 512.0)  # of the anchors at stride 4, 8, 16, 32, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class FasterRCNN(keras.Model):
             4, numbers.channels, extra="pool", normalise=spec.backbone == "mobilenet_v2"
         )
         maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8")))
-        shapes = spec.anchors or anchor_boxes.pyramid_shapes(SIZES)
+        shapes = spec.anchors or shapes_of("faster-rcnn", spec.backbone, spec.input)
         sizes = [(level.shape[1], level.shape[2]) for level in maps]
         self.level_anchors = tuple(
             anchor_boxes.grid(size, spec.input, level) for size, level in zip(sizes, shapes, strict=True)

@@ -18,11 +18,11 @@ from holdfast.detectors.losses import focal, smooth_l1
 from holdfast.detectors.matching import match
 from holdfast.detectors.nms import Detections, per_class_nms
 from holdfast.detectors.pyramid import FeaturePyramid
+from holdfast.detectors.reference import shapes_of
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
 
-SIZES = (32.0, 64.0, 128.0, 256.0, 512.0)  # of the anchors at stride 8, 16, 32, 64, 128
 CHANNELS = {"resnet50": 256, "mobilenet_v2": 128}
 
 
@@ -41,7 +41,7 @@ class RetinaNet(keras.Model):
         light = spec.backbone == "mobilenet_v2"
         self.pyramid = FeaturePyramid(3, channels, extra="convolutions", normalise=light)
         maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8"))[1:])
-        shapes = spec.anchors or anchor_boxes.pyramid_shapes(SIZES, octaves=3)
+        shapes = spec.anchors or shapes_of("retinanet", spec.backbone, spec.input)
         self.anchors = anchor_boxes.all_levels([(m.shape[1], m.shape[2]) for m in maps], spec.input, shapes)
         self.head = PyramidHead(len(shapes[0]), self.classes, channels, light=light)
         self.head(maps)

@@ -30,6 +30,13 @@ def uniform(seeds_b: Tensor, count: int) -> Tensor:
     return ops.cast(high_bits, "float32") * (1.0 / 16777216.0)
 
 
+def seeds_for(images_b: Tensor, step: Tensor) -> Tensor:
+    """One seed an image from its number in the dataset and the step: known before either is computed."""
+    step = _hash(ops.cast(step, "uint32"))
+    bits = _hash(ops.bitwise_xor(ops.cast(images_b, "uint32"), step))
+    return ops.cast(ops.right_shift(bits, _u32(1)), "int32")
+
+
 def sample(
     positive_bn: Tensor, negative_bn: Tensor, seeds_b: Tensor, *, size: int, positive_share: float
 ) -> Sample:

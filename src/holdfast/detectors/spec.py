@@ -72,6 +72,13 @@ def check(spec: DetectorSpec) -> DetectorSpec:
             found=f"{spec.input[0]} x {spec.input[1]} pixels",
             change=f"model.input = {SMALLEST_INPUT} or more",
         )
+    if spec.backbone == "vgg16" and min(spec.input) < 257:
+        raise OutOfRange(
+            "SSD on VGG16 shrinks its last maps below one cell",
+            where="model.input",
+            found=f"{spec.input[0]} x {spec.input[1]} pixels",
+            change="model.input = 300, the paper's, or anything from 257 on",
+        )
     if not spec.classes:
         raise OutOfRange("a detector needs at least one class", where="data.classes", found="no classes")
     if spec.backbone == "vgg16" and spec.normalization == "group":

@@ -18,6 +18,7 @@ from holdfast.detectors.losses import background_bias, smooth_l1, softmax_cross_
 from holdfast.detectors.matching import match
 from holdfast.detectors.mining import hardest_negatives
 from holdfast.detectors.nms import Detections, per_class_nms
+from holdfast.detectors.reference import SSD_LARGE, shapes_of
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
@@ -34,9 +35,9 @@ class SSD(keras.Model):
             spec.backbone, spec.input, for_ssd=True, weights=weights,
             normalization=spec.normalization, rematerialise=spec.rematerialise,
         )  # fmt: skip
-        self.deeper = Deeper(spec.backbone, large=min(spec.input) >= 448)
+        self.deeper = Deeper(spec.backbone, large=min(spec.input) >= SSD_LARGE)
         features = self.deeper(self.backbone(keras.Input((*spec.input, 3), dtype="uint8")))
-        shapes = spec.anchors or default_shapes(spec, len(features))
+        shapes = spec.anchors or shapes_of("ssd", spec.backbone, spec.input)
         sizes = [(level.shape[1], level.shape[2]) for level in features]
         self.anchors = anchor_boxes.all_levels(sizes, spec.input, shapes)
         light = spec.backbone == "mobilenet_v2"
@@ -83,16 +84,6 @@ class SSD(keras.Model):
         logits = [head(level) for head, level in zip(self.class_heads, features, strict=True)]
         offsets = [head(level) for head, level in zip(self.box_heads, features, strict=True)]
         return ops.concatenate(logits, axis=1), ops.concatenate(offsets, axis=1)
-
-
-def default_shapes(spec: DetectorSpec, levels: int) -> anchor_boxes.LevelShapes:
-    """The paper's boxes for 300 and 512 pixels; MobileNetV2's spread evenly from 0.2 to 0.95 of the side."""
-    if spec.backbone == "mobilenet_v2":
-        scales = anchor_boxes.spread_scales(levels)
-        return anchor_boxes.ssd_shapes(scales, anchor_boxes.SSDLITE_RATIOS[:levels], spec.input)
-    if levels == 7:
-        return anchor_boxes.ssd_shapes(anchor_boxes.SSD512_SCALES, anchor_boxes.SSD512_RATIOS, spec.input)
-    return anchor_boxes.ssd_shapes(anchor_boxes.SSD300_SCALES, anchor_boxes.SSD300_RATIOS, spec.input)
 
 
 class Deeper(keras.layers.Layer):

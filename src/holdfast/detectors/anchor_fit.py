@@ -1,0 +1,111 @@
+"""Anchors fitted to a dataset: how well its boxes are covered, and shapes that cover them better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.detectors.anchors import LevelShapes
+from holdfast.detectors.reference import Size, anchors_of, shapes_of
+
+Floats = NDArray[np.float64]
+
+_CHUNK_PAIRS = 4_000_000  # pairs of box and anchor at a time: about 200 MB of temporaries
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """`best` is each box's overlap with its best anchor."""
+
+    best: Floats
+
+    def share(self, overlap: float) -> float:
+        return float((self.best >= overlap).mean()) if len(self.best) else 1.0
+
+    @property
+    def mean(self) -> float:
+        return float(self.best.mean()) if len(self.best) else 1.0
+
+
+def coverage(
+    detector: str, backbone: str, size: Size, boxes_n4: Floats, shapes: LevelShapes | None = None
+) -> Coverage:
+    """How near the anchors come to boxes that are given in pixels of the input."""
+    anchors = anchors_of(detector, backbone, size, shapes).astype(np.float64)
+    step = max(1, _CHUNK_PAIRS // len(anchors))
+    parts = [
+        _best_overlap(boxes_n4[start : start + step], anchors) for start in range(0, len(boxes_n4), step)
+    ]
+    return Coverage(np.concatenate(parts) if parts else np.zeros(0))
+
+
+def fit(detector: str, backbone: str, size: Size, boxes_n4: Floats, *, seed: int = 0) -> LevelShapes:
+    """As many shapes as the detector has, placed on its levels from the finest to the coarsest by area.
+
+    K-means with 1 - IoU of the sizes as distance (Redmon & Farhadi 2017, YOLO9000, section 2), started by
+    k-means++; every level keeps its number of anchors, so that the heads keep their form.
+    """
+    counts = [len(level) for level in shapes_of(detector, backbone, size)]
+    sizes = boxes_n4[:, 2:] - boxes_n4[:, :2]
+    centres = _cluster(sizes, sum(counts), np.random.default_rng(seed))
+    centres = centres[np.argsort(centres.prod(axis=1), kind="stable")]
+    edges = np.cumsum([0, *counts])
+    return tuple(
+        tuple((round(float(w), 1), round(float(h), 1)) for w, h in centres[low:high])
+        for low, high in pairwise(edges)
+    )
+
+
+def better(
+    detector: str, backbone: str, size: Size, boxes_n4: Floats, *, seed: int = 0
+) -> LevelShapes | None:
+    """Fitted shapes where they cover at least two boxes in a hundred more at half overlap, else None."""
+    if len(boxes_n4) < sum(len(level) for level in shapes_of(detector, backbone, size)):
+        return None
+    shapes = fit(detector, backbone, size, boxes_n4, seed=seed)
+    old = coverage(detector, backbone, size, boxes_n4)
+    new = coverage(detector, backbone, size, boxes_n4, shapes)
+    return shapes if new.share(0.5) >= old.share(0.5) + 0.02 else None
+
+
+def size_iou(a_n2: Floats, b_m2: Floats) -> Floats:
+    """IoU of sizes laid on one corner."""
+    shared = np.minimum(a_n2[:, None, 0], b_m2[None, :, 0]) * np.minimum(a_n2[:, None, 1], b_m2[None, :, 1])
+    return np.asarray(shared / (a_n2.prod(axis=1)[:, None] + b_m2.prod(axis=1)[None, :] - shared))
+
+
+def _cluster(sizes: Floats, count: int, rng: np.random.Generator, rounds: int = 100) -> Floats:
+    centres = _spread_start(sizes, count, rng)
+    nearest = np.full(len(sizes), -1)
+    for _ in range(rounds):
+        now = size_iou(sizes, centres).argmax(axis=1)
+        if (now == nearest).all():
+            break
+        nearest = now
+        for index in range(count):
+            if (nearest == index).any():
+                centres[index] = np.median(sizes[nearest == index], axis=0)
+    return centres
+
+
+def _spread_start(sizes: Floats, count: int, rng: np.random.Generator) -> Floats:
+    centres = sizes[[rng.integers(len(sizes))]]
+    while len(centres) < count:
+        far = (1.0 - size_iou(sizes, centres).max(axis=1)) ** 2
+        chance = far / far.sum() if far.sum() > 0 else None
+        centres = np.concatenate([centres, sizes[[rng.choice(len(sizes), p=chance)]]])
+    return centres.astype(np.float64)
+
+
+def _best_overlap(boxes: Floats, anchors: Floats) -> Floats:
+    low = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
+    sides = np.clip(high - low, 0.0, None)
+    shared = sides[..., 0] * sides[..., 1]
+    areas = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)[:, None] + (anchors[:, 2:] - anchors[:, :2]).prod(
+        axis=1
+    )
+    return np.asarray((shared / np.maximum(areas - shared, 1e-9)).max(axis=1))

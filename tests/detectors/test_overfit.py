@@ -1,0 +1,116 @@
+"""Each detector learns 16 real pictures by heart: matching, losses, decoding and evaluation agree with each other.
+
+A plain training loop, on purpose: it is the detector that is tried here, not the trainer.
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from holdfast.evaluate.coco import score
+from holdfast.evaluate.columns import Found, Truth
+
+SHARED = Path(__file__).parents[2].parent / "shared"
+PICTURES = SHARED / "data" / "microcontroller"
+WEIGHTS = SHARED / "weights" / "mobilenet_v2"
+
+pytestmark = [
+    pytest.mark.hot,
+    pytest.mark.proof,
+    pytest.mark.skipif(not (PICTURES.is_dir() and WEIGHTS.is_dir()), reason="../shared is not here"),
+]
+
+SIDE = 224
+
+
+def sixteen_pictures():
+    """Every ninth picture, so that all four classes are there, stretched to the input."""
+    from holdfast.data.reading import read
+
+    dataset = read(str(PICTURES / "images" / "train"), format="voc")
+    records = dataset.records[::9][:16]
+    most = max(len(record.boxes) for record in records)
+    batch = {
+        "images": np.zeros((16, SIDE, SIDE, 3), np.uint8),
+        "boxes": np.zeros((16, most, 4), np.float32),
+        "labels": np.zeros((16, most), np.int32),
+        "real": np.zeros((16, most), bool),
+        "crowd": np.zeros((16, most), bool),
+    }
+    for row, record in enumerate(records):
+        image = Image.open(record.picture.path).convert("RGB")
+        batch["images"][row] = np.asarray(image.resize((SIDE, SIDE)))
+        for column, box in enumerate(record.boxes):
+            scale = np.array([SIDE / image.width, SIDE / image.height] * 2)
+            batch["boxes"][row, column] = np.array(box.corners) * scale
+            batch["labels"][row, column] = dataset.index()[box.name]
+            batch["real"][row, column] = True
+    return batch, dataset.classes
+
+
+def ap50(batch, detections, classes):
+    truth_rows = np.argwhere(batch["real"])
+    corners = batch["boxes"][batch["real"]].astype(float)
+    boxes = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+    truth = Truth(
+        tuple(range(16)), tuple(enumerate(classes)), truth_rows[:, 0], batch["labels"][batch["real"]].astype(int),
+        boxes, np.zeros(len(boxes), bool), boxes[:, 2] * boxes[:, 3],
+    )  # fmt: skip
+    found_boxes, scores, labels = (np.asarray(part) for part in detections)
+    rows, columns = np.nonzero(labels >= 0)
+    corners = found_boxes[rows, columns].astype(float)
+    boxes = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+    found = Found(rows, labels[rows, columns].astype(int), boxes, scores[rows, columns].astype(float))
+    return score(truth, found).numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "most_steps"), [("ssd", 1e-3, 200), ("retinanet", 1e-3, 200), ("faster-rcnn", 1e-3, 200)]
+)
+def test_sixteen_pictures_by_heart(name, rate, most_steps, capsys):
+    import keras
+    import tensorflow as tf
+
+    from holdfast.detectors.batch import total
+    from holdfast.detectors.build import build
+    from holdfast.detectors.sampling import seeds_for
+    from holdfast.detectors.spec import DetectorSpec
+
+    batch, classes = sixteen_pictures()
+    detector = build(DetectorSpec(name, "mobilenet_v2", classes, (SIDE, SIDE)), str(WEIGHTS))
+    warm = keras.optimizers.schedules.CosineDecay(0.0, most_steps, warmup_target=rate, warmup_steps=10)
+    optimizer = keras.optimizers.AdamW(warm, weight_decay=1e-4, clipnorm=None, global_clipnorm=10.0)
+    optimizer.build(detector.trainable_variables)
+
+    @tf.function
+    def step(part):
+        with tf.GradientTape() as tape:
+            losses = detector.losses_of(part)
+            loss = total(losses)
+        gradients = tape.gradient(loss, [variable.value for variable in detector.trainable_variables])
+        optimizer.apply(gradients, detector.trainable_variables)
+        return loss, losses
+
+    detect = tf.function(detector.detect)
+    rng = np.random.default_rng(0)
+    start = time.monotonic()
+    for index in range(most_steps):
+        rows = rng.permutation(16)[:8]
+        part = {key: tf.constant(value[rows]) for key, value in batch.items()}
+        part["seeds"] = seeds_for(tf.constant(rows), tf.constant(index))
+        loss, losses = step(part)
+        assert np.isfinite(float(loss)), index
+        if index % 25 == 24:
+            numbers = ap50(batch, detect(batch["images"]), classes)
+            parts = {key: round(float(np.mean(value)), 3) for key, value in losses.items()}
+            with capsys.disabled():
+                took = time.monotonic() - start
+                print(
+                    f"\n{name} step {index + 1} {took:.0f} s AP50 {numbers['AP50']:.3f} AP {numbers['AP']:.3f} {parts}"
+                )
+            if numbers["AP50"] >= 0.99:
+                break
+    assert ap50(batch, detect(batch["images"]), classes)["AP50"] >= 0.95
