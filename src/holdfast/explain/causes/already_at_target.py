@@ -1,0 +1,79 @@
+"""The restored run is already at or past its goal: 0 steps, exit code 0."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.journal import events as ev
+
+
+def already_at_target(evidence: Evidence) -> Finding | None:
+    fit, restored = evidence.fit, evidence.last(ev.Restored)
+    if (
+        fit is None
+        or fit.started is None
+        or (fit.done is not None and fit.done.event.steps > 0)
+        or evidence.went_wrong
+    ):
+        return None
+    event = fit.started.event
+    at_start = event.epochs is not None and event.initial_epoch >= event.epochs
+    by_backup = (
+        restored is not None
+        and restored.event.epoch is not None
+        and event.epochs is not None
+        and restored.event.epoch >= event.epochs
+    )
+    if not (at_start or by_backup) or fit.done is None:
+        return None
+    begin = event.initial_epoch if at_start else (restored.event.epoch if restored is not None else None)
+    facts = [
+        Fact(
+            f"fit{f' ({event.where})' if event.where else ''} was to run up to epoch {event.epochs} and began at epoch {begin}",
+            fit.started.source,
+        ),
+        Fact("no step was done", fit.done.source),
+    ]
+    if restored is not None:
+        facts.append(
+            Fact(
+                f"{restored.event.by} restored {restored.event.path}"
+                + (f" at epoch {restored.event.epoch}" if restored.event.epoch is not None else ""),
+                restored.source,
+            )
+        )
+    return Finding(
+        "already-at-target",
+        Strength.ESTABLISHED,
+        f"there was nothing left to do: epoch {begin} of {event.epochs} was reached before",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "ask for more epochs",
+                "your-choice",
+                f"model.fit(…, epochs={(event.epochs or 0) * 2}, initial_epoch={begin})",
+            ),
+            Remedy("or start anew: remove the backup or the checkpoint that is restored", "your-choice"),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  `epochs` is the number of the last epoch, not how many to run. A restored
+  run that is already there does nothing and ends with exit code 0.
+  Fine-tuning from a checkpoint brings its step count along.
+
+How Holdfast knows
+  The fit began at or past its last epoch and did no step.
+
+How to make it happen
+  `model.fit(ds, epochs=5, initial_epoch=5)`
+
+How to cure it
+  Raise `epochs`, or begin anew.
+
+When Holdfast would be wrong
+  If nothing was to be done, and that is known.
+"""

@@ -1,0 +1,88 @@
+"""It hangs inside a callback."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.standing import is_users
+from holdfast.explain.words import span
+
+
+def callback_blocked(evidence: Evidence) -> Finding | None:
+    stall, standing = evidence.stall, evidence.standing
+    if stall is None:
+        return None
+    main = standing.main if standing is not None else None
+    frame = (
+        next(
+            (
+                one
+                for one in main.frames
+                if re.match(r"on_(train|test|predict|epoch|batch)\w*", one.function) and is_users(one.file)
+            ),
+            None,
+        )
+        if main is not None
+        else None
+    )
+    if stall.event.phase != "callback" and frame is None:
+        return None
+    name = stall.event.callback or (frame.function if frame is not None else "a callback")
+    facts = [
+        Fact(
+            f"it has not moved for {span(stall.event.silent_for_s)} inside the callback {name}", stall.source
+        )
+    ]
+    place = ""
+    if main is not None and standing is not None:
+        users = main.users
+        if users is not None:
+            place = f" at {users.file}:{users.line}"
+            facts.append(Fact(f"the main thread stands at {main.where}", standing.source))
+        if main.frames and main.frames[0] is not users:
+            facts.append(
+                Fact(
+                    f"innermost: {main.frames[0].function} ({main.frames[0].file}:{main.frames[0].line})",
+                    standing.source,
+                )
+            )
+        doing = "computes" if main.busy else f"waits in {main.syscall or main.wait or 'an unknown call'}"
+        facts.append(Fact(f"it {doing}", standing.source))
+    certain = place != "" and standing is not None
+    return Finding(
+        "callback-blocked",
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        f"it hangs inside the callback {name}{place}",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "give what it waits for a time limit",
+                "your-choice",
+                "requests.post(url, json=logs, timeout=5)",
+            ),
+            Remedy("do slow work in a thread of its own, so that training goes on", "your-choice"),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  A callback calls something that does not come back: an upload without a
+  time limit, a lock, a plot window, a full queue. Training waits inside it.
+
+How Holdfast knows
+  The phase is "callback" and the main thread's stack stands in the
+  callback's own lines, at the same place in every look.
+
+How to make it happen
+  `time.sleep(10**6)` or a request without `timeout` in `on_epoch_end`.
+
+How to cure it
+  Time limits for everything that leaves the process; slow work in a thread.
+
+When Holdfast would be wrong
+  If the callback is only slow, and the limit of patience was set too short.
+"""

@@ -1,0 +1,81 @@
+"""A checkpoint or model file is cut off."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import file_named, matched, users_line
+from holdfast.journal import events as ev
+
+
+def checkpoint_torn(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence,
+        r"truncated file: eof|Unable to (synchronously )?open (file|object).*(truncated|bad object|file signature not found|addr overflow)|"
+        r"BadZipFile|File is not a zip file|not an sstable|Bad magic number|accessible `?\.keras`? zip|"
+        r"bad symbol table|Checksum does not match|Unable to open or read checkpoint",
+    )
+    if said is None:
+        return None
+    text = evidence.error_text + said[1].fact
+    file = file_named(text, r"keras|h5|weights\.h5|index|ckpt\S*|npz|hdf5")
+    loading = re.search(
+        r"load|restore|open|BackupAndRestore",
+        text + " ".join(evidence.error.frames if evidence.error else ()),
+    )
+    zip_only = "accessible" in said[1].fact
+    if zip_only and file and not _was_there(evidence, file):
+        return None
+    facts = [said[1], *users_line(evidence)]
+    facts += [Fact(f"the file is {file}", said[1].source)] if file else []
+    facts += [
+        Fact(f"attempt {one.number} ended by {one.ended} before", "journal.jsonl")
+        for one in evidence.earlier[-1:]
+        if "SIG" in one.ended
+    ]
+    return Finding(
+        "checkpoint-torn",
+        Strength.ESTABLISHED
+        if "truncated" in text or "not a zip" in text.lower() or "BadZip" in text
+        else Strength.SUPPORTED,
+        f"the checkpoint {file or ''} is torn: a process was ended while it wrote".replace("  ", " "),
+        tuple(facts),
+        () if loading else (Fact("the failing call does not look like loading", said[1].source),),
+        (
+            Remedy("go back to the checkpoint before it; remove the torn one", "your-choice"),
+            Remedy(
+                "write so that a kill cannot tear: two files in turn, or write and rename",
+                "your-choice",
+                'keras.callbacks.BackupAndRestore("backup", double_checkpoint=True)',
+            ),
+        ),
+    )
+
+
+def _was_there(evidence: Evidence, file: str) -> bool:
+    return (
+        any(file in (said.event.path or "") for said in evidence.all(ev.SaveDone))
+        or bool(evidence.earlier)
+        or "not found" not in evidence.error_text.lower()
+    )
+
+
+PAGE = """\
+What it is
+  A process was killed while it overwrote its only checkpoint; the file is
+  shorter than it says, and every later start fails on it.
+
+How Holdfast knows
+  The loader's own words: truncated file, not a zip file, not an sstable.
+
+How to make it happen
+  Cut a `.weights.h5` file to half its length and load it.
+
+How to cure it
+  Load the one before. `BackupAndRestore(double_checkpoint=True)` keeps two.
+
+When Holdfast would be wrong
+  If the file was damaged in copying, not in writing.
+"""

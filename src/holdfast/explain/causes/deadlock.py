@@ -1,0 +1,146 @@
+"""Threads wait for one another."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.standing import Standing, Stood
+from holdfast.explain.words import clipped, listed
+
+
+def deadlock(evidence: Evidence) -> Finding | None:
+    standing = evidence.standing
+    if evidence.stall is None or standing is None or evidence.phase == "exit" or standing.busy:
+        return None
+    waiting = [
+        thread
+        for thread in standing.python_threads
+        if thread.on_lock and thread.still and not thread.busy and _on_a_lock(thread)
+    ]
+    owners = [thread for thread in waiting if thread.users is not None]
+    if len(owners) < 2:
+        return _alone(evidence, standing, owners)
+    facts = []
+    for thread in owners[:4]:
+        frame = thread.users
+        code = f": `{clipped(frame.code, 60)}`" if frame is not None and frame.code else ""
+        facts.append(
+            Fact(
+                f"{'the main thread' if thread.main else 'thread ' + (thread.name or str(thread.tid))} waits for a lock at {thread.where}{code}",
+                standing.source,
+            )
+        )
+    facts.append(
+        Fact(
+            "no thread of the process computes, and none can release what the others wait for",
+            standing.source,
+        )
+    )
+    direct = [thread for thread in owners if _names_a_lock(thread)]
+    places = listed(
+        [f"{frame.file}:{frame.line}" for thread in owners if (frame := thread.users) is not None], 2
+    )
+    return Finding(
+        "deadlock",
+        Strength.ESTABLISHED if len(direct) >= 2 else Strength.SUPPORTED,
+        f"threads wait for one another's locks: {places}",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "take locks in one order everywhere, or one lock for both",
+                "your-choice",
+                "with first, second:   # the same order in every thread",
+            ),
+            Remedy(
+                "or give up after a while, and say so",
+                "your-choice",
+                "if not lock.acquire(timeout=30): raise RuntimeError(…)",
+            ),
+        ),
+    )
+
+
+def _alone(evidence: Evidence, standing: Standing, owners: list[Stood]) -> Finding | None:
+    """One thread that waits for a lock nobody will release: taken twice, or its owner has ended."""
+    named = [thread for thread in owners if _names_a_lock(thread)]
+    if not named or any(other.cpu_share > 0.1 for other in standing.others):
+        return None
+    thread = named[0]
+    frame = thread.users
+    return Finding(
+        "deadlock",
+        Strength.SUPPORTED,
+        f"a thread waits for a lock that nobody releases: {thread.where}",
+        (
+            Fact(
+                f"it stands at {thread.where}: `{clipped(frame.code if frame else '', 60)}`", standing.source
+            ),
+            Fact("no thread of the process computes", standing.source),
+        ),
+        (),
+        (
+            Remedy(
+                "look for a lock that is taken twice by one thread, or that a thread held when it ended",
+                "guess",
+                "lock = threading.RLock()",
+            ),
+        ),
+    )
+
+
+def _on_a_lock(thread: Stood) -> bool:
+    """It waits for a lock itself, and not for work in a queue, for a thread's end or inside a library."""
+    innermost = thread.frames[0]
+    library = thread.within(
+        "queue.py",
+        "concurrent/futures/",
+        "multiprocessing/",
+        "/tensorflow/",
+        "/keras/",
+        "selectors.py",
+        "asyncio",
+        "subprocess.py",
+        "socketserver",
+    )
+    if thread.users is not None and innermost is thread.users:
+        return True
+    near = thread.frames[: thread.frames.index(thread.users)] if thread.users is not None else ()
+    return (
+        thread.users is not None
+        and all("threading.py" in frame.file for frame in near)
+        and (library is None or bool(near))
+    )
+
+
+def _names_a_lock(thread: Stood) -> bool:
+    frame = thread.users
+    return (
+        frame is not None
+        and bool(re.match(r"(async )?with \S*|.*\.(acquire|wait)\(", frame.code.strip()))
+        and thread.frames[0] is frame
+    )
+
+
+PAGE = """\
+What it is
+  Two threads each hold a lock and wait for the other's. Nothing computes,
+  nothing is printed, and no time limit applies.
+
+How Holdfast knows
+  At least two Python threads stand in your own code, each waiting for a
+  lock at a line that is named, at the same place in every look, and no
+  thread of the process computes.
+
+How to make it happen
+  Two functions called by tf.data that take two locks in opposite order.
+
+How to cure it
+  One order of locks everywhere.
+
+When Holdfast would be wrong
+  If the threads wait for an event from outside the process instead of for
+  one another.
+"""

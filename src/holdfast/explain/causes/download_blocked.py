@@ -1,0 +1,110 @@
+"""A download does not work or does not end."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, users_line
+
+
+def download_blocked(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence,
+        r"URL fetch failure|URLError|ConnectionError|Connection (refused|reset|timed out)|Temporary failure in name resolution|Name or service not known|"
+        r"Could(n't| not) resolve host|libcurl code|Max retries exceeded|Network is unreachable|gaierror|ReadTimeout|ConnectTimeout|RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download",
+    )
+    if said is not None:
+        url = re.search(
+            r"(https?://[^\s'\"]+|gs://[^\s'\"]+|s3://[^\s'\"]+)", evidence.error_text + said[1].fact
+        )
+        return Finding(
+            "download-blocked",
+            Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED,
+            f"{url[1].rstrip('.,:)') if url else 'an address'} could not be reached",
+            (said[1], *users_line(evidence)),
+            (),
+            _REMEDIES,
+        )
+    return _hanging(evidence)
+
+
+def _hanging(evidence: Evidence) -> Finding | None:
+    standing = evidence.standing
+    if (
+        evidence.stall is None
+        or standing is None
+        or evidence.step
+        or evidence.phase not in ("start", "import", "build", "", "fill")
+    ):
+        return None
+    for thread in standing.python_threads:
+        network = thread.within(
+            "urllib",
+            "http/client.py",
+            "socket.py",
+            "ssl.py",
+            "requests/",
+            "urllib3",
+            "httpx",
+            "get_file",
+            "huggingface_hub",
+            "gcsfs",
+            "aiohttp",
+            "kagglehub",
+        )
+        waits = re.search(r"recv|read|poll|connect|select|epoll", thread.syscall) or re.search(
+            r"sk_wait|tcp|inet|poll|unix_stream|wait_woken|select|ep_poll|recv|connect", thread.wait
+        )
+        if network is None or thread.busy or not (waits or thread.main):
+            continue
+        fetching = thread.within("get_file", "download", "urlretrieve", "urlopen", "hf_hub", "/requests/")
+        facts = (
+            Fact(
+                f"the {'main thread' if thread.main else 'thread'} waits for the network in {network.function} ({network.file}:{network.line})",
+                standing.source,
+            ),
+            *([Fact(f"called from {thread.where}", standing.source)] if thread.users is not None else []),
+            Fact("no training step was done", "beats"),
+        )
+        return Finding(
+            "download-blocked",
+            Strength.SUPPORTED if fetching is not None or thread.main else Strength.POSSIBLE,
+            f"it waits for the network before training{f', from {thread.users.file}:{thread.users.line}' if thread.users is not None else ''}",
+            facts,
+            (),
+            _REMEDIES,
+        )
+    return None
+
+
+_REMEDIES = (
+    Remedy(
+        "fetch the file where there is a network, and give its path",
+        "your-choice",
+        'keras.applications.ResNet50(weights="resnet50.weights.h5")',
+    ),
+    Remedy("remove what an earlier download left half done in ~/.keras", "your-choice"),
+)
+
+
+PAGE = """\
+What it is
+  A cluster node without a network, a proxy, a half-finished file in
+  ~/.keras: weights are fetched at first use, and the run fails or sits
+  before the first step.
+
+How Holdfast knows
+  The exception names the address, or the main thread stands in a read of a
+  socket below a download, before any step.
+
+How to make it happen
+  `keras.utils.get_file(origin="http://10.255.255.1/w.h5")`
+
+How to cure it
+  Place the file beforehand.
+
+When Holdfast would be wrong
+  If the network is only slow.
+"""

@@ -1,0 +1,76 @@
+"""The training step is run operation by operation."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.words import span
+from holdfast.journal import events as ev
+
+
+def eager_execution(evidence: Evidence) -> Finding | None:
+    model = next((said for said in reversed(evidence.all(ev.ModelSeen)) if said.event.run_eagerly), None)
+    warned = next(
+        (
+            said
+            for said in evidence.all(ev.WarningSeen)
+            if "run_functions_eagerly" in said.event.text or "Even though the `tf.config" in said.event.text
+        ),
+        None,
+    )
+    if model is None and warned is None:
+        return None
+    steps = evidence.step or 0
+    trained_s = sum(said.event.duration_s for said in evidence.all(ev.EpochDone))
+    if not trained_s and len(evidence.samples) > 2:
+        own = [s for _, s in evidence.samples if s.step > 0]
+        trained_s = own[-1].mono - own[0].mono if len(own) > 1 else 0.0
+    facts = [
+        Fact(
+            "the model runs eagerly: run_eagerly=True, or tf.config.run_functions_eagerly"
+            + (f" ({model.event.where})" if model is not None and model.event.where else ""),
+            model.source if model is not None else warned.source if warned is not None else "",
+        )
+    ]
+    if steps and trained_s:
+        facts.append(
+            Fact(
+                f"a step takes {span(trained_s / steps)}; compiled, it would take a tenth where operations are small",
+                "journal.jsonl",
+            )
+        )
+    enough = steps >= 100 and trained_s >= 5
+    return Finding(
+        "eager-execution",
+        Strength.SUPPORTED if enough else Strength.POSSIBLE,
+        "the training step is run operation by operation instead of compiled",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "leave it out, except for debugging",
+                "your-choice",
+                "model.compile(…)   # without run_eagerly=True",
+            ),
+        ),
+        ends=False,
+    )
+
+
+PAGE = """\
+What it is
+  `run_eagerly=True` and `tf.config.run_functions_eagerly(True)` are for
+  debugging: 7 ms a step became 83.
+
+How Holdfast knows
+  The compiled model's own setting.
+
+How to make it happen
+  `model.compile("adam", "mse", run_eagerly=True)`
+
+How to cure it
+  Leave it out.
+
+When Holdfast would be wrong
+  If steps are so large that the overhead of Python does not matter.
+"""

@@ -1,0 +1,104 @@
+"""Training is over and the interpreter does not end."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.words import span, whole
+from holdfast.journal import events as ev
+
+
+def exit_hang(evidence: Evidence) -> Finding | None:
+    leaving = evidence.last(ev.ExitStarted)
+    stall = evidence.stall
+    in_exit = stall is not None and stall.event.phase in ("exit", "after") and leaving is not None
+    if stall is None or not (in_exit or stall.event.phase == "exit"):
+        return None
+    standing = evidence.standing
+    facts = [
+        Fact(
+            f"the script is over and the process has not ended for {span(stall.event.silent_for_s)}",
+            stall.source,
+        )
+    ]
+    if leaving is not None:
+        facts.append(
+            Fact(
+                f"the interpreter began to shut down after {whole(leaving.event.steps)} steps"
+                + (f", left by {leaving.event.raised}" if leaving.event.raised else ""),
+                leaving.source,
+            )
+        )
+    data = evidence.data()
+    python = data is not None and bool(data.event.python_fed)
+    others = []
+    if standing is not None:
+        others = [
+            thread for thread in standing.python_threads if not thread.main and thread.users is not None
+        ]
+        facts += [
+            Fact(f"a thread of yours still stands at {thread.where}", standing.source)
+            for thread in others[:2]
+        ]
+        facts += [
+            Fact(f"process {other.pid} ({other.name}) still lives", standing.source)
+            for other in standing.others[:2]
+        ]
+    raised = (leaving is not None and bool(leaving.event.raised)) or any(
+        fit.done is not None and (fit.done.event.raised or fit.done.event.stopped) for fit in evidence.fits
+    )
+    if python and raised and data is not None:
+        facts.append(
+            Fact(
+                "the data is fed by Python and fit was left early: TensorFlow then waits for a thread that the interpreter has ended",
+                data.source,
+            )
+        )
+    return Finding(
+        "exit-hang",
+        Strength.ESTABLISHED,
+        "training is over, and the interpreter does not end",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "drop the last exception and collect before leaving",
+                "your-choice",
+                "sys.last_exc = sys.last_value = sys.last_traceback = None\ngc.collect()",
+            ),
+            Remedy("threads of your own: daemon=True, or join them; pools: close them", "your-choice"),
+        )
+        if not others
+        else (
+            Remedy(
+                f"end or join the thread at {others[0].where}, or make it a daemon",
+                "your-choice",
+                "threading.Thread(target=work, daemon=True)",
+            ),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  `fit` was left early (an exception, Ctrl-C, a stop inside an epoch) with
+  data fed by Python: at shutdown TensorFlow destroys the iterator and waits
+  for a worker that ended with the interpreter. In 32 of 33 runs it hung for
+  ever. A thread that is no daemon does the same.
+
+How Holdfast knows
+  The script has ended, the interpreter is shutting down, and it does not
+  come to an end within its time.
+
+How to make it happen
+  Raise an exception in `on_train_batch_end` of a fit on `from_generator`.
+
+How to cure it
+  Collect before leaving.
+      import gc, sys
+      sys.last_exc = sys.last_value = sys.last_traceback = None
+      gc.collect()
+
+When Holdfast would be wrong
+  If something useful is still done at exit, such as a long upload.
+"""

@@ -1,0 +1,109 @@
+"""A forked process waits for a lock that nobody in it holds."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.standing import Stands
+from holdfast.journal import events as ev
+
+
+def fork_deadlock(evidence: Evidence) -> Finding | None:
+    standing = evidence.standing
+    if evidence.stall is None or standing is None or evidence.phase == "exit":
+        return None
+    stuck = [other for other in standing.others if other.state not in ("Z", "T") and _lone_on_lock(other)]
+    started = evidence.last(ev.WorkersStarted)
+    data = evidence.data()
+    forked = (started is not None and started.event.method == "fork") or (
+        data is not None and bool(data.event.multiprocessing)
+    )
+    if not stuck or not standing.idle or (evidence.all(ev.WorkerGone) and not forked):
+        return None
+    resting = [other for other in stuck if _rests(other)]
+    if len(resting) == len(stuck):
+        return None
+    held = [other for other in stuck if other not in resting]
+    facts = []
+    for other in held[:3]:
+        thread = other.threads[0]
+        where = f" at {thread.where}" if thread.where else ""
+        facts.append(
+            Fact(
+                f"process {other.pid} ({other.name}) has one thread, waiting for a lock{where}",
+                standing.source,
+            )
+        )
+    if started is not None:
+        late = ", after TensorFlow had started its threads" if started.event.after_framework else ""
+        facts.append(
+            Fact(
+                f"{started.event.by} forked {started.event.count} processes{late}"
+                + (f" ({started.event.where})" if started.event.where else ""),
+                started.source,
+            )
+        )
+    facts.append(Fact("nothing of the run computes", standing.source))
+    certain = started is not None and bool(started.event.after_framework)
+    return Finding(
+        "fork-deadlock",
+        Strength.SUPPORTED
+        if forked or certain or any(other.threads[0].python for other in held)
+        else Strength.POSSIBLE,
+        f"a forked process ({held[0].pid}) waits for a lock that was held when it was forked, and that nobody in it can release",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "start processes by spawn or forkserver, before TensorFlow is imported",
+                "your-choice",
+                'multiprocessing.set_start_method("spawn")',
+            ),
+            Remedy("or use threads or tf.data instead of processes", "your-choice"),
+        ),
+    )
+
+
+def _lone_on_lock(process: Stands) -> bool:
+    return len(process.threads) == 1 and process.threads[0].on_lock and not process.threads[0].busy
+
+
+def _rests(process: Stands) -> bool:
+    """An idle worker of a pool waits for work in its queue, which takes a lock too."""
+    thread = process.threads[0]
+    idle = thread.within(
+        "multiprocessing/pool.py",
+        "multiprocessing/queues.py",
+        "multiprocessing/resource_tracker",
+        "concurrent/futures/process.py",
+    )
+    innermost = thread.frames[0] if thread.frames else None
+    waits_for_work = (
+        innermost is not None
+        and innermost.function in ("get", "_recv", "recv_bytes", "__enter__", "acquire", "main")
+        and thread.users is None
+    )
+    return idle is not None and waits_for_work
+
+
+PAGE = """\
+What it is
+  fork copies one thread and all locks as they are. If another thread held a
+  lock at that moment (TensorFlow's, OpenMP's, logging's), the child waits
+  for it for ever.
+
+How Holdfast knows
+  A descendant with a single thread stands in a futex, computes nothing, and
+  is not merely an idle worker at its queue; the main process waits too.
+
+How to make it happen
+  Hold a lock in a thread, fork, and take the lock in the child.
+
+How to cure it
+  spawn or forkserver; processes before threads.
+      if __name__ == "__main__":
+          multiprocessing.set_start_method("spawn")
+
+When Holdfast would be wrong
+  If the child waits for a lock that another process will release.
+"""

@@ -1,0 +1,52 @@
+"""A generator was read by several threads at once."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, users_line
+
+
+def generator_not_thread_safe(evidence: Evidence) -> Finding | None:
+    said = matched(evidence, r"generator already executing")
+    if said is None:
+        return None
+    data = evidence.data()
+    facts = [said[1], *users_line(evidence)]
+    if data is not None and data.event.workers:
+        facts.append(Fact(f"{data.event.workers} workers read it", data.source))
+    return Finding(
+        "generator-not-thread-safe",
+        Strength.ESTABLISHED,
+        "a plain generator was read by several threads at once",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "a class with __getitem__, which any number of workers can read",
+                "your-choice",
+                "class Batches(keras.utils.PyDataset): …",
+            ),
+            Remedy("or one worker", "your-choice", "workers=1"),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  A Python generator may be advanced by one thread at a time. Several loader
+  threads on one generator raise "generator already executing", sooner or
+  later.
+
+How Holdfast knows
+  The exception's own text.
+
+How to make it happen
+  Eight threads that call `next(generator)`.
+
+How to cure it
+  A PyDataset, or one worker, or a lock around `next`.
+
+When Holdfast would be wrong
+  Never: the text has one meaning.
+"""

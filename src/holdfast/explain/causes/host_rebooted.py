@@ -1,0 +1,55 @@
+"""The machine restarted while it ran."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+
+
+def host_rebooted(evidence: Evidence) -> Finding | None:
+    if evidence.ended is not None or evidence.same_boot is not False:
+        return None
+    last = evidence.entries[-1] if evidence.entries else None
+    facts = [
+        Fact(
+            "the machine's boot id is another one than when the run was opened",
+            evidence.opened.source if evidence.opened is not None else "journal.jsonl",
+        ),
+        Fact(
+            "no end was recorded: neither of the process nor of the supervisor",
+            last.source if last is not None else "journal.jsonl",
+        ),
+    ]
+    return Finding(
+        "host-rebooted",
+        Strength.ESTABLISHED,
+        "the machine restarted while it ran",
+        tuple(facts),
+        (),
+        (
+            Remedy("go on from the last checkpoint", "your-choice"),
+            Remedy("look why: `journalctl -b -1 -e`; power, heat, an update", "your-choice"),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  Power, heat, an update or the cloud's maintenance restarted the machine.
+  There is no exit status at all.
+
+How Holdfast knows
+  The run's record ends without an end and the machine has been booted
+  since.
+
+How to make it happen
+  Reboot while it trains.
+
+How to cure it
+  Resume from the last checkpoint; `journalctl -b -1` tells the end of the
+  boot before.
+
+When Holdfast would be wrong
+  If supervisor and process had been ended before the restart, without a
+  record.
+"""

@@ -1,0 +1,52 @@
+"""The processor does not know an instruction of the program."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.words import clipped
+
+
+def illegal_instruction(evidence: Evidence) -> Finding | None:
+    if evidence.exit_signal != "SIGILL":
+        return None
+    facts = [
+        Fact("it ended on SIGILL, an instruction that this processor does not know", evidence.exit_source)
+    ]
+    printed = evidence.output.last(r"Illegal instruction|compiled to use \S+ instructions")
+    facts += [Fact(clipped(printed.text, 140), printed.source)] if printed is not None else []
+    if not evidence.step:
+        facts.append(Fact("before any training step", "beats"))
+    return Finding(
+        "illegal-instruction",
+        Strength.ESTABLISHED,
+        "the processor does not know an instruction of a library (SIGILL)",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "a machine with AVX, or a build for older processors",
+                "your-choice",
+                "grep -o -m1 avx /proc/cpuinfo",
+            ),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  TensorFlow's packages need AVX. On a processor, or a virtual machine,
+  without it, the import ends with "Illegal instruction (core dumped)".
+
+How Holdfast knows
+  The process ended on SIGILL.
+
+How to make it happen
+  `os.kill(os.getpid(), signal.SIGILL)`
+
+How to cure it
+  Another machine type, another build.
+
+When Holdfast would be wrong
+  If a program sends the signal to itself, as some debugging aids do.
+"""

@@ -1,0 +1,163 @@
+"""The next batch never comes: a reader waits for ever."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.standing import Stood, is_users
+from holdfast.explain.words import span
+
+
+def input_blocked(evidence: Evidence) -> Finding | None:
+    stall, standing = evidence.stall, evidence.standing
+    if stall is None or evidence.phase in ("callback", "save", "exit", "after", "import", "start"):
+        return None
+    if standing is None:
+        waits = evidence.phase in ("fill", "data-wait")
+        return (
+            Finding(
+                "input-blocked",
+                Strength.POSSIBLE,
+                "it waits for a batch that does not come",
+                (Fact(f"no batch for {span(stall.event.silent_for_s)}", stall.source),),
+                (),
+                _REMEDIES,
+            )
+            if waits
+            else None
+        )
+    readers = [
+        (process, thread)
+        for process in (standing.process, *standing.others)
+        for thread in process.threads
+        if _reads(thread)
+    ]
+    own = [
+        (process, thread)
+        for process, thread in readers
+        if thread.users is not None and not _only_trains(thread)
+    ]
+    chosen = (own or [pair for pair in readers if not pair[1].python] or [])[:1]
+    if not chosen:
+        return None
+    process, thread = chosen[0]
+    where = thread.where
+    what = _what(thread)
+    facts = [
+        Fact(
+            f"no batch for {span(stall.event.silent_for_s)}; the run is in phase {stall.event.phase or 'unknown'}",
+            stall.source,
+        ),
+        Fact(
+            f"{'the main thread' if thread.main else 'thread ' + (thread.name or str(thread.tid))} of process {process.pid} {what}{f', at {where}' if where else ''}",
+            standing.source,
+        ),
+    ]
+    if not standing.busy:
+        facts.append(Fact("no thread computes", standing.source))
+    data = evidence.data()
+    nodes = [node for node in evidence.nodes if node.op in ("generator", "map", "interleave", "tfrecord")]
+    if nodes and nodes[0].where and not where:
+        facts.append(Fact(f"the pipeline reads at {nodes[0].where}", nodes[0].source))
+    file = re.search(r"\((/[^)]+)\)", thread.syscall)
+    named = file[1] if file and not file[1].startswith("/dev/") else ""
+    sure = bool(re.search(r"wait_for_partner|fifo|rpc_|nfs|fuse", thread.wait)) or (
+        thread.users is not None and not standing.busy
+    )
+    place = (
+        f": {named}"
+        if named
+        else f" at {thread.users.file}:{thread.users.line}"
+        if thread.users is not None
+        else ""
+    )
+    return Finding(
+        "input-blocked",
+        Strength.ESTABLISHED if sure and (thread.users is not None or thread.wait) else Strength.SUPPORTED,
+        f"the next batch never comes: a reader waits for ever{place}",
+        tuple(facts),
+        () if data is not None or evidence.fits else (Fact("no dataset was seen from inside the process"),),
+        _REMEDIES,
+    )
+
+
+def _reads(thread: Stood) -> bool:
+    if thread.busy:
+        return False
+    opening = re.match(r"(openat|open)\b", thread.syscall) is not None and thread.state != "R"
+    native = (
+        thread.in_storage
+        or opening
+        or bool(
+            re.search(
+                r"wait_for_partner|fifo|pipe_read|sk_wait|tcp_recv|unix_stream|inet_csk|skb_wait", thread.wait
+            )
+        )
+        or bool(re.match(r"(read|pread64|readv|preadv|recvfrom|recvmsg|accept4?|connect)\b", thread.syscall))
+    )
+    if not thread.python:
+        return native and not re.search(r"eventfd|\[event", thread.syscall)
+    asleep = bool(
+        re.search(
+            r"nanosleep|do_select|do_poll|poll_schedule|ep_poll|futex|select|poll",
+            thread.wait + " " + thread.syscall,
+        )
+    )
+    return thread.users is not None and (native or asleep)
+
+
+def _only_trains(thread: Stood) -> bool:
+    """The user's frame merely called fit or asked for the next batch, and the wait is below it in TensorFlow."""
+    innermost = thread.frames[0]
+    return (
+        thread.main
+        and not is_users(innermost.file)
+        and thread.within(
+            "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator"
+        )
+        is not None
+        and thread.within("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
+        is None
+    )
+
+
+def _what(thread: Stood) -> str:
+    if thread.state == "D":
+        return f"stands in uninterruptible sleep in {thread.wait or thread.syscall or 'the kernel'}"
+    if re.search(r"wait_for_partner|fifo", thread.wait) or re.match(r"(openat|open)\b", thread.syscall):
+        return "waits in opening a file that nobody writes (a FIFO or a dead mount)"
+    if "nanosleep" in thread.wait + thread.syscall:
+        return "sleeps"
+    return f"waits in {thread.syscall or thread.wait or 'an unknown call'}"
+
+
+_REMEDIES = (
+    Remedy(
+        "give reads a time limit, and raise when it is over", "your-choice", "socket.setdefaulttimeout(30)"
+    ),
+    Remedy("look whether the file is a FIFO or on a mount that is gone: `ls -l`, `stat`, `mount`", "guess"),
+)
+
+
+PAGE = """\
+What it is
+  A generator waits for a queue or a socket without a time limit, a file is
+  a FIFO or lies on a dead mount. The progress bar stands; Python's main
+  stack says only that TensorFlow waits.
+
+How Holdfast knows
+  The run waits for data, nothing computes, and one thread stands in a read,
+  in opening a file, in uninterruptible sleep, or in your own loader's
+  lines.
+
+How to make it happen
+  `tf.io.read_file` on a FIFO that nobody writes.
+
+How to cure it
+  Time limits on everything that reads from outside; local copies of data.
+
+When Holdfast would be wrong
+  If the source is only slow and the limit of patience short.
+"""

@@ -1,0 +1,101 @@
+"""The loss grew over several steps until it broke."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.grounds import grew_before, non_finite, steps_before
+from holdfast.explain.words import number
+
+
+def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
+    broken = non_finite(evidence)
+    if broken is None:
+        return None
+    event = broken.event
+    values = steps_before(broken) or [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
+    if not (grew_before(broken) or _grew(values)):
+        if len(values) > 2:
+            return RuledOut(
+                "learning-rate-too-high",
+                f"the loss was {number(values[-1])} at the step before it broke: it jumped, and did not grow",
+                broken.source,
+            )
+        return None
+    rate = event.learning_rate
+    shown = [number(value) for value in values[-6:]]
+    facts = [
+        Fact(
+            f"the loss grew before it broke at step {event.step:,}: {', '.join(shown)}, then {event.value}",
+            broken.source,
+        )
+    ]
+    if rate is not None:
+        facts.append(Fact(f"the learning rate was {number(rate)}", broken.source))
+    model = evidence.model
+    if model is not None and model.event.optimizer:
+        clip = {
+            name: value for name, value in model.event.optimizer_settings.items() if "clip" in name and value
+        }
+        facts.append(
+            Fact(
+                f"optimizer {model.event.optimizer}, {'clipping ' + str(clip) if clip else 'no clipping of gradients'}",
+                model.source,
+            )
+        )
+    against = (Fact("inputs were not finite", broken.source),) if event.input_finite is False else ()
+    lower = f"{rate / 10:.3g}" if rate else "a tenth"
+    half = "float16" in event.precision
+    return Finding(
+        "learning-rate-too-high",
+        Strength.POSSIBLE if against or (half and not _grew(values)) else Strength.SUPPORTED,
+        f"the loss grew from step to step until it broke at step {event.step:,}"
+        + (f"; the learning rate is {number(rate)}" if rate is not None else ""),
+        tuple(facts),
+        against,
+        (
+            Remedy(
+                f"a learning rate of {lower}, rising to it over the first steps",
+                "your-choice",
+                "keras.optimizers.schedules.CosineDecay(1e-5, steps, warmup_target=1e-3, warmup_steps=500)",
+            ),
+            Remedy("clip gradients", "your-choice", "keras.optimizers.SGD(1e-2, clipnorm=10.0)"),
+        ),
+        led_to="loss-not-finite",
+        ends=False,
+    )
+
+
+def _grew(values: list[float]) -> bool:
+    sizes = [abs(value) for value in values]
+    if len(sizes) < 3:
+        return len(sizes) == 2 and sizes[-1] > 1e3 * max(sizes[0], 1e-6)
+    usual = median(sizes[: max(1, len(sizes) // 2)])
+    return (sizes[-1] > 20 * max(usual, 1e-9) and sizes[-1] >= sizes[-2] >= sizes[-3]) or sizes[
+        -1
+    ] > 1e4 * max(usual, 1e-6)
+
+
+PAGE = """\
+What it is
+  Each step overshoots further than the last: 2, 40, 3000, 1e9, NaN. Typical
+  after a change of batch size without a change of rate.
+
+How Holdfast knows
+  The loss of the steps before it broke grows over several of them, or to a
+  size that no sample makes. A jump from an ordinary loss to NaN in one step
+  is not this.
+
+How to make it happen
+  `SGD(1e4)`
+
+How to cure it
+  A lower rate, a warm-up, clipping; scale the rate with the batch.
+      keras.optimizers.SGD(1e-2, clipnorm=10.0)
+
+When Holdfast would be wrong
+  If one huge sample after another makes the loss grow.
+"""

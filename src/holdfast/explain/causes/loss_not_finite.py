@@ -1,0 +1,106 @@
+"""The loss is not a number, and why cannot be told."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import non_finite, steps_before
+from holdfast.explain.words import clipped, number
+from holdfast.journal import events as ev
+
+
+def loss_not_finite(evidence: Evidence) -> Finding | None:
+    broken = non_finite(evidence)
+    if broken is None:
+        return _from_epochs(evidence)
+    event = broken.event
+    facts = [
+        Fact(
+            f"the {event.what} {event.name if event.name != event.what else ''} became {event.value} at step {event.step:,}; it was {number(event.last_finite)} before".replace(
+                "  ", " "
+            ),
+            broken.source,
+        )
+    ]
+    values = steps_before(broken)
+    if values:
+        facts.append(
+            Fact(f"the losses before: {', '.join(number(value) for value in values[-5:])}", broken.source)
+        )
+    looked = [
+        ("the weights were finite before that step", event.weights_finite_before is True),
+        ("the inputs were finite", event.input_finite is True),
+    ]
+    facts += [Fact(text, broken.source) for text, known in looked if known]
+    return Finding(
+        "loss-not-finite",
+        Strength.SUPPORTED,
+        f"the {event.what} is {event.value} since step {event.step:,}",
+        tuple(facts),
+        (Fact("not found: growth before it, inputs that are not finite, bad boxes, float16"),),
+        _REMEDIES,
+        ends=False,
+    )
+
+
+def _from_epochs(evidence: Evidence) -> Finding | None:
+    for said in evidence.all(ev.EpochDone):
+        loss = number_of(said.event.logs.get("loss"))
+        if loss is not None and not math.isfinite(loss):
+            return Finding(
+                "loss-not-finite",
+                Strength.SUPPORTED,
+                f"the loss is {loss} since epoch {said.event.epoch + 1}",
+                (Fact(f"epoch {said.event.epoch + 1} ended with a loss of {loss}", said.source),),
+                (Fact("at which step it broke, and on what, was not seen"),),
+                _REMEDIES,
+                ends=False,
+            )
+    printed = evidence.output.last(r"\bloss: (nan|-?inf)\b")
+    if printed is not None and not evidence.probed:
+        return Finding(
+            "loss-not-finite",
+            Strength.SUPPORTED,
+            "the loss that it prints is not a number",
+            (Fact(clipped(printed.text, 120), printed.source),),
+            (Fact("nothing was seen from inside the process"),),
+            _REMEDIES,
+            ends=False,
+        )
+    return None
+
+
+_REMEDIES = (
+    Remedy(
+        "make TensorFlow stop at the first operation that is not finite, which names it",
+        "your-choice",
+        "tf.debugging.enable_check_numerics()",
+    ),
+    Remedy(
+        "train a few steps with learning rate 0: if it breaks at the same sample, it is the data", "guess"
+    ),
+)
+
+
+PAGE = """\
+What it is
+  The loss is NaN or infinite. Keras trains on to the end with exit code 0;
+  everything after that step is lost.
+
+How Holdfast knows
+  The first value that was not finite, with the losses before it. Growth,
+  bad inputs, bad boxes, a singular loss and float16 were looked for and not
+  found.
+
+How to make it happen
+  A loss that divides by the number of objects, and a batch without any.
+
+How to cure it
+  Look at the step that is named; let TensorFlow check every operation.
+      tf.debugging.enable_check_numerics()
+
+When Holdfast would be wrong
+  If a single metric is NaN by design and the weights are fine.
+"""

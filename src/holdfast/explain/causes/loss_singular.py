@@ -1,0 +1,74 @@
+"""The loss is finite and its gradient is not."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import grew_before, non_finite
+from holdfast.explain.words import number
+
+
+def loss_singular(evidence: Evidence) -> Finding | None:
+    broken = non_finite(evidence)
+    if broken is None or grew_before(broken):
+        return None
+    event = broken.event
+    first = event.what in ("weights", "gradient")
+    before = event.what in ("loss", "loss-part") and event.weights_finite_before is False
+    if not (first or before) or event.input_finite is False or "float16" in event.precision:
+        return None
+    facts = []
+    if first:
+        facts.append(
+            Fact(
+                f"at step {event.step:,} {event.name or 'the ' + event.what} was no longer finite while the loss was still {number(event.last_finite)}",
+                broken.source,
+            )
+        )
+    else:
+        facts.append(
+            Fact(
+                f"the loss became {event.value} at step {event.step:,}; the weights had broken one step earlier, with a loss of {number(event.last_finite)}",
+                broken.source,
+            )
+        )
+    facts.append(Fact("so the loss had a value there and its gradient had none", broken.source))
+    return Finding(
+        "loss-singular",
+        Strength.SUPPORTED,
+        "the loss has no finite gradient at some value: the weights broke before the loss did",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "keep away from the point: an epsilon inside sqrt, log, division and norm",
+                "your-choice",
+                "tf.sqrt(x + 1e-8)   # not tf.sqrt(x)",
+            ),
+            Remedy("find the operation", "your-choice", "tf.debugging.enable_check_numerics()"),
+        ),
+        led_to="loss-not-finite",
+        ends=False,
+    )
+
+
+PAGE = """\
+What it is
+  sqrt at 0, log at 0, the norm of a zero vector, 0/0 in an IoU: the value
+  is fine, the gradient is infinite or NaN, and the update breaks the
+  weights. The loss shows it one step later.
+
+How Holdfast knows
+  Weights were not finite while the last loss still was. In bad data it is
+  the other way round: the loss breaks first.
+
+How to make it happen
+  `loss = tf.sqrt(w * 0.0)`
+
+How to cure it
+  An epsilon inside.
+      tf.sqrt(tf.maximum(x, 1e-8))
+
+When Holdfast would be wrong
+  If an optimizer or a constraint of your own breaks weights.
+"""

@@ -1,0 +1,110 @@
+"""A callback watches a metric that does not exist."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.errors import nearest
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched
+from holdfast.explain.words import clipped, listed
+from holdfast.journal import events as ev
+
+
+def monitor_missing(evidence: Evidence) -> Finding | None:
+    fit = evidence.fit
+    epochs = evidence.all(ev.EpochDone)
+    logged = set(epochs[-1].event.logs) if epochs and epochs[-1].event.logs else set()
+    warned = next((said for said in evidence.all(ev.WarningSeen) if _NOT_THERE.search(said.event.text)), None)
+    printed = evidence.output.last(_NOT_THERE.pattern, advice=True)
+    raised = (
+        matched(evidence, r"[Mm]onitor|conditioned on metric")
+        if evidence.error is not None and evidence.error.type == "ValueError"
+        else None
+    )
+    watching = []
+    for one in fit.started.event.callbacks if fit is not None and fit.started is not None else []:
+        monitor = one.get("settings", {}).get("monitor")
+        if (
+            monitor
+            and logged
+            and monitor not in logged
+            and one.get("class") in ("EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau")
+        ):
+            watching.append((str(one.get("class")), str(monitor)))
+    if warned is None and printed is None and raised is None and not watching:
+        return None
+    if not watching and warned is None and raised is None and printed is None:
+        return None
+    name = (
+        watching[0][1]
+        if watching
+        else _name(
+            warned.event.text if warned else printed.text if printed else raised[1].fact if raised else ""
+        )
+    )
+    who = watching[0][0] if watching else "a callback"
+    facts = [
+        Fact(
+            f"{who} watches {name}",
+            fit.started.source if fit is not None and fit.started is not None else "journal.jsonl",
+        )
+    ]
+    if logged:
+        facts.append(Fact(f"the metrics are {listed(sorted(logged), 8)}", epochs[-1].source))
+    if warned is not None:
+        facts.append(Fact(clipped(warned.event.text, 160), warned.source))
+    elif printed is not None:
+        facts.append(Fact(clipped(printed.text, 160), printed.source))
+    if raised is not None:
+        facts.append(raised[1])
+    close = nearest(name, logged)
+    certain = bool(watching or warned is not None or raised is not None)
+    return Finding(
+        "monitor-missing",
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        f"{who} watches {name}, which is not among the metrics" + ("" if raised else ", so it never acts"),
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                f"watch {close}" if close else "watch a metric that exists",
+                "your-choice",
+                f'{who}(monitor="{close or "val_loss"}")' if who != "a callback" else "",
+            ),
+        ),
+        ends=raised is not None,
+    )
+
+
+_NOT_THERE = re.compile(
+    r"conditioned on metric [`'\"]?\w+[`'\"]? which is not available|Can save best model only with \w+ available"
+)
+
+
+def _name(text: str) -> str:
+    found = re.search(r"metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]", text)
+    return next((part for part in found.groups() if part), "") if found else "its metric"
+
+
+PAGE = """\
+What it is
+  `EarlyStopping(monitor="val_los")`, or `val_loss` without validation data.
+  Keras 3 warns once an epoch at most and never stops; a checkpoint that
+  saves only the best never saves.
+
+How Holdfast knows
+  The callback's setting is compared with the metrics of the last epoch;
+  Keras's warning or exception names it too.
+
+How to make it happen
+  `EarlyStopping("val_los", patience=1)`
+
+How to cure it
+  Write the name as Keras prints it, with `val_` only where there is
+  validation data.
+
+When Holdfast would be wrong
+  If the metric appears only in later epochs.
+"""

@@ -1,0 +1,95 @@
+"""It crashed in native code."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.standing import is_users
+from holdfast.explain.words import clipped, size
+
+
+def native_crash(evidence: Evidence) -> Finding | None:
+    if not evidence.crashed:
+        return None
+    facts = [
+        Fact(
+            f"it ended on {evidence.exit_signal}"
+            + (
+                ", with a core dump"
+                if evidence.ended is not None and evidence.ended.event.core_dumped
+                else ""
+            ),
+            evidence.exit_source,
+        )
+    ]
+    fatal = evidence.output.last(
+        r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|\*\*\* stack smashing|F\d{4} |core/.*Check failed"
+    )
+    if fatal is not None:
+        facts.append(Fact(clipped(fatal.text, 200), fatal.source))
+    place, source = _place(evidence)
+    if place:
+        facts.append(Fact(f"the Python stack ends at {place}", source))
+    importing = evidence.phase in ("start", "import", "") and not evidence.step
+    if importing:
+        facts.append(Fact("before any training step, at import or the first call", "beats"))
+    limit = evidence.memory_limit
+    if limit and evidence.growth.peak_bytes and evidence.growth.peak_bytes < 0.6 * limit[0]:
+        facts.append(
+            Fact(
+                f"memory was far from its limit: {size(evidence.growth.peak_bytes)} of {size(limit[0])}",
+                "vitals.jsonl",
+            )
+        )
+    return Finding(
+        "native-crash",
+        Strength.ESTABLISHED
+        if evidence.exit_signal in ("SIGSEGV", "SIGABRT", "SIGFPE") and not evidence.by_shell
+        else Strength.SUPPORTED,
+        f"it crashed in native code ({evidence.exit_signal})" + (f" at {place}" if place else ""),
+        tuple(facts),
+        (),
+        (
+            Remedy("see where: run with the fault handler", "your-choice", "python -X faulthandler train.py"),
+            Remedy(
+                "two libraries with copies of one runtime clash: import TensorFlow first, and leave out cv2, torch or others in turn",
+                "guess",
+            ),
+        ),
+    )
+
+
+def _place(evidence: Evidence) -> tuple[str, str]:
+    """The innermost line of the user's in the stack that Python's fault handler printed."""
+    frames = [
+        (re.search(r'File "([^"]+)", line (\d+) in (\S+)', line.text), line)
+        for line in evidence.output.lines[-200:]
+    ]
+    own = [(found, line) for found, line in frames if found is not None and is_users(found[1])]
+    if not own:
+        return "", ""
+    found, line = own[0]
+    return f"{found[1]}:{found[2]} in {found[3]}", line.source
+
+
+PAGE = """\
+What it is
+  A library written in C++ failed: two copies of a runtime in one process, a
+  driver that does not fit, a bug. Python prints nothing unless its fault
+  handler is on.
+
+How Holdfast knows
+  The process ended on SIGSEGV, SIGABRT, SIGFPE or SIGBUS, and a full disk,
+  refused memory, a thread limit and shared memory were ruled out.
+
+How to make it happen
+  `import ctypes; ctypes.string_at(0)`
+
+How to cure it
+  `python -X faulthandler`; import order; versions that belong together.
+
+When Holdfast would be wrong
+  If a full disk or a refused allocation was behind it and left no word.
+"""

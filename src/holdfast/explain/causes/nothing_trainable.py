@@ -1,0 +1,101 @@
+"""The model has no weight that training may change."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, users_line
+from holdfast.explain.words import clipped, whole
+from holdfast.journal import events as ev
+
+
+def nothing_trainable(evidence: Evidence) -> Finding | None:
+    fit = evidence.fit
+    models = evidence.all(ev.ModelSeen)
+    model = models[-1] if models else None
+    frozen = (
+        model is not None
+        and model.event.parameters > 0
+        and model.event.trainable_parameters == 0
+        and fit is not None
+    )
+    warned = next(
+        (
+            said
+            for said in evidence.all(ev.WarningSeen)
+            if "does not have any trainable weights" in said.event.text
+        ),
+        None,
+    )
+    printed = evidence.output.last("does not have any trainable weights", advice=True)
+    refused = (
+        matched(evidence, r"No gradients provided for any variable|does not have any trainable")
+        if evidence.error is not None
+        else None
+    )
+    stood = (
+        fit is not None
+        and fit.done is not None
+        and fit.done.event.weights_changed is False
+        and fit.done.event.steps > 3
+    )
+    if not (frozen or warned is not None or printed is not None or refused is not None) or (
+        fit is None and refused is None
+    ):
+        return None
+    facts = []
+    if frozen and model is not None:
+        facts.append(
+            Fact(
+                f"{whole(model.event.parameters)} parameters, none of them trainable"
+                + (f" ({model.event.where})" if model.event.where else ""),
+                model.source,
+            )
+        )
+    if warned is not None:
+        facts.append(Fact(f"Keras warned: {clipped(warned.event.text, 120)}", warned.source))
+    elif printed is not None:
+        facts.append(Fact(f"Keras warned: {clipped(printed.text, 120)}", printed.source))
+    if refused is not None:
+        facts += [refused[1], *users_line(evidence)]
+    if stood and fit is not None and fit.done is not None:
+        facts.append(
+            Fact(f"after {whole(fit.done.event.steps)} steps no weight had changed", fit.done.source)
+        )
+    return Finding(
+        "nothing-trainable",
+        Strength.ESTABLISHED if frozen or stood or refused else Strength.SUPPORTED,
+        "nothing is trainable: training changes no weight",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "unfreeze what is to learn, before compile",
+                "your-choice",
+                "model.trainable = True\nbackbone.trainable = False\nmodel.compile(…)",
+            ),
+        ),
+        ends=refused is not None,
+    )
+
+
+PAGE = """\
+What it is
+  `model.trainable = False`, meant for the backbone, freezes everything
+  below it; or layers were frozen after `compile`. Training runs to its end,
+  the loss is the same in every epoch.
+
+How Holdfast knows
+  The number of trainable parameters, Keras's warning, and weights that did
+  not change.
+
+How to make it happen
+  `model.trainable = False; model.compile(…); model.fit(…)`
+
+How to cure it
+  Freeze parts, then compile, and look at `model.summary()`.
+
+When Holdfast would be wrong
+  If the fit is meant to update statistics only, such as those of batch
+  normalisation.
+"""

@@ -1,0 +1,120 @@
+"""A file, a folder or a bucket is not there."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, users_line
+
+
+def path_missing(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence,
+        r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No files matched pattern|"
+        r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|not found: filepath=|bucket.*(does not exist|not found)",
+    )
+    environment = (
+        evidence.error is not None
+        and evidence.error.type == "KeyError"
+        and any(
+            "os.environ" in frame or "<frozen os>" in frame or "/os.py" in frame
+            for frame in evidence.error.frames
+        )
+    )
+    waits = (
+        evidence.standing.main.within("wait_for_new_checkpoint")
+        if evidence.standing is not None and evidence.standing.main is not None
+        else None
+    )
+    if said is None and not environment and waits is None:
+        return None
+    if said is not None and re.search(r"libcu|libnv|cudart|\.so\b|No module named", said[1].fact):
+        return None
+    error = evidence.error
+    text = error.text if error is not None else said[1].fact if said is not None else ""
+    path = _path(text)
+    facts = [said[1]] if said is not None else []
+    facts += users_line(evidence)
+    if waits is not None and evidence.standing is not None:
+        facts.append(
+            Fact(
+                "it waits for a checkpoint that is not in the folder it looks into", evidence.standing.source
+            )
+        )
+        title = "it waits for a checkpoint that is not there"
+    elif environment and error is not None:
+        path = error.message.strip("'\"")
+        title = f"the environment variable {path} is not set"
+        facts.insert(0, Fact(f"KeyError: {error.message}", error.source))
+    elif "scheme" in text and "not implemented" in text:
+        title = "TensorFlow cannot read that kind of address"
+    else:
+        title = f"{path or 'a file'} is not there"
+    if re.search(r"(^|/)None/", path):
+        facts.append(
+            Fact(
+                "'None' in the path: an environment variable or a setting was empty",
+                error.source if error is not None else "",
+            )
+        )
+    certain = (
+        error is not None or (said is not None and "can't open file" in said[1].fact) or waits is not None
+    )
+    return Finding(
+        "path-missing",
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        title,
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                f"check {path}: the folder it is started in, the mount, the spelling"
+                if path
+                else "check the path",
+                "your-choice",
+            ),
+            Remedy("check everything before a run: `holdfast check RECIPE`", "automatic"),
+        ),
+    )
+
+
+def _path(text: str) -> str:
+    for pattern in (
+        r"No such file or directory: b?['\"]([^'\"]+)",
+        r"can't open file '([^']+)'",
+        r"No files matched pattern: (\S+)",
+        r"filepath=([^\s,]+)",
+        r"NotFoundError:.*?([\w./~-]*/[\w./~*-]+)",
+        r"([\w./~*-]*/[\w./~*-]+); No such file",
+        r"File system scheme '(\w+)'",
+        r"['\"]([^'\"]*/[^'\"]+)['\"]",
+    ):
+        found = re.search(pattern, text)
+        if found:
+            return found[1]
+    return ""
+
+
+PAGE = """\
+What it is
+  A wrong folder, an unmounted disk, an environment variable that is not set
+  (`None/train.tfrecord`), a pattern that matches nothing, a scheme (s3://)
+  that TensorFlow does not know.
+
+How Holdfast knows
+  The exception names the path; the last line of your own code is named with
+  it.
+
+How to make it happen
+  `open("not-there.json")`
+
+How to cure it
+  Check paths where they enter the program, and say what was looked for.
+      if not path.exists():
+          raise SystemExit(f"no such folder: {path}")
+
+When Holdfast would be wrong
+  If the file was there and removed by another program at that moment.
+"""

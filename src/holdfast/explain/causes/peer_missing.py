@@ -1,0 +1,113 @@
+"""It waits for another machine that is not there."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, users_line
+from holdfast.journal import events as ev
+
+
+def peer_missing(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence,
+        r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|coordination service.*(unavailable|error)|UNAVAILABLE: .*(connect|task|peer|address)|unreachable.*(task|peer|worker)|"
+        r"Connecting to coordinator|missing.*(rank|task)|Gloo.*(timed out|connect)|NCCL.*(timeout|unhandled system error)|heartbeat timeout",
+    )
+    configured = next(
+        (
+            env
+            for said_ in evidence.all(ev.FrameworkSeen)
+            for env in ("TF_CONFIG", "JAX_COORDINATOR_ADDRESS")
+            if env in said_.event.environment
+        ),
+        "",
+    )
+    standing = evidence.standing
+    main = standing.main if standing is not None else None
+    inside = (
+        main.within(
+            "ensure_initialized",
+            "distributed/initialize",
+            "jax/_src/distributed.py",
+            "collective_all_reduce_strategy",
+            "multi_worker",
+            "wait_at_barrier",
+            "horovod",
+            "configure_collective_ops",
+            "enable_collective_ops",
+        )
+        if main is not None
+        else None
+    )
+    if (
+        inside is not None
+        and evidence.stall is not None
+        and not (main is not None and main.busy)
+        and standing is not None
+    ):
+        certain = inside.function in ("ensure_initialized", "wait_at_barrier", "initialize") or bool(
+            configured
+        )
+        if inside.function == "ensure_initialized" and not (
+            configured or (main is not None and main.within("collective", "multi_worker", "distribute"))
+        ):
+            return None
+        facts = [
+            Fact(f"the main thread waits in {inside.function} ({inside.file}:{inside.line})", standing.source)
+        ]
+        facts += (
+            [Fact(f"called from {main.where}", standing.source)]
+            if main is not None and main.users is not None
+            else []
+        )
+        facts += [Fact(f"{configured} names several machines", "journal.jsonl")] if configured else []
+        return Finding(
+            "peer-missing",
+            Strength.SUPPORTED if certain else Strength.POSSIBLE,
+            "it waits for the other machines to join",
+            tuple(facts),
+            (),
+            _REMEDIES,
+        )
+    if said is None:
+        return None
+    return Finding(
+        "peer-missing",
+        Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED,
+        "another machine of the group is not there",
+        (said[1], *users_line(evidence)),
+        (),
+        _REMEDIES,
+    )
+
+
+_REMEDIES = (
+    Remedy(
+        "start all of them, and check that each can reach the others' address and port",
+        "your-choice",
+        "nc -zv HOST PORT",
+    ),
+    Remedy("the addresses in TF_CONFIG must be the same on all, in the same order", "your-choice"),
+)
+
+
+PAGE = """\
+What it is
+  Several machines train together and one never joined, left, or cannot be
+  reached. The others wait in the first collective operation, idle, for ever
+  or until a time limit.
+
+How Holdfast knows
+  The main thread stands in the start of the group, or the error speaks of a
+  barrier or a peer.
+
+How to make it happen
+  MultiWorkerMirroredStrategy with a second worker that is not started.
+
+How to cure it
+  Start all; check addresses and ports.
+
+When Holdfast would be wrong
+  If the peer is only late.
+"""

@@ -1,0 +1,73 @@
+"""The user may not read or write there."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, users_line
+from holdfast.explain.words import clipped
+from holdfast.journal import events as ev
+
+
+def permission_denied(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence,
+        r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|Read-only file system|\[Errno 30\]|403 Forbidden|does not have storage\.",
+    )
+    failed = next((one for one in evidence.all(ev.SaveFailed) if one.event.errno in (13, 30)), None)
+    if said is None and failed is None:
+        return None
+    text = evidence.error_text + (said[1].fact if said is not None else "")
+    found = re.search(
+        r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|([\w./~-]*/[\w./~-]+); ?Permission denied",
+        text,
+    )
+    path = (
+        next((part for part in found.groups() if part), "")
+        if found
+        else failed.event.path
+        if failed is not None
+        else ""
+    )
+    facts = [said[1]] if said is not None else []
+    facts += (
+        [Fact(f"saving {failed.event.path}: {clipped(failed.event.error, 120)}", failed.source)]
+        if failed is not None
+        else []
+    )
+    facts += users_line(evidence)
+    return Finding(
+        "permission-denied",
+        Strength.ESTABLISHED,
+        f"{path or 'a file'} may not be read or written by this user",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                f"write somewhere else, or change the rights of {path}" if path else "change the rights",
+                "your-choice",
+                f"ls -ld {path}" if path else "",
+            ),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  The file or folder belongs to another user, the file system is mounted
+  read-only, or the cloud account lacks a right.
+
+How Holdfast knows
+  errno 13 or 30, or the cloud's own words, with the path.
+
+How to make it happen
+  Save to `/root/x.keras` as another user.
+
+How to cure it
+  Rights, another folder, another account.
+
+When Holdfast would be wrong
+  If a security module forbids what the file's rights allow.
+"""

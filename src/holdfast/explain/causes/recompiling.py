@@ -1,0 +1,99 @@
+"""XLA compiles anew for every new shape."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.words import clipped, listed, whole
+from holdfast.journal import events as ev
+
+
+def recompiling(evidence: Evidence) -> Finding | None:
+    counted_ = [said for said in evidence.all(ev.TracesCounted) if said.event.traces >= 8]
+    worst = max(counted_, key=lambda said: said.event.traces, default=None)
+    model = evidence.model
+    jit = model is not None and model.event.jit_compile in (True, "True")
+    backends = {said.event.backend for said in evidence.all(ev.FrameworkSeen)} | {
+        said.event.name for said in evidence.all(ev.FrameworkSeen) if said.event.name == "jax"
+    }
+    jax = "jax" in backends
+    slow = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
+    if worst is None:
+        return (
+            Finding(
+                "recompiling",
+                Strength.POSSIBLE,
+                "XLA said that a compile was very slow",
+                (Fact(clipped(slow.text, 120), slow.source),),
+                (),
+                (_PAD,),
+                ends=False,
+            )
+            if slow is not None
+            else None
+        )
+    event = worst.event
+    if not (jit or jax) or event.traces < 0.2 * max(1, event.calls):
+        return None
+    where = f" ({event.where})" if event.where else ""
+    facts = [
+        Fact(
+            f"{event.function}{where} was compiled {event.traces} times in {whole(event.calls)} calls",
+            worst.source,
+        ),
+        Fact(
+            "it is compiled by XLA (jit_compile)" if jit and not jax else "JAX compiles every new shape",
+            model.source if model is not None else worst.source,
+        ),
+    ]
+    facts += (
+        [
+            Fact(
+                f"the last shapes: {listed([clipped(one, 60) for one in event.signatures[-3:]], 3)}",
+                worst.source,
+            )
+        ]
+        if event.signatures
+        else []
+    )
+    return Finding(
+        "recompiling",
+        Strength.ESTABLISHED if event.traces >= 15 else Strength.SUPPORTED,
+        f"XLA compiles {event.function} anew for every new shape: {event.traces} times in {whole(event.calls)} calls",
+        tuple(facts),
+        (),
+        (
+            _PAD,
+            Remedy(
+                "leave XLA out where shapes must vary", "your-choice", "model.compile(…, jit_compile=False)"
+            ),
+        ),
+        ends=False,
+    )
+
+
+_PAD = Remedy(
+    "pad to one size, or to a few",
+    "your-choice",
+    "ds = ds.padded_batch(8, padded_shapes=([512, 512, 3], [100, 4]))",
+)
+
+
+PAGE = """\
+What it is
+  XLA compiles for fixed shapes. A new length or image size means a new
+  program: seconds to minutes each time, and memory for each.
+
+How Holdfast knows
+  The number of compiles against calls, with XLA or JAX in use.
+
+How to make it happen
+  `model.compile(jit_compile=True)` and batches of a new length at each
+  step.
+
+How to cure it
+  Pad or bucket; a fixed batch (`drop_remainder=True`).
+
+When Holdfast would be wrong
+  If the shapes repeat and all compiles are over after the first epoch.
+"""

@@ -1,0 +1,105 @@
+"""Training was resumed without the optimizer's state."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.journal import events as ev
+
+
+def resume_lost_state(evidence: Evidence) -> Finding | None:
+    fit = evidence.fit
+    restored = [
+        said
+        for said in evidence.all(ev.Restored)
+        if said.event.optimizer_restored is False or said.event.iterations == 0
+    ]
+    skipped = next(
+        (
+            said
+            for said in evidence.all(ev.WarningSeen)
+            if "Skipping variable loading for optimizer" in said.event.text
+        ),
+        None,
+    )
+    printed = evidence.output.last("Skipping variable loading for optimizer", advice=True)
+    if fit is None or fit.started is None or not (restored or skipped is not None or printed is not None):
+        return None
+    resumed = fit.started.event.initial_epoch > 0 or len(evidence.earlier) > 0
+    fresh = fit.started.event.iterations == 0
+    if not resumed or not (fresh or skipped is not None or printed is not None):
+        return None
+    facts = [
+        Fact(
+            f"training goes on at epoch {fit.started.event.initial_epoch}"
+            if fit.started.event.initial_epoch
+            else "an earlier attempt had trained already",
+            fit.started.source,
+        )
+    ]
+    if restored:
+        facts.insert(
+            0,
+            Fact(
+                f"{restored[-1].event.by} restored {restored[-1].event.path} without the optimizer's state"
+                + (f" ({restored[-1].event.where})" if restored[-1].event.where else ""),
+                restored[-1].source,
+            ),
+        )
+    if fresh:
+        facts.append(
+            Fact(
+                "the optimizer has done 0 iterations: its momenta and its schedule begin anew",
+                fit.started.source,
+            )
+        )
+    if skipped is not None or printed is not None:
+        facts.append(
+            Fact(
+                "Keras said that it skips the optimizer's variables",
+                skipped.source if skipped is not None else printed.source if printed is not None else "",
+            )
+        )
+    return Finding(
+        "resume-lost-state",
+        Strength.ESTABLISHED if fresh and restored else Strength.SUPPORTED,
+        "it was resumed without the optimizer's state: momenta and schedule began anew",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "save and load the whole model, with its optimizer",
+                "your-choice",
+                'model.save("last.keras")\nmodel = keras.models.load_model("last.keras")',
+            ),
+            Remedy(
+                "or let a backup do it",
+                "your-choice",
+                'keras.callbacks.BackupAndRestore("backup", double_checkpoint=True)',
+            ),
+        ),
+        ends=False,
+    )
+
+
+PAGE = """\
+What it is
+  Weights alone are not the state of a training: Adam's momenta, the step
+  count and with it the schedule begin anew. The loss jumps at the seam.
+
+How Holdfast knows
+  Weights were restored without the optimizer's variables, its iterations
+  are 0, and training goes on from a later epoch. Loading pretrained weights
+  for a new training is not blamed.
+
+How to make it happen
+  `save_weights`, then `load_weights` into a fresh model and
+  `fit(initial_epoch=5)`.
+
+How to cure it
+  Save the whole model.
+      model.save("last.keras")
+
+When Holdfast would be wrong
+  If a fresh optimizer is wanted at that point.
+"""

@@ -1,0 +1,90 @@
+"""Shared memory (/dev/shm) is full."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, users_line
+from holdfast.explain.words import size
+from holdfast.journal import events as ev
+
+
+def shared_memory_full(evidence: Evidence) -> Finding | None:
+    said = matched(
+        evidence,
+        r"Bus error|/dev/shm.*(No space|full|denied)|No space left.*/dev/shm|shm.*(No space left|insufficient)|unable to (write|mmap|open).*(/torch_|shared memory)|insufficient shared memory",
+    )
+    bus = evidence.exit_signal == "SIGBUS"
+    if said is None and not bus:
+        return None
+    machine = evidence.last(ev.MachineRead)
+    total = (
+        next((disk.get("total_bytes") for disk in machine.event.disks if disk.get("what") == "shm"), None)
+        if machine is not None
+        else None
+    )
+    free = [(line, s.disks_free_bytes["shm"]) for line, s in evidence.samples if "shm" in s.disks_free_bytes]
+    least = min((value for _, value in free), default=None)
+    any_full = [
+        (line, what, value)
+        for line, s in evidence.samples[-2:]
+        for what, value in s.disks_free_bytes.items()
+        if value < (4 << 20)
+    ]
+    full = least is not None and least < (16 << 20)
+    facts = (
+        [Fact("it ended on SIGBUS: a page of a mapped file could not be had", evidence.exit_source)]
+        if bus
+        else []
+    )
+    facts += [said[1]] if said is not None else []
+    if least is not None:
+        facts.append(
+            Fact(
+                f"/dev/shm had {size(least)} left at the least" + (f" of {size(total)}" if total else ""),
+                f"vitals.jsonl:{free[-1][0]}",
+            )
+        )
+    facts += [
+        Fact(f"the disk of '{what}' had {size(value)} left", f"vitals.jsonl:{line}")
+        for line, what, value in any_full[-1:]
+        if what != "shm"
+    ]
+    facts += users_line(evidence)
+    if evidence.oom_kills == 0:
+        facts.append(Fact("the kernel's out-of-memory kill counter did not move", evidence.exit_source))
+    worded = said is not None and "Bus error" not in said[1].fact
+    return Finding(
+        "shared-memory-full",
+        Strength.ESTABLISHED if full or worded else Strength.SUPPORTED,
+        "shared memory is full: a page of it could not be had",
+        tuple(facts),
+        (),
+        (
+            Remedy("give the container more", "your-choice", "docker run --shm-size=8g …"),
+            Remedy("fewer workers, or smaller batches between processes", "your-choice"),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  Loader processes hand batches over in /dev/shm, which is 64 MB in a
+  container unless said otherwise. Writing to a mapped page that cannot be
+  had is SIGBUS, not an exception; memory is free.
+
+How Holdfast knows
+  The process, or a worker, ended on SIGBUS, or the words name shared
+  memory; the free space of /dev/shm and the unmoved kill counter are beside
+  it.
+
+How to make it happen
+  Map a file of 64 MiB on a file system of 2 MiB and write to it.
+
+How to cure it
+  `--shm-size`, or fewer and smaller things in it.
+
+When Holdfast would be wrong
+  If another mapped file was cut off while it was in use, or the disk under
+  it failed.
+"""

@@ -1,0 +1,76 @@
+"""TerminateOnNaN ended the training because the loss was not a number."""
+
+from __future__ import annotations
+
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import matched, non_finite, stop_request
+from holdfast.explain.words import clipped, number
+
+
+def stopped_on_nan(evidence: Evidence) -> Finding | None:
+    asked = stop_request(evidence, lambda by, settings: "TerminateOnNaN" in by)
+    printed = evidence.output.last(r"Batch \d+: Invalid loss, terminating training")
+    raised = (
+        matched(evidence, r"Invalid loss|NaN or Inf found in loss") if evidence.error is not None else None
+    )
+    if asked is None and printed is None and raised is None:
+        return None
+    facts = []
+    if asked is not None:
+        facts.append(
+            Fact(
+                f"{asked.event.by} set stop_training"
+                + (f" at step {asked.event.step:,}" if asked.event.step is not None else ""),
+                asked.source,
+            )
+        )
+    if printed is not None:
+        facts.append(Fact(clipped(printed.text), printed.source))
+    if raised is not None:
+        facts.append(raised[1])
+    broken = non_finite(evidence)
+    if broken is not None:
+        facts.append(
+            Fact(
+                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}; it was {number(broken.event.last_finite)} before",
+                broken.source,
+            )
+        )
+    return Finding(
+        "stopped-on-nan",
+        Strength.ESTABLISHED,
+        "TerminateOnNaN ended the training: the loss was not a number",
+        tuple(facts),
+        (),
+        (
+            Remedy("cure what broke the loss; the callback only saw it", "your-choice"),
+            Remedy(
+                "let it fail loudly, so that the exit code is not 0",
+                "your-choice",
+                "keras.callbacks.TerminateOnNaN(raise_error=True)",
+            ),
+        ),
+    )
+
+
+PAGE = """\
+What it is
+  The callback TerminateOnNaN ends `fit` when the loss is NaN or infinite,
+  with exit code 0 and one line of output. It is the messenger: why the loss
+  broke is another question.
+
+How Holdfast knows
+  The probe saw TerminateOnNaN set `stop_training`, or its line stands in
+  the output.
+
+How to make it happen
+  A learning rate of 1e12 and the callback TerminateOnNaN.
+
+How to cure it
+  Cure the cause of the NaN: see learning-rate-too-high, loss-singular,
+  input-not-finite, bad-boxes.
+
+When Holdfast would be wrong
+  If a callback of your own has that name and other reasons.
+"""
