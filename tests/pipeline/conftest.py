@@ -6,17 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.pipeline.rectangles import dataset_of, rectangle_picture, save
 
 from holdfast.data.framing import framed
 from holdfast.data.records import Box, Dataset, Picture, Record
-from tests.pipeline.rectangles import dataset_of, rectangle_picture, save
 
 
 @pytest.fixture
 def folder_of(tmp_path: Path) -> Callable[..., Dataset]:
     """A folder of pictures, one rectangle each."""
 
-    def make(rectangles: list[tuple], suffix: str = ".png", orientation: int = 1, name: str = "folder") -> Dataset:
+    def make(
+        rectangles: list[tuple], suffix: str = ".png", orientation: int = 1, name: str = "folder"
+    ) -> Dataset:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         records = []
@@ -44,7 +46,9 @@ def sharded(tmp_path: Path) -> Callable[[Dataset, int], Dataset]:
                 # The framing's header is 12 bytes; the picture stands a few bytes into the record.
                 offset = len(written) + 12 + 7
                 written += framed(b"before:" + encoded + b":after")
-                picture = Picture(str(path), offset, len(encoded), record.picture.width, record.picture.height)
+                picture = Picture(
+                    str(path), offset, len(encoded), record.picture.width, record.picture.height
+                )
                 records.append(Record(record.id, record.file_name, picture, record.boxes))
             path.write_bytes(written)
         records.sort(key=lambda record: int(record.id))

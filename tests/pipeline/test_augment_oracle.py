@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.pipeline.rectangles import NAMES, box_of, dataset_of, random_rectangles, truth_of
 
 from holdfast.pipeline import columns, feed
 from holdfast.pipeline.feed import Augment, Feed
 from holdfast.pipeline.stream import Stream
-from tests.pipeline.rectangles import NAMES, box_of, dataset_of, random_rectangles, truth_of
 
 pytestmark = pytest.mark.hot
 
@@ -116,7 +116,8 @@ def test_what_is_cut_away_is_a_region_to_ignore(folder_of: Callable) -> None:
 def test_a_mosaic_shows_four_pictures(folder_of: Callable) -> None:
     rectangles = [(300, 300, (0, 0, 300, 300), NAMES[n % 6]) for n in range(60)]
     stream = Stream(
-        columns.of_dataset(folder_of(rectangles)), Feed(height=96, width=96, batch=10, augment=Augment(mosaic=1.0))
+        columns.of_dataset(folder_of(rectangles)),
+        Feed(height=96, width=96, batch=10, augment=Augment(mosaic=1.0)),
     )
     batch = next(stream.numpy_batches())
     assert (batch["real"].sum(axis=1) == 4).all()

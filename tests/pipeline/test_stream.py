@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.pipeline.rectangles import NAMES, dataset_of, random_rectangles
 
 from holdfast.data.records import Box, Picture, Record
 from holdfast.errors import DataError, UndecodableImage
@@ -14,12 +15,19 @@ from holdfast.pipeline import columns, feed, order
 from holdfast.pipeline.cache import PictureCache
 from holdfast.pipeline.feed import Augment, Feed
 from holdfast.pipeline.stream import BadImage, Stream
-from tests.pipeline.rectangles import NAMES, dataset_of, random_rectangles
 
 pytestmark = pytest.mark.hot
 
 EVERYTHING = Augment(
-    flip=0.5, scale=(0.6, 1.6), crop=0.8, expand=0.5, mosaic=0.5, brightness=0.1, contrast=0.3, saturation=0.3, hue=0.1
+    flip=0.5,
+    scale=(0.6, 1.6),
+    crop=0.8,
+    expand=0.5,
+    mosaic=0.5,
+    brightness=0.1,
+    contrast=0.3,
+    saturation=0.3,
+    hue=0.1,
 )
 SMALL = Feed(height=64, width=80, batch=5, seed=7, augment=EVERYTHING)
 
@@ -47,7 +55,9 @@ def test_a_restarted_stream_is_the_tail_of_the_whole_one(folder_of: Callable, sh
     from_shards = Stream(of_shards, SMALL, threads=4)
     assert same(first(9, from_shards.numpy_batches()), whole)
     assert same(first(2, from_shards.numpy_batches(7)), whole[7:])
-    assert not same(first(1, Stream(of_folder, Feed(**{**vars_of(SMALL), "seed": 8})).numpy_batches()), whole[:1])
+    assert not same(
+        first(1, Stream(of_folder, Feed(**{**vars_of(SMALL), "seed": 8})).numpy_batches()), whole[:1]
+    )
 
 
 def vars_of(feed: Feed) -> dict:
@@ -109,12 +119,18 @@ def test_more_boxes_than_places_keeps_the_largest_and_counts_the_rest(folder_of:
 def test_a_dataset_without_any_box_is_padding_only(folder_of: Callable) -> None:
     made = folder_of(random_rectangles(3))
     empty = dataset_of([Record(record.id, record.file_name, record.picture) for record in made.records])
-    batch = next(Stream(columns.of_dataset(empty), Feed(height=32, width=32, batch=3, augment=EVERYTHING)).numpy_batches())
+    batch = next(
+        Stream(
+            columns.of_dataset(empty), Feed(height=32, width=32, batch=3, augment=EVERYTHING)
+        ).numpy_batches()
+    )
     assert not batch["real"].any() and (batch["boxes"] == 0).all()
 
 
 @pytest.mark.parametrize("kind", ["encoded", "decoded"])
-def test_kept_pictures_are_read_once_and_give_the_same_batches(kind: str, folder_of: Callable, tmp_path: Path) -> None:
+def test_kept_pictures_are_read_once_and_give_the_same_batches(
+    kind: str, folder_of: Callable, tmp_path: Path
+) -> None:
     """After an epoch the files are deleted; the batches go on, and are those of a stream that reads them."""
     data = columns.of_dataset(folder_of(random_rectangles(8, sides=(200, 260)), ".jpg"))
     plain = Feed(height=96, width=96, batch=4, augment=Augment(flip=0.5))
@@ -204,7 +220,10 @@ def test_boxes_in_the_stored_frame_are_turned_with_the_picture(folder_of: Callab
     upright = columns.of_dataset(made)
     # Upright (x, y) is stored (y, 60 - x).
     stored = Record(
-        record.id, record.file_name, Picture(record.picture.path, width=100, height=60), (Box(20, 30, 50, 50, "blue"),)
+        record.id,
+        record.file_name,
+        Picture(record.picture.path, width=100, height=60),
+        (Box(20, 30, 50, 50, "blue"),),
     )
     turned = columns.of_dataset(dataset_of([stored]))
     assert upright.boxes.tolist() == turned.boxes.tolist() == [[10.0, 20.0, 30.0, 50.0]]

@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from holdfast.data.storage import is_url
-from holdfast.pipeline.columns import Columns
+from holdfast.pipeline.columns import Columns, remote
 from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.machine import free_memory_bytes
 from holdfast.pipeline.sizes import decoded_sizes, packed_sizes
@@ -53,8 +52,9 @@ def decide_for(columns: Columns, feed: Feed, budget_bytes: int | None = None) ->
         encoded_bytes=int(columns.lengths.sum()) + OVERHEAD_BYTES * len(columns),
         decoded_bytes=decoded + OVERHEAD_BYTES * len(columns),
         budget_bytes=int(free_memory_bytes() * SHARE) if budget_bytes is None else budget_bytes,
-        remote=any(is_url(path) for path in columns.paths[:1]),
-        packing_saves=1.0 - float(packed_sizes(columns, feed).prod(axis=1).sum()) / max(1.0, float(pixels.sum())),
+        remote=remote(columns),
+        packing_saves=1.0
+        - float(packed_sizes(columns, feed).prod(axis=1).sum()) / max(1.0, float(pixels.sum())),
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from holdfast.data import storage
+from holdfast.data.orientation import boxes_frame, turned_upright
 from holdfast.data.pictures import Facts, header
 from holdfast.data.records import Box, Dataset, Record
 
@@ -68,6 +69,10 @@ class Columns:
         """What to call a picture in a message."""
         at = int(self.offsets[row])
         return self.paths[row] if at < 0 else f"{self.paths[row]} at byte {at} ({self.ids[row]})"
+
+
+def remote(columns: Columns) -> bool:
+    return any(storage.is_url(path) for path in columns.paths[:1])
 
 
 def of_dataset(
@@ -150,10 +155,13 @@ def _clean(
     record: Record, fact: Facts, class_of: dict[str, int], left_out: list[LeftOut]
 ) -> list[tuple[tuple[float, ...], int, bool]]:
     kept = []
-    turned = boxes_are_stored(record, fact)
+    # Where nothing tells the frame, the upright one is taken: it is what every current viewer shows.
+    stored = (
+        boxes_frame(fact.size, fact.orientation, record.picture.declared_size, record.boxes).name == "stored"
+    )
     width, height = fact.upright_size
     for box in record.boxes:
-        corners = upright_box(box.corners, fact) if turned else box.corners
+        corners = turned_upright(box, fact.size, fact.orientation).corners if stored else box.corners
         why = _why_not(box, corners, class_of, width, height)
         if why:
             left_out.append(LeftOut(record.id, record.file_name, f"{box.name} {box.corners}: {why}"))
@@ -177,34 +185,3 @@ def _why_not(
     if box.name not in class_of:
         return f"class {box.name!r} is not in the list of classes"
     return ""
-
-
-def boxes_are_stored(record: Record, fact: Facts) -> bool:
-    """Whether the boxes lie in the stored frame of a picture that EXIF turns.
-
-    The declared size tells: it is that of the frame in which the annotator saw the picture. Where it
-    does not tell, boxes that fit the stored frame alone do; else the upright frame is taken, which is
-    what every current viewer shows.
-    """
-    if fact.orientation == 1:
-        return False
-    declared = record.picture.declared_size
-    if fact.size != fact.upright_size and declared in (fact.size, fact.upright_size):
-        return declared == fact.size
-    width, height = fact.upright_size
-    outside = any(box.x2 > width + 1 or box.y2 > height + 1 for box in record.boxes)
-    fits_stored = all(box.x2 <= fact.width + 1 and box.y2 <= fact.height + 1 for box in record.boxes)
-    return outside and fits_stored
-
-
-def upright_box(corners: tuple[float, float, float, float], fact: Facts) -> tuple[float, float, float, float]:
-    """A box of the stored frame, in the upright one."""
-    x1, y1, x2, y2 = corners
-    if fact.orientation >= 5:
-        x1, y1, x2, y2 = y1, x1, y2, x2
-    width, height = fact.upright_size
-    if fact.orientation in (2, 3, 6, 7):
-        x1, x2 = width - x2, width - x1
-    if fact.orientation in (3, 4, 7, 8):
-        y1, y2 = height - y2, height - y1
-    return x1, y1, x2, y2

@@ -13,7 +13,9 @@ Cache = Literal["auto", "none", "encoded", "decoded"]
 
 def _within(name: str, value: float, least: float, most: float) -> None:
     if not least <= value <= most:
-        raise OutOfRange(f"{name} is outside its range", found=f"{name} = {value}", change=f"{least} to {most}")
+        raise OutOfRange(
+            f"{name} is outside its range", found=f"{name} = {value}", change=f"{least} to {most}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

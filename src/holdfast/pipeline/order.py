@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-ROUNDS = 10  # four are enough in theory (Luby and Rackoff); a grid of a few cells needs more to lose its pattern
+ROUNDS = (
+    10  # four are enough in theory (Luby and Rackoff); a grid of a few cells needs more to lose its pattern
+)
 GOLDEN = 0x9E3779B97F4A7C15
 
 # One purpose, one stream of numbers: no two draws of a picture share a number.

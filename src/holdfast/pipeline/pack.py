@@ -49,7 +49,12 @@ class Job:
         import PIL
         from PIL import features
 
-        made_by = [LAYOUT, QUALITY, PIL.__version__, features.version("jpg") or features.version("libjpeg_turbo")]
+        made_by = [
+            LAYOUT,
+            QUALITY,
+            PIL.__version__,
+            features.version("jpg") or features.version("libjpeg_turbo"),
+        ]
         digest = hashlib.sha256(json.dumps([made_by, self.budget_bytes]).encode())
         for item in self.items:
             digest.update(json.dumps(asdict(item)).encode())
@@ -66,7 +71,9 @@ class Packed:
     offsets: np.ndarray
     lengths: np.ndarray
     sizes: np.ndarray  # (n, 2) width, height
-    from_epoch: int = 0  # originals before, copies from here on: a function of the epoch, so that resuming is exact
+    from_epoch: int = (
+        0  # originals before, copies from here on: a function of the epoch, so that resuming is exact
+    )
 
 
 def job_for(columns: Columns, feed: Feed, budget_bytes: int) -> Job:
@@ -93,7 +100,9 @@ def read(folder: Path, from_epoch: int = 0) -> Packed | None:
                 return None
     except (OSError, ValueError, KeyError):
         return None
-    pictures = [(str(folder / shard["file"]), *picture) for shard in index["shards"] for picture in shard["pictures"]]
+    pictures = [
+        (str(folder / shard["file"]), *picture) for shard in index["shards"] for picture in shard["pictures"]
+    ]
     numbers = np.array([picture[1:] for picture in pictures], np.int64).reshape(-1, 5)
     return Packed(
         key=index["key"], rows=numbers[:, 0], paths=[picture[0] for picture in pictures], offsets=numbers[:, 1],
@@ -113,7 +122,11 @@ def with_packed(columns: Columns, packed: Packed) -> Columns:
         paths[row] = packed.paths[at]
         file_bytes[row] = shard_bytes[packed.paths[at]]
         scale[row] = np.tile(packed.sizes[at] / columns.sizes[row], 2)
-    offsets[packed.rows], lengths[packed.rows], sizes[packed.rows] = packed.offsets, packed.lengths, packed.sizes
+    offsets[packed.rows], lengths[packed.rows], sizes[packed.rows] = (
+        packed.offsets,
+        packed.lengths,
+        packed.sizes,
+    )
     orientations[packed.rows], codecs[packed.rows] = 1, 0
     boxes = columns.boxes * np.repeat(scale, np.diff(columns.first), axis=0)
     return Columns(

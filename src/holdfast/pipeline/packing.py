@@ -67,7 +67,9 @@ def _run(job: Job, folder: Path, progress: Callable[[int, int], None] | None) ->
     shards, used, done = [], 0, 0
     with ThreadPoolExecutor(usable_cores()) as pool:
         for number, items in enumerate(_groups(job.items, SHARD_PICTURES)):
-            shard = _finished_shard(folder, number) or _write_shard(folder, number, pool.map(_encoded, items), items)
+            shard = _finished_shard(folder, number) or _write_shard(
+                folder, number, pool.map(_encoded, items), items
+            )
             # In the dataset's order up to the budget, so that what is packed does not depend on the machine.
             if used + shard["bytes"] > job.budget_bytes:
                 (folder / shard["file"]).unlink()

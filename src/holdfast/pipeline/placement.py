@@ -14,7 +14,6 @@ import tensorflow as tf
 from holdfast.pipeline.sizes import SMALLER_BY
 
 
-
 @dataclass(frozen=True)
 class Placement:
     """Where the pixels come from (upright, at 1/ratio) and where in the tile they go, as int32 (n, 4)."""
@@ -35,7 +34,9 @@ def decode_ratio(shrink_n: Any, scalable_n: Any) -> Any:
 
 def shrink_of(window_n4: Any, tile_n2: Any) -> Any:
     """How many pixels of the picture fall on one of the tile, in the direction where they are fewest."""
-    return tf.reduce_min((window_n4[:, 2:] - window_n4[:, :2]) / tf.cast(tf.maximum(tile_n2, 1), tf.float32), axis=1)
+    return tf.reduce_min(
+        (window_n4[:, 2:] - window_n4[:, :2]) / tf.cast(tf.maximum(tile_n2, 1), tf.float32), axis=1
+    )
 
 
 def place(window_n4: Any, sizes_n2: Any, tile_n2: Any, flip_n: Any, ratio_n: Any) -> Placement:
@@ -88,7 +89,9 @@ def visible_part(moved_nm4: Any, placed: Placement) -> tuple[Any, Any, Any]:
     right = tf.where(placed.flip, width - drawn[:, 0], drawn[:, 2])
     low = tf.stack([left, drawn[:, 1]], axis=1)[:, None, :]
     high = tf.stack([right, drawn[:, 3]], axis=1)[:, None, :]
-    cut = tf.concat([tf.clip_by_value(moved_nm4[..., :2], low, high), tf.clip_by_value(moved_nm4[..., 2:], low, high)], -1)
+    cut = tf.concat(
+        [tf.clip_by_value(moved_nm4[..., :2], low, high), tf.clip_by_value(moved_nm4[..., 2:], low, high)], -1
+    )
     shows = tf.reduce_all(cut[..., 2:] - cut[..., :2] >= 1.0, axis=-1)
     centre = (moved_nm4[..., :2] + moved_nm4[..., 2:]) / 2.0
     inside = tf.reduce_all((centre >= low) & (centre <= high), axis=-1)

@@ -44,7 +44,11 @@ class Tables:
 
 
 def tables(
-    columns: Columns, images: int, substitutes: np.ndarray, fixed_ratios: np.ndarray | None, packed_from: int | None
+    columns: Columns,
+    images: int,
+    substitutes: np.ndarray,
+    fixed_ratios: np.ndarray | None,
+    packed_from: int | None,
 ) -> Tables:
     def padded(values: np.ndarray, like: Any) -> Any:
         """A last row for boxes that are not there, so that looking one up is never out of range."""
@@ -113,11 +117,12 @@ def images_at(positions: Any, feed: Feed, images: int) -> Any:
     base = order.key(feed.seed, order.ORDER, positions // images)
     round_keys = [order.mix(base + (turn + 1) * order.GOLDEN % 2**64) for turn in range(order.ROUNDS)]
 
-    def again(found: Any) -> Any:
-        return [tf.where(found >= images, order.stirred_once(found, round_keys, images), found)]
+    def stir(found: Any, beyond: Any) -> tuple[Any, Any]:
+        found = tf.where(beyond, order.stirred_once(found, round_keys, images), found)
+        return found, found >= images
 
-    (found,) = tf.while_loop(
-        lambda found: tf.reduce_any(found >= images), again, [order.stirred_once(slots, round_keys, images)]
+    found, _ = tf.while_loop(
+        lambda found, beyond: tf.reduce_any(beyond), stir, [slots, tf.ones_like(slots, tf.bool)]
     )
     return tf.cast(found, tf.int64)
 
@@ -127,7 +132,9 @@ def _partners(epochs: Any, main: Any, feed: Feed, images: int) -> tuple[Any, Any
     tiles = 4 if feed.augment.mosaic else 1
     epoch_b1, main_b1 = tf.cast(epochs, tf.uint64)[:, None], tf.cast(main, tf.uint64)[:, None]
     keys = order.key(feed.seed, order.AUGMENT, epoch_b1, main_b1 * 4 + np.arange(tiles, dtype=np.uint64))
-    others = order.key(feed.seed, order.PARTNERS, epoch_b1, main_b1 * 4 + np.arange(1, tiles, dtype=np.uint64))
+    others = order.key(
+        feed.seed, order.PARTNERS, epoch_b1, main_b1 * 4 + np.arange(1, tiles, dtype=np.uint64)
+    )
     return tf.concat([main[:, None], tf.cast(others % images, tf.int64)], axis=1), keys
 
 
@@ -184,7 +191,9 @@ def _place(rows: Any, boxes: Any, draws: Any, tile_n2: Any, mosaic: Any, feed: F
     if table.fixed_ratios is not None:
         ratio = tf.gather(table.fixed_ratios, rows)
     else:
-        ratio = placement.decode_ratio(placement.shrink_of(window, tile_n2), tf.gather(table.codecs, rows) == JPEG)
+        ratio = placement.decode_ratio(
+            placement.shrink_of(window, tile_n2), tf.gather(table.codecs, rows) == JPEG
+        )
     flip = draws[:, windows.FLIP] < augment.flip
     return placement.place(window, sizes, tile_n2, flip, ratio)
 

@@ -67,6 +67,7 @@ class Stream:
         self._packed_from = packed.from_epoch if packed else None
         self._skip_bad, self._on_bad = skip_bad, on_bad
         self._bad: dict[int, str] = {}
+        self._traced: tuple[Any, Any] | None = None
         for row, why in columns.unreadable.items():
             self._skip(row, why, step=0)
 
@@ -81,19 +82,22 @@ class Stream:
 
     def dataset(self, first_step: int = 0) -> Any:
         """A tf.data.Dataset from this step on. `batches` also names and skips bad pictures; this raises."""
-        feed, table = self.feed, self._tables()
-        # The functions are graph code already; converting them again would take a second and more.
+        plan_step, with_pixels = self._graphs()
         plain = tf.autograph.experimental.do_not_convert
         options = tf.data.Options()
         options.deterministic = True
         options.threading.private_threadpool_size = self.threads
         options.autotune.enabled = False
         steps = tf.data.Dataset.range(first_step, ENDLESS if self.steps is None else self.steps)
-        planned = steps.map(plain(lambda step: plan.instructions(step, feed, table)), num_parallel_calls=1)
+        planned = steps.map(plain(plan_step), num_parallel_calls=1)
         pictures = planned.prefetch(1).unbatch().map(
-            plain(self._with_pixels), num_parallel_calls=self.threads, deterministic=True
+            plain(with_pixels), num_parallel_calls=self.threads, deterministic=True
         )  # fmt: skip
-        return pictures.batch(feed.batch, drop_remainder=True).prefetch(PREFETCHED_BATCHES).with_options(options)
+        return (
+            pictures.batch(self.feed.batch, drop_remainder=True)
+            .prefetch(PREFETCHED_BATCHES)
+            .with_options(options)
+        )
 
     def batches(self, first_step: int = 0) -> Iterator[dict[str, Any]]:
         """Batches of tensors from this step on; bad pictures are named and replaced as far as is allowed."""
@@ -124,7 +128,16 @@ class Stream:
 
     def one_step(self, step: int) -> dict[str, Any]:
         """The instructions and boxes of a step, without its pixels: cheap, to name what was in a batch."""
-        return plan.instructions(tf.constant(step, tf.int64), self.feed, self._tables())
+        planned: dict[str, Any] = self._graphs()[0](tf.constant(step, tf.int64))
+        return planned
+
+    def encoded_bytes(self, images: np.ndarray) -> Any:
+        """A dataset that only reads these pictures and gives their lengths: to time the storage alone."""
+        plain = tf.autograph.experimental.do_not_convert
+        rows = tf.data.Dataset.from_tensor_slices(images)
+        return rows.map(
+            plain(lambda row: tf.strings.length(self._read(row))), num_parallel_calls=self.threads
+        )
 
     def state(self, next_step: int) -> dict[str, Any]:
         """What a checkpoint holds of the data. Everything but `step` must be the same when it is resumed."""
@@ -136,6 +149,16 @@ class Stream:
         }
 
     # -- pictures ---------------------------------------------------------------------------------
+
+    def _graphs(self) -> tuple[Any, Any]:
+        """The two functions, traced once a stream: tracing takes a second or two, and is done again only
+        after a bad picture. They are graph code as they stand, so TensorFlow need not convert them."""
+        if self._traced is None:
+            table = self._tables()
+            self._tile_graph = tf.function(self._tile_or_nothing, autograph=False)
+            plan_step = tf.function(lambda step: plan.instructions(step, self.feed, table), autograph=False)
+            self._traced = plan_step, tf.function(self._with_pixels, autograph=False)
+        return self._traced
 
     def _tables(self) -> plan.Tables:
         substitutes = np.arange(self.images, dtype=np.int64)
@@ -149,7 +172,9 @@ class Stream:
         for step in range(1, self.images):
             if (other := (image + step) % self.images) not in self._bad:
                 return other
-        raise UndecodableImage("no picture of the dataset can be decoded", found=next(iter(self._bad.values())))
+        raise UndecodableImage(
+            "no picture of the dataset can be decoded", found=next(iter(self._bad.values()))
+        )
 
     def _with_pixels(self, element: dict[str, Any]) -> dict[str, Any]:
         rest = {name: value for name, value in element.items() if name != "tiles"}
@@ -159,7 +184,7 @@ class Stream:
         if not self.feed.augment.mosaic:
             canvas = self._tile(tiles[0])
         else:
-            four = [self._tile_or_nothing(tiles[place]) for place in range(4)]
+            four = [self._tile_graph(tiles[place]) for place in range(4)]
             canvas = tf.concat([tf.concat(four[:2], axis=1), tf.concat(four[2:], axis=1)], axis=0)
         return tf.ensure_shape(canvas, [self.feed.height, self.feed.width, 3])
 
@@ -181,7 +206,10 @@ class Stream:
 
     def _read(self, row: Any) -> Any:
         columns = self.columns
-        place = [tf.gather(tf.constant(part), row) for part in (columns.offsets, columns.lengths, columns.file_bytes)]
+        place = [
+            tf.gather(tf.constant(part), row)
+            for part in (columns.offsets, columns.lengths, columns.file_bytes)
+        ]
         path = tf.gather(tf.constant(columns.paths), row)
         return decode.read(path, *place, sliced=bool((columns.offsets >= 0).any()))
 
@@ -203,6 +231,7 @@ class Stream:
         if image in self._bad:
             return
         self._bad[image] = why
+        self._traced = None
         name = self.columns.name(image)
         if len(self._bad) > self._skip_bad:
             raise UndecodableImage(

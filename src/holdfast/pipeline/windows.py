@@ -15,7 +15,15 @@ import tensorflow as tf
 from holdfast.pipeline.feed import Augment
 
 TRIALS = 40  # as torchvision's RandomIoUCrop
-OVERLAPS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 2.0)  # SSD (Liu et al. 2016, 2.2); 2.0 stands for "the whole picture"
+OVERLAPS = (
+    0.0,
+    0.1,
+    0.3,
+    0.5,
+    0.7,
+    0.9,
+    2.0,
+)  # SSD (Liu et al. 2016, 2.2); 2.0 stands for "the whole picture"
 NO_BOX = np.float32(-1.0)
 
 # The places of the draws in a picture's row of random numbers.
@@ -102,7 +110,11 @@ def _trials(window: Any, draws: Any, least: float) -> Any:
     width, height = sides_of(window)
     share = least + drawn[..., :2] * (1.0 - least)
     return part_of(
-        window[:, None, :], share[..., 0] * width[:, None], share[..., 1] * height[:, None], drawn[..., 2], drawn[..., 3]
+        window[:, None, :],
+        share[..., 0] * width[:, None],
+        share[..., 1] * height[:, None],
+        drawn[..., 2],
+        drawn[..., 3],
     )
 
 
@@ -110,7 +122,9 @@ def _overlaps(trials_nt4: Any, boxes_nm4: Any) -> Any:
     trials, boxes = trials_nt4[:, :, None, :], boxes_nm4[:, None, :, :]
     corner = tf.minimum(trials[..., 2:], boxes[..., 2:]) - tf.maximum(trials[..., :2], boxes[..., :2])
     shared = tf.reduce_prod(tf.maximum(corner, 0.0), axis=-1)
-    areas = tf.reduce_prod(trials[..., 2:] - trials[..., :2], -1) + tf.reduce_prod(boxes[..., 2:] - boxes[..., :2], -1)
+    areas = tf.reduce_prod(trials[..., 2:] - trials[..., :2], -1) + tf.reduce_prod(
+        boxes[..., 2:] - boxes[..., :2], -1
+    )
     return shared / tf.maximum(areas - shared, 1e-9)
 
 

@@ -1,0 +1,169 @@
+"""A pack: small copies with the same truth, a key that holds all that changes them, and nothing needed of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.pipeline.rectangles import dataset_of, random_rectangles
+
+from holdfast.pipeline import columns, pack, packing
+from holdfast.pipeline.feed import Augment, Feed
+from holdfast.pipeline.sizes import packed_sizes, whole_ratios
+
+FEED = Feed(height=100, width=100, batch=4)
+ROOMY = 1 << 30
+
+
+def large_and_small(folder_of: Callable) -> columns.Columns:
+    large = folder_of(random_rectangles(5, seed=1, sides=(500, 900)), ".jpg", 6, "large")
+    small = folder_of(random_rectangles(3, seed=2, sides=(80, 110)), ".jpg", 1, "small")
+    return columns.of_dataset(dataset_of([*large.records, *small.records]))
+
+
+def test_the_size_is_what_the_largest_enlargement_needs(folder_of: Callable) -> None:
+    data = columns.of_dataset(
+        folder_of([(1000, 500, (0, 0, 9, 9), "red"), (90, 60, (0, 0, 9, 9), "red")], ".jpg")
+    )
+    assert packed_sizes(data, FEED).tolist() == [[100, 50], [90, 60]]
+    assert packed_sizes(data, replace(FEED, fit="stretch")).tolist() == [[200, 100], [90, 60]]
+    assert packed_sizes(data, replace(FEED, augment=Augment(scale=(0.5, 2.0)))).tolist() == [
+        [200, 100],
+        [90, 60],
+    ]
+    assert packed_sizes(data, replace(FEED, augment=Augment(crop=0.5, crop_least=0.25))).tolist() == [
+        [400, 200],
+        [90, 60],
+    ]
+    assert whole_ratios(data, FEED).tolist() == [8, 1]
+    assert whole_ratios(data, replace(FEED, augment=Augment(mosaic=0.1, mosaic_least=0.5))).tolist() == [4, 1]
+
+
+def test_only_what_is_far_too_large_is_packed_and_a_second_call_finds_it(
+    folder_of: Callable, tmp_path: Path
+) -> None:
+    data = large_and_small(folder_of)
+    job = pack.job_for(data, FEED, ROOMY)
+    assert [item.row for item in job.items] == [0, 1, 2, 3, 4]
+    folder = packing.make(job, tmp_path / "cache")
+    assert folder is not None
+    packed = pack.read(folder)
+    assert packed is not None and packed.rows.tolist() == [0, 1, 2, 3, 4]
+    assert packed.sizes.max(axis=1).tolist() == [100] * 5
+    assert packed.lengths.sum() < data.lengths[:5].sum()
+    written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert packing.make(job, tmp_path / "cache") == folder
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == written
+    assert packing.make(pack.Job((), ROOMY), tmp_path / "cache") is None
+
+
+def test_the_key_changes_with_the_size_the_pictures_and_the_budget(folder_of: Callable) -> None:
+    data = large_and_small(folder_of)
+    keys = {
+        pack.job_for(data, feed, budget).key
+        for feed, budget in ((FEED, ROOMY), (replace(FEED, width=120), ROOMY), (FEED, ROOMY // 2),
+                             (replace(FEED, augment=Augment(scale=(1.0, 1.5))), ROOMY))
+    }  # fmt: skip
+    os.utime(data.paths[0], ns=(1, 1))
+    keys.add(pack.job_for(data, FEED, ROOMY).key)
+    assert len(keys) == 5
+    assert pack.job_for(data, replace(FEED, seed=9, batch=1), ROOMY).key in keys
+
+
+def test_a_budget_is_kept(folder_of: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "SHARD_PICTURES", 2)
+    data = large_and_small(folder_of)
+    whole = pack.read(packing.make(pack.job_for(data, FEED, ROOMY), tmp_path / "whole"))
+    two_shards = int(whole.lengths[:4].sum())
+    folder = packing.make(pack.job_for(data, FEED, two_shards), tmp_path / "tight")
+    assert pack.read(folder).rows.tolist() == [0, 1, 2, 3]
+    assert sum(path.stat().st_size for path in folder.glob("*.jpgs")) == two_shards
+
+
+def test_killed_in_the_middle_it_goes_on_and_a_torn_one_is_not_used(
+    folder_of: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "SHARD_PICTURES", 2)
+    data = large_and_small(folder_of)
+    job = pack.job_for(data, FEED, ROOMY)
+    expected = pack.read(packing.make(job, tmp_path / "whole"))
+    folder = packing.make(job, tmp_path / "cache")
+    (
+        folder / "index.json"
+    ).unlink()  # as if killed before the end: one shard committed, one torn, one missing
+    (folder / "shard-00001.jpgs").write_bytes(b"torn")
+    (folder / "shard-00002.jpgs").unlink()
+    assert pack.read(folder) is None
+    kept = (folder / "shard-00000.jpgs").stat().st_mtime_ns
+    found = pack.read(packing.make(job, tmp_path / "cache"))
+    assert (folder / "shard-00000.jpgs").stat().st_mtime_ns == kept
+    assert (
+        found.rows.tolist() == expected.rows.tolist() and found.lengths.tolist() == expected.lengths.tolist()
+    )
+    (folder / "shard-00001.jpgs").write_bytes(b"torn later")
+    assert pack.read(folder) is None
+
+
+def test_beside_a_run_it_is_a_process_of_its_own(folder_of: Callable, tmp_path: Path) -> None:
+    job = pack.job_for(large_and_small(folder_of), FEED, ROOMY)
+    process = packing.start_beside(job, tmp_path)
+    assert process is not None and process.wait(120) == 0
+    packed = pack.read(tmp_path / f"pack-{job.key}")
+    assert packed is not None and len(packed.rows) == 5
+
+
+def test_the_command(folder_of: Callable, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import argparse
+
+    from holdfast.cli import data_pack
+    from holdfast.errors import UsageError
+
+    folder_of(random_rectangles(4, sides=(500, 700)), ".jpg", name="pictures")
+    source = tmp_path / "pictures"
+    rows = ["filename,width,height,class,xmin,ymin,xmax,ymax"]
+    rows += [f"{number:04d}.jpg,600,600,red,1,2,30,40" for number in range(4)]
+    (source / "labels.csv").write_text("\n".join(rows) + "\n")
+    parser = argparse.ArgumentParser()
+    data_pack.add_arguments(parser)
+    args = parser.parse_args([str(source), "--size", "100", "--cache", str(tmp_path / "cache"), "--json"])
+    assert data_pack.run(args) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["packed"] == result["images"] == 4 and 0 < result["bytes"] < result["source_bytes"]
+    assert data_pack.bytes_of("1.5GiB") == 3 * 2**29 and data_pack.bytes_of("500 MB") == 500_000_000
+    with pytest.raises(UsageError, match="'much' is not a size"):
+        data_pack.bytes_of("much")
+
+
+@pytest.mark.hot
+def test_a_stream_reads_the_pack_from_its_epoch_on_and_the_boxes_stay_on_their_pixels(
+    folder_of: Callable, tmp_path: Path
+) -> None:
+    from tests.pipeline.test_augment_oracle import misfits
+
+    from holdfast.pipeline.stream import Stream
+
+    data = large_and_small(folder_of)
+    feed = replace(FEED, augment=Augment(flip=0.5, scale=(0.7, 1.4)))
+    folder = packing.make(pack.job_for(data, feed, ROOMY), tmp_path / "cache")
+    stream = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
+    plain = Stream(data, feed)
+    whole = [batch for _, batch in zip(range(6), stream.numpy_batches(), strict=False)]
+    originals = [batch for _, batch in zip(range(6), plain.numpy_batches(), strict=False)]
+    for step, (ours, theirs) in enumerate(zip(whole, originals, strict=True)):
+        assert np.array_equal(ours["image"], theirs["image"])
+        if step < 2:
+            assert np.array_equal(ours["images"], theirs["images"])
+        else:
+            assert np.abs(ours["boxes"] - theirs["boxes"]).max() < 1.5
+            assert not np.array_equal(ours["images"], theirs["images"])
+            assert np.abs(ours["images"].astype(int) - theirs["images"].astype(int)).mean() < 6
+    assert max(misfits(stream, 6)) <= 1.5
+    for image in range(5):
+        Path(data.paths[image]).unlink()  # from epoch 1 on nobody reads them
+    again = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
+    assert np.array_equal(next(again.numpy_batches(3))["images"], whole[3]["images"])

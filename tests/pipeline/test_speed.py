@@ -1,0 +1,69 @@
+"""The speed of the data against the speed of the step: judged on numbers, and measured once for real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from tests.pipeline.rectangles import random_rectangles
+
+from holdfast.pipeline.speed import Means, Measured, check, judge
+
+MEASURED = Measured(whole=100.0, reading=900.0, cores=4, images=300)
+NO_MEANS = Means(packing_saves=0.1, decoded_fits=False, remote=False)
+
+
+def told(step: float | None, measured: Measured = MEASURED, means: Means = NO_MEANS) -> tuple[str, str, str]:
+    (finding,) = judge(measured, means, batch=16, step_images_per_s=step)
+    return finding.slug, finding.places[0].detail, finding.remedy
+
+
+def test_a_step_slower_than_the_data_is_fine() -> None:
+    assert told(80.0) == (
+        "pipeline-speed", "the pipeline gives 100 images/s on 4 cores and a step takes 80 images/s",
+        "nothing: the data keeps up",
+    )  # fmt: skip
+
+
+def test_a_faster_step_starves() -> None:
+    slug, says, remedy = told(400.0)
+    assert slug == "input-starved"
+    assert says == (
+        "the pipeline gives 100 images/s on 4 cores and a step takes 400 images/s: 75% of the time would be waiting"
+    )
+    assert remedy == "give the run 20 cores instead of 4"
+
+
+def test_a_narrow_margin_is_said_to_be_narrow() -> None:
+    slug, says, _ = told(95.0)
+    assert slug == "input-starved" and says.endswith("too close to be sure")
+
+
+def test_what_helps_most_comes_first() -> None:
+    means = Means(packing_saves=0.93, decoded_fits=True, remote=True)
+    slow_reading = Measured(whole=100.0, reading=120.0, cores=2, images=300)
+    _, _, remedy = told(400.0, slow_reading, means)
+    assert remedy.split("; or ") == [
+        "keep the decoded pictures in memory, where they fit: the cache does so by itself from epoch 2",
+        "copy the data to a local disk: reading alone is what holds it up",
+        "`holdfast data pack`: small copies spare 93% of the pixels",
+        "give the run 10 cores instead of 2",
+    ]
+
+
+def test_without_a_step_it_says_which_step_would_wait() -> None:
+    slug, says, _ = told(None)
+    assert slug == "pipeline-speed"
+    assert says.endswith("a step of 16 that takes less than 160 ms would wait for data")
+
+
+@pytest.mark.hot
+def test_measured_for_a_recipe(folder_of: Callable) -> None:
+    recipe = SimpleNamespace(model=SimpleNamespace(input=64), train=SimpleNamespace(batch=4, seed=0))
+    data = folder_of(random_rectangles(12), ".jpg")
+    (unhurried,) = check(recipe, data, step_images_per_s=0.001, seconds=0.2)
+    assert (unhurried.slug, unhurried.severity) == ("pipeline-speed", "note")
+    (starved,) = check(recipe, data, step_images_per_s=1e9, seconds=0.2)
+    assert (starved.slug, starved.severity) == ("input-starved", "warning")
+    assert starved.as_json()["images_per_s"] > 0
