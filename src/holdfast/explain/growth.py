@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from holdfast.journal.vitals import Process, Sample
@@ -80,10 +80,8 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, killed: bool = False)
         last_step=samples[-1][1].step,
         since_step=start[0][1].step,
         fill=_fill(start),
-        training=_in_stretches(
-            start, lambda s: s.step > 0 and s.phase not in ("validation", "fill", "compile")
-        ),
-        validation=_in_stretches(start, lambda s: s.phase == "validation"),
+        training=_while_training(start),
+        validation=_while_validating(start),
         by_epoch=_by_epoch(start),
         by_fit=_by_fit(start),
         steady=_steady([s.rss_bytes for _, s in start]),
@@ -103,8 +101,6 @@ def _last_only(samples: list[tuple[int, Sample]]) -> Growth:
 
 
 def _with(grown: Growth, **changed: object) -> Growth:
-    from dataclasses import replace
-
     return replace(grown, **changed)  # type: ignore[arg-type]
 
 
@@ -188,17 +184,43 @@ def _fill(samples: list[tuple[int, Sample]]) -> Rise:
     return best
 
 
-def _in_stretches(samples: list[tuple[int, Sample]], wanted: object) -> Rise:
-    """All gains between neighbouring samples that are both of the wanted kind."""
-    total, steps, seconds, lines = 0, 0, 0.0, [0, 0]
-    for (line_a, a), (line_b, b) in itertools.pairwise(samples):
-        if not (wanted(b) and (wanted(a) or b.phase == "validation")):  # type: ignore[operator]
-            continue
-        total += b.rss_bytes - a.rss_bytes
-        steps += max(0, b.step - a.step)
-        seconds += b.mono - a.mono
-        lines = [lines[0] or line_a, line_b]
-    return Rise(total, lines[0], lines[1], steps, seconds)
+def _while_training(samples: list[tuple[int, Sample]]) -> Rise:
+    """All gains between neighbouring samples in training, with no test batch between them."""
+    return _sum(
+        [
+            (a, b, b[1].rss_bytes - a[1].rss_bytes)
+            for a, b in itertools.pairwise(samples)
+            if min(a[1].step, b[1].step) > 0
+            and not {a[1].phase, b[1].phase} & {"validation", "fill", "compile"}
+            and b[1].test_batches <= a[1].test_batches
+        ]
+    )
+
+
+def _while_validating(samples: list[tuple[int, Sample]]) -> Rise:
+    """All gains while test batches moved. Where training moved too, validation's share is reckoned by its own rate."""
+    moved = [(a, b) for a, b in itertools.pairwise(samples) if b[1].test_batches > a[1].test_batches]
+    pure = [(a, b, b[1].rss_bytes - a[1].rss_bytes) for a, b in moved if a[1].step == b[1].step]
+    batches = sum(b[1].test_batches - a[1].test_batches for a, b, _ in pure)
+    rate = max(0, sum(gain for _, _, gain in pure)) / batches if batches else 0.0
+    mixed = [
+        (a, b, min(b[1].rss_bytes - a[1].rss_bytes, int(rate * (b[1].test_batches - a[1].test_batches))))
+        for a, b in moved
+        if a[1].step != b[1].step
+    ]
+    return replace(_sum(sorted(pure + mixed, key=lambda one: one[0][0])), steps=0)
+
+
+def _sum(gains: list[tuple[tuple[int, Sample], tuple[int, Sample], int]]) -> Rise:
+    if not gains:
+        return Rise()
+    return Rise(
+        bytes=sum(gain for _, _, gain in gains),
+        first_line=gains[0][0][0],
+        last_line=gains[-1][1][0],
+        steps=sum(max(0, b[1].step - a[1].step) for a, b, _ in gains),
+        seconds=sum(b[1].mono - a[1].mono for a, b, _ in gains),
+    )
 
 
 def _by_epoch(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
