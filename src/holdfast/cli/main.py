@@ -32,6 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
     Command("check", "before", "what is wrong with a dataset or a recipe, before a run finds out"),
     Command("data", "before", "convert a dataset, write a cleaned copy, or look at it"),
+    Command("anchors", "before", "how well a detector's anchors cover a dataset's boxes, and which would do better"),
     Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
     Command("top", "during", "all runs at a glance, in a terminal"),
     Command("explain", "after", "say why a run ended, or why it is not moving now"),

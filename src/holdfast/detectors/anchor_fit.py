@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.detectors.anchors import LevelShapes
-from holdfast.detectors.reference import Size, anchors_of, shapes_of
+from holdfast.detectors.reference import Size, anchors_of, feature_sizes, shapes_of
 
 Floats = NDArray[np.float64]
 
@@ -43,28 +42,40 @@ def coverage(
 
 
 def fit(detector: str, backbone: str, size: Size, boxes_n4: Floats, *, seed: int = 0) -> LevelShapes:
-    """As many shapes as the detector has, placed on its levels from the finest to the coarsest by area.
+    """Shapes for each level in the number it has, so that the heads keep their form; never covering less.
 
-    K-means with 1 - IoU of the sizes as distance (Redmon & Farhadi 2017, YOLO9000, section 2), started by
-    k-means++; every level keeps its number of anchors, so that the heads keep their form.
+    A box belongs to the coarsest level of which four cells fit along it, so that an anchor on the grid can
+    come near; the sizes of a level's boxes are clustered by k-means with 1 - IoU as distance (Redmon & Farhadi
+    2017, YOLO9000, section 2). A level keeps its given shapes where clusters do not raise the mean coverage.
     """
-    counts = [len(level) for level in shapes_of(detector, backbone, size)]
+    given = shapes_of(detector, backbone, size)
+    strides = [size[0] / rows for rows, _ in feature_sizes(detector, backbone, size)]
     sizes = boxes_n4[:, 2:] - boxes_n4[:, :2]
-    centres = _cluster(sizes, sum(counts), np.random.default_rng(seed))
+    side = np.sqrt(sizes.prod(axis=1))
+    level_of_box = np.sum([side >= 4.0 * stride for stride in strides[1:]], axis=0)
+    best = coverage(detector, backbone, size, boxes_n4, given).mean
+    shapes = given
+    for level, level_shapes in enumerate(given):
+        own = sizes[level_of_box == level]
+        if len(own) < len(level_shapes):
+            continue
+        tried = (*shapes[:level], _clustered(own, len(level_shapes), seed), *shapes[level + 1 :])
+        mean = coverage(detector, backbone, size, boxes_n4, tried).mean
+        if mean > best:
+            best, shapes = mean, tried
+    return shapes
+
+
+def _clustered(sizes: Floats, count: int, seed: int) -> tuple[tuple[float, float], ...]:
+    centres = _cluster(sizes, count, np.random.default_rng(seed))
     centres = centres[np.argsort(centres.prod(axis=1), kind="stable")]
-    edges = np.cumsum([0, *counts])
-    return tuple(
-        tuple((round(float(w), 1), round(float(h), 1)) for w, h in centres[low:high])
-        for low, high in pairwise(edges)
-    )
+    return tuple((round(float(w), 1), round(float(h), 1)) for w, h in centres)
 
 
 def better(
     detector: str, backbone: str, size: Size, boxes_n4: Floats, *, seed: int = 0
 ) -> LevelShapes | None:
     """Fitted shapes where they cover at least two boxes in a hundred more at half overlap, else None."""
-    if len(boxes_n4) < sum(len(level) for level in shapes_of(detector, backbone, size)):
-        return None
     shapes = fit(detector, backbone, size, boxes_n4, seed=seed)
     old = coverage(detector, backbone, size, boxes_n4)
     new = coverage(detector, backbone, size, boxes_n4, shapes)
