@@ -12,7 +12,9 @@ from PIL import Image
 REAL = Path(__file__).parents[3] / "shared" / "data"
 
 
-def picture(width: int = 64, height: int = 48, seed: int = 0, format: str = "JPEG", mode: str = "RGB", **save: Any) -> bytes:
+def picture(
+    width: int = 64, height: int = 48, seed: int = 0, format: str = "JPEG", mode: str = "RGB", **save: Any
+) -> bytes:
     """Encoded bytes that differ for every seed."""
     image = Image.new("RGB", (width, height), (seed * 37 % 256, seed * 91 % 256, seed * 53 % 256))
     image.paste((255 - seed % 256, 10, 200), (width // 4, height // 4, width // 2, height // 2))
@@ -63,7 +65,9 @@ def clean_voc(folder: Path, count: int = 12) -> Path:
     )
 
 
-def coco(folder: Path, images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]) -> Path:
+def coco(
+    folder: Path, images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]
+) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     document = {"images": images, "annotations": annotations, "categories": categories}
     (folder / "annotations.json").write_text(json.dumps(document), encoding="utf-8")

@@ -21,7 +21,9 @@ SIZES = ((64, 48), (100, 333), (1, 1))
 _PICTURES = {size: made.picture(*size) for size in SIZES}
 
 text = st.text(
-    st.characters(exclude_categories=("Cs", "Cc", "Co", "Cn", "Zl", "Zp"), exclude_characters="/\\:"), min_size=1, max_size=12
+    st.characters(exclude_categories=("Cs", "Cc", "Co", "Cn", "Zl", "Zp"), exclude_characters="/\\:"),
+    min_size=1,
+    max_size=12,
 )
 class_name = text.filter(lambda name: name.strip() and not name.startswith("{"))
 stem = text.map(lambda name: name.strip(" .")).filter(bool)
@@ -92,7 +94,9 @@ def same(before: Dataset, after: Dataset) -> None:
 @pytest.mark.parametrize("to", WRITTEN)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(made_dataset=datasets())
-def test_written_and_read_again_is_the_same(to: str, made_dataset: tuple[list[tuple[str, tuple[int, int]]], Dataset]) -> None:
+def test_written_and_read_again_is_the_same(
+    to: str, made_dataset: tuple[list[tuple[str, tuple[int, int]]], Dataset]
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "pictures"
         source.mkdir()
@@ -113,7 +117,13 @@ def test_between_any_two_formats(tmp_path: Path, first: str, second: str) -> Non
         whole = Box(0, 0, size[0], size[1], names[number % 3], crowd=number % 2 == 0, id=100 + number)
         found = () if number == 4 else (whole,)
         records.append(
-            Record(str(7 + 31 * number), f"bilder/{number} ü.jpg", Picture(str(path), width=size[0], height=size[1]), found, split)
+            Record(
+                str(7 + 31 * number),
+                f"bilder/{number} ü.jpg",
+                Picture(str(path), width=size[0], height=size[1]),
+                found,
+                split,
+            )
         )
     dataset = Dataset("", "coco", tuple(records), names, (3, 17, 90))
     write(dataset, str(tmp_path / "one"), first, Options())
@@ -135,7 +145,11 @@ def test_two_pictures_of_one_name_are_both_kept(tmp_path: Path) -> None:
         path = tmp_path / f"{number}{suffix}"
         path.write_bytes(made.picture(seed=number, format="JPEG" if suffix == ".jpg" else "PNG"))
         box = Box(number, 0, 20, 20, "cat")
-        records.append(Record(str(number), f"A{suffix}" if number else f"a{suffix}", Picture(str(path), width=64, height=48), (box,)))
+        records.append(
+            Record(
+                str(number), f"A{suffix}" if number else f"a{suffix}", Picture(str(path), width=64, height=48), (box,)
+            )
+        )
     for to in WRITTEN:
         write(Dataset("", "coco", tuple(records), ("cat",), (1,)), str(tmp_path / to), to, Options())
         assert sorted(record.boxes[0].x1 for record in read(str(tmp_path / to)).records) == [0, 1], to

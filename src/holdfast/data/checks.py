@@ -14,7 +14,7 @@ from holdfast.data.census import Census, place_of
 from holdfast.data.compare import Compared, compare
 from holdfast.data.findings import RANK, Finding, Tally
 from holdfast.data.judge import box_verdicts, boxes_fit, frame_of, picture_verdicts, size_verdicts
-from holdfast.data.listing import Listing
+from holdfast.data.listing import Listing, stem_of
 from holdfast.data.pictures import Facts, probe
 from holdfast.data.progress import tracked
 from holdfast.data.records import Record
@@ -115,6 +115,7 @@ def look(
     listing = getattr(source, "listing", None)
     root = listing.root.rstrip("/") + "/" if isinstance(listing, Listing) else ""
     fresh: list[tuple[tuple[str, str], Facts]] = []
+    unread: set[str] = set()
     try:
         for negatives in (False, True):
             entries = source.negatives(sorted(unnamed)) if negatives else source.entries()
@@ -122,12 +123,16 @@ def look(
             for looked in tracked(results, what, len(unnamed) or None):
                 if looked.parsed.record is not None:
                     unnamed.discard(looked.parsed.record.picture.path.removeprefix(root))
+                else:
+                    unread.update(stem_of(problem.file) for problem in looked.parsed.problems)
                 if looked.key is not None and looked.facts is not None:
                     fresh.append((looked.key, looked.facts))
                     if cache and len(fresh) >= _CACHE_BATCH:
                         cache.put(fresh)
                     fresh = fresh if len(fresh) < _CACHE_BATCH else []
                 yield _noted_as_negative(looked) if negatives else looked
+            # A picture whose annotation cannot be read is not one without an annotation.
+            unnamed = {name for name in unnamed if stem_of(name) not in unread}
             if negatives:
                 yield from _unannotated(source, sorted(unnamed))
     finally:

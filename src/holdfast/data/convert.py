@@ -52,14 +52,15 @@ def refuse_format(to: str) -> None:
 
 
 def refuse_nesting(source: str, destination: str) -> None:
-    """A destination inside the source would change the source and be read as part of it."""
+    """Neither inside the other: the source would change, or be replaced together with the destination."""
     if storage.is_url(source) or storage.is_url(destination):
         return
-    inner, outer = os.path.realpath(destination), os.path.realpath(source)
-    if inner == outer or inner.startswith(outer.rstrip("/") + "/"):
+    one, other = (os.path.realpath(path).rstrip("/") + "/" for path in (source, destination))
+    if one.startswith(other) or other.startswith(one):
         raise UsageError(
-            "the destination is inside the source, which is never touched",
+            "source and destination are inside one another, and the source is never touched",
             where=destination,
+            found=f"the source is {source}",
             change="give a folder beside the source",
         )
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from holdfast.data import labelmap, storage
 from holdfast.data.formats import coco, csv, labelme, tfrecord, voc, yolo
 from holdfast.data.framing import looks_framed
-from holdfast.data.listing import Listing, is_picture, split_in_name, split_in_path, suffix_of
-from holdfast.data.source import Source
+from holdfast.data.listing import Listing, folder_of, is_picture, split_in_name, split_in_path, suffix_of
+from holdfast.data.source import Problem, Source
 from holdfast.errors import HoldfastError, PathMissing, PermissionRefused, UnknownFormat, UnreadableAnnotation
 
 FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")  # in the order of trust in one folder
@@ -86,7 +89,8 @@ def _from_glob(pattern: str) -> list[Source]:
 def _usable(source: tfrecord.TfrecordSource) -> Source:
     if not source.shards:
         problem = source.noted[0]
-        raise UnreadableAnnotation(problem.detail, where=problem.file)
+        change = "write one tf.train.Example a picture" if "SequenceExample" in problem.detail else ""
+        raise UnreadableAnnotation(problem.detail, where=problem.file, change=change)
     return source
 
 
@@ -134,7 +138,26 @@ def _coco(listing: Listing) -> coco.CocoSource | None:
         kept = chosen.get(split)
         if kept is None or ("instances" in name and "instances" not in kept):
             chosen[split] = name
-    return coco.open_source(listing, sorted(chosen.values()), listing.root) if chosen else None
+    if not chosen:
+        return None
+    source = coco.open_source(listing, sorted(chosen.values()), listing.root)
+    return replace(source, noted=source.noted + tuple(_broken_beside(listing, names)))
+
+
+def _broken_beside(listing: Listing, names: list[str]) -> Iterator[Problem]:
+    """JSON files beside COCO's own that are not even JSON: half a dataset must not vanish in silence."""
+    folders = {folder_of(name) for name in names}
+    for name in listing.with_suffix(".json"):
+        if name in names or folder_of(name) not in folders:
+            continue
+        try:
+            json.loads(storage.read_bytes(listing.path(name), 0, 64 << 20))
+        except RecursionError:
+            yield Problem("unreadable-annotation", listing.path(name), "the JSON is nested too deeply")
+        except ValueError as error:
+            yield Problem("unreadable-annotation", listing.path(name), f"this is not JSON: {error}")
+        except HoldfastError as error:
+            yield Problem("unreadable-annotation", listing.path(name), error.what)
 
 
 def _yolo(listing: Listing) -> yolo.YoloSource | None:

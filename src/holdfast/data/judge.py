@@ -145,7 +145,7 @@ def box_verdict(box: Box, size: Size | None) -> Verdict | None:
             return Verdict("edge-rounding", said)
     smaller = min(box.width, box.height)
     if smaller < TINY_PX:
-        return Verdict("tiny-box", f"{shown(box)} {box.name!r}", "warning" if smaller <= 1 else "note")
+        return Verdict("tiny-box", f"{shown(box)} {box.name!r}", "warning" if smaller <= 2 else "note")
     return None
 
 

@@ -44,9 +44,13 @@ def run(
     `crashed(item)` is the result for an item whose process died. `shared` travels once a worker.
     """
     count = workers or available_cores()
+    try:
+        pool = _pool(function, shared, count)
+    except (NotImplementedError, ImportError, OSError):  # no semaphores, as in some sandboxes
+        yield from (function(shared, item) for item in items)
+        return
     chunks = _chunks(iter(items), chunk)
     waiting: deque[tuple[list[Item], Future[list[Result]]]] = deque()
-    pool = _pool(function, shared, count)
     try:
         while True:
             while len(waiting) < 4 * count and (part := next(chunks, None)):

@@ -1,0 +1,215 @@
+"""Each kind of dirt, planted alone in a clean dataset, is found at its place; the clean dataset has none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.data.checks import Part, Report, check
+
+from . import made
+
+Plant = Callable[[Path], None]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def checked(path: Path, **options: object) -> Report:
+    return check([Part(str(path))], processes=1, **options)[0]  # type: ignore[arg-type]
+
+
+def test_a_clean_dataset_has_no_findings(tmp_path: Path) -> None:
+    report = checked(made.clean_voc(tmp_path / "d"))
+    assert (report.images, report.boxes, report.classes) == (24, 24, ("cat", "dog"))
+    assert report.findings == ()
+
+
+def boxed(folder: Path, *corners: float, name: str = "cat") -> None:
+    (folder / "007.xml").write_text(made.voc_xml("007.jpg", (64, 48), [(name, *corners)]))  # type: ignore[list-item]
+
+
+def rewritten(folder: Path, data: bytes, name: str = "007.jpg") -> None:
+    (folder / name).write_bytes(data)
+
+
+DIRT: list[tuple[str, str, Plant]] = [
+    ("missing-image", "error", lambda d: (d / "007.jpg").unlink()),
+    ("unreadable-image", "error", lambda d: rewritten(d, b"not a picture at all")),
+    ("truncated-image", "error", lambda d: rewritten(d, made.picture(seed=7)[:-40])),
+    ("zero-byte-image", "error", lambda d: rewritten(d, b"")),
+    ("wrong-extension", "warning", lambda d: rewritten(d, made.picture(seed=7, format="PNG"))),
+    ("unsupported-mode", "warning", lambda d: rewritten(d, made.picture(seed=7, mode="CMYK"))),
+    ("unsupported-mode", "note", lambda d: rewritten(d, made.picture(seed=7, mode="L"))),
+    ("exif-rotated", "warning", lambda d: rewritten(d, made.rotated(48, 64, 6, seed=7))),
+    ("inverted-box", "error", lambda d: boxed(d, 30, 6, 5, 40)),
+    ("zero-area-box", "error", lambda d: boxed(d, 30, 6, 30, 40)),
+    ("outside-box", "error", lambda d: boxed(d, 30, 6, 90, 40)),
+    ("outside-box", "error", lambda d: boxed(d, -30, 6, 20, 40)),
+    ("edge-rounding", "note", lambda d: boxed(d, 30, 6, 65, 40)),
+    ("not-finite-box", "error", lambda d: boxed(d, float("nan"), 6, 20, 40)),
+    ("not-finite-box", "error", lambda d: boxed(d, 5, 6, float("inf"), 40)),
+    ("wrapped-box", "error", lambda d: boxed(d, 65535, 6, 20, 40)),
+    ("tiny-box", "note", lambda d: boxed(d, 20, 6, 25, 40)),
+    ("tiny-box", "warning", lambda d: (d / "007.xml").write_text(
+        made.voc_xml("007.jpg", (64, 48), [("cat", 20, 6, 20.5, 40)])) and None),
+    ("duplicate-box", "warning", lambda d: (d / "007.xml").write_text(
+        made.voc_xml("007.jpg", (64, 48), [("cat", 20, 6, 40, 40)] * 2)) and None),
+    ("duplicate-image", "warning", lambda d: made.voc(
+        d, {"again.jpg": ((d / "007.jpg").read_bytes(), (64, 48), [("cat", 5, 6, 37, 40)])}) and None),
+    ("duplicate-image-different-labels", "warning", lambda d: made.voc(
+        d, {"again.jpg": ((d / "007.jpg").read_bytes(), (64, 48), [("cat", 9, 9, 37, 40)])}) and None),
+    ("near-duplicate-class-names", "warning", lambda d: boxed(d, 5, 6, 30, 40, name="Cat ")),
+    ("rare-class", "warning", lambda d: boxed(d, 5, 6, 30, 40, name="horse")),
+    ("image-without-boxes", "note", lambda d: (d / "007.xml").write_text(made.voc_xml("007.jpg", (64, 48), [])) and None),
+    ("image-without-annotation", "warning", lambda d: (d / "007.xml").unlink()),
+    ("unreadable-annotation", "error", lambda d: (d / "007.xml").write_text("<annotation><object>") and None),
+    ("outsize-image", "warning", lambda d: rewritten(d, made.picture(2000, 1500, seed=7))),
+    ("crowded-image", "warning", lambda d: (d / "007.xml").write_text(
+        made.voc_xml("007.jpg", (64, 48), [("cat", n, 6, n + 20, 40) for n in range(1, 40)])) and None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("slug", "severity", "plant"), DIRT, ids=[f"{row[0]}-{n}" for n, row in enumerate(DIRT)])
+def test_planted_dirt_is_found(tmp_path: Path, slug: str, severity: str, plant: Plant) -> None:
+    folder = made.clean_voc(tmp_path / "d")
+    plant(folder)
+    report = checked(folder)
+    found = next((finding for finding in report.findings if finding.slug == slug), None)
+    assert found is not None, made.slugs(report)
+    assert found.severity == severity
+    assert any(
+        "007" in place.file + place.detail or slug in ("near-duplicate-class-names", "rare-class")
+        for place in found.places
+    )
+    assert report.spoiled == any(finding.severity == "error" for finding in report.findings)
+
+
+def test_a_leak_between_splits(tmp_path: Path) -> None:
+    folder = made.clean_voc(tmp_path / "d" / "train")
+    made.voc(
+        tmp_path / "d" / "test", {"x.jpg": ((folder / "003.jpg").read_bytes(), (64, 48), [("cat", 5, 6, 33, 40)])}
+    )
+    report = checked(tmp_path / "d")
+    leak = next(finding for finding in report.findings if finding.slug == "split-leak")
+    assert (leak.severity, leak.count) == ("error", 1)
+    assert "train" in leak.places[0].detail and "test" in leak.places[0].detail
+
+
+def test_a_leak_between_two_paths(tmp_path: Path) -> None:
+    made.clean_voc(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    report, _ = check([Part(str(tmp_path / "a"), "train"), Part(str(tmp_path / "b"), "validation")], processes=1)
+    assert made.slugs(report)["split-leak"] == 24
+
+
+@pytest.mark.parametrize(
+    ("declared", "box", "fit", "severity"),
+    [
+        ((128, 96), (60, 50, 120, 90), "declared", "error"),  # outside the real picture
+        ((32, 24), (20, 10, 60, 40), "real", "warning"),  # outside the declared one
+        ((32, 24), (2, 2, 30, 20), "declared", "error"),  # fits both: never leaves the smaller
+        ((128, 96), (2, 2, 30, 20), "real", "warning"),
+    ],
+)
+def test_which_size_the_boxes_fit(
+    tmp_path: Path, declared: tuple[int, int], box: tuple[int, ...], fit: str, severity: str
+) -> None:
+    folder = made.clean_voc(tmp_path / "d")
+    (folder / "007.xml").write_text(made.voc_xml("007.jpg", declared, [("cat", *box)]))  # type: ignore[list-item]
+    report = checked(folder)
+    found = next(finding for finding in report.findings if finding.slug == "size-mismatch")
+    assert dict(found.extra) == {"boxes_fit": fit}
+    assert found.severity == severity
+    assert found.as_json()["boxes_fit"] == fit
+    assert "outside-box" not in made.slugs(report)
+
+
+@pytest.mark.parametrize(
+    ("declared", "box", "frame"),
+    [((48, 64), (5, 50, 40, 62), "upright"), ((64, 48), (40, 5, 60, 30), "stored")],
+)
+def test_the_frame_of_turned_pictures_is_proved(
+    tmp_path: Path, declared: tuple[int, int], box: tuple[int, ...], frame: str
+) -> None:
+    folder = made.clean_voc(tmp_path / "d")
+    rewritten(folder, made.rotated(64, 48, 6, seed=7))
+    (folder / "007.xml").write_text(made.voc_xml("007.jpg", declared, [("cat", *box)]))  # type: ignore[list-item]
+    report = checked(folder)
+    detail = next(finding for finding in report.findings if finding.slug == "exif-rotated").places[0].detail
+    assert f"boxes in the {frame} frame: the boxes fit " in detail
+    assert "outside-box" not in made.slugs(report)
+    assert "size-mismatch" not in made.slugs(report)
+
+
+def test_two_sets_of_annotations_that_differ(tmp_path: Path) -> None:
+    folder = made.clean_voc(tmp_path / "d")
+    rows = [f"{n:03d}.jpg,64,48,{'cat' if n % 2 else 'dog'},5,6,{30 + n % 9},40" for n in range(24)]
+    rows[7] = rows[7].replace(",5,6,", ",15,6,")
+    (folder / "labels.csv").write_text("filename,width,height,class,xmin,ymin,xmax,ymax\n" + "\n".join(rows))
+    report = checked(folder)
+    found = next(finding for finding in report.findings if finding.slug == "annotation-sources-disagree")
+    assert found.count == 1
+    assert "007.jpg: 1 boxes only here, 1 only in the csv" in found.places[0].detail
+
+
+def test_yolo_ids_that_count_from_one(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "labels").mkdir()
+    for n in range(24):
+        (tmp_path / "images" / f"{n}.jpg").write_bytes(made.picture(seed=n))
+        (tmp_path / "labels" / f"{n}.txt").write_text(f"{1 + n % 2} 0.5 0.5 0.4 0.4\n")
+    (tmp_path / "data.yaml").write_text("train: images\nnames: [cat, dog]\n")
+    found = made.slugs(checked(tmp_path))
+    assert found["unknown-class"] == 12
+    assert found["class-id-off-by-one"] == 1
+
+
+def test_classes_of_a_recipe(tmp_path: Path) -> None:
+    report = checked(made.clean_voc(tmp_path / "d"), classes=["cat"])
+    assert made.slugs(report)["unknown-class"] == 12
+
+
+def test_places_are_few_and_counts_are_whole(tmp_path: Path) -> None:
+    folder = made.clean_voc(tmp_path / "d")
+    for file in folder.glob("*.jpg"):
+        file.write_bytes(b"")
+    found = next(finding for finding in checked(folder).findings if finding.slug == "zero-byte-image")
+    assert (found.count, len(found.places)) == (24, 5)
+
+
+def test_the_second_run_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import holdfast.data.checks as checks
+
+    folder = made.clean_voc(tmp_path / "d")
+    first = checked(folder)
+
+    def never(_: object) -> None:
+        raise AssertionError("decoded again")
+
+    monkeypatch.setattr(checks, "probe", never)  # workers are forked, so they see it too
+    assert checked(folder) == first
+    rewritten(folder, made.picture(99, 99, seed=7))
+    with pytest.raises(AssertionError, match="decoded again"):
+        checked(folder)
+
+
+def test_json_has_the_agreed_shape(tmp_path: Path) -> None:
+    folder = made.clean_voc(tmp_path / "d")
+    boxed(folder, 30, 6, 30, 40)
+    document = json.loads(json.dumps(checked(folder).as_json()))
+    assert {key: document[key] for key in ("images", "boxes", "classes")} == {
+        "images": 24,
+        "boxes": 24,
+        "classes": ["cat", "dog"],
+    }
+    (finding,) = document["findings"]
+    assert set(finding) == {"finding", "severity", "count", "places", "remedy"}
+    assert finding["finding"] == "zero-area-box"
+    assert finding["places"] == [{"file": f"{folder}/007.xml", "detail": "007.jpg: box 30,6,30,40 'cat'"}]
