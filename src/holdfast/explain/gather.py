@@ -9,7 +9,6 @@ from __future__ import annotations
 import mmap
 import os
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -199,7 +198,7 @@ def _still_there(said: tuple[Said[Any], ...]) -> tuple[bool | None, bool | None]
     if opened is None or not opened.boot_id:
         return None, None
     if opened.boot_id != _boot_id():
-        return (False, False) if opened.host == socket.gethostname() else (None, None)
+        return (False, False) if opened.host == os.uname().nodename else (None, None)
     started = [one for one in said if isinstance(one.event, ev.AttemptStarted)]
     if not started:
         return None, True

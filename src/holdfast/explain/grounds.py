@@ -27,15 +27,15 @@ def matched(evidence: Evidence, pattern: str, *, flags: int = 0) -> tuple[re.Mat
 
     Lines that advise or guess prove nothing and are passed over.
     """
-    matcher = re.compile(pattern, flags)
     error = evidence.error
+    if error is None and not evidence.went_wrong and evidence.stall is None:
+        return None
+    matcher = re.compile(pattern, flags)
     if error is not None:
         for line in error.text.splitlines():
             hit = matcher.search(line)
             if hit and not is_advice(line):
                 return hit, Fact(clipped(line), error.source)
-    if not evidence.went_wrong and evidence.stall is None:
-        return None
     for line_seen in reversed(evidence.output.lines[-_LAST_LINES:]):
         hit = matcher.search(line_seen.text)
         if hit and not is_advice(line_seen.text):

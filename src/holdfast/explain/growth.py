@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
+from holdfast.explain.words import median
 from holdfast.journal.vitals import Process, Sample
 
 #: Less than this is the ordinary wandering of an allocator.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import counted
+from holdfast.explain.words import counted, median
 from holdfast.journal import events as ev
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from statistics import median
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.grounds import grew_before, non_finite, steps_before
-from holdfast.explain.words import number
+from holdfast.explain.words import median, number
 
 
 def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:

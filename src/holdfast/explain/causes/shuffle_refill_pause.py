@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import span, whole
+from holdfast.explain.words import median, span, whole
 
 
 def shuffle_refill_pause(evidence: Evidence) -> Finding | None:
