@@ -110,6 +110,18 @@ class StallEnded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class EndlessSeen(Event):
+    """Counters move, but towards no end: a validation or an epoch that goes on and on."""
+
+    what: str = ""  # validation | epoch
+    batches: int = 0  # done in it so far
+    for_s: float = 0.0
+    planned: int | None = None
+    why: str = ""  # against what it was measured, in words
+    sure: bool = False  # the plan itself has no end; else only far beyond every one before
+
+
+@dataclass(frozen=True, slots=True)
 class StacksCaptured(Event):
     reason: str = ""  # stall | before-kill | asked
     file: str = ""  # under stacks/
@@ -528,6 +540,16 @@ class ExceptionRaised(Event):
     callback: str = ""
     phase: str = ""
     process: str = "main"
+    paths: list[str] = field(default_factory=list)  # files named by the message or held by the user's frames
+
+
+@dataclass(frozen=True, slots=True)
+class BadFilesFound(Event):
+    """After a failure that speaks of pictures or records: files of the dataset that are not what they should be."""
+
+    files: list[Json] = field(default_factory=list)  # {"path", "what", "offset"}
+    looked_at: int = 0
+    of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -566,12 +588,12 @@ class NoteMade(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    RunOpened, MachineRead, AttemptStarted, Stalled, StallEnded, StacksCaptured, SignalReceived, SignalSent,
+    RunOpened, MachineRead, AttemptStarted, Stalled, StallEnded, EndlessSeen, StacksCaptured, SignalReceived, SignalSent,
     ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted, RestartRefused, WatchFailed, RunClosed,
     ProcessJoined, ProbeFailed, FrameworkSeen, SeedSet, ModelSeen, DatasetSeen, FitStarted, EpochStarted, EpochDone,
     ValidationStarted, ValidationDone, PredictDone, StopRequested, FitDone, LoopSeen, LossSeen, NonFiniteSeen,
     BatchSeen, PipelineSeen, WarningSeen, TracesCounted, HoldingsSeen, SaveStarted, SaveDone, SaveFailed, Restored,
-    ExceptionRaised, SignalSeen, WorkersStarted, ExitStarted, NoteMade,
+    ExceptionRaised, BadFilesFound, SignalSeen, WorkersStarted, ExitStarted, NoteMade,
 )  # fmt: skip
 
 _BY_KIND = {event.kind: event for event in EVENTS}

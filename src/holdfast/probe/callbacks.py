@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..journal.beats import Phase
-from . import failures, fits, lines, losses, models, saving, stopping
+from . import failures, fits, frameworks, lines, losses, models, saving, stopping
 from .fits import Fit
 from .progress import Stopwatch
 from .session import Session
@@ -31,9 +31,12 @@ _local = threading.local()
 
 
 def hook_keras3(session: Session, module: Any) -> None:
-    kind = module.CallbackList
-    watch = ListWatch(session)
     _keep_python_logs(session, getattr(module, "python_utils", None))
+    hook_list(session, module.CallbackList)
+
+
+def hook_list(session: Session, kind: type) -> None:
+    watch = ListWatch(session)
     _after_init(session, kind, watch)
     wrap = functools.partial(_wrap, session, kind)
     wrap("on_train_begin", watch.train_begins, watch.train_begun)
@@ -50,7 +53,8 @@ def hook_keras3(session: Session, module: Any) -> None:
     wrap("on_predict_batch_begin", None, None)
     wrap("on_predict_batch_end", watch.predict_batch_ends, None)
     wrap("on_predict_end", None, None)
-    _wrap_logs(session, kind, "_on_train_batch_end", watch)
+    if not _wrap_logs(session, kind, "_on_train_batch_end", watch):
+        _wrap_logs(session, kind, "on_train_batch_end", watch)
 
 
 class WatchedCallbacks(list[Any]):
@@ -168,6 +172,7 @@ class ListWatch:
             fit.first_step_s = round(fit.epoch_clock.seconds, 4)
             progress.step_ns = now - started
             self.session.guard("models", models.seen, self.session, fit.model)
+            self.session.guard("frameworks", frameworks.devices_seen, self.session)
         else:
             progress.step_ns = now - fit.step_ended_ns
             progress.compute_ns += now - started
@@ -254,11 +259,11 @@ def _wrap(
     setattr(kind, name, told)
 
 
-def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> None:
+def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> bool:
     """The inner method that Keras runs in a thread of its own when no callback needs it between steps."""
     original = vars(kind).get(name)
     if original is None:
-        return
+        return False
 
     @functools.wraps(original)
     def told(self: Any, batch: Any, logs: Any = None, **kwargs: Any) -> Any:
@@ -276,13 +281,14 @@ def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> Non
             session.guard("losses", _losses_had, session, watch, batch)
 
     setattr(kind, name, told)
+    return True
 
 
 def _losses_had(session: Session, watch: ListWatch, batch: Any) -> None:
     fit = watch.fits.current
     if fit is not None:
         step = fit.epoch_base + int(batch) + 1
-        logs = fits.numbers(getattr(_local, "logs", None))
+        logs = losses.of(session).numbers(getattr(_local, "logs", None))
         losses.of(session).logs_had(step, session.progress.epoch, logs, fit.model)
 
 
@@ -317,6 +323,12 @@ def _callback_raised(session: Session, error: BaseException) -> None:
     if callback is not None:
         _local.callback = None
         failures.left_call(session, error, "callback", callback=type(callback).__name__)
+
+
+def keep_logs(logs: Any) -> None:
+    """Numbers that Keras has just made of tensors; see `ListWatch.callbacks_begin`."""
+    if isinstance(logs, dict):
+        _local.logs = logs
 
 
 def running() -> Any:

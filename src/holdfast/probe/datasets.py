@@ -20,7 +20,7 @@ _SAY_AT_MOST = 40
 def iterator_made(session: Session, iterator: Any, arguments: dict[str, Any]) -> None:
     """Keras has chosen an adapter for what it was given."""
     fit = fits.of(session).current
-    role = _role(session, fit)
+    role = role_now(session, fit)
     adapter = getattr(iterator, "data_adapter", None)
     planned = getattr(iterator, "num_batches", None)
     if role == "validation":
@@ -48,7 +48,8 @@ def of_adapter(session: Session, adapter: Any, role: str) -> DatasetSeen | None:
     if kind == "TFDatasetAdapter":
         return of_tf_data(session, adapter._dataset, role, where)
     if kind == "ArrayDataAdapter":
-        return _of_arrays(session, adapter, role, where)
+        arrays = [array for array in leaves(getattr(adapter, "_inputs", None)) if array is not None]
+        return of_arrays(session, arrays, getattr(adapter, "num_batches", None), role, where)
     if kind == "GeneratorDataAdapter":
         return _of_generator(adapter, role, where)
     if kind == "PyDatasetAdapter":
@@ -81,10 +82,8 @@ def of_tf_data(session: Session, dataset: Any, role: str, where: str = "") -> Da
     )
 
 
-def _of_arrays(session: Session, adapter: Any, role: str, where: str) -> DatasetSeen:
-    arrays = [array for array in _leaves(getattr(adapter, "_inputs", None)) if array is not None]
-    plain = [_plain_array(array) for array in arrays]
-    known = [array for array in plain if array is not None]
+def of_arrays(session: Session, arrays: list[Any], batches: Any, role: str, where: str) -> DatasetSeen:
+    known = [array for array in (plain_array(array) for array in arrays) if array is not None]
     if role == "train":
         session.seen["arrays"] = [
             reference for array in known if (reference := _reference(array)) is not None
@@ -99,7 +98,7 @@ def _of_arrays(session: Session, adapter: Any, role: str, where: str) -> Dataset
         type="array",
         python_fed=False,
         element_spec=[[[None, *array.shape[1:]], str(array.dtype)] for array in known],
-        cardinality=getattr(adapter, "num_batches", None),
+        cardinality=batches if isinstance(batches, int) else None,
         array_bytes=sum(int(array.nbytes) for array in known),
         statistics={name: statistics(array) for name, array in zip(names, known, strict=False)},
         where=where,
@@ -173,7 +172,7 @@ def statistics(array: Any) -> dict[str, Any]:
     }
 
 
-def _role(session: Session, fit: Any) -> str:
+def role_now(session: Session, fit: Any) -> str:
     phase = session.progress.phase
     if phase is Phase.PREDICT:
         return "predict"
@@ -198,7 +197,7 @@ def _safe_batches(adapter: Any) -> int | None:
 
 
 def _specs(value: Any) -> Any:
-    return [[_dimensions(spec), _dtype(spec)] for spec in _leaves(value)]
+    return [[_dimensions(spec), _dtype(spec)] for spec in leaves(value)]
 
 
 def _dimensions(spec: Any) -> list[int | None] | None:
@@ -218,7 +217,7 @@ def _dtype(spec: Any) -> str:
 
 def _bytes_of(value: Any) -> int | None:
     total = 0
-    for spec in _leaves(value):
+    for spec in leaves(value):
         shape = _dimensions(spec)
         size = getattr(getattr(spec, "dtype", None), "size", None)
         if shape is None or None in shape or size is None:
@@ -227,17 +226,17 @@ def _bytes_of(value: Any) -> int | None:
     return total
 
 
-def _leaves(value: Any) -> list[Any]:
+def leaves(value: Any) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, dict):
-        return [leaf for key in value for leaf in _leaves(value[key])]
+        return [leaf for key in value for leaf in leaves(value[key])]
     if isinstance(value, list | tuple):
-        return [leaf for item in value for leaf in _leaves(item)]
+        return [leaf for item in value for leaf in leaves(item)]
     return [value]
 
 
-def _plain_array(array: Any) -> Any:
+def plain_array(array: Any) -> Any:
     """The NumPy array behind what the adapter keeps, without copying."""
     inner = getattr(array, "array", array)
     return inner if type(inner).__module__.startswith("numpy") and hasattr(inner, "nbytes") else None
@@ -248,7 +247,3 @@ def _reference(value: Any) -> Any:
         return weakref.ref(value)
     except TypeError:
         return None
-
-
-def look_for_bad_files(session: Session, error: BaseException) -> None:
-    return

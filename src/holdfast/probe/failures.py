@@ -15,6 +15,13 @@ from .session import Session
 
 _MESSAGE_LIMIT = 4000
 _FRAME_LIMIT = 40
+_PATH_LIMIT = 20
+_PROBE_FRAME = re.compile(
+    r' *File "' + re.escape(lines.PROBE_FOLDER) + r'[^"]*", line \d+, in \w+\n(?: {4}[^\n]*\n)*\n?'
+)
+_PATH_IN_TEXT = re.compile(
+    r"(?:/|\./|[\w.-]+/)[\w./@+=%-]*\.\w{1,9}\b|[\w-]+\.(?:jpe?g|png|tfrecords?|h5|keras)\b"
+)
 _ERRNO_IN_TEXT = re.compile(r"(?:errno = |\[Errno )(\d+)")
 
 
@@ -66,6 +73,7 @@ def describe(
         callback=callback,
         phase=session.progress.phase.word,
         process="main" if session.role == "main" else "worker",
+        paths=_paths(message, trace),
     )
 
 
@@ -90,8 +98,9 @@ def _entries(trace: TracebackType | None) -> list[TracebackType]:
 
 
 def _text(error: BaseException) -> str:
+    """Its message, without the probe's frames, which TensorFlow quotes from the place where a node was made."""
     try:
-        return str(error)
+        return _PROBE_FRAME.sub("", str(error))
     except Exception:
         return "(an exception whose text cannot be made)"
 
@@ -100,9 +109,14 @@ def _user_place(
     trace: list[Any], message: str, error: BaseException, deeper: int = 4
 ) -> tuple[str, int] | None:
     """Innermost user code: in a traceback quoted by the message if there is one, for that is deeper; else in ours."""
-    for file, line, _ in reversed(lines.in_text(message)):
-        if lines.is_user_file(file):
-            return file, line
+    quoted = lines.in_text(message)
+    for index in range(len(quoted) - 1, 0, -1):
+        file, line, _ = quoted[index]
+        if lines.is_user_file(file) and any(not lines.is_user_file(above) for above, _, _ in quoted[:index]):
+            return (
+                file,
+                line,
+            )  # called by a library: the first frames are those that called fit, perhaps another one
     for file, line, _, _ in reversed(trace):
         if lines.is_user_file(file):
             return file, line
@@ -115,6 +129,31 @@ def _user_place(
         lines.caller(trace[0][3]) if trace else None
     )  # the traceback so far holds no user code: who called?
     return (outer.f_code.co_filename, outer.f_lineno) if outer is not None else None
+
+
+def _paths(message: str, trace: list[Any]) -> list[str]:
+    """Files that the message names, or that variables of the user's frames hold, innermost first."""
+    found = [match.strip("'\"") for match in _PATH_IN_TEXT.findall(message) if not lines.is_source(match)]
+    for file, _, _, frame in reversed(trace):
+        if lines.is_user_file(file):
+            found.extend(path for value in list(frame.f_locals.values())[:50] if (path := _path_of(value)))
+    return list(dict.fromkeys(found))[:_PATH_LIMIT]
+
+
+def _path_of(value: Any) -> str:
+    """The value as a path, when it is a short text that names a file which is there."""
+    if (
+        type(value).__name__ == "EagerTensor"
+        and getattr(value.dtype, "name", "") == "string"
+        and not len(value.shape)
+    ):
+        value = value.numpy()
+    if hasattr(value, "__fspath__"):
+        value = os.fspath(value)
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    short = isinstance(value, str) and 2 < len(value) < 400 and "\0" not in value and "\n" not in value
+    return str(value) if short and ("/" in value or "." in value) and os.path.isfile(value) else ""
 
 
 def _chain(error: BaseException) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import PredictDone
-from . import datasets, failures, fits, lines, losses, models, stopping
+from . import badfiles, datasets, failures, fits, holdings, lines, loops, losses, models, stopping
 from .patch import observe
 from .progress import Stopwatch
 from .session import Session
@@ -21,6 +21,7 @@ def hook_trainer(session: Session, module: Any) -> None:
     for kind in [value for value in vars(module).values() if isinstance(value, type)]:
         if kind.__module__ == module.__name__ and "fit" in vars(kind):
             watch_trainer(session, kind)
+            loops.watch_train_on_batch(session, kind)
 
 
 def hook_base_trainer(session: Session, module: Any) -> None:
@@ -76,6 +77,7 @@ class CallWatch:
         fit = self._fits.begin(args[0] if args else None, kept, lines.caller_line())
         fit.weights_before = models.fingerprint(fit.model)
         losses.of(self._session).fit_begins(fit.model)
+        self._session.guard(holdings.PART, holdings.start, self._session)
         return fit, previous, set(self._session.seen.get("datasets_said", ()))
 
     def fit_ends(self, token: Any, error: BaseException | None) -> None:
@@ -94,7 +96,7 @@ class CallWatch:
         else:
             session.progress.enter(Phase.AFTER)
         if error is not None:
-            session.guard("badfiles", datasets.look_for_bad_files, session, error)
+            session.guard("badfiles", badfiles.look, session, error, str(error))
 
     def evaluate_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         progress = self._session.progress
@@ -147,8 +149,11 @@ def hook_epoch_iterator(session: Session, module: Any) -> None:
         before=lambda args, kwargs: (args[0], kwargs),
         after=lambda token, _: datasets.iterator_made(session, *token),
     )  # fmt: skip
-    observe(session, kind, "__next__", "data_wait",
-            before=lambda args, kwargs: _wait_begins(session), after=lambda clock, _: _wait_ends(session, clock))  # fmt: skip
+    observe(
+        session, kind, "__next__", "data_wait",
+        before=lambda args, kwargs: _wait_begins(session),
+        after=lambda clock, _: _wait_ends(session, clock),
+    )  # fmt: skip
 
 
 def _wait_begins(session: Session) -> Stopwatch | None:

@@ -23,6 +23,7 @@ _PREFIXES = (
     "PYTORCH_",
 )
 _NAMES = ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "NVIDIA_VISIBLE_DEVICES", "PYTHONHASHSEED")
+_LONG_COMPILE_S = 0.05
 _PRIVATE = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 _PACKAGES = (
     "keras", "tensorflow", "tensorflow-cpu", "tf-keras", "jax", "jaxlib", "torch", "numpy", "h5py", "protobuf",
@@ -48,6 +49,66 @@ def tensorflow_imported(session: Session, module: Any) -> None:
 
 def jax_imported(session: Session, module: Any) -> None:
     _say(session, module, "jax")
+    session.guard("traces", _count_compiles, session)
+
+
+def _count_compiles(session: Session) -> None:
+    """JAX tells of each compilation; the many of a moment are single operations and not worth a word."""
+    from jax import monitoring
+
+    from . import traces
+
+    counted = traces.of(session)
+
+    def told(event: str, duration_secs: float, **more: Any) -> None:
+        if event.endswith("backend_compile_duration") and duration_secs >= _LONG_COMPILE_S:
+            session.guard("traces", counted.compiled, str(more.get("fun_name", "")), round(duration_secs, 3))
+
+    monitoring.register_event_duration_secs_listener(told)
+
+
+def devices_seen(session: Session) -> None:
+    """Once training has begun, when the framework has opened its devices by itself."""
+    if session.seen.get("devices_said"):
+        return
+    session.seen["devices_said"] = True
+    for name, read in (("tensorflow", _tensorflow_devices), ("jax", _jax_devices), ("torch", _torch_devices)):
+        module = sys.modules.get(name)
+        devices, threads = read(module) if module is not None else ([], {})
+        if devices:
+            session.say(
+                FrameworkSeen(
+                    name=name,
+                    version=str(getattr(module, "__version__", "")),
+                    devices=devices,
+                    threads=threads,
+                )
+            )
+
+
+def _tensorflow_devices(module: Any) -> tuple[list[str], dict[str, int]]:
+    context = sys.modules.get("tensorflow.python.eager.context")
+    found = context.context() if context is not None else None
+    if found is None or getattr(found, "_context_handle", None) is None:  # not opened: asking would open it
+        return [], {}
+    names = [str(device.name).replace("/physical_device:", "") for device in found.list_physical_devices()]
+    return names, {
+        "inter_op": found.inter_op_parallelism_threads,
+        "intra_op": found.intra_op_parallelism_threads,
+    }
+
+
+def _jax_devices(module: Any) -> tuple[list[str], dict[str, int]]:
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is None or not getattr(bridge, "_backends", None):
+        return [], {}
+    return [f"{device.platform}:{device.id} {device.device_kind}" for device in module.local_devices()], {}
+
+
+def _torch_devices(module: Any) -> tuple[list[str], dict[str, int]]:
+    if not module.cuda.is_initialized():
+        return ["cpu"], {"intra_op": module.get_num_threads()}
+    return [module.cuda.get_device_name(i) for i in range(module.cuda.device_count())], {}
 
 
 def torch_imported(session: Session, module: Any) -> None:

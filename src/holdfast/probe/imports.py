@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from .session import Session
+
 #: A process that imports one of these is watched.
 FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "jax", "torch"})
 
-#: module of the user's process -> function of the probe that is called with it once it has been imported
+#: module of the user's process -> functions of the probe that are called with it once it has been imported
 HOOKS = {
     "keras": "frameworks:keras_imported",
     "tensorflow": "frameworks:tensorflow_imported",
@@ -28,7 +30,27 @@ HOOKS = {
     "keras.src.backend.torch.trainer": "fitting:hook_trainer",
     "keras.src.trainers.epoch_iterator": "fitting:hook_epoch_iterator",
     "keras.src.saving.saving_api": "saving:hook_keras3",
-    "tensorflow.python.data.ops.iterator_ops": "pipeline:hook_iterators",
+    "keras.src.utils.rng_utils": "workers:hook_keras_seed",
+    "tf_keras.src.utils.tf_utils": "workers:hook_keras_seed",
+    "tensorflow.python.framework.random_seed": "workers:hook_tf_seed",
+    "tensorflow.python.ops.script_ops": "workers:hook_python_functions",
+    "multiprocessing.process": "workers:hook_process",
+    "multiprocessing.pool": "workers:hook_pool",
+    "tf_keras.src.engine.training": "keras2:hook_training",
+    "tf_keras.src.callbacks": "keras2:hook_callbacks",
+    "tf_keras.src.engine.data_adapter": "keras2:hook_data_adapter",
+    "tf_keras.src.optimizers.optimizer": "keras2:hook_optimizer",
+    "tf_keras.src.optimizers.legacy.optimizer_v2": "keras2:hook_optimizer",
+    "keras.src.engine.training": "keras2:hook_training",
+    "keras.src.callbacks": "keras2:hook_callbacks",
+    "keras.src.engine.data_adapter": "keras2:hook_data_adapter",
+    "keras.src.optimizers.optimizer_experimental.optimizer": "keras2:hook_optimizer",
+    "keras.src.optimizers.legacy.optimizer_v2": "keras2:hook_optimizer",
+    "keras.src.optimizers.base_optimizer": "loops:hook_optimizer3",
+    "tensorflow.python.data.ops.iterator_ops": "pipeline:hook_iterators loops:hook_iterators",
+    "tensorflow.python.eager.polymorphic_function.polymorphic_function": "loops:hook_functions",
+    "tensorflow.python.eager.polymorphic_function.tracing_compilation": "traces:hook_tracing",
+    "tensorflow.python.eager.backprop": "loops:hook_tape",
     "tensorflow.python.checkpoint.checkpoint": "saving:hook_tf_checkpoint",
     "tensorflow.python.checkpoint.checkpoint_management": "saving:hook_tf_manager",
 }
@@ -80,14 +102,16 @@ def install(framework_comes: Callable[[], None]) -> None:
         sys.meta_path.insert(0, Finder(framework_comes))
 
 
-def visit_loaded(framework_comes: Callable[[], None]) -> None:
-    """For a probe that comes late: what is imported already is told now."""
-    if any(name in sys.modules for name in FRAMEWORKS):
-        framework_comes()
+def visit_loaded() -> None:
+    """What was imported before there was a session is told now."""
     for name in HOOKS:
         module = sys.modules.get(name)
-        if module is not None:
+        if module is not None and not _half_imported(module):
             _tell(name, module)
+
+
+def _half_imported(module: ModuleType) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def _find_elsewhere(
@@ -107,17 +131,18 @@ def _tell(name: str, module: ModuleType) -> None:
     from . import start
 
     session = start.session()
-    if session is None or name not in HOOKS:
+    if session is None or name not in HOOKS or name in session.hooked:
         return
-    try:
-        part, function = HOOKS[name].split(":")
-        from importlib import import_module
+    session.hooked.add(name)
+    for entry in HOOKS[name].split():
+        part, function = entry.split(":")
+        session.guard(part, _call_hook, part, function, session, module)
 
-        hook = getattr(import_module("." + part, __package__), function)
-    except Exception as error:
-        session.failed(HOOKS[name], error)
-        return
-    session.attempt_part(part, hook, module)
+
+def _call_hook(part: str, function: str, session: Session, module: ModuleType) -> None:
+    from importlib import import_module
+
+    getattr(import_module("." + part, __package__), function)(session, module)
 
 
 def _import_begins(name: str) -> None:

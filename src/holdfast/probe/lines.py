@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-_PROBE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PROBE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARIES = tuple(
     os.path.abspath(path) + os.sep
     for path in {sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib")}
@@ -31,13 +31,17 @@ def is_user_file(path: str) -> bool:
         or path == "<attrs generated>"
     ):
         return False
-    if "/site-packages/" in path or "/dist-packages/" in path or path.startswith(_PROBE):
+    if "/site-packages/" in path or "/dist-packages/" in path or path.startswith(PROBE_FOLDER):
         return False
     return not (path.startswith(_LIBRARIES) and os.path.isabs(path))
 
 
+def is_source(path: str) -> bool:
+    return path.endswith((".py", ".pyc", ".so", ".cc", ".h"))
+
+
 def is_probe(path: str) -> bool:
-    return path.startswith(_PROBE)
+    return path.startswith(PROBE_FOLDER)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -33,8 +33,12 @@ class Losses:
         self._written_at = 0.0
         self._fit_step = 0
         self._said: set[str] = set()
+        self._means = True  # what is reported is the mean since the epoch began
         self._last_finite: float | None = None
         self._on_cpu: bool | None = None
+        self._owed = (
+            False  # another thread saw a loss that is not finite: the weights are to be looked at here
+        )
         self._sentinel: finite.Sentinel | None = None
 
     # -- called by the thread that trains -----------------------------------------------------------
@@ -43,6 +47,7 @@ class Losses:
         self._fit_step = self._session.progress.step
         self._average = None
         self._last_mean = None
+        self._means = True
         self._on_cpu = None
         self._sentinel = None
         self._said.clear()
@@ -55,6 +60,9 @@ class Losses:
 
     def step_done(self, model: Any, logs: Any) -> None:
         """Right after a step, in its own thread. Only a value that is in host memory already is looked at."""
+        if self._owed:
+            self._owed = False
+            self._not_finite("weights", "", math.nan, model, exact=False, before=None)
         loss = logs.get("loss") if isinstance(logs, dict) else None
         if loss is None:
             return
@@ -76,6 +84,29 @@ class Losses:
         if not self._sentinel.look(self._session.progress.step_ns) and "weights" not in self._said:
             self._not_finite("weights", self._sentinel.name, math.nan, model, exact=True, before=True)
 
+    def loop_step(self, model: Any, logs: dict[str, Any]) -> None:
+        """A step of a loop of the user's own: every number is of this step alone."""
+        progress = self._session.progress
+        known = {name: float(value) for name, value in logs.items()}
+        self._means = False
+        if "loss" not in known:
+            return
+        self._on_cpu = True
+        self.step_done(model, known)
+        self.logs_had(progress.step, progress.epoch, known, model)
+
+    def numbers(self, logs: Any) -> dict[str, float]:
+        """Of logs that are numbers already, or, as Keras 2 hands them on, values in host memory."""
+        if not isinstance(logs, dict):
+            return {}
+        plain = int | float
+        return {
+            str(name): float(value)
+            for name, value in logs.items()
+            if isinstance(value, plain)
+            or (self._on_cpu and finite.in_host_memory(value) and not len(value.shape))
+        }
+
     # -- called where Keras has made numbers of the logs, perhaps in another thread -----------------
 
     def logs_had(self, step: int, epoch: int, logs: dict[str, float], model: Any) -> None:
@@ -91,6 +122,7 @@ class Losses:
             what = "loss" if name == "loss" else ("loss-part" if "loss" in name else "metric")
             if name not in self._said and what != "metric":
                 self._not_finite(what, name, logs[name], model, exact=False, before=None)
+                self._owed = not self._session.progress.here
         now = self._now()
         waited = now - self._written_at
         if step - self._fit_step <= _ALWAYS_FIRST or waited >= self._interval() or (worse and waited >= 0.1):
@@ -134,7 +166,7 @@ class Losses:
         last = self._last_mean
         count = last[1] + 1 if last is not None and last[0] == epoch else 1
         self._last_mean = (epoch, count, mean)
-        if last is None or last[0] != epoch or not math.isfinite(last[2]):
+        if not self._means or last is None or last[0] != epoch or not math.isfinite(last[2]):
             return mean
         return mean * count - last[2] * (count - 1)
 
@@ -150,6 +182,9 @@ class Losses:
         self._said.add(name if what != "weights" else "weights")
         progress = self._session.progress
         survey = finite.survey(model) if model is not None and (exact or progress.here) else finite.Survey()
+        if what == "weights" and survey.weights is not False and not exact:
+            return
+        name = name or survey.name
         self._session.say(
             NonFiniteSeen(
                 what=what,

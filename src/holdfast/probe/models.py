@@ -102,7 +102,8 @@ def fingerprint(model: Any) -> float | None:
         values = [finite._raw(variable) for variable in variables]
         if not values or not all(finite.in_host_memory(value) for value in values):
             return None
-        found = float(sum(float(np.sum(value.numpy().astype("float64") * 1.000003)) for value in values))
+        with np.errstate(all="ignore"):
+            found = sum(float(np.sum(value.numpy().astype("float64"))) for value in values)
         return found if math.isfinite(found) else math.inf
 
     return _safely(total)

@@ -112,7 +112,7 @@ def _describe_one(node: Any) -> dict[str, Any]:
         value = _value(getattr(node, "_" + name, None))
         if value is not None and value != "":
             found[name] = value
-    function = _function(node)
+    function = function_of(node)
     if function is not None:
         found["function"] = getattr(function, "__name__", type(function).__name__)
         found["where"] = lines.of_function(function)
@@ -122,7 +122,7 @@ def _describe_one(node: Any) -> dict[str, Any]:
         found["python"] = True
     tensors = getattr(node, "_tensors", None)
     if tensors:
-        found["bytes"] = sum(_tensor_bytes(tensor) for tensor in tensors)
+        found["bytes"] = sum(tensor_bytes(tensor) for tensor in tensors)
         found["elements"] = _first_dimension(tensors[0]) if found["op"] == "tensor_slice" else 1
     return found
 
@@ -137,7 +137,7 @@ def _value(value: Any) -> Any:
     return None
 
 
-def _function(node: Any) -> Any:
+def function_of(node: Any) -> Any:
     """The user's function of a map, a filter or a generator."""
     generator = _generator_function(node)
     if generator is not None:
@@ -195,7 +195,7 @@ def _inner_functions(graph: Any) -> list[Any]:
     return [definition for definition in found if definition is not None and definition.ByteSize() < 1 << 20]
 
 
-def _tensor_bytes(tensor: Any) -> int:
+def tensor_bytes(tensor: Any) -> int:
     total = int(getattr(getattr(tensor, "dtype", None), "size", 0) or 0)
     for dimension in getattr(tensor, "shape", None) or ():
         total *= int(dimension or 0)

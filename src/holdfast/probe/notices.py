@@ -29,7 +29,7 @@ PATTERNS = {
     "no-gradients": r"Gradients do not exist",
     "nothing-trainable": r"does not have any trainable weights|trainable weights.*no trainable",
     "shape-mismatch": r"Skipping loading (of )?weights|shape mismatch|were not used",
-    "restore-incomplete": r"Value in checkpoint could not be found|Detecting that an object or model or tf\.train\.Checkpoint",
+    "restore-incomplete": r"Value in checkpoint could not be found|Detecting that an object or model or tf\.train",
     "gpu": r"Cannot dlopen|Could not find cuda|no CUDA-capable|GPU will not be used|no GPU/TPU found",
     "fork": r"os\.fork\(\) was called|multi-threaded, use of fork",
     "eager": r"run_eagerly|eager execution",
@@ -95,7 +95,7 @@ class _Told(logging.Filter):
 
 
 def _watch_warn(session: Session, notices: Notices) -> None:
-    """`warnings.warn` itself, for a filter of the script would hide what is silenced. One frame more, so one level more."""
+    """`warnings.warn` itself, for a filter would hide what is silenced. One frame more, so one level more."""
     original = warnings.warn
 
     @functools.wraps(original)
@@ -105,7 +105,7 @@ def _watch_warn(session: Session, notices: Notices) -> None:
         session.guard(PART, _take, notices, message, category, sys._getframe(1))
         original(message, category, max(1, stacklevel) + 1, source, **more)
 
-    warnings.warn = warn  # type: ignore[assignment]
+    warnings.warn = warn
 
 
 def _take(notices: Notices, message: Any, category: Any, frame: FrameType) -> None:

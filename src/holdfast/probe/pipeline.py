@@ -18,6 +18,7 @@ from .session import Session
 PART = "pipeline"
 _FIRST_EVERY_S = 2.0
 _LATER_EVERY_S = 15.0
+_REPEAT_S = 30.0  # counters that stand still are said again so often
 _QUICK = 30  # looks at the quick pace, then the slow one
 
 
@@ -30,7 +31,7 @@ class Pipeline:
         self._iterators: dict[str, Any] = {}
         self._looks = 0
         self._next_at = 0.0
-        self._last: dict[str, tuple[int, int]] = {}
+        self._last: dict[str, tuple[tuple[int, int], float]] = {}
         self._window: tuple[int, int, int] = (0, 0, 0)  # step, compute_ns, at perf ns
 
     def iterator_made(self, iterator: Any) -> None:
@@ -62,9 +63,11 @@ class Pipeline:
         gap = _mean_gap_s(proto)
         share, step_s = self._waiting(gap) if role == "train" else (None, None)
         key = (sum(node.num_elements for node in proto.nodes.values()), self._session.progress.step)
-        if self._last.get(role) == key and self._looks > _QUICK or key == (0, 0):
+        last = self._last.get(role)
+        now = time.monotonic()
+        if key == (0, 0) or (last is not None and last[0] == key and now - last[1] < _REPEAT_S):
             return
-        self._last[role] = key
+        self._last[role] = key, now
         self._session.say(
             PipelineSeen(
                 role=role,

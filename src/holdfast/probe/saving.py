@@ -26,7 +26,7 @@ def hook_keras3(session: Session, module: Any) -> None:
 
 
 def hook_tf_checkpoint(session: Session, module: Any) -> None:
-    """`tensorflow.python.checkpoint.checkpoint`: Checkpoint.save writes through Checkpoint.write in some versions only."""
+    """`tf.train.Checkpoint`: save goes through write in some versions only."""
     for kind in (getattr(module, "Checkpoint", None), getattr(module, "CheckpointV1", None)):
         if kind is None:
             continue
@@ -106,7 +106,7 @@ def _watch_load(
     session: Session, owner: Any, name: str, by: str, *, path_at: int, model_at: int | None
 ) -> None:
     def done(token: Any, result: Any) -> None:
-        path, where, target = token
+        path, where, target, count_before = token
         session.seen["loading"] = None
         if where is None:
             return
@@ -120,7 +120,7 @@ def _watch_load(
                 path=path,
                 by=type(callback).__name__ if callback is not None else by,
                 iterations=count,
-                optimizer_restored=None if count is None else count > 0,
+                optimizer_restored=_restored(count_before, count),
                 where=where,
             )
         )
@@ -129,12 +129,21 @@ def _watch_load(
         target = args[model_at] if model_at is not None and len(args) > model_at else None
         inner = session.seen.get("loading") is not None  # restore calls read: said once
         session.seen["loading"] = by
-        return _path(args, kwargs, path_at), None if inner else lines.caller_line(), _with_optimizer(target)
+        target = _with_optimizer(target)
+        where = None if inner else lines.caller_line()
+        return _path(args, kwargs, path_at), where, target, models.iterations(target)
 
     def failed(token: Any, error: BaseException) -> None:
         session.seen["loading"] = None
 
     observe(session, owner, name, PART, before=begun, after=done, failed=failed)
+
+
+def _restored(before: int | None, after: int | None) -> bool | None:
+    """Whether the optimizer's count came back; not known where it stood at the same number before."""
+    if after is None:
+        return None
+    return True if after != (before or 0) else (False if after == 0 else None)
 
 
 def _with_optimizer(target: Any) -> Any:

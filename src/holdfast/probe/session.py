@@ -35,6 +35,7 @@ class Session:
         self.attempt = attempt
         self.role = role
         self.forked = False
+        self.hooked: set[str] = set()  # modules of the process that the probe hangs on
         self.started = time.monotonic()
         self.progress = Progress()
         self.seen: dict[str, Any] = {}  # what a part has said already, by part: each part has its own keys
@@ -118,9 +119,6 @@ class Session:
             self.failed(part, error)
             return None
 
-    def attempt_part(self, part: str, hook: Callable[[Session, Any], None], module: Any) -> None:
-        self.guard(part, hook, self, module)
-
     # -- exit, fork, stacks -------------------------------------------------------------------------
 
     def _watch_exit(self) -> None:
@@ -147,10 +145,14 @@ class Session:
         self.say(ExitStarted(raised=raised, steps=self.progress.step))
         for action in reversed(self.at_exit):
             self.guard("exit", action)
-        if self._stacks_file is not None and os.fstat(self._stacks_file.fileno()).st_size == 0:
-            Path(self._stacks_file.name).unlink(
-                missing_ok=True
-            )  # still open: a late signal writes into nothing
+        self._tidy_stacks()
+
+    def _tidy_stacks(self) -> None:
+        """Files that no signal has written to: ours, and those of children that are gone."""
+        for path in self.folder.stacks.glob("faulthandler-*.txt"):
+            pid = int(path.stem.rpartition("-")[2])
+            if path.stat().st_size == 0 and (pid == os.getpid() or not _alive(pid)):
+                path.unlink(missing_ok=True)  # ours is still open: a late signal writes into nothing
 
     def _after_fork(self) -> None:
         """A forked child is a loader until it trains: it keeps the journal, but not its parent's ring."""

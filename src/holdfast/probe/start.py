@@ -41,7 +41,8 @@ def begin(run_dir: str, attempt: int, *, role: str = "") -> bool:
 
 def catch_up() -> None:
     """Hooks into what has been imported before the probe was started."""
-    imports.visit_loaded(_framework_comes)
+    if any(name in sys.modules for name in imports.FRAMEWORKS):
+        _framework_comes()
 
 
 def end() -> None:
@@ -71,6 +72,7 @@ def _framework_comes() -> None:
         return
     try:
         open_session()
+        imports.visit_loaded()
     except Exception as error:
         _settings["live"] = False
         if os.environ.get("HOLDFAST_PROBE_DEBUG"):

@@ -1,0 +1,193 @@
+"""What the script's own objects hold: looked at in the background when memory has grown, to name what grows."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter, deque
+from collections.abc import Iterator
+from typing import Any
+
+from ..journal.events import HoldingsSeen
+from . import background, fits, lines, nodes
+from .session import Session
+
+PART = "holdings"
+_GROWN_BYTES = 64 << 20
+_EVERY_S = 5.0
+_COUNT_EVERY_S = 30.0
+_DEPTH = 3
+_SAMPLE = 50
+_KEEP = 10
+_SMALL_BYTES = 1 << 20
+_COUNTED = frozenset({"Model", "Sequential", "Functional", "EagerTensor", "Function", "ConcreteFunction", "FuncGraph",
+                      "AtomicFunction", "ResourceVariable", "OwnedIterator", "Variable", "ArrayImpl"})  # fmt: skip
+_CONTAINERS = (list, dict, set, frozenset, tuple, deque)
+
+
+class Holdings:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._rss = fits.rss_bytes() or 0
+        self._next_at = 0.0
+        self._count_at = 0.0
+        self._last: dict[str, int] = {}
+
+    def look(self, now: float) -> None:
+        rss = fits.rss_bytes() or 0
+        if now < self._next_at or rss - self._rss < _GROWN_BYTES:
+            return
+        self._rss, self._next_at = rss, now + _EVERY_S
+        counts: dict[str, int] = {}
+        if now >= self._count_at:
+            self._count_at = now + _COUNT_EVERY_S
+            counts = count_objects()
+        items = self._survey()
+        self._session.say(
+            HoldingsSeen(step=self._session.progress.step, rss_bytes=rss, items=items, object_counts=counts)
+        )
+
+    def _survey(self) -> list[dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        seen: set[int] = set()
+        for name, value, where in roots(self._session):
+            for path, held, place in walk(name, value, where, seen):
+                size = bytes_of(held)
+                if size >= _SMALL_BYTES:
+                    found[path] = {
+                        "name": path,
+                        "type": type(held).__name__,
+                        "length": len(held) if hasattr(held, "__len__") else None,
+                        "bytes": size,
+                        "grew_by": size - self._last.get(path, 0),
+                        "where": place,
+                    }
+        self._last = {path: item["bytes"] for path, item in found.items()}
+        return sorted(found.values(), key=lambda item: -item["bytes"])[:_KEEP]
+
+
+def start(session: Session) -> None:
+    """From the first training on."""
+    if "holdings" not in session.seen:
+        session.seen["holdings"] = Holdings(session)
+        background.of(session).every_second(PART, session.seen["holdings"].look)
+
+
+def roots(session: Session) -> Iterator[tuple[str, Any, str]]:
+    """Callbacks, the globals of the user's modules, what functions of the dataset close over."""
+    fit = fits.of(session).current
+    for callback in (
+        list.__iter__(getattr(fit.callbacks, "callbacks", [])) if fit is not None and fit.callbacks else ()
+    ):
+        yield type(callback).__name__, callback, lines.of_class(type(callback))
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        user = path and lines.is_user_file(path)
+        if user or (name == "__main__" and not path):
+            for key, value in list(vars(module).items()):
+                if not key.startswith("__") and not isinstance(value, type(sys)):
+                    yield key, value, lines.short(path) if path else "<script>"
+    reference = session.seen.get("train_dataset")
+    dataset = reference() if callable(reference) else None
+    for node in nodes.walk(dataset) if dataset is not None else ():
+        function = nodes.function_of(node)
+        if function is not None:
+            yield getattr(function, "__qualname__", "function"), function, lines.of_function(function)
+
+
+def walk(
+    name: str, value: Any, where: str, seen: set[int], depth: int = _DEPTH
+) -> Iterator[tuple[str, Any, str]]:
+    """Containers and arrays reachable through attributes and closures, each once, with the path to it."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, _CONTAINERS) or _array_bytes(value):
+        yield name, value, where
+        if isinstance(value, dict) and len(value) <= _SAMPLE and depth:
+            for key, held in list(value.items()):
+                if isinstance(key, str) and isinstance(held, _CONTAINERS):
+                    yield from walk(f"{name}[{key!r}]", held, where, seen, depth - 1)
+        return
+    if not depth:
+        return
+    for cell in getattr(value, "__closure__", None) or ():
+        try:
+            held = cell.cell_contents
+        except ValueError:
+            continue
+        yield from walk(f"{name} (closure)", held, lines.of_function(value) or where, seen, depth - 1)
+    if type(value).__module__.partition(".")[0] in (
+        "keras",
+        "tensorflow",
+        "tf_keras",
+        "jax",
+        "numpy",
+        "torch",
+        "builtins",
+    ):
+        return
+    for key, held in list(getattr(value, "__dict__", {}).items()):
+        place = lines.of_class(type(value)) if not isinstance(value, type) else where
+        label = (
+            type(value).__name__
+            if name == type(value).__name__ or "." in name
+            else f"{name}({type(value).__name__})"
+        )
+        yield from walk(f"{label}.{key}", held, place or where, seen, depth - 1)
+
+
+def bytes_of(value: Any) -> int:
+    """About: arrays by their size, containers by a sample of what is in them."""
+    own = _array_bytes(value)
+    if own:
+        return own
+    if not isinstance(value, _CONTAINERS):
+        return sys.getsizeof(value, 0)
+    try:
+        items = list(value.values()) if isinstance(value, dict) else list(value)
+    except RuntimeError:  # it changed while we looked
+        return 0
+    if not items:
+        return sys.getsizeof(value, 0)
+    sample = items[:: max(1, len(items) // _SAMPLE)][:_SAMPLE]
+    each = sum(_array_bytes(item) or _shallow(item) for item in sample) / len(sample)
+    return int(each * len(items)) + sys.getsizeof(value, 0)
+
+
+def _shallow(item: Any) -> int:
+    if isinstance(item, list | tuple) and len(item) <= 100:
+        return sys.getsizeof(item, 0) + sum(_array_bytes(inner) or sys.getsizeof(inner, 0) for inner in item)
+    if isinstance(item, dict) and len(item) <= 100:
+        return sys.getsizeof(item, 0) + sum(
+            _array_bytes(inner) or sys.getsizeof(inner, 0) for inner in item.values()
+        )
+    return sys.getsizeof(item, 0)
+
+
+def _array_bytes(value: Any) -> int:
+    """Of NumPy arrays and of tensors of any framework, without touching their values."""
+    if isinstance(value, type):
+        return 0
+    found = (
+        getattr(value, "nbytes", None)
+        if type(value).__module__.partition(".")[0] in ("numpy", "jaxlib", "jax")
+        else None
+    )
+    if isinstance(found, int):
+        return found
+    if type(value).__name__ in ("EagerTensor", "ResourceVariable"):
+        return nodes.tensor_bytes(value)
+    return 0
+
+
+def count_objects() -> dict[str, int]:
+    """Framework objects alive; a Model by any subclass of the user's counts as Model."""
+    counts: Counter[str] = Counter()
+    for found in gc.get_objects():
+        kind = type(found)
+        if kind.__name__ in _COUNTED:
+            counts[kind.__name__] += 1
+        elif any(base.__name__ == "Model" for base in kind.__mro__[1:4]):
+            counts["Model"] += 1
+    return dict(counts)

@@ -1,0 +1,93 @@
+"""tf_keras, and Keras 2 itself, which is the same code under another name."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from . import callbacks, datasets, fits, fitting, lines, loops, models, saving, stopping
+from .patch import observe
+from .session import Session
+
+
+def hook_training(session: Session, module: Any) -> None:
+    """`tf_keras.src.engine.training`: the Model class has the trainer's methods itself."""
+    kind = module.Model
+    fitting.watch_trainer(session, kind)
+    loops.watch_train_on_batch(session, kind)
+    models.watch_compile(session, kind)
+    stopping.install(session, kind)
+    saving.hook_keras2(session, kind)
+
+
+def hook_callbacks(session: Session, module: Any) -> None:
+    """`tf_keras.src.callbacks`. Keras 3 has a module of that name too, with another list in it."""
+    kind = getattr(module, "CallbackList", None)
+    if kind is None or not hasattr(kind, "_process_logs"):
+        return
+    callbacks.hook_list(session, kind)
+    original = kind._process_logs
+
+    @functools.wraps(original)
+    def kept(self: Any, logs: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, logs, *args, **kwargs)
+        callbacks.keep_logs(result)
+        return result
+
+    kind._process_logs = kept
+
+
+def hook_data_adapter(session: Session, module: Any) -> None:
+    observe(
+        session, module.DataHandler, "__init__", "datasets",
+        before=lambda args, kwargs: (args[0], args, kwargs),
+        after=lambda token, _: _handler_made(session, *token) if token else None,
+    )  # fmt: skip
+
+
+def _handler_made(session: Session, handler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    fit = fits.of(session).current
+    role = datasets.role_now(session, fit)
+    planned = getattr(handler, "_inferred_steps", None)
+    planned = planned if isinstance(planned, int) else None
+    if role == "validation":
+        session.seen["validation_planned"] = planned
+    elif role == "train" and fit is not None:
+        fit.train_data_seen = True
+        fit.planned_steps = planned
+    datasets.say(session, _describe(session, handler, role, args, kwargs))
+
+
+def _describe(
+    session: Session, handler: Any, role: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    adapter = type(getattr(handler, "_adapter", None)).__name__
+    where = lines.caller_line()
+    given = [
+        kwargs.get("x", args[1] if len(args) > 1 else None),
+        kwargs.get("y", args[2] if len(args) > 2 else None),
+    ]
+    arrays = [array for array in datasets.leaves(given) if datasets.plain_array(array) is not None]
+    if "Tensor" in adapter and arrays:
+        return datasets.of_arrays(session, arrays, getattr(handler, "_inferred_steps", None), role, where)
+    return datasets.of_tf_data(session, handler._dataset, role, where)
+
+
+def hook_optimizer(session: Session, module: Any) -> None:
+    """`apply_gradients` of the optimizers of Keras 2."""
+    loop = loops.of(session)
+    for name in ("Optimizer", "_BaseOptimizer", "OptimizerV2"):
+        kind = getattr(module, name, None)
+        if kind is not None:
+            observe(
+                session, kind, "apply_gradients", loops.PART,
+                before=lambda args, kwargs: args[0],
+                after=lambda optimizer, _: loop.applied(optimizer, _executing_eagerly()),
+            )  # fmt: skip
+
+
+def _executing_eagerly() -> bool:
+    import sys
+
+    context = sys.modules.get("tensorflow.python.eager.context")
+    return bool(context.executing_eagerly()) if context is not None else True

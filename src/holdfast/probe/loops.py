@@ -1,0 +1,355 @@
+"""Training without `fit`: tf.function steps, GradientTape with an optimizer, train_on_batch, dataset iterators."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from ..journal.beats import Phase
+from ..journal.events import LoopSeen
+from . import badfiles, datasets, failures, finite, fits, frameworks, holdings, lines, losses, models, traces
+from .patch import observe
+from .progress import Stopwatch
+from .session import Session
+
+PART = "loops"
+
+
+class Loop:
+    """The steps of a loop of the user's own, told from what it calls. Silent while a fit is under way."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.progress = session.progress
+        self._fits = fits.of(session)
+        self._traces = traces.of(session)
+        self._training: set[int] = set()  # tf.function objects that apply gradients
+        self._optimizer: Callable[[], Any] = lambda: None  # the first one seen: its steps are the loop's
+        self._applied = 0
+        self._inside = 0  # depth of calls that count as a step by themselves
+        self._said: set[str] = set()
+        self._iterator: int | None = None
+        self._iterator_trained = False
+        self._step_began_ns = 0
+        self._loss: Any = None
+        self._current: int | None = None  # the dataset drawn from last
+        self._trained_on: int | None = None  # the dataset of a step that JAX compiled
+        self._batch_pending = False  # a batch of it was drawn, and its step is not counted yet
+        self._dataset: Any = None  # drawn from, and not yet known what for
+        self._names: dict[int, list[str]] = {}
+
+    @property
+    def quiet(self) -> bool:
+        return self._fits.current is not None or self._inside > 0
+
+    # -- waiting for data -----------------------------------------------------------------------------
+
+    def next_begins(self, iterator: Any) -> Stopwatch | None:
+        progress = self.progress
+        if self.quiet or not self._is_ours():
+            return None
+        self._count_pending()
+        now = time.perf_counter_ns()
+        if self._step_began_ns and progress.step > 1 and progress.phase in (Phase.STEP, Phase.VALIDATION):
+            progress.compute_ns += now - self._step_began_ns
+        fresh = id(iterator) != self._iterator
+        if fresh:
+            self._iterator = id(iterator)
+            if self._iterator_trained:
+                progress.epoch += 1
+            self._iterator_trained = False
+            progress.train_batches = progress.test_batches = 0
+            self._dataset = iterator
+            self._current = id(getattr(iterator, "_dataset", None))
+            if (
+                not progress.step
+            ):  # nothing has been trained yet: if it blocks here, this is what it blocks on
+                self._dataset_is("train")
+        progress.enter(Phase.FILL if fresh else Phase.DATA_WAIT)
+        return Stopwatch()
+
+    def next_ends(self, clock: Stopwatch | None) -> None:
+        if clock is None:
+            return
+        progress = self.progress
+        if progress.phase is not Phase.FILL:
+            progress.data_wait_ns += clock.ns
+        self._step_began_ns = time.perf_counter_ns()
+        self._batch_pending = self._trained_on is not None and self._trained_on == self._current
+        progress.enter(Phase.STEP)
+
+    def _count_pending(self) -> None:
+        if self._batch_pending:
+            self._batch_pending = False
+            self._step({})
+
+    def next_failed(self, clock: Stopwatch | None, error: BaseException) -> None:
+        if clock is not None:
+            self.progress.enter(Phase.BETWEEN)
+            if not isinstance(error, StopIteration):
+                failures.left_call(self.session, error, "loader")
+                self.session.guard("badfiles", badfiles.look, self.session, error, str(error))
+
+    def _dataset_is(self, role: str) -> None:
+        """Said once it is known whether what was drawn is trained on."""
+        iterator, self._dataset = self._dataset, None
+        dataset = getattr(iterator, "_dataset", None)
+        if dataset is not None:
+            where = lines.caller_line()
+            self.session.guard("datasets", self._say_dataset, dataset, role, where)
+
+    def _say_dataset(self, dataset: Any, role: str, where: str) -> None:
+        datasets.say(self.session, datasets.of_tf_data(self.session, dataset, role, where))
+
+    # -- tf.function ----------------------------------------------------------------------------------
+
+    def function_begins(self, function: Any) -> bool:
+        """True when this is a call of the user's own from eager code, which may be a step."""
+        outermost = not self._traces.stack
+        self._traces.call_begins(function)
+        return outermost and not self.quiet and self._is_ours()
+
+    def function_ends(self, function: Any, counts: bool, result: Any) -> None:
+        self._traces.call_ends()
+        if not counts or self.quiet:
+            return
+        self._traces.called(function)
+        if id(function) in self._training:
+            self._see("tf_function", function)
+            self._step(self._logs_of(function, result))
+        elif self.progress.step and self.progress.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
+            self._dataset_is("validation")
+            self.progress.test_batches += 1
+            self.progress.enter(Phase.VALIDATION)
+
+    # -- optimizers -----------------------------------------------------------------------------------
+
+    def applied(self, optimizer: Any, eager: bool) -> None:
+        """An optimizer was asked to apply gradients: now, or in a function that is being traced."""
+        if self._fits.current is not None:
+            return
+        if self._optimizer() is None:
+            self._optimizer = _weak(optimizer)
+        if not eager:
+            for function, _ in self._traces.stack:
+                self._training.add(id(function))
+            if not self._traces.stack:  # jax.jit: its calls cannot be seen, the batches of this dataset can
+                self._see("stateless_apply", None)
+                self._trained_on, self._batch_pending = self._current, self._current is not None
+            return
+        if self._inside or self._traces.stack:
+            return
+        if self._optimizer() is optimizer:
+            self._see("apply_gradients", None)
+            loss, self._loss = self._loss, None
+            self._step({"loss": loss} if loss is not None else {})
+
+    def gradient_asked(self, target: Any) -> None:
+        """What a GradientTape differentiates is the loss, where it is a number in host memory."""
+        if not self.quiet and _is_scalar(target) and finite.in_host_memory(target):
+            self._loss = target
+
+    # -- train_on_batch ---------------------------------------------------------------------------------
+
+    def batch_begins(self, model: Any) -> Any:
+        counts = not self.quiet
+        self._inside += 1
+        if counts:
+            self._take_over()
+            self._optimizer = _weak(getattr(model, "optimizer", None))
+            self.progress.enter(Phase.STEP if self.progress.step else Phase.COMPILE)
+        return counts
+
+    def batch_ends(self, counts: Any, result: Any, model: Any) -> None:
+        self._inside = max(0, self._inside - 1)
+        if not counts:
+            return
+        self._see("train_on_batch", None)
+        names = list(getattr(model, "metrics_names", None) or ["loss"])
+        values = result if isinstance(result, list | tuple) else [result]
+        logs = result if isinstance(result, dict) else dict(zip(names, values, strict=False))
+        self._step({str(name): value for name, value in logs.items() if _is_scalar(value)})
+        self.session.guard("models", models.seen, self.session, model)
+
+    # -- a step -----------------------------------------------------------------------------------------
+
+    def _step(self, logs: dict[str, Any]) -> None:
+        self._take_over()
+        self._dataset_is("train")
+        progress = self.progress
+        now = time.perf_counter_ns()
+        if self._step_began_ns:
+            progress.step_ns = now - self._step_began_ns
+        if self._iterator is None:  # no iterator to time by: from step to step
+            self._step_began_ns = now
+        progress.step += 1
+        if progress.step == 1:
+            self.session.guard(holdings.PART, holdings.start, self.session)
+            self.session.guard("frameworks", frameworks.devices_seen, self.session)
+        progress.train_batches += 1
+        self._iterator_trained = True
+        watch = losses.of(self.session)
+        model = self.model()
+        self.session.guard("losses", watch.loop_step, model, logs)
+        progress.enter(Phase.STEP if self._iterator is not None else Phase.BETWEEN)
+
+    def model(self) -> Any:
+        """Something with the attributes of a model that the facts are read from."""
+        optimizer = self._optimizer()
+        variables = getattr(optimizer, "_trainable_variables", None) or getattr(optimizer, "_variables", None)
+        return SimpleNamespace(optimizer=optimizer, trainable_variables=variables or [], name="")
+
+    def _logs_of(self, function: Any, result: Any) -> dict[str, Any]:
+        if isinstance(result, dict):
+            found = {str(name): value for name, value in result.items() if _is_scalar(value)}
+        else:
+            values = result if isinstance(result, list | tuple) else [result]
+            names = self._names.get(id(function))
+            if names is None:
+                names = self._names[id(function)] = returned_names(
+                    getattr(function, "_python_function", None)
+                )
+            found = {
+                names[i] if i < len(names) else f"result {i}": value
+                for i, value in enumerate(values)
+                if _is_scalar(value)
+            }
+            if len(found) == 1 and len(values) == 1:
+                found = {"loss": next(iter(found.values()))}
+        loss = next((name for name in found if "loss" in name.lower()), None)
+        if loss is not None and "loss" not in found:
+            found["loss"] = found.pop(loss)
+        return {name: value for name, value in found.items() if finite.in_host_memory(value)}
+
+    def _see(self, by: str, function: Any) -> None:
+        where = lines.of_function(getattr(function, "_python_function", None)) if function is not None else ""
+        where = where or lines.caller_line()
+        if by not in self._said and len(self._said) < 10:
+            self._said.add(by)
+            self.session.say(LoopSeen(by=by, where=where))
+
+    def _take_over(self) -> None:
+        if not self._said:
+            self.progress.thread = threading.get_ident()
+            self.session.take_ring()
+
+    def _is_ours(self) -> bool:
+        return self.progress.here
+
+
+def of(session: Session) -> Loop:
+    found = session.seen.get("loop")
+    if found is None:
+        found = session.seen["loop"] = Loop(session)
+    return found
+
+
+def hook_functions(session: Session, module: Any) -> None:
+    """`tf.function` objects."""
+    kind, loop = module.Function, of(session)
+    original = kind.__call__
+
+    @functools.wraps(original)
+    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not session.on(PART):
+            return original(self, *args, **kwargs)
+        counts = session.guard(PART, loop.function_begins, self)
+        result = None
+        try:
+            result = original(self, *args, **kwargs)
+            return result
+        finally:
+            session.guard(PART, loop.function_ends, self, bool(counts), result)
+
+    kind.__call__ = told
+
+
+def hook_iterators(session: Session, module: Any) -> None:
+    loop = of(session)
+    observe(
+        session, module.OwnedIterator, "__next__", PART,
+        before=lambda args, kwargs: loop.next_begins(args[0]),
+        after=lambda clock, _: loop.next_ends(clock),
+        failed=loop.next_failed,
+    )  # fmt: skip
+
+
+def hook_tape(session: Session, module: Any) -> None:
+    loop = of(session)
+    observe(
+        session, module.GradientTape, "gradient", PART,
+        before=lambda args, kwargs: loop.gradient_asked(args[1] if len(args) > 1 else kwargs.get("target")),
+    )  # fmt: skip
+
+
+def hook_optimizer3(session: Session, module: Any) -> None:
+    """Keras 3: `apply_gradients` calls `apply`; on JAX a loop calls `stateless_apply`."""
+    loop = of(session)
+    for name in ("apply", "stateless_apply"):
+        observe(
+            session, module.BaseOptimizer, name, PART,
+            before=lambda args, kwargs: (args[0], _is_eager(args[1:], kwargs)),
+            after=lambda token, _: loop.applied(*token) if token else None,
+        )  # fmt: skip
+
+
+def watch_train_on_batch(session: Session, kind: Any) -> None:
+    loop = of(session)
+    observe(
+        session, kind, "train_on_batch", PART,
+        before=lambda args, kwargs: (loop.batch_begins(args[0]), args[0]),
+        after=lambda token, result: loop.batch_ends(token[0], result, token[1]) if token else None,
+        failed=lambda token, error: loop.batch_ends(False, None, None),
+    )  # fmt: skip
+
+
+def returned_names(function: Any) -> list[str]:
+    """What the function's last `return` calls its values, so that a loss is known by its name."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return []
+    returns = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None
+    ]
+    if not returns:
+        return []
+    parts = returns[-1].elts if isinstance(returns[-1], ast.Tuple | ast.List) else [returns[-1]]
+    return [part.id if isinstance(part, ast.Name) else f"result {i}" for i, part in enumerate(parts)]
+
+
+def _weak(value: Any) -> Callable[[], Any]:
+    """The probe keeps nothing of the user's alive."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: None
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int | float):
+        return True
+    kind = str(getattr(getattr(value, "dtype", None), "name", getattr(value, "dtype", "")))
+    return "float" in kind and tuple(getattr(value, "shape", (1,)) or ()) == ()
+
+
+def _is_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the first gradient is a value and not a symbol of a function that is being traced."""
+    for value in [*args, *kwargs.values()]:
+        for leaf in datasets.leaves(value if not hasattr(value, "__next__") else None):
+            word = type(leaf).__name__
+            if "Tracer" in word or word in ("SymbolicTensor", "KerasTensor"):
+                return False
+            if hasattr(leaf, "dtype") and not hasattr(leaf, "assign"):
+                return True
+    return True

@@ -1,0 +1,155 @@
+"""How often functions are traced by TensorFlow or compiled by JAX, and why again."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..journal.beats import Phase
+from ..journal.events import TracesCounted
+from . import fits, lines
+from .patch import observe
+from .session import Session
+
+PART = "traces"
+_SIGNATURES = 6
+
+
+@dataclass
+class Traced:
+    """One function of the source, however many objects were made of it."""
+
+    name: str
+    where: str
+    traces: int = 0
+    calls: int = 0
+    objects: set[int] = field(default_factory=set)
+    signatures: list[str] = field(default_factory=list)
+    last_call: int = -1  # tracing twice in one call, as when variables are made, is one trace
+
+
+class Traces:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._by_place: dict[str, Traced] = {}
+        self._local = threading.local()
+        self._call_number = 0
+
+    # -- calls of tf.function objects -----------------------------------------------------------------
+
+    @property
+    def stack(self) -> list[tuple[Any, int]]:
+        found = getattr(self._local, "stack", None)
+        if found is None:
+            found = self._local.stack = []
+        return found
+
+    def call_begins(self, function: Any) -> None:
+        self._call_number += 1
+        self.stack.append((function, self._call_number))
+
+    def call_ends(self) -> None:
+        if self.stack:
+            self.stack.pop()
+
+    # -- traces ---------------------------------------------------------------------------------------
+
+    def trace_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        options = kwargs.get("tracing_options") or (args[3] if len(args) > 3 else None)
+        progress = self._session.progress
+        before = None
+        if progress.here and progress.phase in (Phase.STEP, Phase.FILL, Phase.COMPILE):
+            before = progress.phase
+            progress.enter(Phase.COMPILE)
+        return options, args[0] if args else kwargs.get("function_type"), before
+
+    def trace_ends(self, token: Any, _: Any) -> None:
+        options, function_type, before = token
+        progress = self._session.progress
+        if before is not None:
+            fit = fits.of(self._session).current
+            waiting = fit is not None and fit.first_step_s is None
+            progress.enter(Phase.FILL if waiting else before)
+        owner, call = self.stack[-1] if self.stack else (None, -1)
+        name = str(getattr(options, "name", ""))
+        if owner is None or str(getattr(owner, "_name", "")) != name:
+            return  # a function of the framework's own, such as one inside tf.data
+        self._count(name, owner, call, str(function_type))
+
+    def _count(self, name: str, owner: Any, call: int, signature: str) -> None:
+        function = getattr(owner, "_python_function", None)
+        where = lines.of_function(function) if function is not None else ""
+        traced = self._by_place.setdefault(where or name, Traced(name, where))
+        traced.objects.add(id(owner))
+        if traced.last_call == call:
+            return
+        traced.last_call = call
+        traced.traces += 1
+        traced.signatures.append(signature[:300])
+        del traced.signatures[:-_SIGNATURES]
+        self.say(traced)
+
+    def compiled(self, name: str, duration_s: float) -> None:
+        """JAX has compiled a function."""
+        traced = self._by_place.setdefault("jax " + name, Traced(name, lines.caller_line()))
+        traced.traces += 1
+        traced.signatures.append(f"compiled in {duration_s} s")
+        del traced.signatures[:-_SIGNATURES]
+        self.say(traced)
+
+    def called(self, function: Any) -> None:
+        python = getattr(function, "_python_function", None)
+        traced = self._by_place.get(lines.of_function(python)) if python is not None else None
+        if traced is not None:
+            traced.calls += 1
+
+    def say(self, traced: Traced) -> None:
+        count = traced.traces
+        if count > 4 and count & (count - 1):  # the first four, then at each doubling
+            return
+        self._session.say(
+            TracesCounted(
+                function=traced.name,
+                where=traced.where,
+                traces=count,
+                calls=traced.calls,
+                reason=reason(traced),
+                signatures=list(traced.signatures),
+            )
+        )
+
+
+def reason(traced: Traced) -> str:
+    if traced.traces < 2:
+        return ""
+    if len(traced.objects) > 1 and len(traced.objects) >= traced.traces:
+        return "new-object"
+    last = traced.signatures[-2:]
+    if len(last) < 2 or last[1].startswith("compiled"):
+        return ""
+    if "Literal" in last[1] and [p for p in last[0].split(",") if "Literal" in p] != [
+        p for p in last[1].split(",") if "Literal" in p
+    ]:
+        return "python-value"
+    return "new-shape" if last[0] != last[1] else "new-object"
+
+
+def of(session: Session) -> Traces:
+    found = session.seen.get("traces")
+    if found is None:
+        found = session.seen["traces"] = Traces(session)
+    return found
+
+
+def hook_tracing(session: Session, module: Any) -> None:
+    """`tensorflow.python.eager.polymorphic_function.tracing_compilation`"""
+    traces = of(session)
+    observe(
+        session,
+        module,
+        "_create_concrete_function",
+        PART,
+        before=traces.trace_begins,
+        after=traces.trace_ends,
+    )
