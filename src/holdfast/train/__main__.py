@@ -1,0 +1,81 @@
+"""`python -m holdfast.train RUN_DIR [--resume]`: the trainer's process. `holdfast train` starts and watches it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, of_os
+from holdfast.journal import events as ev
+from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
+
+GRACE_S = 25.0  # to write what is pending after a signal; clouds give about 30 s
+EXITS = {"finished": 0, "early-stopping": 0, "SIGTERM": 143, "SIGINT": 130}
+
+
+class Asked:
+    """The first SIGTERM or Ctrl-C asks for a kind end at the next step; a second Ctrl-C does not wait."""
+
+    def __init__(self) -> None:
+        self.signal = ""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._take)
+
+    def __call__(self) -> str:
+        return self.signal
+
+    def _take(self, number: int, _frame: object) -> None:
+        if self.signal and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(number).name
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m holdfast.train")
+    parser.add_argument("run_dir", type=Path)
+    parser.add_argument("--resume", action="store_true", help="go on from the newest whole checkpoint")
+    args = parser.parse_args(argv)
+    try:
+        return _train(RunFolder(args.run_dir), resume=args.resume)
+    except HoldfastError as error:
+        return _say(error)
+    except OSError as error:
+        return _say(of_os(error))
+
+
+def _train(folder: RunFolder, *, resume: bool) -> int:
+    from holdfast.settings import read
+
+    asked = Asked()
+    recipe = read(folder.recipe)
+    attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1") or 1)
+    resume = resume or attempt > 1
+    if not resume and any(folder.checkpoints.glob("step-*")):
+        raise AlreadyThere(
+            "this folder holds a run with checkpoints, and nothing is overwritten unasked",
+            where=folder.checkpoints,
+            change="--resume to go on with it, or another --run-dir",
+        )
+    os.environ["KERAS_BACKEND"] = recipe.train.backend  # before anything imports Keras
+    from holdfast.train.session import Session
+
+    session = Session(folder, recipe, attempt=attempt, resume=resume, asked=asked)
+    reason = session.run(grace_s=GRACE_S)
+    session.say(ev.ExitStarted(exit_code=EXITS[reason], steps=session.steps_done))
+    return EXITS[reason]
+
+
+def _say(error: HoldfastError) -> int:
+    from holdfast.report.text import render_error, terminal_width, wants_colour
+
+    text = render_error(error, width=terminal_width(sys.stderr), colour=wants_colour(sys.stderr))
+    print(text, file=sys.stderr, flush=True)
+    return int(ExitCode(error.exit_code))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,334 @@
+"""The training loop: a straight line. What it decides with is pure; what it tells, it tells to witnesses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
+from holdfast.train import divergence, progress, relief, schedules, stopping
+from holdfast.train.cadence import Every
+from holdfast.train.checkpoints import Snapshot, digest_of
+from holdfast.train.progress import Progress
+from holdfast.train.saver import Saver
+from holdfast.train.schedules import Schedule
+from holdfast.train.step import Step, is_out_of_memory
+from holdfast.train.witness import Pulse, Witnesses
+
+TOLD_EVERY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What stays the same from the first step to the last."""
+
+    name: str
+    steps: int
+    batch: int
+    images: int
+    schedule: Schedule
+    checkpoint: Every
+    validate: Every
+    held_steps: int = 0
+    monitor: str = "AP"
+    patience: int | None = None
+    min_delta: float = 0.0
+    on_nonfinite: str = "stop"
+    nonfinite_limit: int = 3
+    precision: str = "float32"
+
+
+@dataclass(frozen=True)
+class World:
+    """What the loop touches, each as a function, so that a test can hand it another."""
+
+    batches: Callable[[int], Iterator[Mapping[str, Any]]]  # from a step on
+    picture_names: Callable[[Mapping[str, Any]], list[str]]
+    validate: Callable[[Callable[[], bool]], dict[str, float] | None]  # None: asked to stop meanwhile
+    serving: Callable[[Step], AbstractContextManager[None]]  # the model with the weights that are validated
+    newest: Callable[[], Snapshot | None]
+    facts: Mapping[str, Any]  # of the run, for every checkpoint's meta
+    saver: Saver
+    witnesses: Witnesses
+    pulse: Pulse
+    stop_asked: Callable[[], str]  # the name of a signal, or nothing
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A step under way, whose numbers have not been looked at."""
+
+    at: int
+    batch: Mapping[str, Any]
+    rate: float
+    result: Any
+
+
+class Loop:
+    def __init__(self, plan: Plan, step: Step, now: Progress, world: World) -> None:
+        self.plan, self.step, self.now, self.world = plan, step, now, world
+        self.started_at = now.step
+        self._feed: Iterator[Mapping[str, Any]] | None = None
+        self._flight: Flight | None = None
+        self._recent: list[float] = []
+        self._saved_at = now.step
+        self._saved_mono = self._validated_mono = self._told_mono = world.clock()
+
+    def run(self) -> str:
+        """Trains until there is a reason to end, and says which: finished, early-stopping, or a signal's name."""
+        self._begin()
+        try:
+            while True:
+                if self._validation_due():
+                    self._validate()
+                if self._checkpoint_due():
+                    self._save()
+                if reason := self._reason_to_end():
+                    break
+                self._advance(self.now.step, self._next_batch())
+        except Exception as error:
+            self._save_what_stands(error)
+            raise
+        self._end(reason)
+        return reason
+
+    # -- one step -------------------------------------------------------------------------------------
+
+    def _next_batch(self) -> Mapping[str, Any]:
+        fresh = self._feed is None
+        if self._feed is None:
+            self._feed = self.world.batches(self.now.step)
+        pulse, began = self.world.pulse, time.monotonic_ns()
+        pulse.beat(Phase.FILL if fresh else Phase.DATA_WAIT)
+        batch = next(self._feed)
+        pulse.wait_ns += time.monotonic_ns() - began
+        return batch
+
+    def _advance(self, at: int, batch: Mapping[str, Any]) -> None:
+        """Sends off step `at`, then looks at the numbers of the one before."""
+        pulse, began = self.world.pulse, time.monotonic_ns()
+        pulse.beat(Phase.STEP if self.step.traces() else Phase.COMPILE)
+        rate = schedules.rate(replace(self.plan.schedule, scale=self.now.rate_scale), at)
+        try:
+            result = self.step(batch, step=at, rate=rate, held=at < self.plan.held_steps)
+        except Exception as error:
+            self._smaller_micro_batch(at, error)
+            self._advance(at, batch)
+            return
+        before, self._flight = self._flight, Flight(at, batch, rate, result)
+        self.now.step = at + 1
+        self.now.epoch = at * self.plan.batch // self.plan.images
+        if before is not None:
+            self._look_at(before)
+        pulse.compute_ns += time.monotonic_ns() - began
+        pulse.step, pulse.epoch = self.now.step, self.now.epoch
+        pulse.beat(Phase.BETWEEN, step_ns=time.monotonic_ns() - began)
+
+    def _settle(self) -> None:
+        """Waits for the step under way, so that state and numbers are those of `now.step`."""
+        flight, self._flight = self._flight, None
+        if flight is not None:
+            self._look_at(flight)
+
+    def _look_at(self, flight: Flight) -> None:
+        try:
+            numbers = self.step.fetch(flight.result)
+        except Exception as error:
+            again = [flight, *([self._flight] if self._flight else [])]
+            self._flight = None
+            self.step.undo(flight.result)
+            self._smaller_micro_batch(flight.at, error)
+            for one in again:
+                self._advance(one.at, one.batch)
+            return
+        if numbers["finite"]:
+            self._count(flight, numbers)
+        elif numbers["scale"] <= 1.0:  # above 1 it is the loss scale finding its size, which is no divergence
+            self._not_finite(flight, numbers)
+
+    def _count(self, flight: Flight, numbers: dict[str, Any]) -> None:
+        self.now.add(numbers)
+        self._recent = [*self._recent[-19:], numbers["loss"]]
+        self.world.pulse.loss = numbers["loss"]
+        done, clock = flight.at + 1, self.world.clock()
+        if done - self.started_at <= 3 or done == self.plan.steps or clock - self._told_mono >= TOLD_EVERY_S:
+            self._told_mono = clock
+            self._tell_loss(
+                done, {"loss": numbers["loss"], **numbers["parts"]}, flight.rate, numbers["gradient_norm"]
+            )
+
+    def _smaller_micro_batch(self, at: int, error: Exception) -> None:
+        """After a refused allocation; any other error goes on its way."""
+        if not is_out_of_memory(error):
+            raise error
+        before = self.step.micro_batch
+        after = relief.smaller(before, self.plan.batch)
+        if after is None:
+            raise relief.nothing_smaller(at, error) from error
+        self.step = self.step.split(after)
+        facts = {"out_of_memory_at": at, "micro_batch": after, "was": before, "error": str(error)[:500]}
+        self._say(ev.NoteMade(text=relief.said(at, before, after, self.plan.batch), facts=facts))
+
+    def _not_finite(self, flight: Flight, numbers: dict[str, Any]) -> None:
+        plan, now = self.plan, self.now
+        names = self.world.picture_names(flight.batch)
+        seen = divergence.event(
+            flight.at,
+            now.epoch,
+            numbers,
+            rate=flight.rate,
+            recent=self._recent,
+            precision=plan.precision,
+            images=names,
+        )
+        self._say(seen)
+        so_far = now.skipped if plan.on_nonfinite == "skip" else now.rollbacks
+        back = self.world.newest() if plan.on_nonfinite == "rollback" else None
+        what = divergence.answer(
+            plan.on_nonfinite, so_far=so_far, limit=plan.nonfinite_limit, can_roll_back=back is not None
+        )
+        if what == "skip":
+            now.skipped += 1
+        elif what == "rollback" and back is not None:
+            self._go_back(back, now)
+        else:
+            self._flight, now.step = None, flight.at  # nothing was applied since, so this is where it stands
+            self._save()
+            raise divergence.stopped(seen, run=plan.name, batch=plan.batch)
+
+    def _go_back(self, to: Snapshot, now: Progress) -> None:
+        self.step.load(to.groups)
+        self.now = progress.from_json(to.meta["progress"])
+        self.now.rollbacks, self.now.rate_scale = now.rollbacks + 1, now.rate_scale * 0.5
+        self._flight = self._feed = None
+        text = f"back to step {to.step}, at half the learning rate (time {self.now.rollbacks})"
+        self._say(
+            ev.NoteMade(text=text, facts={"rolled_back_to": to.step, "rate_scale": self.now.rate_scale})
+        )
+
+    # -- between steps --------------------------------------------------------------------------------
+
+    def _reason_to_end(self) -> str:
+        if self.now.step >= self.plan.steps:
+            self._settle()  # which may still go back
+            return "finished" if self.now.step >= self.plan.steps else ""
+        if stopping.is_over(self.now.patience, self.plan.patience):
+            return "early-stopping"
+        return self.world.stop_asked()
+
+    def _validation_due(self) -> bool:
+        step, last = self.now.step, self.now.validated_at
+        since_s = self.world.clock() - self._validated_mono
+        due = step > last and (
+            step >= self.plan.steps or self.plan.validate.due(step, last_step=last, since_s=since_s)
+        )
+        return due and not self.world.stop_asked()
+
+    def _validate(self) -> None:
+        self._settle()
+        now, world = self.now, self.world
+        self._tell_loss(now.step, now.means(), schedules.rate(self.plan.schedule, max(0, now.step - 1)), None)
+        began = world.clock()
+        self._say(ev.ValidationStarted(fit=1, epoch=now.epoch))
+        with world.serving(self.step):
+            found = world.validate(lambda: bool(world.stop_asked()))
+        if found is None:
+            return  # asked to stop: the checkpoint says that this validation is still to be made
+        now.validated_at, now.sums, now.summed, now.last_validation = now.step, {}, 0, found
+        self._validated_mono = world.clock()
+        self._say(
+            ev.ValidationDone(fit=1, epoch=now.epoch, logs=found, duration_s=self._validated_mono - began)
+        )
+        if self.plan.monitor in found:
+            best_before = now.patience.best_step
+            now.patience = stopping.seen(
+                now.patience, found[self.plan.monitor], now.step, min_delta=self.plan.min_delta
+            )
+            if now.patience.best_step != best_before:
+                self._save(best=True)
+
+    def _checkpoint_due(self) -> bool:
+        since_s = self.world.clock() - self._saved_mono
+        return self.plan.checkpoint.due(self.now.step, last_step=self._saved_at, since_s=since_s)
+
+    def _save(self, *, best: bool = False) -> None:
+        self._settle()
+        self.world.pulse.beat(Phase.SAVE)
+        self.world.saver.save(self._snapshot(), best=best)
+        self._saved_at, self._saved_mono = self.now.step, self.world.clock()
+
+    def _snapshot(self) -> Snapshot:
+        groups = self.step.export()
+        if self.plan.on_nonfinite != "skip":
+            groups["optimizer"]["unapplied"] = groups["optimizer"]["unapplied"] * 0  # looked at: may go on
+        meta = {**self.world.facts, "progress": self.now.as_json(), "micro_batch": self.step.micro_batch}
+        return Snapshot(self.now.step, groups, meta)
+
+    # -- begin and end --------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        plan, now = self.plan, self.now
+        self.world.pulse.step, self.world.pulse.epoch = now.step, now.epoch
+        # One "epoch" of the journal is the whole run: its steps are what is planned, and passes over the data
+        # seldom divide them. Which pass a step belongs to stands in every point of the loss.
+        self._say(
+            ev.FitStarted(
+                model=plan.name, epochs=1, planned_steps_per_epoch=plan.steps, batch_size=plan.batch,
+                validation=True, iterations=now.step,
+            )
+        )  # fmt: skip
+        self._say(ev.EpochStarted())
+
+    def _end(self, reason: str) -> None:
+        self._settle()
+        if reason != "finished":
+            settings = {
+                "monitor": self.plan.monitor,
+                "patience": self.plan.patience,
+                **self.now.patience.as_json(),
+            }
+            self._say(
+                ev.StopRequested(by=reason, step=self.now.step, epoch=self.now.epoch, settings=settings)
+            )
+        if self._saved_at != self.now.step or self.now.step == 0:
+            self._save()
+        groups = self.step.export()
+        digest = digest_of({group: groups[group] for group in ("weights", "ema") if group in groups})
+        self._say(
+            ev.NoteMade(text=f"weights {digest}", facts={"weights_sha256": digest, "step": self.now.step})
+        )
+        self._done(stopped=reason != "finished")
+
+    def _done(self, *, stopped: bool, raised: str = "") -> None:
+        step = self.now.step
+        whole = step >= self.plan.steps
+        self._say(ev.EpochDone(steps=step, planned_steps=self.plan.steps, logs=self.now.last_validation))
+        self._say(
+            ev.FitDone(
+                steps=step, epochs=1, epochs_done=int(whole), stopped=stopped, raised=raised, steps_by_epoch=[step],
+                iterations=step, weights_changed=step > 0,
+            )
+        )  # fmt: skip
+
+    def _save_what_stands(self, error: Exception) -> None:
+        """After an error: the state of the last whole step, unless that cannot be had any more."""
+        try:
+            self._settle()
+            if self._saved_at != self.now.step:
+                self._save()
+        except Exception as second:
+            self._say(ev.NoteMade(text=f"the state could not be saved after the error: {second}"))
+        self._done(stopped=False, raised=type(error).__name__)
+
+    def _tell_loss(self, step: int, logs: dict[str, float], rate: float, norm: float | None) -> None:
+        self._say(
+            ev.LossSeen(step=step, epoch=self.now.epoch, logs=logs, learning_rate=rate, gradient_norm=norm)
+        )
+
+    def _say(self, event: ev.Event) -> None:
+        self.world.witnesses.say(event)

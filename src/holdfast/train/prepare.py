@@ -1,0 +1,90 @@
+"""From a recipe to the two sets of pictures: what is trained on, and what is held out to validate."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+from holdfast.data.reading import read
+from holdfast.data.records import Dataset, Record
+from holdfast.errors import DataError
+from holdfast.settings.recipe import Recipe
+
+TRAIN_SPLITS = ("train", "training", "trainval")
+VALIDATION_SPLITS = ("val", "valid", "validation", "test")
+USUAL_FRACTION = 0.1
+
+
+@dataclass(frozen=True)
+class Sets:
+    train: Dataset
+    validation: Dataset
+    how: str  # where the validation set came from, in words
+
+
+def sets(recipe: Recipe) -> Sets:
+    """Reads the data and parts it by what the recipe says, else by the data's own splits, else a tenth."""
+    everything = read(recipe.data.train)
+    if recipe.data.validation is not None:
+        validation = read(recipe.data.validation)
+        split = first_split(validation, VALIDATION_SPLITS)
+        held = validation.only_split(split) if split and len(validation.splits) > 1 else validation
+        made = Sets(_train_part(everything), held, f"validates on {recipe.data.validation}")
+    else:
+        made = _parted(everything, recipe.data.validation_fraction)
+    classes = tuple(recipe.data.classes or made.train.classes)
+    return Sets(_with_classes(made.train, classes), _with_classes(made.validation, classes), made.how)
+
+
+def _parted(everything: Dataset, fraction: float | None) -> Sets:
+    split = first_split(everything, VALIDATION_SPLITS)
+    if fraction is None and split is not None and first_split(everything, TRAIN_SPLITS):
+        return Sets(
+            _train_part(everything),
+            everything.only_split(split),
+            f"validates on the data's own split {split!r}",
+        )
+    trained = _train_part(everything)
+    kept, held = parted(trained.records, fraction or USUAL_FRACTION)
+    if not held:
+        raise DataError(
+            "no picture is left to validate on",
+            where=everything.path,
+            found=f"{len(trained.records)} pictures",
+            change="data.validation with a folder of its own, or a larger data.validation_fraction",
+        )
+    why = "" if fraction else " (the recipe names no validation set)"
+    how = f"validates on {len(held)} of {len(trained.records)} pictures, held out by their names{why}"
+    return Sets(replace(trained, records=kept), replace(trained, records=held), how)
+
+
+def parted(records: tuple[Record, ...], fraction: float) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
+    """Trained and held out: those whose names hash lowest are held out, at least one when there are two.
+
+    A picture stays on its side when others are added, but for a few at the edge.
+    """
+    ranked = sorted(records, key=lambda record: hashlib.sha256(record.file_name.encode()).digest())
+    count = min(len(records) - 1, max(1, round(len(records) * fraction))) if len(records) > 1 else 0
+    held = {id(record) for record in ranked[:count]}
+    return (
+        tuple(record for record in records if id(record) not in held),
+        tuple(record for record in records if id(record) in held),
+    )
+
+
+def first_split(dataset: Dataset, names: tuple[str, ...]) -> str | None:
+    by_lower = {split.lower(): split for split in dataset.splits}
+    return next((by_lower[name] for name in names if name in by_lower), None)
+
+
+def _train_part(dataset: Dataset) -> Dataset:
+    split = first_split(dataset, TRAIN_SPLITS)
+    if split is None:
+        return dataset
+    return replace(
+        dataset, records=tuple(record for record in dataset.records if record.split in (split, None))
+    )
+
+
+def _with_classes(dataset: Dataset, classes: tuple[str, ...]) -> Dataset:
+    return replace(dataset, classes=classes, class_ids=())

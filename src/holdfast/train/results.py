@@ -1,0 +1,67 @@
+"""results.csv: one row a validation and one for the end, the same columns to the last row."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from holdfast.journal.events import Event, FitDone, LossSeen, ValidationDone
+
+METRICS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
+FIRST = ("step", "epoch", "learning_rate", "loss")
+
+
+class Results:
+    """Rows beyond the step that a run resumes from are dropped: they will be made again."""
+
+    def __init__(self, path: Path, *, resumed_at: int, parts: tuple[str, ...]) -> None:
+        self._path = path
+        self._columns = (*FIRST, *parts, *METRICS)
+        self._last: LossSeen | None = None
+        self._written = -1
+        kept = _rows_until(path, resumed_at) if resumed_at else []
+        self._text = _line(self._columns) + "".join(
+            _line([row.get(column, "") for column in self._columns]) for row in kept
+        )
+        self._put()
+
+    def say(self, event: Event) -> None:
+        if isinstance(event, LossSeen):
+            self._last = event
+        elif isinstance(event, ValidationDone):
+            self._row(event.logs)
+        elif isinstance(event, FitDone) and self._last is not None and self._last.step != self._written:
+            self._row({})
+
+    def _row(self, metrics: dict[str, float]) -> None:
+        seen = self._last or LossSeen()
+        values = {
+            "step": seen.step,
+            "epoch": seen.epoch,
+            "learning_rate": seen.learning_rate,
+            **seen.logs,
+            **metrics,
+        }
+        self._text += _line([values.get(column, "") for column in self._columns])
+        self._written = seen.step
+        self._put()
+
+    def _put(self) -> None:
+        fresh = self._path.with_name(f".{self._path.name}.new")
+        fresh.write_text(self._text)
+        fresh.replace(self._path)
+
+
+def _rows_until(path: Path, step: int) -> list[dict[str, str]]:
+    try:
+        rows = list(csv.DictReader(path.read_text().splitlines()))
+    except OSError:
+        return []
+    return [row for row in rows if (row.get("step") or "").isdigit() and int(row["step"]) <= step]
+
+
+def _line(values: object) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(values)  # type: ignore[arg-type]
+    return out.getvalue()

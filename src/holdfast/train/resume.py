@@ -1,0 +1,101 @@
+"""Going on from a checkpoint: what changed since, whether that can be, and where to go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import HoldfastError
+from holdfast.journal import events as ev
+from holdfast.settings.recipe import Recipe, toml_value
+from holdfast.train import checkpoints
+from holdfast.train.checkpoints import Snapshot
+from holdfast.train.witness import Witnesses
+
+
+class CannotResume(HoldfastError):
+    """What is on the disk is not the run that the recipe describes."""
+
+    slug = "cannot-resume"
+
+
+class NothingWhole(HoldfastError):
+    slug = "checkpoint-torn"
+
+
+#: With another value of these the saved state means something else, so going on would be nonsense.
+FIXED = {
+    "model.detector": "the saved weights are another network's",
+    "model.backbone": "the saved weights are another network's",
+    "model.input": "the anchors that the weights were trained for are others",
+    "data.classes": "the class heads are those of other classes",
+    "data.train": "the position in the data is a position in other data",
+    "train.batch": "the position in the data and the schedule count steps of the old batch",
+    "train.seed": "the order of the pictures is another",
+    "train.optimizer": "the saved moments are another optimizer's",
+}
+#: These change where or how fast it runs; the result may differ by rounding at most.
+HARMLESS = frozenset({"train.checkpoint_every", "train.keep_checkpoints", "hardware.processes"})
+
+
+def flat(recipe: Recipe) -> dict[str, Any]:
+    return {
+        f"{table}.{key}": value for table, values in asdict(recipe).items() for key, value in values.items()
+    }
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Settings that differ, of those that both know."""
+    return {key: (before[key], now[key]) for key in before if key in now and before[key] != now[key]}
+
+
+def check(changed: Mapping[str, tuple[Any, Any]], *, where: str) -> None:
+    """Refuses what would make nonsense."""
+    refused = [key for key in changed if key in FIXED]
+    if refused:
+        raise CannotResume(
+            f"{refused[0]} was changed, and a run cannot be resumed across that: {FIXED[refused[0]]}",
+            where=where,
+            found=[f"{key} was {_shown(changed[key][0])}, is {_shown(changed[key][1])}" for key in refused],
+            change="set it back to resume this run, or start one of its own: model.weights takes a run's folder",
+        )
+
+
+def told(changed: Mapping[str, tuple[Any, Any]]) -> str:
+    listed = ", ".join(f"{key} {_shown(old)} → {_shown(new)}" for key, (old, new) in changed.items())
+    exact = all(key in HARMLESS for key in changed)
+    return f"the recipe was changed since: {listed}" + (
+        "" if exact else " (the result will not be that of one run)"
+    )
+
+
+def check_images(before: Mapping[str, Any], now: Mapping[str, Any], *, where: str) -> None:
+    if before.get("images") != now.get("images"):
+        raise CannotResume(
+            "the dataset has another number of pictures than when the run began",
+            where=where,
+            found=f"{before.get('images')} pictures then, {now.get('images')} now",
+            change="bring the data back as it was, or start a run of its own from this one's weights",
+        )
+
+
+def newest(folder: Path, witnesses: Witnesses) -> Snapshot | None:
+    """The newest whole checkpoint. Each that is not whole is named out loud; none whole of several is an error."""
+    found, rejected = checkpoints.newest_whole(folder)
+    for one in rejected:
+        text = f"checkpoint {one.path.name} is not whole: {one.why}; the one before is taken"
+        witnesses.say(ev.NoteMade(text=text, facts={"checkpoint_torn": str(one.path), "why": one.why}))
+    if found is None and rejected:
+        raise NothingWhole(
+            "no checkpoint of this run is whole",
+            where=folder,
+            found=[f"{one.path.name}: {one.why}" for one in rejected[:4]],
+            change="start again without --resume, in another --run-dir",
+        )
+    return found
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else toml_value(value)

@@ -1,0 +1,120 @@
+"""Detections on the held-out pictures, in the pixels of their files, scored as COCO does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from holdfast.evaluate.coco import score
+from holdfast.evaluate.columns import Found, Truth
+from holdfast.pipeline.columns import Columns
+from holdfast.pipeline.stream import Stream
+from holdfast.train.step import is_out_of_memory
+
+Detect = Callable[[Any], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+class Validation:
+    """`batch_done` is told the number of each batch, for the heartbeat. Halves its batch when memory is short."""
+
+    def __init__(self, stream: Stream, detect: Detect, batch_done: Callable[[int], None]) -> None:
+        self._stream, self._detect, self._batch_done = stream, detect, batch_done
+        self._at_once = stream.feed.batch
+
+    def __call__(self, stop_asked: Callable[[], bool]) -> dict[str, float] | None:
+        """COCO's numbers, or None when asked to stop meanwhile."""
+        parts = []
+        for number, batch in enumerate(self._stream.batches(), start=1):
+            parts.append(self._found(batch))
+            self._batch_done(number)
+            if stop_asked():
+                return None
+        found = Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return dict(score(truth_of(self._stream.columns), found).numbers)
+
+    def _found(self, batch: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+        images = batch["images"]
+        pieces = [
+            self._detected(images[first : first + self._at_once]) for first in self._pieces(len(images))
+        ]
+        boxes, scores, classes = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        return rows(batch, boxes, scores, classes)
+
+    def _pieces(self, count: int) -> Iterator[int]:
+        first = 0
+        while first < count:
+            yield first
+            first += self._at_once
+
+    def _detected(self, images: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        try:
+            return self._detect(images)
+        except Exception as error:
+            half = len(images) // 2
+            if not is_out_of_memory(error) or not half or len(images) % 2:
+                raise
+            parts = [self._detected(images[:half]), self._detected(images[half:])]
+            self._at_once = min(self._at_once, half)
+            return tuple(np.concatenate(pair) for pair in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+def rows(
+    batch: Mapping[str, Any], boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Columns of `Found` for one batch: only real pictures and real detections, in source pixels, x y w h."""
+    real = np.asarray(batch["in_epoch"])[:, None] & (classes >= 0)
+    mapping = np.asarray(batch["mapping"])[:, None, :]
+    corners = (boxes.reshape(*boxes.shape[:2], 2, 2) - mapping[:, :, None, 2:]) / mapping[:, :, None, :2]
+    low, high = corners.min(axis=2), corners.max(axis=2)
+    placed = np.concatenate([low, high - low], axis=-1)
+    image = np.broadcast_to(np.asarray(batch["image"])[:, None], classes.shape)
+    return (
+        image[real].astype(np.int64),
+        classes[real].astype(np.int64),
+        placed[real].astype(float),
+        scores[real].astype(float),
+    )
+
+
+def truth_of(columns: Columns) -> Truth:
+    boxes = columns.boxes.astype(float)
+    sides = boxes[:, 2:] - boxes[:, :2]
+    return Truth(
+        images=tuple(range(len(columns))),
+        categories=tuple(enumerate(columns.classes)),
+        image=np.repeat(np.arange(len(columns)), np.diff(columns.first)),
+        category=columns.labels.astype(np.int64),
+        boxes=np.concatenate([boxes[:, :2], sides], axis=1),
+        crowd=columns.crowds.astype(bool),
+        area=sides.prod(axis=1),
+    )
+
+
+def compiled_detect(model: Any) -> Detect:
+    """`model.detect` compiled for the backend in use, on the weights that the model has when it is called."""
+    if keras.backend.backend() == "jax":
+        return _jax(model)
+    import tensorflow as tf
+
+    compiled = tf.function(lambda images: model.detect(images))
+    return lambda images: tuple(value.numpy() for value in compiled(images))
+
+
+def _jax(model: Any) -> Detect:
+    import jax
+
+    variables = list(model.variables)
+
+    @jax.jit
+    def compiled(values: Any, images: Any) -> Any:
+        with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+            return tuple(model.detect(images))
+
+    def detect(images: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        found = compiled([variable.value for variable in variables], np.asarray(images))
+        return tuple(np.asarray(value) for value in found)  # type: ignore[return-value]
+
+    return detect
