@@ -5,17 +5,19 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence, number_of
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import number
-from holdfast.journal import events as ev
 
 
 def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
     fit = evidence.fit
+    if fit is None:
+        return None
+    # Of the last fit only: another fit may have been given another rate on purpose.
     rates = [
         (said.event.epoch, said.event.learning_rate, said)
-        for said in evidence.all(ev.EpochDone)
+        for said in fit.epochs
         if said.event.learning_rate is not None
     ]
-    if fit is None or len(rates) < 3:
+    if len(rates) < 3:
         return None
     highest = max(rate or 0.0 for _, rate, _ in rates)
     reducers = [
@@ -33,10 +35,12 @@ def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
     planned = fit.planned_epochs or len(rates)
     epoch, said = low[0]
     left = planned - (epoch + 1)
-    scheduled = bool(evidence.model is not None and evidence.model.event.learning_rate_schedule)
-    if (left < 0.2 * planned and left < 3) or (not reducers and scheduled):
-        return None
     last = rates[-1][1]
+    rose_again = any((rate or 0.0) > 1e-3 * highest for at, rate, _ in rates if at > epoch)
+    # A schedule may end at nothing, and may come down early if it rises again; for half the training it may not.
+    scheduled = bool(evidence.model is not None and evidence.model.event.learning_rate_schedule)
+    if rose_again or left < (0.5 if scheduled and not reducers else 0.2) * planned:
+        return None
     facts = [
         Fact(
             f"the learning rate fell from {number(highest)} to {number(said.event.learning_rate)} by epoch {epoch + 1} and stands at {number(last)}",
