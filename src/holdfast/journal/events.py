@@ -297,6 +297,9 @@ class DatasetSeen(Event):
     nodes: list[Json] = field(
         default_factory=list
     )  # from the source to the end: {"op": "shuffle", "buffer_size": 2048, "where": …}
+    # wanted by explain: each node with "cardinality" (as Dataset.cardinality) and "element_bytes" where its spec is
+    # fully known; with ignore_errors in the chain, a NoteMade(facts={"dropped": n}) at the end of the first epoch
+    # where the record files can be counted (badfiles walks them already)
     files: list[str] = field(default_factory=list)  # the first few source files, where they can be read
     file_count: int | None = None
     array_bytes: int | None = None
@@ -433,6 +436,9 @@ class NonFiniteSeen(Event):
     input_finite: bool | None = None
     learning_rate: float | None = None
     precision: str = ""
+    # wanted by explain: `input_finite` also where the tensors of a tf.data source can be looked at
+    # (from_tensor_slices), and for targets whose last dimension is 4, with x1 y1 x2 y2 in most rows,
+    # detail["boxes"] = {"inverted": n, "zero_area": n, "not_finite": n, "rows": [first few of the source]}
     detail: Json = field(default_factory=dict)
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.errors import ExitCode
 from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent
 from holdfast.supervise import cgroup, machine, procfs
 from holdfast.supervise.child import HELD, Child, Ended, signal_name
@@ -42,6 +43,7 @@ class Attempt:
         self._say = say
         self._interrupts = 0
         self._stopped_by = ""
+        self._stall = ""
         self._kill_at: float | None = None
         self._began = time.monotonic()
 
@@ -63,6 +65,7 @@ class Attempt:
         self._mind_terminal()
         self._mind_log()
         self._watch.tick(now=now, at=time.time())
+        self._mind_stall(now)
         if self._kill_at is not None and now >= self._kill_at:
             self._kill(f"it did not end within {_KILL_AFTER_S:.0f} s of being asked")
             self._kill_at = None
@@ -111,9 +114,11 @@ class Attempt:
         self._child.board.keyboard = False
         if self._child.user is not None:
             self._child.user.take_back()
+        self._watch.alarm.ours_to_suspend = True
         self._child.send(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
         self._child.send(signal.SIGCONT)
+        self._watch.alarm.ours_to_suspend = False
         self._mind_terminal()
 
     # -- looking after ------------------------------------------------------------------------
@@ -132,7 +137,23 @@ class Attempt:
         if relayed.log_errno:
             self._record.complain("output.log", os.strerror(relayed.log_errno))
 
+    def _mind_stall(self, now: float) -> None:
+        """Once the stacks are there: asks the whole tree to end, and kills it when it does not."""
+        alarm = self._watch.alarm
+        if self._on_stall == "report" or not alarm.standing or not alarm.captured or self._stopped_by:
+            return
+        self._stopped_by = "stall"
+        self._stall = alarm.words
+        self._say(f"holdfast: the command is asked to end (--on-stall {self._on_stall})")
+        self._record.append(SignalSent(signal="SIGTERM", to_pid=self._child.pid, why="it stalled"))
+        self._child.send(signal.SIGTERM)
+        self._child.send(signal.SIGCONT)  # a suspended process takes no other signal
+        self._kill_at = now + _KILL_AFTER_S
+
     def _kill(self, why: str) -> None:
+        self._watch.alarm.capture_now(
+            "before-kill", [], self._watch.trainer, now=time.monotonic(), at=time.time()
+        )
         self._record.append(SignalSent(signal="SIGKILL", to_pid=self._child.pid, why=why))
         for pid in [self._child.pid, *procfs.descendants(self._child.pid)]:
             with contextlib.suppress(ProcessLookupError):
@@ -150,7 +171,12 @@ class Attempt:
         event = self._ended_event(ended, now)
         self._record.append(event)
         self._child.close()
-        return Outcome(ended=event, shell_code=ended.shell_code)
+        stalled = self._stopped_by == "stall"
+        return Outcome(
+            ended=event,
+            shell_code=int(ExitCode.STALLED) if stalled else ended.shell_code,
+            stall=self._stall or self._watch.alarm.words,
+        )
 
     def _await_relay(self) -> None:
         """Lets the last output through. A process left behind may hold the pipe open: that is not waited for."""

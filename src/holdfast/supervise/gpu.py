@@ -59,7 +59,9 @@ class Cards:
                     "used_bytes": int(memory.used),
                     "total_bytes": int(memory.total),
                     "ours_bytes": sum(used or 0 for pid, used in users.items() if pid in ours),
-                    "others": [{"pid": pid, "bytes": used} for pid, used in users.items() if pid not in ours][:8],
+                    "others": [{"pid": pid, "bytes": used} for pid, used in users.items() if pid not in ours][
+                        :8
+                    ],
                 }
                 with contextlib.suppress(Exception):
                     one["utilisation"] = int(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
@@ -71,7 +73,9 @@ class Cards:
             running = self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)
         except Exception:
             return {}
-        return {int(one.pid): None if one.usedGpuMemory is None else int(one.usedGpuMemory) for one in running}
+        return {
+            int(one.pid): None if one.usedGpuMemory is None else int(one.usedGpuMemory) for one in running
+        }
 
     def _process_name(self, pid: int) -> str:
         with contextlib.suppress(Exception):

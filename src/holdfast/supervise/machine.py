@@ -148,7 +148,8 @@ def about(lines: Iterable[KernelLine], pids: Iterable[int]) -> list[str]:
     return [
         line.text
         for line in lines
-        if numbers & set(re.findall(r"\d+", line.text)) or re.search(r"Xid|fork rejected|I/O error", line.text)
+        if numbers & set(re.findall(r"\d+", line.text))
+        or re.search(r"Xid|fork rejected|I/O error", line.text)
     ]
 
 

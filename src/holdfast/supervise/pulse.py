@@ -17,7 +17,9 @@ class Pulse:
         self._attempt = attempt
         self._last: Beat | None = None
         self.newest: Beat | None = None
-        self.fresh: list[Beat] = []  # since the last poll, the newest last; not all of them when there are many
+        self.fresh: list[
+            Beat
+        ] = []  # since the last poll, the newest last; not all of them when there are many
         self.step_s: float | None = None  # median of the steps since the last poll
 
     def poll(self) -> Beat | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,9 @@ _THINNING = ((3600.0, 1.0), (12 * 3600.0, 5.0), (float("inf"), 15.0))
 class Recorder:
     """The supervisor's pen."""
 
-    def __init__(self, folder: RunFolder, *, attempt: int = 1, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, folder: RunFolder, *, attempt: int = 1, say: Callable[[str], None] | None = None
+    ) -> None:
         self.folder = folder
         self._say = say or _to_stderr
         self._attempt = attempt
@@ -41,6 +44,9 @@ class Recorder:
         self._attempt = number
         if self._writer is not None:
             self._writer.attempt = number
+
+    def wall(self) -> float:
+        return time.time()
 
     def append(self, event: Event) -> None:
         try:

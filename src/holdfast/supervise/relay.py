@@ -30,13 +30,17 @@ _LINGER_S = 5.0
 class Board:
     """A page of memory that the relay and the supervisor share."""
 
-    _LAYOUT = struct.Struct("<QdQQi?")  # output bytes, when last, lost by the log, not shown, log's errno, ended
+    _LAYOUT = struct.Struct(
+        "<QdQQi?"
+    )  # output bytes, when last, lost by the log, not shown, log's errno, ended
 
     def __init__(self) -> None:
         self._map = mmap.mmap(-1, mmap.PAGESIZE)
         self.post(0, time.monotonic(), 0, 0, 0, False)
 
-    def post(self, output: int, when: float, log_lost: int, not_shown: int, log_errno: int, ended: bool) -> None:
+    def post(
+        self, output: int, when: float, log_lost: int, not_shown: int, log_errno: int, ended: bool
+    ) -> None:
         self._LAYOUT.pack_into(self._map, 0, output, when, log_lost, not_shown, log_errno, ended)
 
     def read(self) -> Relayed:
@@ -160,7 +164,12 @@ class _Relay:
 
     def _type(self) -> None:
         keyboard, terminal = self._wiring.keyboard, self._wiring.terminal
-        if keyboard is None or terminal is None or os.getppid() != self._supervisor or not self._board.keyboard:
+        if (
+            keyboard is None
+            or terminal is None
+            or os.getppid() != self._supervisor
+            or not self._board.keyboard
+        ):
             return
         try:
             typed = os.read(keyboard, 4096)

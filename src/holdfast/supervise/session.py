@@ -176,6 +176,8 @@ class Session:
             places=self._places,
             cards=self._cards,
             output_bytes=lambda: started.board.read().output_bytes,
+            by_hand_s=self.orders.stall_after_s,
+            say=self._say,
         )
         attempt = Attempt(started, watch, self._record, on_stall=self.orders.on_stall, say=self._say)
         return attempt.run(), watch

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,16 @@ _PSS_EVERY_S = 30.0
 _PSS_SHARE = 0.001  # of the time at most, since the process waits meanwhile
 _BUSY_SHARE = 0.2  # of a core, from which a thread counts as busy
 _LISTED = 64  # processes in a sample
+_EARLY = 15  # samples in which a command may still move to a control group of its own
+
+
+@dataclass(slots=True)
+class Sums:
+    """Over all processes there have been."""
+
+    cpu_s: float = 0.0
+    read_bytes: int = 0
+    written_bytes: int = 0
 
 
 class Sampler:
@@ -42,6 +53,8 @@ class Sampler:
         self._pss_due = 0.0
         self._thread_cpu: dict[int, float] = {}
         self._thread_cpu_at = 0.0
+        self.sums = Sums()
+        self._io: dict[int, tuple[int, int]] = {}
         self._slow = Background(self._read_slow, self._read_disks(), every_s=_SLOW_EVERY_S)
 
     def add_place(self, what: str, path: Path) -> None:
@@ -51,21 +64,33 @@ class Sampler:
         self._slow.stop()
 
     def sample(
-        self, *, now: float, at: float, beat: Beat | None, output_bytes: int, step_s: float | None, closely: bool
+        self,
+        *,
+        now: float,
+        at: float,
+        beat: Beat | None,
+        output_bytes: int,
+        step_s: float | None,
+        closely: bool,
     ) -> Sample | None:
         """None when the command has gone."""
         self.pids = [self.root, *procfs.descendants(self.root)]
         stats = {pid: one for pid in self.pids if (one := procfs.stat(pid)) is not None}
+        self._add_up(stats)
         self.seen = stats
-        if self.root not in stats or stats[self.root].state in "ZX":  # a zombie has no memory, and no control group
+        if (
+            self.root not in stats or stats[self.root].state in "ZX"
+        ):  # a zombie has no memory, and no control group
             return None
         main = beat.pid if beat is not None and beat.pid in stats else self.root
         values: dict[str, Any] = {**_of_process(stats[main]), **self._of_machine(), **_of_beat(beat, now)}
         if closely or self._count % _DETAIL_EVERY == 0:
             values |= self._of_threads(main, now) | {"pressure": machine.pressure(), "load1": _load1()}
             values["open_files"] = procfs.open_files(main)
-            if stats[main].state not in "ZX":
-                self.group = cgroup.find(main)
+        if (closely or self._count % _DETAIL_EVERY == 0 or self._count < _EARLY) and stats[
+            main
+        ].state not in "ZX":
+            self.group = cgroup.find(main)
         self._count += 1
         values["pss_bytes"] = self._share(main, now)
         return Sample(
@@ -78,6 +103,18 @@ class Sampler:
             tree_rss_bytes=sum(one.rss_bytes for one in stats.values()),
             **values,
         )
+
+    def _add_up(self, stats: dict[int, Stat]) -> None:
+        """Adds what each process has used since the last look, so that the sums never fall when one ends."""
+        io = {pid: _read_and_written(pid) for pid in list(stats)[:_LISTED]}
+        for pid, one in stats.items():
+            before = self.seen.get(pid)
+            self.sums.cpu_s += max(0.0, one.cpu_s - (before.cpu_s if before is not None else 0.0))
+            read, written = io.get(pid, (0, 0))
+            read_before, written_before = self._io.get(pid, (0, 0))
+            self.sums.read_bytes += max(0, read - read_before)
+            self.sums.written_bytes += max(0, written - written_before)
+        self._io = io
 
     def _of_machine(self) -> dict[str, Any]:
         state = cgroup.read(self.group)
@@ -121,7 +158,9 @@ class Sampler:
         return share
 
     def _read_disks(self) -> dict[str, Any]:
-        return {"disks_free_bytes": {one["what"]: one["free_bytes"] for one in machine.disks(dict(self._places))}}
+        return {
+            "disks_free_bytes": {one["what"]: one["free_bytes"] for one in machine.disks(dict(self._places))}
+        }
 
     def _read_slow(self) -> dict[str, Any]:
         swapped_in = procfs.keyed(procfs.read("/proc/vmstat")).get("pswpin")
@@ -182,6 +221,11 @@ def _relative(one: Stat) -> Process:
 def _private(pid: int) -> int | None:
     """Anonymous memory, the cheap stand-in for the unique share: a forked worker's own pages end up there."""
     return procfs.status(pid).get("RssAnon")
+
+
+def _read_and_written(pid: int) -> tuple[int, int]:
+    io = procfs.io(pid)
+    return io.get("rchar", 0), io.get("wchar", 0)
 
 
 def _load1() -> float | None:

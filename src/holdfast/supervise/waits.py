@@ -31,7 +31,15 @@ _ON_A_FILE = frozenset(
     {"read", "write", "pread64", "readv", "writev", "fcntl", "flock", "fsync", "fdatasync", "recvfrom", "recvmsg",
      "sendto", "sendmsg", "accept", "accept4", "connect", "ioctl", "preadv"}
 )  # fmt: skip
-_TIMEOUT_ARGUMENT = {"futex": 3, "poll": 2, "ppoll": 2, "epoll_wait": 3, "epoll_pwait": 3, "select": 4, "pselect6": 4}
+_TIMEOUT_ARGUMENT = {
+    "futex": 3,
+    "poll": 2,
+    "ppoll": 2,
+    "epoll_wait": 3,
+    "epoll_pwait": 3,
+    "select": 4,
+    "pselect6": 4,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,9 @@ def describe(pid: int, inside: Call | None) -> str:
         return ""
     number = inside.file_number
     if number is None:
-        return inside.name if inside.timed or inside.name not in _TIMEOUT_ARGUMENT else f"{inside.name} for ever"
+        return (
+            inside.name if inside.timed or inside.name not in _TIMEOUT_ARGUMENT else f"{inside.name} for ever"
+        )
     return f"{inside.name} fd={number} ({path_of(pid, number)})"
 
 

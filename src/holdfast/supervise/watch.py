@@ -11,19 +11,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.journal.beats import Beat
 from holdfast.journal.events import ChildStateChanged, OomKillSeen, WorkerGone
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Follower
 from holdfast.journal.vitals import Sample
 from holdfast.supervise import cgroup, machine, procfs
+from holdfast.supervise.alarm import Alarm
 from holdfast.supervise.gpu import Cards
 from holdfast.supervise.procfs import Stat
+from holdfast.supervise.progress import Look
 from holdfast.supervise.pulse import Pulse
 from holdfast.supervise.record import Recorder
 from holdfast.supervise.told import Told
 from holdfast.supervise.vitals import Sampler
 
 _EVERY_S = 1.0
+_FIRST_EVERY_S = 0.2  # at first, so that a command that dies young is seen at all
+_FIRST_TICKS = 5
+_MOST_EVERY_S = 5.0
 _OWN_SHARE = 0.005  # of a core that looking may take; where a look is dearer, looks come less often
 _YOUNG_S = 2.0  # helpers such as `nvcc --version` come and go; they are not workers
 
@@ -48,6 +54,8 @@ class Watch:
         places: Mapping[str, Path],
         cards: Cards,
         output_bytes: Callable[[], int],
+        by_hand_s: float | None,
+        say: Callable[[str], None],
     ) -> None:
         self.told = Told()
         self.peak_bytes = 0
@@ -62,7 +70,10 @@ class Watch:
         self._oom_kills = cgroup.read(self.sampler.group).oom_kills
         self.oom_kills_before = self._oom_kills
         self.pids_refused_before = cgroup.read(self.sampler.group).pids_refused
-        self.every_s = _EVERY_S
+        self.every_s = _FIRST_EVERY_S
+        self._group = self.sampler.group
+        self._ticks = 0
+        self.alarm = Alarm(folder, recorder, self.told, now=time.monotonic(), by_hand_s=by_hand_s, say=say)
         self.known_pids: set[int] = {root}
 
     def tick(self, *, now: float, at: float) -> Sample | None:
@@ -76,13 +87,37 @@ class Watch:
             beat=beat,
             output_bytes=self._output_bytes(),
             step_s=self.pulse.step_s,
-            closely=False,
+            closely=self.alarm.suspicious,
         )
+        self._ticks += 1
+        least_s = _EVERY_S if self._ticks > _FIRST_TICKS else _FIRST_EVERY_S
+        self.every_s = max(least_s, min(_MOST_EVERY_S, (time.process_time() - began) / _OWN_SHARE))
         if sample is not None:
             self._note(sample, now)
             self._record.sample(sample)
-        self.every_s = max(_EVERY_S, (time.process_time() - began) / _OWN_SHARE)
+            self._mind(sample, beat)
         return sample
+
+    @property
+    def trainer(self) -> int:
+        """The process that beats, or the command's own."""
+        beat = self.pulse.newest
+        return beat.pid if beat is not None and beat.pid in self.sampler.seen else self.sampler.root
+
+    def _mind(self, sample: Sample, beat: Beat | None) -> None:
+        sums = self.sampler.sums
+        alive = beat is not None and beat.pid in self.sampler.seen
+        look = Look(
+            now=sample.mono,
+            beat=beat if alive else None,
+            state=sample.state,
+            cpu_s=sums.cpu_s,
+            read_bytes=sums.read_bytes,
+            written_bytes=sums.written_bytes,
+            rss_bytes=sample.tree_rss_bytes,
+            output_bytes=sample.output_bytes,
+        )
+        self.alarm.look(look, self.pulse.fresh if alive else [], self.sampler.pids, self.trainer)
 
     def close(self) -> None:
         self._listen()
@@ -110,6 +145,12 @@ class Watch:
         self._note_workers(now, rose)
 
     def _note_kills(self, sample: Sample) -> bool:
+        if self.sampler.group != self._group:  # it has moved to another group, which counts for itself
+            self._group = self.sampler.group
+            state = cgroup.read(self._group)
+            self._oom_kills = self.oom_kills_before = state.oom_kills
+            self.pids_refused_before = state.pids_refused
+            return False
         was, self._oom_kills = self._oom_kills, sample.oom_kills
         if was is None or sample.oom_kills is None or sample.oom_kills <= was:
             return False
@@ -117,7 +158,10 @@ class Watch:
         lines = [line for line in lines if "oom" in line.lower() or "memory" in line.lower()]
         self._record.append(
             OomKillSeen(
-                oom_kills=sample.oom_kills, was=was, kernel_log=lines[-8:], victim_pid=machine.killed_pid(lines)
+                oom_kills=sample.oom_kills,
+                was=was,
+                kernel_log=lines[-8:],
+                victim_pid=machine.killed_pid(lines),
             )
         )
         return True

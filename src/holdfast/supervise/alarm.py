@@ -1,0 +1,250 @@
+"""Raises the alarm when a run stalls, takes it back when it moves again, and captures the stacks meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from holdfast.journal.beats import Beat, Phase
+from holdfast.journal.events import EndlessSeen, StacksCaptured, Stalled, StallEnded
+from holdfast.journal.folder import RunFolder
+from holdfast.supervise import closer, endless, stall
+from holdfast.supervise.capture import Capturing
+from holdfast.supervise.ending import duration
+from holdfast.supervise.endless import Course, Endless
+from holdfast.supervise.phases import Stage
+from holdfast.supervise.progress import Look, Progress
+from holdfast.supervise.record import Recorder
+from holdfast.supervise.stall import Closer, Judgement, Situation
+from holdfast.supervise.told import Told
+
+_LOOK_AGAIN_S = 15.0  # between closer looks, which hold the process up for some milliseconds
+_WITH_STACK = frozenset(
+    {Stage.STARTING, Stage.STEP, Stage.VALIDATION_START, Stage.BUILD, Stage.IMPORT, Stage.CALLBACK}
+)
+
+
+class Alarm:
+    def __init__(
+        self,
+        folder: RunFolder,
+        recorder: Recorder,
+        told: Told,
+        *,
+        now: float,
+        by_hand_s: float | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._folder = folder
+        self._record = recorder
+        self._told = told
+        self._by_hand_s = by_hand_s
+        self._say = say
+        self._progress = Progress(now)
+        self._suspended_at: float | None = None
+        self._closer = Closer()
+        self._closer_at = float("-inf")
+        self._closer_sequence = -1
+        self._stalled_at: Situation | None = None
+        self._capturing: Capturing | None = None
+        self._course_key: tuple[str, int, int] | None = None
+        self._course_began = now
+        self._epoch_took_s: float | None = None
+        self._endless_said: set[tuple[str, int, int]] = set()
+        self.suspicious = False
+        self.words = ""  # the stall that stands, for the end block
+        self.ours_to_suspend = False  # we stopped it ourselves, with Ctrl-Z
+
+    @property
+    def standing(self) -> bool:
+        return self._stalled_at is not None
+
+    @property
+    def captured(self) -> bool:
+        """Whether the stacks of the stall that stands are all there."""
+        return self._capturing is None or self._capturing.done
+
+    def look(self, look: Look, fresh: list[Beat], pids: Sequence[int], trainer: int) -> None:
+        """One look a second; writes what there is to write."""
+        self._progress.see(look, fresh)
+        situation = self._situation(look)
+        if self._stalled_at is not None and stall.moved_on(self._stalled_at, situation):
+            self._end(look.now)
+        if self._stalled_at is None:
+            judgement = stall.judge(situation)
+            if judgement.suspicious and self._look_closer(look, pids, trainer, judgement.stage):
+                situation = self._situation(look)
+                judgement = stall.judge(situation)
+            self.suspicious = judgement.suspicious
+            if judgement.stalled:
+                self._announce(judgement, situation)
+        self._watch_course(look)
+        self._capture(pids, trainer, look.now)
+
+    def capture_now(self, reason: str, pids: Sequence[int], trainer: int, *, now: float, at: float) -> None:
+        """One look before the end of a process that is about to be killed."""
+        beat = self._progress_beat()
+        capturing = Capturing(
+            self._folder,
+            attempt=self._record.attempt,
+            reason=reason,
+            phase=beat.phase.word if beat is not None else "",
+            step=beat.step if beat is not None else 0,
+            at=at,
+        )
+        self._take_look(capturing, pids, trainer, now)
+
+    # -- the stall ----------------------------------------------------------------------------
+
+    def _situation(self, look: Look) -> Situation:
+        if look.state == "T" and not self.ours_to_suspend:
+            self._suspended_at = self._suspended_at if self._suspended_at is not None else look.now
+        else:
+            self._suspended_at = None
+        self._beat = look.beat
+        moved = look.beat is not None and look.beat.sequence != self._closer_sequence
+        return Situation(
+            now=look.now,
+            beat=look.beat,
+            suspended_for_s=None if self._suspended_at is None else look.now - self._suspended_at,
+            marks=self._progress.marks,
+            flat=self._progress.flat,
+            taken=self._progress.taken(),
+            closer=Closer() if moved else self._closer,
+            by_hand_s=self._by_hand_s,
+        )
+
+    def _look_closer(self, look: Look, pids: Sequence[int], trainer: int, stage: Stage) -> bool:
+        if look.now - self._closer_at < _LOOK_AGAIN_S and not self._new_beat(look):
+            return False
+        self._closer = closer.look(trainer, pids, with_stack=stage in _WITH_STACK)
+        self._closer_at = look.now
+        self._closer_sequence = look.beat.sequence if look.beat is not None else -1
+        return True
+
+    def _new_beat(self, look: Look) -> bool:
+        return look.beat is not None and look.beat.sequence != self._closer_sequence
+
+    def _announce(self, judgement: Judgement, situation: Situation) -> None:
+        beat = situation.beat
+        self._stalled_at = situation
+        self._capturing = Capturing(
+            self._folder,
+            attempt=self._record.attempt,
+            reason="stall",
+            phase=beat.phase.word if beat is not None else "",
+            step=beat.step if beat is not None else 0,
+            at=self._record.wall(),
+        )
+        event = Stalled(
+            phase=beat.phase.word if beat is not None else "",
+            callback=self._told.callback_name(beat.detail) if beat is not None else "",
+            step=beat.step if beat is not None else None,
+            epoch=beat.epoch if beat is not None else None,
+            silent_for_s=round(judgement.silent_for_s, 1),
+            limit_s=round(judgement.limit_s, 1),
+            limit_from=judgement.limit_from,
+            progress={**judgement.progress, **self._counts(beat)},
+            stacks=[self._capturing.file],
+        )
+        self._record.append(event)
+        self.words = describe(event)
+        self._say(f"holdfast: stalled: {self.words}")
+
+    def _counts(self, beat: Beat | None) -> dict[str, object]:
+        found: dict[str, object] = {"doing": self._closer.doing.value} if self._closer_at > 0 else {}
+        if beat is not None:
+            found |= {"train_batches": beat.train_batches, "test_batches": beat.test_batches}
+        if self._closer.reads_terminal:
+            found["reads_terminal"] = True
+        if self._closer.locked:
+            found["all_threads_locked"] = True
+        return found
+
+    def _end(self, now: float) -> None:
+        stood = self._stalled_at
+        self._stalled_at = None
+        self._capturing = None
+        self.words = ""
+        if stood is not None:
+            silent_for_s = now - (stood.now if stood.beat is None else min(stood.now, stood.beat.mono))
+            self._record.append(StallEnded(silent_for_s=round(silent_for_s, 1)))
+            self._say(f"holdfast: it moves again, after {duration(silent_for_s)}")
+
+    # -- stacks -------------------------------------------------------------------------------
+
+    def _capture(self, pids: Sequence[int], trainer: int, now: float) -> None:
+        if self._capturing is not None and not self._capturing.done:
+            self._take_look(self._capturing, pids, trainer, now)
+
+    def _take_look(self, capturing: Capturing, pids: Sequence[int], trainer: int, now: float) -> None:
+        first = not capturing.begun
+        try:
+            capturing.look([trainer, *(pid for pid in pids if pid != trainer)], trainer=trainer, now=now)
+        except OSError as error:
+            capturing.give_up()
+            self._record.complain("stacks", error)
+            return
+        if first:
+            self._record.append(StacksCaptured(reason=capturing.reason, file=capturing.file))
+
+    def _progress_beat(self) -> Beat | None:
+        return self._beat
+
+    _beat: Beat | None = None
+
+    # -- counters without an end --------------------------------------------------------------
+
+    def _watch_course(self, look: Look) -> None:
+        beat = look.beat
+        if beat is None:
+            return
+        what = "validation" if beat.phase is Phase.VALIDATION else "epoch"
+        key = (what, beat.fit, beat.epoch)
+        if key != self._course_key:
+            if what == "validation":
+                self._epoch_took_s = look.now - self._course_began
+            self._course_key, self._course_began = key, look.now
+        found = self._judge_course(what, beat, look.now - self._course_began)
+        if found is not None and key not in self._endless_said:
+            self._endless_said.add(key)
+            self._announce_endless(found, look)
+
+    def _judge_course(self, what: str, beat: Beat, for_s: float) -> Endless | None:
+        told = self._told
+        if what == "validation":
+            planned, role, before = told.validation_planned, "validation", told.longest_validation_batches
+        else:
+            planned = told.fit.planned_steps_per_epoch if told.fit is not None else None
+            role, before = "train", told.longest_epoch_steps
+        course = Course(
+            beat=beat,
+            for_s=for_s,
+            epoch_took_s=self._epoch_took_s,
+            planned=planned,
+            cardinality=told.cardinality.get(role),
+            longest_before=before,
+        )
+        return endless.judge_validation(course) if what == "validation" else endless.judge_epoch(course)
+
+    def _announce_endless(self, found: Endless, look: Look) -> None:
+        for_s = look.now - self._course_began
+        self._record.append(
+            EndlessSeen(
+                what=found.what, batches=found.batches, for_s=round(for_s, 1), why=found.why, sure=found.sure
+            )
+        )
+        self._say(
+            f"holdfast: this {found.what} may never end: {found.batches} batches in {duration(for_s)}; {found.why}"
+        )
+
+
+def describe(event: Stalled) -> str:
+    """``phase step, at step 119 of epoch 3: nothing moved for 10 s (limit 8.5 s: …)``"""
+    where = f"phase {event.phase}" if event.phase else "no framework was seen in it"
+    if event.callback:
+        where += f" {event.callback}"
+    if event.step is not None and event.epoch is not None and event.phase not in ("start", "import", "build"):
+        where += f", after step {event.step}, epoch {event.epoch + 1}"
+    if event.limit_s == 0:
+        return f"{where}: {event.limit_from}"
+    return f"{where}: nothing moved for {event.silent_for_s:.0f} s (limit {event.limit_s:.0f} s: {event.limit_from})"

@@ -1,0 +1,80 @@
+"""A closer look at a process that seems not to move: does it compile, wait for a person, or for itself?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from holdfast.journal.stacks import Frame
+from holdfast.supervise import procfs, pyspy, waits
+from holdfast.supervise.phases import Doing
+from holdfast.supervise.stall import Closer
+from holdfast.supervise.waits import Call
+
+#: Functions that stand on the stack while a graph is traced or compiled, and not while it runs.
+_COMPILERS = (
+    ("tensorflow/python/eager/polymorphic_function/", ("trace_function", "_maybe_define_function", "_initialize")),
+    ("tensorflow/python/framework/func_graph.py", ("func_graph_from_py_func",)),
+    ("tensorflow/python/autograph/impl/api.py", ("converted_call",)),
+    ("jax/_src/interpreters/partial_eval.py", ("trace_to_jaxpr", "_trace_to_jaxpr")),
+    ("jax/_src/compiler.py", ("backend_compile", "compile_or_get_cached", "_compile_and_write")),
+    ("jax/_src/interpreters/pxla.py", ("lower_sharding_computation", "_cached_lowering_to_hlo", "compile")),
+    ("jax/_src/interpreters/mlir.py", ("lower_jaxpr_to_module",)),
+    ("torch/_dynamo/", ("compile", "_compile", "transform")),
+    ("torch/_inductor/", ("compile",)),
+)
+_LOCKS = frozenset({"futex", "wait4", "waitid"})
+_LOOKED_AT = 8  # processes
+
+
+def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> Closer:
+    """Costs a pause of some milliseconds where the stack is asked for."""
+    doing = Doing.UNKNOWN
+    if with_stack:
+        try:
+            doing = doing_of(_main(trainer, pyspy.dump(trainer)))
+        except pyspy.NoStacks:
+            doing = Doing.UNKNOWN
+    calls = {
+        (pid, thread): waits.call(pid, thread) for pid in pids[:_LOOKED_AT] for thread in procfs.threads(pid)
+    }
+    return Closer(
+        doing=doing,
+        reads_terminal=any(_waits_for_a_person(pid, call) for (pid, _), call in calls.items()),
+        locked=len(pids) <= _LOOKED_AT and all_locked(calls.values()),
+    )
+
+
+def doing_of(frames: Sequence[Frame]) -> Doing:
+    """By the frames of the main thread, innermost first."""
+    for frame in frames:
+        function = frame.function.rpartition(".")[2]
+        for path, functions in _COMPILERS:
+            if path in frame.file and function.startswith(functions):
+                return Doing.COMPILING
+        if "importlib._bootstrap" in frame.file:
+            return Doing.IMPORTING
+    return Doing.EXECUTING if frames else Doing.UNKNOWN
+
+
+def all_locked(calls: Iterable[Call | None]) -> bool:
+    """Whether every thread waits for another one, with no time limit on any: nobody is left to wake anybody."""
+    known = list(calls)
+    if not known or any(call is None or call.timed or call.name not in _LOCKS for call in known):
+        return False
+    return any(call is not None and call.name == "futex" for call in known)
+
+
+def _waits_for_a_person(pid: int, call: Call | None) -> bool:
+    if call is None or call.name not in ("read", "poll", "ppoll", "select", "pselect6"):
+        return False
+    if call.name != "read":  # readline waits in select, for standard input alone
+        return call.name in ("select", "pselect6") and call.arguments[0] == 1
+    path = waits.path_of(pid, call.arguments[0])
+    return path.startswith(("/dev/pts/", "/dev/tty", "/dev/console")) or call.arguments[0] == 0
+
+
+def _main(pid: int, threads: Sequence[pyspy.PyThread]) -> tuple[Frame, ...]:
+    for thread in threads:
+        if thread.tid == pid or thread.name == "MainThread":
+            return thread.frames
+    return ()

@@ -1,0 +1,158 @@
+"""How long each phase may be silent: from what the phase has taken so far, with generous first limits.
+
+Two limits a phase. `idle_s` holds when nothing at all stirs: no beat, no processor time, no bytes, no output.
+`busy_s` holds when no beat comes but the processes work: compiling, filling and the user's own code may work
+for long, a training step may not, since a filter that never passes keeps all cores hot for ever.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, replace
+
+from holdfast.journal.beats import Phase
+
+#: Ten seconds are promised; a look a second and a closer look need the rest.
+FLOOR_S = 8.5
+_TIMES = 3.0  # the longest normal step
+_EXIT_FLOOR_S = 15.0  # TensorFlow's threads take up to ten seconds to go on a loaded machine
+
+
+class Stage(enum.Enum):
+    """Phases that share a limit."""
+
+    NONE = "no framework seen"
+    START = "the start"
+    IMPORT = "importing"
+    BUILD = "the script's own set-up"
+    STARTING = "the first batch of an epoch"  # compiling, filling buffers, opening files: not told apart from outside
+    STEP = "a training step"
+    VALIDATION_START = "the first batch of a validation"
+    VALIDATION = "a batch of validation"
+    CALLBACK = "a callback"
+    SAVE = "saving"
+    AFTER = "the script after training"
+    EXIT = "the end of the interpreter"
+
+
+class Doing(enum.Enum):
+    """What a look at the Python stack says, where one could be had."""
+
+    UNKNOWN = "unknown"
+    COMPILING = "compiling"
+    IMPORTING = "importing"
+    EXECUTING = "executing"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    idle_s: float
+    busy_s: float
+    flat_s: float = math.inf  # busy, but neither memory nor output moves
+    why: str = "the first limit of this phase"
+
+
+_FIRST = {
+    Stage.NONE: Limit(60.0, math.inf),
+    Stage.START: Limit(60.0, math.inf),
+    Stage.IMPORT: Limit(60.0, 900.0),
+    Stage.BUILD: Limit(60.0, math.inf),
+    Stage.STARTING: Limit(20.0, 1800.0, flat_s=60.0),
+    Stage.STEP: Limit(30.0, 120.0),
+    Stage.VALIDATION_START: Limit(45.0, 900.0, flat_s=90.0),
+    Stage.VALIDATION: Limit(30.0, 120.0),
+    Stage.CALLBACK: Limit(30.0, 900.0),
+    Stage.SAVE: Limit(60.0, 1800.0),
+    Stage.AFTER: Limit(60.0, math.inf),
+    Stage.EXIT: Limit(_EXIT_FLOOR_S, 120.0),
+}
+_COMPILING = Limit(180.0, 3600.0, why="the Python stack shows that it compiles")
+_IMPORTING = Limit(120.0, 1800.0, why="the Python stack shows that it imports")
+_BLIND_STARTING_S = 60.0  # where the stack could not be read, compiling cannot be ruled out
+
+_STAGES = {
+    Phase.START: Stage.START, Phase.IMPORT: Stage.IMPORT, Phase.BUILD: Stage.BUILD, Phase.COMPILE: Stage.STARTING,
+    Phase.FILL: Stage.STARTING, Phase.DATA_WAIT: Stage.STEP, Phase.STEP: Stage.STEP, Phase.BETWEEN: Stage.STEP,
+    Phase.CALLBACK: Stage.CALLBACK, Phase.SAVE: Stage.SAVE, Phase.AFTER: Stage.AFTER, Phase.EXIT: Stage.EXIT,
+}  # fmt: skip
+
+
+def stage_of(phase: Phase | None, *, train_batches: int, test_batches: int) -> Stage:
+    """Inside `fit` on TensorFlow the first batch of an epoch is fetched within the step: it may be filling."""
+    if phase is None:
+        return Stage.NONE
+    if phase in (Phase.VALIDATION, Phase.PREDICT):
+        return Stage.VALIDATION if test_batches else Stage.VALIDATION_START
+    stage = _STAGES[phase]
+    return Stage.STARTING if stage is Stage.STEP and train_batches == 0 else stage
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What the run has taken so far."""
+
+    longest_s: dict[Stage, float]
+    steps: int = 0  # normal steps that were timed
+    longest_step_s: float = 0.0
+    median_step_s: float = 0.0
+    longest_compile_s: float = 0.0
+
+
+def limit_of(
+    stage: Stage, taken: Taken, *, doing: Doing = Doing.UNKNOWN, by_hand_s: float | None = None
+) -> Limit:
+    """The limit of silence for a stage now."""
+    if by_hand_s is not None:
+        return _by_hand(stage, by_hand_s)
+    if doing is Doing.COMPILING:
+        return _COMPILING
+    if doing is Doing.IMPORTING:
+        return _IMPORTING
+    if stage is Stage.STEP and taken.steps >= 3:
+        return _of_step(taken)
+    first = _FIRST[stage]
+    if stage is Stage.STARTING and doing is Doing.UNKNOWN:
+        first = replace(first, idle_s=_BLIND_STARTING_S, flat_s=600.0)
+    return _grown(first, stage, taken)
+
+
+def _of_step(taken: Taken) -> Limit:
+    """Three times the longest normal step, but for the second that noticing takes.
+
+    Few steps say little about how much steps vary, so that until thirty are known twelve medians are allowed
+    too. A step of another shape is compiled anew, so a busy one may take as long as the first compilation.
+    """
+    idle_s = max(FLOOR_S, _TIMES * taken.longest_step_s - 1.0)
+    why = f"three times the longest normal step of {taken.longest_step_s:.3g} s, at least {FLOOR_S:g} s"
+    if taken.steps < 30 and 12 * taken.median_step_s > idle_s:
+        idle_s = 12 * taken.median_step_s
+        why = f"twelve times the median of the first {taken.steps} steps, {taken.median_step_s:.3g} s"
+    return Limit(idle_s, max(20.0, 2 * idle_s, 1.5 * taken.longest_compile_s), why=why)
+
+
+def _grown(first: Limit, stage: Stage, taken: Taken) -> Limit:
+    """Three times what the stage has taken before, where that is more."""
+    before_s = taken.longest_s.get(stage, 0.0)
+    if stage is Stage.VALIDATION:
+        before_s = max(before_s, taken.longest_step_s)
+    grown_s = _TIMES * before_s
+    if grown_s <= first.idle_s:
+        return first
+    return Limit(
+        idle_s=grown_s,
+        busy_s=max(first.busy_s, 2 * grown_s),
+        flat_s=max(first.flat_s, grown_s),
+        why=f"three times the longest such silence so far, {before_s:.3g} s",
+    )
+
+
+def _by_hand(stage: Stage, by_hand_s: float) -> Limit:
+    """As asked for; work that is no step keeps its own limit, and the end of the interpreter its least."""
+    why = "--stall-after"
+    if stage is Stage.EXIT:
+        return Limit(max(by_hand_s, _EXIT_FLOOR_S), max(by_hand_s, 120.0), why=why)
+    if stage in (Stage.STEP, Stage.VALIDATION):
+        return Limit(by_hand_s, by_hand_s, why=why)
+    first = _FIRST[stage]
+    return Limit(by_hand_s, max(by_hand_s, first.busy_s), max(by_hand_s, min(first.flat_s, 60.0)), why)

@@ -1,0 +1,126 @@
+"""Judges whether a run is stalled. Pure: what was seen and the clock come in, a judgement goes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.journal.beats import Beat
+from holdfast.supervise.phases import FLOOR_S, Doing, Limit, Stage, Taken, limit_of, stage_of
+from holdfast.supervise.progress import Marks
+
+_SUSPICIOUS_S = 6.0
+_SUSPENDED_S = 1.0  # a debugger or a shell may stop a process for a moment
+
+
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """What a closer look found: taken when something looks wrong, because it costs the process a moment."""
+
+    doing: Doing = Doing.UNKNOWN
+    reads_terminal: bool = False  # a thread waits for somebody to type
+    locked: bool = False  # every thread waits for another one, without a time limit
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    now: float
+    beat: Beat | None
+    suspended_for_s: float | None
+    marks: Marks
+    flat: bool
+    taken: Taken
+    closer: Closer = Closer()
+    by_hand_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    stalled: bool
+    suspicious: bool
+    stage: Stage
+    silent_for_s: float
+    limit_s: float
+    limit_from: str
+    progress: dict[str, float] = field(default_factory=dict)
+
+
+def judge(situation: Situation) -> Judgement:
+    """Stalled when nothing has stirred for the phase's idle limit, or no beat came for its busy limit."""
+    now, marks, beat = situation.now, situation.marks, situation.beat
+    stage = _stage(beat)
+    limit = _limit(situation, stage)
+    silent_for_s = now - (marks.beat if beat is not None else _last_stir(marks))
+    idle_for_s = now - max(marks.beat, marks.working if stage in _STRICT else _last_stir(marks))
+    progress = _ages(marks, now, beat)
+    if situation.suspended_for_s is not None and situation.suspended_for_s >= _SUSPENDED_S:
+        return Judgement(
+            True, True, stage, situation.suspended_for_s, 0.0, "the process is suspended", progress
+        )
+    over: tuple[float, float, str] | None = None
+    if idle_for_s > limit.idle_s:
+        over = (max(idle_for_s, silent_for_s), limit.idle_s, limit.why)
+    elif silent_for_s > limit.busy_s:
+        over = (silent_for_s, limit.busy_s, f"busy all the time without a beat; {limit.why}")
+    elif situation.flat and silent_for_s > limit.flat_s:
+        over = (silent_for_s, limit.flat_s, "busy, but neither a batch comes nor does the memory grow")
+    if over is not None:
+        return Judgement(True, True, stage, *over, progress)
+    suspicious = idle_for_s > min(_SUSPICIOUS_S, 0.7 * limit.idle_s) or silent_for_s > 0.8 * min(
+        limit.busy_s, limit.flat_s, _FLAT_LOOK_S
+    )
+    return Judgement(False, suspicious, stage, silent_for_s, limit.idle_s, limit.why, progress)
+
+
+#: In these a little stirring counts for nothing: batches are due.
+_STRICT = frozenset({Stage.STEP, Stage.VALIDATION})
+_FLAT_LOOK_S = 45.0  # before the limit of a busy first batch can be judged, the stack must be looked at
+#: In these a process may wait for a person or a lock as long as it likes, as far as we know.
+_NOT_OURS = frozenset({Stage.NONE, Stage.START})
+
+
+def _stage(beat: Beat | None) -> Stage:
+    if beat is None:
+        return Stage.NONE
+    return stage_of(beat.phase, train_batches=beat.train_batches, test_batches=beat.test_batches)
+
+
+def _limit(situation: Situation, stage: Stage) -> Limit:
+    closer = situation.closer
+    limit = limit_of(stage, situation.taken, doing=closer.doing, by_hand_s=situation.by_hand_s)
+    if stage is Stage.EXIT or limit.idle_s <= FLOOR_S:
+        return limit
+    if closer.locked:
+        return Limit(
+            FLOOR_S, limit.busy_s, limit.flat_s, "every thread waits for another, without a time limit"
+        )
+    if closer.reads_terminal and stage not in _NOT_OURS:
+        return Limit(FLOOR_S, limit.busy_s, limit.flat_s, "it waits for somebody to type")
+    return limit
+
+
+def _last_stir(marks: Marks) -> float:
+    return max(marks.output, marks.read, marks.written, marks.cpu, marks.memory)
+
+
+def _ages(marks: Marks, now: float, beat: Beat | None) -> dict[str, float]:
+    ages = {
+        "output_s": now - marks.output,
+        "read_s": now - marks.read,
+        "written_s": now - marks.written,
+        "cpu_s": now - marks.cpu,
+        "memory_s": now - marks.memory,
+        "working_s": now - marks.working,
+    }
+    if beat is not None:
+        ages["beat_s"] = now - marks.beat
+    return {name: round(age, 1) for name, age in ages.items()}
+
+
+def moved_on(stalled_at: Situation, situation: Situation) -> bool:
+    """Whether a stall that was announced is over."""
+    if stalled_at.suspended_for_s is not None and stalled_at.suspended_for_s >= _SUSPENDED_S:
+        return situation.suspended_for_s is None
+    before, after = stalled_at.beat, situation.beat
+    if after is not None:
+        return before is None or after.sequence != before.sequence
+    return _last_stir(situation.marks) > stalled_at.now + 1.0
