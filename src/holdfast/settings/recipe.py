@@ -58,6 +58,10 @@ class Data:
     classes: list[str] | None = setting(
         None, "names in order; taken from the data when left out", example=["a", "b"]
     )
+    augment: str = setting(
+        "light", "how pictures are varied: flipped, scaled, recoloured; strong also crops and mixes",
+        choices=("none", "light", "strong"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,29 @@ class Train:
     validate_every: int | str = setting(
         500, "steps, or a time", low=1, pattern=_SPAN, pattern_says=_SPAN_SAYS
     )
+    weight_decay: float = setting(1e-4, "decoupled; biases and scales of norms are left alone", low=0, high=1)
+    clip_norm: float = setting(10.0, "largest norm of all gradients together; 0 does not clip", low=0)
+    warmup_steps: int | None = setting(
+        None,
+        "steps in which the rate rises; a tenth of the run, at most 500, when left out",
+        low=0,
+        example=100,
+    )
+    ema: float = setting(
+        0.0, "decay of an average of the weights, which is then validated; 0 has none", low=0, high=0.99999
+    )
+    freeze_steps: int = setting(0, "steps in which the backbone stays as it is", low=0)
+    keep_checkpoints: int = setting(3, "the newest so many, and the best", low=1)
+    monitor: str = setting("AP", "what says which checkpoint is best", choices=("AP", "AP50", "AP75"))
+    early_stopping_patience: int | None = setting(
+        None, "validations without a gain before stopping; never when left out", low=1, example=5
+    )
+    early_stopping_min_delta: float = setting(0.0, "the least that counts as a gain", low=0, high=1)
+    on_nonfinite: str = setting(
+        "stop", "after a loss or gradient that is not finite, which is never applied",
+        choices=("stop", "skip", "rollback"),
+    )  # fmt: skip
+    nonfinite_limit: int = setting(3, "so many are skipped or rolled back before stopping", low=1, high=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
