@@ -21,6 +21,12 @@ from holdfast.journal.beats import Beat
 from holdfast.journal.stacks import Capture
 from holdfast.journal.vitals import Sample
 
+#: Lines that TensorFlow puts around what went wrong.
+_WRAPPING = re.compile(
+    r'(Graph execution error|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
+    r"Stack trace for|Original stack trace|Traceback \(most)"
+)
+
 E = TypeVar("E", bound=ev.Event)
 
 #: Exit codes by which a shell reports the signal that ended its own child.
@@ -61,6 +67,16 @@ class Raised:
     frames: tuple[str, ...] = ()  # "file:line function", outermost first
     phase: str = ""
     caught: bool | None = None
+    paths: tuple[str, ...] = ()  # files named by the message or held by the user's frames
+
+    @property
+    def essence(self) -> str:
+        """The line of the message that says most. TensorFlow wraps it in a graph's history."""
+        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
+        telling = [line for line in lines if not _WRAPPING.match(line)]
+        if not telling:
+            return lines[0] if lines else ""
+        return telling[-1] if lines[0].startswith("Graph execution error") else telling[0]
 
     @property
     def text(self) -> str:
@@ -377,7 +393,21 @@ class Evidence:
     def nodes(self) -> tuple[PipelineNode, ...]:
         """The pipeline that feeds training, from its source to its end."""
         data = self.data()
-        return () if data is None else _sized(data, self.batch_bytes)
+        return () if data is None else _sized(data, self.batch_bytes, self._produced)
+
+    @cached_property
+    def _produced(self) -> dict[str, int]:
+        """Mean bytes of an element that leaves each kind of node, by tf.data's own counters."""
+        found: dict[str, int] = {}
+        for said in self.all(ev.PipelineSeen):
+            for node in said.event.nodes if said.event.role == "train" else []:
+                count, total = node.get("elements") or 0, node.get("produced_bytes") or 0
+                held, held_bytes = node.get("buffered_elements") or 0, node.get("buffered_bytes") or 0
+                if count and total:
+                    found[op_name(str(node.get("name")))] = int(total / count)
+                elif held and held_bytes:
+                    found[op_name(str(node.get("name")))] = int(held_bytes / held)
+        return found
 
     @cached_property
     def batch_bytes(self) -> int | None:
@@ -431,9 +461,12 @@ def pipeline_node(node: dict[str, Any], source: str) -> PipelineNode:
     )
 
 
-def _sized(data: Said[ev.DatasetSeen], batch_bytes: int | None) -> tuple[PipelineNode, ...]:
+def _sized(
+    data: Said[ev.DatasetSeen], batch_bytes: int | None, produced: dict[str, int]
+) -> tuple[PipelineNode, ...]:
     """The nodes; where one does not know its element's size, it is a batch behind `batch` and a share of it before."""
     nodes = [pipeline_node(node, data.source) for node in data.event.nodes]
+    nodes = [replace(node, element_bytes=node.element_bytes or produced.get(node.op)) for node in nodes]
     batches = [at for at, node in enumerate(nodes) if node.op == "batch"]
     if batch_bytes is None:
         return tuple(nodes)
@@ -501,6 +534,7 @@ def _raised_from_event(said: Said[ev.ExceptionRaised], told: list[Said[ev.Except
         type=event.type, message=event.message, source=said.source, user_line=user_line, user_code=user_code,
         errno=event.errno, left="callback" if callback else event.left, callback=callback,
         chain=tuple(event.chain), frames=tuple(event.frames), phase=event.phase, caught=event.caught,
+        paths=tuple(event.paths),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from holdfast.explain.evidence import Evidence, Fit, PipelineNode, Said, number_of
+from holdfast.explain.evidence import Evidence, Fit, PipelineNode, Said, number_of, op_name
 from holdfast.explain.finding import Fact
 from holdfast.explain.output import is_advice
 from holdfast.explain.words import clipped, size, span
@@ -104,12 +104,34 @@ def holders(evidence: Evidence) -> list[tuple[int, PipelineNode]]:
 
 def kept_by_objects(evidence: Evidence) -> tuple[int, dict[str, object], str] | None:
     """The container of the user's that grew most: bytes, what the probe said of it, source."""
+    surveys = evidence.all(ev.HoldingsSeen)
+    first = (
+        {str(item.get("name")): int(item.get("bytes") or 0) for item in surveys[0].event.items}
+        if surveys
+        else {}
+    )
     best: tuple[int, dict[str, object], str] | None = None
-    for said in evidence.all(ev.HoldingsSeen)[-5:]:
+    for said in surveys[-5:]:
         for item in said.event.items:
-            grew = int(item.get("grew_by") or item.get("bytes") or 0)
-            if best is None or grew > best[0]:
+            held, name = int(item.get("bytes") or 0), str(item.get("name"))
+            grew = held - first.get(name, 0)
+            if (
+                len(surveys) == 1
+            ):  # one look: what is counted in entries may have grown, an array was there at once
+                grew = held if item.get("type") in ("list", "dict", "deque", "set", "defaultdict") else 0
+            if grew > (best[0] if best is not None else 0):
                 best = (grew, item, said.source)
+    return best
+
+
+def buffered(evidence: Evidence, op: str, role: str = "train") -> tuple[int, int, str] | None:
+    """What tf.data's own counters say a node held at most: bytes, elements, source."""
+    best: tuple[int, int, str] | None = None
+    for said in evidence.all(ev.PipelineSeen):
+        for node in said.event.nodes if said.event.role == role else []:
+            held = int(node.get("buffered_bytes") or 0)
+            if op_name(str(node.get("name"))) == op and held > (best[0] if best is not None else 0):
+                best = (held, int(node.get("buffered_elements") or 0), said.source)
     return best
 
 

@@ -33,13 +33,13 @@ def callback_raised(evidence: Evidence) -> Finding | None:
         if not inside or not own:
             return None
         name = f"a callback ({own[-1]})"
-    facts = [Fact(clipped(f"{error.type}: {error.message}", 300), error.source), *users_line(evidence)]
+    facts = [Fact(clipped(f"{error.type}: {error.essence}", 300), error.source), *users_line(evidence)]
     facts.insert(1, Fact(f"it left the callback {name}", error.source))
     place = f" at {error.user_line}" if error.user_line else ""
     return Finding(
         "callback-raised",
         Strength.ESTABLISHED,
-        f"the callback {name} raised {error.type}{place}: {clipped(error.message, 100)}",
+        f"the callback {name} raised {error.type}{place}: {clipped(error.essence, 100)}",
         tuple(facts),
         (),
         (

@@ -26,6 +26,10 @@ def corrupt_record(evidence: Evidence) -> Finding | None:
         file = data.event.files[0]
     parse = "Could not parse example" in said[1].fact
     facts = [said[1], *users_line(evidence)]
+    for found in evidence.all(ev.BadFilesFound):
+        for bad in found.event.files[:3]:
+            offset = f" at offset {bad['offset']:,}" if isinstance(bad.get("offset"), int) else ""
+            facts.append(Fact(f"{bad.get('path')}: {bad.get('what')}{offset}", found.source))
     if file:
         facts.append(Fact(f"the file is {file}", data.source if data is not None else evidence.error.source))
     elif data is not None and data.event.files:
@@ -62,10 +66,9 @@ def corrupt_record(evidence: Evidence) -> Finding | None:
 
 
 def _bad_file(evidence: Evidence) -> str:
-    for note in reversed(evidence.all(ev.NoteMade)):
-        bad = note.event.facts.get("bad_files")
-        if isinstance(bad, list) and bad:
-            return str(bad[0].get("file") or bad[0].get("path") if isinstance(bad[0], dict) else bad[0])
+    for found in reversed(evidence.all(ev.BadFilesFound)):
+        for bad in found.event.files[:1]:
+            return str(bad.get("path"))
     return ""
 
 

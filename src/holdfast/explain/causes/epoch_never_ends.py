@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import whole
+from holdfast.journal import events as ev
 
 
 def epoch_never_ends(evidence: Evidence) -> Finding | None:
@@ -27,6 +28,8 @@ def epoch_never_ends(evidence: Evidence) -> Finding | None:
     )
     if (not endless and not (generator and batches > 500)) or not ended_by_hand or evidence.oom_ended:
         return None
+    seen = evidence.last(ev.EndlessSeen)
+    endless = endless or (seen is not None and seen.event.what == "epoch" and seen.event.sure)
     where = f" ({fit.started.event.where})" if fit.started.event.where else ""
     facts = [
         Fact(f"fit{where} was called without steps_per_epoch", fit.started.source),

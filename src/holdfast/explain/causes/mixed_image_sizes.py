@@ -15,7 +15,7 @@ def mixed_image_sizes(evidence: Evidence) -> Finding | None:
     if error is None:
         return None
     pair = re.search(
-        r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\][^\[]*\[([\d,]+)\]", error.text, re.S
+        r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\].*?\[([\d,]+)\]", error.text, re.S
     )
     stacked = re.search(
         r"(?:all input arrays must have the same shape|Shapes of all inputs must match|could not broadcast input array from shape \(([\d,]+)\) into shape \(([\d,]+)\)|inhomogeneous shape)",
@@ -31,7 +31,7 @@ def mixed_image_sizes(evidence: Evidence) -> Finding | None:
         boxes, what = False, "images of different sizes do not go into one batch"
     else:
         return None
-    facts = [Fact(clipped(error.text.splitlines()[0], 200), error.source), *users_line(evidence)]
+    facts = [Fact(clipped(f"{error.type}: {error.essence}", 200), error.source), *users_line(evidence)]
     batch = next((node for node in evidence.nodes if node.op == "batch"), None)
     if batch is not None and batch.where:
         facts.append(Fact(f"batched at {batch.where}", batch.source))

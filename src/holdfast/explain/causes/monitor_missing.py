@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from holdfast.errors import nearest
 from holdfast.explain.evidence import Evidence
@@ -26,12 +27,7 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
     watching = []
     for one in fit.started.event.callbacks if fit is not None and fit.started is not None else []:
         monitor = one.get("settings", {}).get("monitor")
-        if (
-            monitor
-            and logged
-            and monitor not in logged
-            and one.get("class") in ("EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau")
-        ):
+        if monitor and logged and monitor not in logged and _acts_on_it(one):
             watching.append((str(one.get("class")), str(monitor)))
     if warned is None and printed is None and raised is None and not watching:
         return None
@@ -81,6 +77,14 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
 _NOT_THERE = re.compile(
     r"conditioned on metric [`'\"]?\w+[`'\"]? which is not available|Can save best model only with \w+ available"
 )
+
+
+def _acts_on_it(callback: dict[str, Any]) -> bool:
+    """A checkpoint that saves always never looks at its metric."""
+    best_only = callback.get("settings", {}).get("save_best_only")
+    return callback.get("class") in ("EarlyStopping", "ReduceLROnPlateau") or (
+        callback.get("class") == "ModelCheckpoint" and bool(best_only)
+    )
 
 
 def _name(text: str) -> str:

@@ -21,9 +21,9 @@ def output_pipe_full(evidence: Evidence) -> Finding | None:
                 or (writes is not None and "pipe" in writes[3] and thread.state == "S")
             )
             terminal = "tty_write" in thread.wait or "n_tty_write" in thread.wait
-            if not (blocked or terminal):
-                continue
             number_ = int(writes[2]) if writes else None
+            if not (blocked or terminal) or number_ not in (None, 1, 2):
+                continue  # processes of a pool write to pipes of their own
             standard = number_ in (1, 2)
             where = f" at {thread.where}" if thread.where else ""
             facts = [

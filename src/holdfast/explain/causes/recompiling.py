@@ -13,10 +13,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
     worst = max(counted_, key=lambda said: said.event.traces, default=None)
     model = evidence.model
     jit = model is not None and model.event.jit_compile in (True, "True")
-    backends = {said.event.backend for said in evidence.all(ev.FrameworkSeen)} | {
-        said.event.name for said in evidence.all(ev.FrameworkSeen) if said.event.name == "jax"
-    }
-    jax = "jax" in backends
+    jax = any(said.event.backend == "jax" for said in evidence.all(ev.FrameworkSeen))
     slow = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
     if worst is None:
         return (
@@ -33,7 +30,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
             else None
         )
     event = worst.event
-    if not (jit or jax) or event.traces < 0.2 * max(1, event.calls):
+    if not (jit or jax) or event.traces < 0.2 * max(1, event.calls) or event.reason == "new-object":
         return None
     where = f" ({event.where})" if event.where else ""
     facts = [

@@ -15,6 +15,8 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     if worst is None or worst.event.traces < 8:
         return _by_warning(evidence, warned)
     event = worst.event
+    if event.reason == "new-object" and event.where.startswith(("keras/", "tf_keras/")):
+        return None  # a new model makes its own step; that is not one function traced again
     rate = event.traces / max(1, event.calls)
     if rate < 0.2 and event.traces < 40:
         return RuledOut(

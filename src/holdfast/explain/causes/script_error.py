@@ -14,7 +14,7 @@ def script_error(evidence: Evidence) -> Finding | None:
         return _by_exit_code(evidence)
     if error.type in ("KeyboardInterrupt", "SystemExit"):
         return _by_exit_code(evidence) if error.type == "SystemExit" else None
-    facts = [Fact(clipped(f"{error.type}: {error.message}", 300), error.source), *users_line(evidence)]
+    facts = [Fact(clipped(f"{error.type}: {error.essence}", 300), error.source), *users_line(evidence)]
     facts += [Fact(f"it came from {clipped(cause, 200)}", error.source) for cause in error.chain[-2:]]
     strength = Strength.ESTABLISHED if evidence.ended is not None or error.user_line else Strength.SUPPORTED
     if evidence.stands:
@@ -23,7 +23,7 @@ def script_error(evidence: Evidence) -> Finding | None:
     return Finding(
         "script-error",
         strength,
-        f"{error.type}{place}: {clipped(error.message, 120)}",
+        f"{error.type}{place}: {clipped(error.essence, 120)}",
         tuple(facts),
         (),
         (

@@ -18,7 +18,8 @@ def silent_but_moving(evidence: Evidence) -> Finding | None:
         return None
     (first_line, first), (last_line, last) = _quiet_stretch(evidence)
     quiet_s, steps = last.mono - first.mono, last.step - first.step
-    if quiet_s < 20 or steps < 1:
+    recent = [s for _, s in evidence.samples if s.mono >= last.mono - max(10.0, 0.2 * quiet_s)]
+    if quiet_s < 20 or steps < 1 or recent[-1].step <= recent[0].step:
         return None
     facts = [
         Fact(

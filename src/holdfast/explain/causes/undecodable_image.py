@@ -21,6 +21,9 @@ def undecodable_image(evidence: Evidence) -> Finding | None:
         return None
     facts = [said[1], *users_line(evidence)]
     file = _file(evidence, said[1])
+    for found in evidence.all(ev.BadFilesFound):
+        for bad in found.event.files[:3]:
+            facts.append(Fact(f"{bad.get('path')}: {bad.get('what')}", found.source))
     if file:
         facts.append(Fact(f"the file is {file}", error.source))
     else:
@@ -52,13 +55,17 @@ def undecodable_image(evidence: Evidence) -> Finding | None:
 
 
 def _file(evidence: Evidence, said: Fact) -> str:
-    for note in reversed(evidence.all(ev.NoteMade)):
-        bad = note.event.facts.get("bad_files") or note.event.facts.get("bad_file")
-        if bad:
-            first = bad[0] if isinstance(bad, list) else bad
-            return str(first.get("file") or first.get("path") if isinstance(first, dict) else first)
-    return file_named(said.fact, r"jpe?g|png|bmp|gif|webp|tiff?") or file_named(
-        evidence.error_text, r"jpe?g|png|bmp|gif|webp|tiff?"
+    pictures = r"jpe?g|png|bmp|gif|webp|tiff?"
+    for found in reversed(evidence.all(ev.BadFilesFound)):
+        for bad in found.event.files[:1]:
+            return str(bad.get("path"))
+    named = [
+        path
+        for path in (evidence.error.paths if evidence.error is not None else ())
+        if file_named(path, pictures)
+    ]
+    return (
+        named[-1] if named else file_named(said.fact, pictures) or file_named(evidence.error_text, pictures)
     )
 
 

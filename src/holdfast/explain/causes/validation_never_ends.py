@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import whole
+from holdfast.explain.words import span, whole
 from holdfast.journal import events as ev
 
 
@@ -50,7 +50,16 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
     unknown = (
         data is None or data.event.type in ("generator", "iterator") or data.event.cardinality in (-2, None)
     )
-    long = tested > 3 * train and (unknown or (planned or 0) > 8 * train)
+    seen = [said for said in evidence.all(ev.EndlessSeen) if said.event.what == "validation"]
+    if seen:
+        facts.append(
+            Fact(
+                f"{whole(seen[-1].event.batches)} batches in {span(seen[-1].event.for_s)}: {seen[-1].event.why}",
+                seen[-1].source,
+            )
+        )
+        endless = endless or seen[-1].event.sure
+    long = tested > 10 * train and unknown and not planned
     if not moving or not (endless or long):
         return None
     return Finding(

@@ -16,7 +16,7 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
         return None
     text = error.text
     pair = re.search(
-        r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\][^\[]*\[([\d,]+)\]", text, re.S
+        r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\].*?\[([\d,]+)\]", text, re.S
     )
     axis = re.search(
         r"expected axis -1 of input shape to have value (\d+), but received input with shape \(?([^)\n]*)",
@@ -37,7 +37,7 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
     else:
         return None
     file = file_named(text, r"jpe?g|png|bmp|gif|webp|tiff?")
-    facts = [Fact(clipped(text.splitlines()[0], 200), error.source), *users_line(evidence)]
+    facts = [Fact(clipped(f"{error.type}: {error.essence}", 200), error.source), *users_line(evidence)]
     facts += [Fact(f"the file is {file}", error.source)] if file else []
     return Finding(
         "wrong-channels",
