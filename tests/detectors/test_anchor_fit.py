@@ -41,7 +41,9 @@ def test_fitted_anchors_cover_what_the_given_do_not():
     shapes = fit("ssd", "mobilenet_v2", (320, 320), boxes)
     assert [len(level) for level in shapes] == [6] * 6
     assert coverage("ssd", "mobilenet_v2", (320, 320), boxes).share(0.5) < 0.05
-    assert coverage("ssd", "mobilenet_v2", (320, 320), boxes, shapes).share(0.5) > 0.4  # the rest lie between cells
+    assert (
+        coverage("ssd", "mobilenet_v2", (320, 320), boxes, shapes).share(0.5) > 0.4
+    )  # the rest lie between cells
     assert better("ssd", "mobilenet_v2", (320, 320), boxes) == shapes
     assert fit("ssd", "mobilenet_v2", (320, 320), boxes, seed=0) == shapes
 

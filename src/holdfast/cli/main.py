@@ -39,6 +39,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("causes", "after", "list the causes that explain knows, or print the page of one"),
     Command("report", "after", "write the page of a run: verdict, story and facts in one HTML file"),
     Command("eval", "after", "COCO and VOC metrics of detections, by class, and what the wrong ones are"),
+    Command("predict", "after", "run a model over pictures, and print or draw what it finds"),
 )
 
 _GROUPS = {"start": "start here", "before": "before a run", "during": "during a run", "after": "after a run"}

@@ -22,6 +22,9 @@ from holdfast.errors import HoldfastError, PathMissing
 
 _SPEC = "holdfast.json"
 
+#: What a run calls its model.
+MODEL_NAME = "model.npz"
+
 Array = NDArray[np.generic]
 
 
@@ -109,6 +112,21 @@ def named_weights(detector: Detector) -> dict[str, Array]:
     if len(named) != len(detector.variables):
         raise AssertionError("two variables of the detector have the same name")
     return named
+
+
+def find(path: Path) -> Path:
+    """The model file that a path means: itself, or the one that a run's folder holds."""
+    if path.is_dir():
+        held = path / MODEL_NAME
+        if not held.is_file():
+            raise PathMissing(
+                "the folder holds no trained model",
+                where=path,
+                found=f"no {MODEL_NAME} in it",
+                change="give a run that has saved a model, or a model file itself",
+            )
+        return held
+    return path
 
 
 def read(path: Path) -> tuple[DetectorSpec, dict[str, Array]]:

@@ -1,0 +1,128 @@
+"""`holdfast predict`: a model over pictures, as JSON and as pictures with boxes drawn."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import ExitCode, PathMissing, UsageError
+
+HELP = "run a model over pictures, and print or draw what it finds"
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="a model file, or a run that has saved one")
+    parser.add_argument("images", nargs="+", help="pictures, folders of pictures, or globs")
+    parser.add_argument(
+        "--score", type=float, default=0.3, metavar="S", help="leave out what scores less (0.3)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="write the pictures there, with boxes drawn"
+    )
+    parser.add_argument("--batch", type=int, default=8, help="pictures at once (8)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a picture, a line each")
+
+
+def run(args: argparse.Namespace) -> int:
+    if not 0.0 <= args.score <= 1.0:
+        raise UsageError(
+            "--score is between 0 and 1", where="the command line", found=f"--score {args.score:g}"
+        )
+    if args.batch < 1:
+        raise UsageError("--batch is at least 1", where="the command line", found=f"--batch {args.batch}")
+    paths = find_pictures(args.images)
+    from holdfast.data.records import Picture
+    from holdfast.detectors.inference import detect_all
+    from holdfast.detectors.model_file import find, load
+
+    detector = load(find(args.model))
+    names = detector.spec.classes
+    unreadable = 0
+    answers = detect_all(detector, [Picture(str(path)) for path in paths], batch=min(args.batch, len(paths)))
+    for path, seen in zip(paths, answers, strict=True):
+        if seen.problem:
+            unreadable += 1
+            print(f"{path}: {seen.problem}", file=sys.stderr)
+            continue
+        found = list(_found(seen, names, args.score))
+        print(json.dumps(_as_json(path, seen, found)) if args.json else _as_text(path, found))
+        if args.out is not None:
+            draw(path, found, args.out)
+    return ExitCode.FINDINGS if unreadable else ExitCode.FINE
+
+
+def find_pictures(places: list[str]) -> list[Path]:
+    """Files in the order given; a folder's are sorted, and looked for in folders below it."""
+    from glob import glob
+
+    found: list[Path] = []
+    for place in places:
+        path = Path(place)
+        if path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in ENDINGS)
+        else:
+            inside = (
+                [path] if path.is_file() else [Path(name) for name in sorted(glob(place, recursive=True))]
+            )
+        if not inside:
+            raise PathMissing(
+                "there is no picture",
+                where=place,
+                change="give a picture, a folder that holds some, or a glob",
+            )
+        found += inside
+    return found
+
+
+def _found(seen: Any, names: tuple[str, ...], least: float) -> Iterator[dict[str, Any]]:
+    for box, score, label in zip(seen.boxes, seen.scores, seen.classes, strict=True):
+        if score >= least:
+            yield {
+                "class": names[int(label)],
+                "score": round(float(score), 4),
+                "box": [round(float(value), 1) for value in box],
+            }
+
+
+def _as_json(path: Path, seen: Any, found: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"file": str(path), "width": seen.size[0], "height": seen.size[1], "detections": found}
+
+
+def _as_text(path: Path, found: list[dict[str, Any]]) -> str:
+    lines = [f"{path}: {len(found)} found" if found else f"{path}: nothing found"]
+    for one in found:
+        x1, y1, x2, y2 = one["box"]
+        lines.append(f"  {one['score']:.2f}  {one['class']}  ({x1:g}, {y1:g}) to ({x2:g}, {y2:g})")
+    return "\n".join(lines)
+
+
+def draw(path: Path, found: list[dict[str, Any]], folder: Path) -> Path:
+    """A copy with boxes and names, as PNG, under a name that no other picture of the call has."""
+    from PIL import Image, ImageDraw, ImageOps
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with Image.open(path) as opened:
+        image = ImageOps.exif_transpose(opened).convert("RGB")
+    pen = ImageDraw.Draw(image)
+    width = max(2, round(min(image.size) / 200))
+    for one in reversed(found):
+        colour = f"hsl({sum(map(ord, one['class'])) * 47 % 360}, 90%, 45%)"
+        x1, y1, x2, y2 = one["box"]
+        pen.rectangle((x1, y1, max(x1, x2), max(y1, y2)), outline=colour, width=width)
+        label = f"{one['class']} {one['score']:.2f}"
+        frame = pen.textbbox((x1 + width, y1 + width), label)
+        pen.rectangle(frame, fill=colour)
+        pen.text((x1 + width, y1 + width), label, fill="white")
+    target = folder / f"{path.stem}.png"
+    number = 1
+    while target.exists():
+        number += 1
+        target = folder / f"{path.stem}-{number}.png"
+    image.save(target)
+    return target

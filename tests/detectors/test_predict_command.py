@@ -1,0 +1,107 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from holdfast.cli.main import main
+from holdfast.cli.predict import find_pictures
+from holdfast.errors import PathMissing
+
+pytestmark = pytest.mark.hot
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Fresh weights, but a class head that shouts, so that there is something to print."""
+    from holdfast.detectors.build import build
+    from holdfast.detectors.model_file import save
+    from holdfast.detectors.spec import DetectorSpec
+
+    detector = build(
+        DetectorSpec("ssd", "mobilenet_v2", ("cat", "dog"), (96, 96), normalization="group"), seed=1
+    )
+    for variable in detector.trainable_variables:
+        if "class_out" in variable.path and variable.path.endswith("kernel"):
+            variable.assign(variable.value * 30.0)
+    path = tmp_path_factory.mktemp("run") / "model.npz"
+    save(detector, path)
+    return path
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    folder = tmp_path / "pictures"
+    (folder / "below").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for name, size in (("a.jpg", (60, 80)), ("below/b.png", (200, 100))):
+        Image.fromarray(rng.integers(0, 256, (*size[::-1], 3)).astype(np.uint8)).save(folder / name)
+    return folder
+
+
+def test_json_and_drawings(model, pictures, tmp_path, capsys):
+    (pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff no picture")
+    out = tmp_path / "drawn"
+    code = main(["predict", str(model.parent), str(pictures), "--json", "--score", "0.2", "--out", str(out)])
+    printed = capsys.readouterr()
+    rows = [json.loads(line) for line in printed.out.splitlines()]
+    assert code == 1
+    assert "broken.jpg: the picture cannot be decoded" in printed.err
+    assert [(row["width"], row["height"]) for row in rows] == [(60, 80), (200, 100)]
+    assert sum(len(row["detections"]) for row in rows) > 0
+    for row in rows:
+        for one in row["detections"]:
+            x1, y1, x2, y2 = one["box"]
+            assert 0 <= x1 <= x2 <= row["width"]
+            assert 0 <= y1 <= y2 <= row["height"]
+            assert one["class"] in ("cat", "dog")
+            assert one["score"] >= 0.2
+    assert sorted(file.name for file in out.iterdir()) == ["a.png", "b.png"]
+
+
+def test_one_picture_is_the_same_alone_and_in_a_batch(model, pictures, capsys):
+    main(["predict", str(model), str(pictures), "--json", "--score", "0.2"])
+    together = capsys.readouterr().out.splitlines()
+    main(["predict", str(model), str(pictures / "a.jpg"), str(pictures / "**" / "*.png"), "--json", "--score", "0.2",
+          "--batch", "1"])  # fmt: skip
+    alone = capsys.readouterr().out.splitlines()
+    for one, other in zip(map(json.loads, together), map(json.loads, alone), strict=True):
+        assert one["file"] == other["file"]
+        for found, again in zip(one["detections"], other["detections"], strict=True):
+            assert found["class"] == again["class"]
+            np.testing.assert_allclose(found["box"], again["box"], atol=0.2)
+
+
+def test_a_model_on_a_dataset(model, pictures, capsys):
+    truth = {
+        "images": [
+            {"id": 1, "file_name": "a.jpg", "width": 60, "height": 80},
+            {"id": 2, "file_name": "below/b.png", "width": 200, "height": 100},
+        ],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [5, 5, 40, 40], "area": 1600}],
+    }
+    (pictures / "annotations.json").write_text(json.dumps(truth))
+    assert main(["eval", str(model), str(pictures), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["images"], printed["boxes"]) == (2, 1)
+    assert 0.0 <= printed["AP"] <= 1.0
+    truth["categories"][0]["name"] = "horse"
+    (pictures / "annotations.json").write_text(json.dumps(truth))
+    assert main(["eval", str(model), str(pictures)]) == 2
+    assert "classes that the model was not trained for" in capsys.readouterr().err
+
+
+def test_what_is_not_there(tmp_path, capsys):
+    assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
+    assert "there is no picture" in capsys.readouterr().err
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
+    assert "the folder holds no trained model" in capsys.readouterr().err
+    with pytest.raises(PathMissing):
+        find_pictures([str(tmp_path / "*.jpg")])
+
+
+def test_eval_wants_two_files_or_a_model_and_data(capsys):
+    assert main(["eval"]) == 2
+    assert "holdfast eval RUN_OR_MODEL DATA" in capsys.readouterr().err
