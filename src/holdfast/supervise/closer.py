@@ -12,7 +12,10 @@ from holdfast.supervise.waits import Call
 
 #: Functions that stand on the stack while a graph is traced or compiled, and not while it runs.
 _COMPILERS = (
-    ("tensorflow/python/eager/polymorphic_function/", ("trace_function", "_maybe_define_function", "_initialize")),
+    (
+        "tensorflow/python/eager/polymorphic_function/",
+        ("trace_function", "_maybe_define_function", "_initialize"),
+    ),
     ("tensorflow/python/framework/func_graph.py", ("func_graph_from_py_func",)),
     ("tensorflow/python/autograph/impl/api.py", ("converted_call",)),
     ("jax/_src/interpreters/partial_eval.py", ("trace_to_jaxpr", "_trace_to_jaxpr")),

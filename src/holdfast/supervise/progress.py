@@ -11,7 +11,9 @@ from holdfast.supervise.phases import Stage, Taken, stage_of
 
 _WINDOW_S = 60.0
 _SHORT_S = 5.0
-_STIR_CPU_S = 0.03  # in five seconds; a deadlocked TensorFlow process used none in ten minutes, the probe a tick or two
+_STIR_CPU_S = (
+    0.03  # in five seconds; a deadlocked TensorFlow process used none in ten minutes, the probe a tick or two
+)
 _STIR_BYTES = 32 * 1024  # read or written in five seconds; the probe's own lines are fewer
 _WORK_S = 2.0
 _WORK_SHARE = 0.05  # of a core

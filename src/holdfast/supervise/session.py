@@ -16,14 +16,16 @@ from pathlib import Path
 
 import holdfast
 from holdfast.errors import AlreadyThere, CommandNotFound, PermissionRefused
-from holdfast.journal.events import AttemptStarted, NoteMade, RunClosed, RunOpened
+from holdfast.journal.events import AttemptStarted, NoteMade, Restarted, RestartRefused, RunClosed, RunOpened
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RUN_DIR_VARIABLE, RunFolder
 from holdfast.journal.writer import JournalWriter
-from holdfast.supervise import cgroup, child, machine
+from holdfast.supervise import cgroup, child, machine, restart
 from holdfast.supervise.attempt import Attempt, Outcome
 from holdfast.supervise.ending import Ending
 from holdfast.supervise.gpu import Cards
 from holdfast.supervise.record import Recorder
+from holdfast.supervise.restart import Enough, Failure
+from holdfast.supervise.signals import STOPPED_BY
 from holdfast.supervise.watch import Watch
 
 INJECT = Path(holdfast.__file__).parent / "probe" / "inject"
@@ -145,16 +147,41 @@ class Session:
         try:
             self._record.append(opened(self.orders, self.folder))
             try:
-                outcome, watch = self._attempt(1)
+                outcome, watch, attempts = self._attempts()
             except CommandNotFound as error:
                 self._record.append(RunClosed(outcome="not-started", exit_code=int(error.exit_code)))
                 raise
-            ending = self._ending(outcome, watch, attempts=1)
+            ending = self._ending(outcome, watch, attempts=attempts)
             self._record.append(RunClosed(outcome=_outcome_word(outcome), exit_code=outcome.shell_code))
             return Finished(outcome.shell_code, ending)
         finally:
             self._record.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+    def _attempts(self) -> tuple[Outcome, Watch, int]:
+        failures: list[Failure] = []
+        while True:
+            outcome, watch = self._attempt(len(failures) + 1)
+            failures.append(_failure(outcome, watch))
+            decision = restart.decide(failures, allowed=self.orders.restarts)
+            if isinstance(decision, Enough):
+                if decision.why:
+                    self._record.append(RestartRefused(why=decision.why))
+                    self._say(f"holdfast: not started again: {decision.why}")
+                return outcome, watch, len(failures)
+            self._record.append(Restarted(why=decision.why, pause_s=decision.pause_s))
+            self._say(f"holdfast: started again in {decision.pause_s:g} s: {decision.why}")
+            if self._interrupted_within(decision.pause_s):
+                self._record.append(RestartRefused(why="interrupted before the next attempt"))
+                return outcome, watch, len(failures)
+
+    def _interrupted_within(self, pause_s: float) -> bool:
+        until = time.monotonic() + pause_s
+        while (left_s := until - time.monotonic()) > 0:
+            told = signal.sigtimedwait(child.HELD, left_s)
+            if told is not None and told.si_signo in STOPPED_BY:
+                return True
+        return False
 
     def _attempt(self, number: int) -> tuple[Outcome, Watch]:
         self._record.attempt = number
@@ -203,6 +230,19 @@ class Session:
             stalled=outcome.stall,
             left_running=len(ended.left_running),
         )
+
+
+def _failure(outcome: Outcome, watch: Watch) -> Failure:
+    beat, told, ended = watch.pulse.newest, watch.told, outcome.ended
+    return Failure(
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        stopped_by_us=ended.stopped_by_us,
+        exception=told.exception,
+        stalled_in=beat.phase.word if beat is not None else "",
+        reached=None if beat is None else told.start_iterations + beat.step,
+        saves=told.saves_done,
+    )
 
 
 def _ignored() -> set[signal.Signals]:

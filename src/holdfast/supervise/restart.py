@@ -1,0 +1,98 @@
+"""Whether a command that failed is started again. Pure.
+
+A restart helps where a failure was an accident, or where the script resumes by itself and so gets further each
+time. When the same failure comes back and nothing was gained in between, another try would only repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_FIRST_PAUSE_S = 1.0
+_PAUSE_GROWS = 4.0
+_LONGEST_PAUSE_S = 60.0
+
+#: Endings that somebody asked for.
+_ASKED = frozenset({"interrupt", "terminate", "hangup"})
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How one attempt ended, and how far it got."""
+
+    exit_code: int | None
+    signal: str | None
+    stopped_by_us: str = ""
+    exception: str = ""  # "ValueError at train.py:41"
+    stalled_in: str = ""  # the phase
+    reached: int | None = None  # steps in all, those before a resume included; None: no training was seen
+    saves: int = 0
+
+    @property
+    def fingerprint(self) -> tuple[str, ...]:
+        """Two failures with the same one are taken for the same."""
+        if self.stopped_by_us == "stall":
+            return ("stall", self.stalled_in)
+        if self.exception:
+            return ("exception", self.exception)
+        return ("signal", self.signal) if self.signal is not None else ("exit", str(self.exit_code))
+
+    @property
+    def words(self) -> str:
+        if self.stopped_by_us == "stall":
+            return f"it stalled in phase {self.stalled_in}" if self.stalled_in else "it stalled"
+        ended = (
+            f"it was ended by {self.signal}" if self.signal else f"it ended with exit code {self.exit_code}"
+        )
+        return f"{ended} ({self.exception})" if self.exception else ended
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    pause_s: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    why: str  # empty where there is nothing to say: the command ended well, or no restart was asked for
+
+
+def decide(failures: Sequence[Failure], *, allowed: int) -> Again | Enough:
+    """`failures` are the attempts so far, the last one just ended."""
+    last = failures[-1]
+    if last.exit_code == 0 and last.stopped_by_us != "stall":
+        return Enough("")
+    if last.stopped_by_us in _ASKED or allowed == 0:
+        return Enough("")
+    if len(failures) > allowed:
+        return Enough(f"{last.words}; all {allowed} restarts are used up")
+    repeated = _repeats(failures)
+    if repeated:
+        return Enough(repeated)
+    pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * _PAUSE_GROWS ** (len(failures) - 1))
+    return Again(pause_s, f"{last.words}{_at(last)}")
+
+
+def _repeats(failures: Sequence[Failure]) -> str:
+    """Why another attempt would be no use, or nothing."""
+    last = failures[-1]
+    same = [failure for failure in failures[:-1] if failure.fingerprint == last.fingerprint]
+    if not same:
+        return ""
+    before = same[-1]
+    if last.reached is None or before.reached is None:
+        return f"{last.words} again, and no training was seen in between"
+    if last.reached > before.reached:
+        return ""
+    hint = (
+        "the script starts from the beginning each time"
+        if not last.saves
+        else "it does not get past that point"
+    )
+    return f"{last.words} again{_at(last)}, no further than before ({before.reached} steps): {hint}"
+
+
+def _at(failure: Failure) -> str:
+    return "" if failure.reached is None else f" after {failure.reached} steps"
