@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,9 @@ def _orders(args: argparse.Namespace) -> Orders:
         )
     restarts = args.restarts if args.restarts is not None else (3 if args.on_stall == "restart" else 0)
     if restarts < 0:
-        raise OutOfRange(f"--restarts is {restarts}; it is 0 or more", where="the command line", change="--restarts 3")
+        raise OutOfRange(
+            f"--restarts is {restarts}; it is 0 or more", where="the command line", change="--restarts 3"
+        )
     return session.Orders(
         command=command,
         run_dir=session.choose_folder(command, run_dir=args.run_dir, name=args.name, runs=Path("runs")),
@@ -91,14 +94,12 @@ class _Say:
 def _explain(folder: RunFolder, say: _Say) -> None:
     """The verdict, in the terminal and in verdict.json. Whatever goes wrong here, the exit code stays the command's."""
     try:
-        import holdfast.explain as explainer
-        from holdfast.report import verdict
-    except ImportError:
-        return
-    if not hasattr(explainer, "explain"):
-        return
-    try:
-        found = explainer.explain(folder)
-        say(verdict.render(found))
+        from holdfast.explain import explain
+        from holdfast.report.text import terminal_width, wants_colour
+        from holdfast.report.verdict import render
+
+        verdict = explain(folder.path)
+        say("\n" + render(verdict, terminal_width(sys.stderr), wants_colour(sys.stderr)).rstrip("\n"))
+        folder.verdict.write_text(json.dumps(verdict.as_json(), indent=1, ensure_ascii=False) + "\n")
     except Exception as error:
         say(f"holdfast: the run could not be explained: {type(error).__name__}: {error}")
