@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.hot, pytest.mark.proof]
+pytestmark = [pytest.mark.hot, pytest.mark.proof, pytest.mark.timeout(3600)]
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ def probe(backend, *paths):
     environment = os.environ | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2", "JAX_PLATFORMS": "cpu"}
     subprocess.run(
         [sys.executable, "-m", "tests.detectors.backend_probe", *map(str, paths)],
-        cwd=ROOT, env=environment, check=True, timeout=550,
+        cwd=ROOT, env=environment, check=True, timeout=1700,
     )  # fmt: skip
 
 
@@ -66,6 +66,6 @@ def test_the_hand_computed_parts_hold_on_the_other_backend(backend):
     files = [f"tests/detectors/test_{part}.py" for part in parts]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=550,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1700,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]

@@ -79,3 +79,17 @@ def test_priors_give_their_probability():
     background = losses.background_bias(0.01, 20)
     assert 1 / (20 + math.exp(background)) == pytest.approx(0.01)
     assert 400 / (400 + math.exp(losses.background_bias(0.01, 400))) == pytest.approx(0.5)
+
+
+def test_a_box_loss_of_each_kind_by_hand():
+    from holdfast.detectors.boxes import UNSCALED
+    from holdfast.detectors.regression import box_loss
+
+    anchors = np.array([[0, 0, 10, 10]], np.float32)
+    box = np.array([[5, 0, 15, 10]], np.float32)
+    still = np.zeros((1, 4), np.float32)
+    # half a side to the right: offset 0.5, above beta; overlap 50 of 150, and the hull is the union
+    found = box_loss(still, box, anchors, UNSCALED, kind="smooth-l1", beta=1 / 9)
+    np.testing.assert_allclose(numpy(found), [0.5 - 1 / 18], rtol=1e-5)
+    found = box_loss(still, box, anchors, UNSCALED, kind="giou", beta=1 / 9)
+    np.testing.assert_allclose(numpy(found), [1 - 1 / 3], rtol=1e-5)

@@ -85,3 +85,25 @@ def test_first_kept_keeps_the_order():
     index, real = first_kept(np.array([[False, True, False, True, True]]), 2)
     assert numpy(index).tolist() == [[1, 3]]
     assert numpy(real).tolist() == [[True, True]]
+
+
+def test_a_short_list_of_boxes_loses_no_pair():
+    rng = np.random.default_rng(9)
+    boxes = reference.random_boxes(rng, 400)
+    scores = rng.random((400, 5)).astype(np.float32)
+    short = per_class_nms(
+        boxes[None], scores[None], score_above=0.2, overlap_above=0.4, candidates=60, size=60
+    )
+    best = np.argsort(-scores.ravel(), kind="stable")[:60]
+    only_best = np.zeros(2000, np.float32)
+    only_best[best] = scores.ravel()[best]
+    whole = per_class_nms(
+        boxes[None],
+        only_best.reshape(1, 400, 5),
+        score_above=0.2,
+        overlap_above=0.4,
+        candidates=2000,
+        size=60,
+    )
+    for one, other in zip(short, whole, strict=True):
+        np.testing.assert_array_equal(numpy(one), numpy(other))

@@ -11,7 +11,7 @@ from holdfast.detectors.gather import rows
 Tensor = Any
 
 
-class Batch(TypedDict):
+class Batch(TypedDict, total=False):
     """`n` is the same for every batch of a run; what is not `real` is padding.
 
     `seeds` decide the random samples of Faster R-CNN: one whole number an image, different in every step, the
@@ -24,6 +24,7 @@ class Batch(TypedDict):
     real: Tensor  # (b, n), bool
     crowd: Tensor  # (b, n), bool
     seeds: Tensor  # (b,), int32
+    image: Tensor  # (b,), the number of the picture in its dataset
 
 
 def total(losses: dict[str, Tensor]) -> Tensor:

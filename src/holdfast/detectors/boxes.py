@@ -33,11 +33,14 @@ def area(boxes: Tensor) -> Tensor:
 
 
 def intersection(a: Tensor, b: Tensor) -> Tensor:
-    """Shared area of boxes that broadcast against each other."""
-    top_left = ops.maximum(a[..., :2], b[..., :2])
-    bottom_right = ops.minimum(a[..., 2:], b[..., 2:])
-    sides = ops.maximum(bottom_right - top_left, 0.0)
-    return sides[..., 0] * sides[..., 1]
+    """Shared area of boxes that broadcast against each other.
+
+    By coordinate, not by corner: no temporary has an axis of two, which costs twice the memory where nothing is
+    fused and unaligned reads where everything is.
+    """
+    wide = ops.minimum(a[..., 2], b[..., 2]) - ops.maximum(a[..., 0], b[..., 0])
+    high = ops.minimum(a[..., 3], b[..., 3]) - ops.maximum(a[..., 1], b[..., 1])
+    return ops.maximum(wide, 0.0) * ops.maximum(high, 0.0)
 
 
 def iou(a: Tensor, b: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ class FasterRCNN(keras.Model):
             positive_from=0.7, negative_below=0.3, force=True,
         )  # fmt: skip
         drawn = sample(
-            matches.positive, matches.negative, batch["seeds"], size=self.numbers.anchors, positive_share=0.5
+            matches.positive, matches.negative, _seeds(batch), size=self.numbers.anchors, positive_share=0.5
         )
         boxes, _ = box_targets(batch, rows(matches.box_index, drawn.index))
         wanted = encode(boxes, ops.take(ops.convert_to_tensor(anchors), drawn.index, axis=0))
@@ -148,7 +148,7 @@ class FasterRCNN(keras.Model):
         )  # fmt: skip
         drawn = sample(
             ops.logical_and(matches.positive, present), ops.logical_and(matches.negative, present),
-            batch["seeds"] + 1, size=self.numbers.regions, positive_share=0.25,
+            _seeds(batch) + 1, size=self.numbers.regions, positive_share=0.25,
         )  # fmt: skip
         picked = ops.where(drawn.chosen[..., None], rows(candidates, drawn.index), _SOMEWHERE)
         logits, offsets = self._look_closer(maps, picked)
@@ -172,6 +172,11 @@ class FasterRCNN(keras.Model):
             ops.reshape(logits, (-1, count_, self.classes + 1)),
             ops.reshape(offsets, (-1, count_, self.classes, 4)),
         )
+
+
+def _seeds(batch: Batch) -> Tensor:
+    """Without seeds the picture's own number decides: the same sample of it in every epoch."""
+    return ops.cast(batch["seeds"] if "seeds" in batch else batch["image"], "int32")
 
 
 _SOMEWHERE = (0.0, 0.0, 16.0, 16.0)  # padding of the sample is cut out here, and enters no loss

@@ -76,6 +76,11 @@ def per_class_nms(
     pairs above `score_above` take part.
     """
     classes = scores_bac.shape[2]
+    if scores_bac.shape[1] > candidates and classes > 1:
+        # The best `candidates` pairs lie in the `candidates` boxes with the best class: a short sort twice
+        # in place of one over every pair.
+        _, likely = ops.top_k(ops.max(scores_bac, axis=2), candidates)
+        boxes, scores_bac = rows(boxes, likely), rows(scores_bac, likely)
     pairs = scores_bac.shape[1] * classes
     flat = ops.reshape(scores_bac, (-1, pairs))
     scores, pair = ops.top_k(flat, min(candidates, pairs))

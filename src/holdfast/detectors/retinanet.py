@@ -12,13 +12,14 @@ from keras import ops
 from holdfast.detectors import anchors as anchor_boxes
 from holdfast.detectors.backbones import build_backbone
 from holdfast.detectors.batch import Batch, box_targets, count, per_image
-from holdfast.detectors.boxes import clip, decode, encode
+from holdfast.detectors.boxes import UNSCALED, clip, decode
 from holdfast.detectors.heads import PyramidHead
-from holdfast.detectors.losses import focal, smooth_l1
+from holdfast.detectors.losses import focal
 from holdfast.detectors.matching import match
 from holdfast.detectors.nms import Detections, per_class_nms
 from holdfast.detectors.pyramid import FeaturePyramid
 from holdfast.detectors.reference import shapes_of
+from holdfast.detectors.regression import box_loss
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
@@ -60,12 +61,12 @@ class RetinaNet(keras.Model):
         boxes, classes = box_targets(batch, matches.box_index)
         wanted = ops.one_hot(ops.where(matches.positive, classes, -1), self.classes, dtype="float32")
         class_loss = ops.sum(focal(logits, wanted), axis=-1)
-        box_loss = ops.sum(smooth_l1(offsets, encode(boxes, self.anchors), beta=1.0 / 9.0), axis=-1)
+        located = box_loss(offsets, boxes, self.anchors, UNSCALED, kind=self.spec.box_loss, beta=1.0 / 9.0)
         share = ops.maximum(count(matches.positive), 1.0)
         return {
             "classification": per_image(class_loss, ops.logical_or(matches.positive, matches.negative))
             / share,
-            "localization": per_image(box_loss, matches.positive) / share,
+            "localization": per_image(located, matches.positive) / share,
         }
 
     def detect(self, images: Tensor) -> Detections:

@@ -35,6 +35,7 @@ class DetectorSpec:
     normalization: str = "frozen-batch"
     precision: str = "float32"
     rematerialise: bool = False
+    box_loss: str = "smooth-l1"  # or "giou", for SSD and RetinaNet
     anchors: LevelShapes | None = None  # in place of the paper's, as `holdfast anchors` fits them
 
     @property
@@ -65,6 +66,9 @@ def check(spec: DetectorSpec) -> DetectorSpec:
     _one_of("model.backbone", spec.backbone, BACKBONES[spec.detector])
     _one_of("train.precision", spec.precision, tuple(PRECISIONS))
     _one_of("normalization", spec.normalization, ("frozen-batch", "group"))
+    _one_of(
+        "box_loss", spec.box_loss, ("smooth-l1",) if spec.detector == "faster-rcnn" else ("smooth-l1", "giou")
+    )
     if min(spec.input) < SMALLEST_INPUT:
         raise OutOfRange(
             "the input is too small for a detector",

@@ -12,13 +12,14 @@ from keras import layers, ops
 from holdfast.detectors import anchors as anchor_boxes
 from holdfast.detectors.backbones import build_backbone, group_normalization
 from holdfast.detectors.batch import Batch, box_targets, count, per_image
-from holdfast.detectors.boxes import SCALED, clip, decode, encode
+from holdfast.detectors.boxes import SCALED, clip, decode
 from holdfast.detectors.heads import CLASS_PRIOR, Predictor
-from holdfast.detectors.losses import background_bias, smooth_l1, softmax_cross_entropy
+from holdfast.detectors.losses import background_bias, softmax_cross_entropy
 from holdfast.detectors.matching import match
 from holdfast.detectors.mining import hardest_negatives
 from holdfast.detectors.nms import Detections, per_class_nms
 from holdfast.detectors.reference import SSD_LARGE, shapes_of
+from holdfast.detectors.regression import box_loss
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
@@ -67,11 +68,11 @@ class SSD(keras.Model):
         class_loss = softmax_cross_entropy(logits, ops.where(matches.positive, classes, self.classes))
         positives = count(matches.positive)
         hard = hardest_negatives(ops.stop_gradient(class_loss), matches.negative, positives)
-        box_loss = ops.sum(smooth_l1(offsets, encode(boxes, self.anchors, SCALED)), axis=-1)
+        located = box_loss(offsets, boxes, self.anchors, SCALED, kind=self.spec.box_loss, beta=1.0)
         share = ops.maximum(positives, 1.0)
         return {
             "classification": per_image(class_loss, ops.logical_or(matches.positive, hard)) / share,
-            "localization": per_image(box_loss, matches.positive) / share,
+            "localization": per_image(located, matches.positive) / share,
         }
 
     def detect(self, images: Tensor) -> Detections:
