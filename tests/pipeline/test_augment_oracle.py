@@ -51,7 +51,7 @@ def misfit(image: np.ndarray, box: np.ndarray, others: np.ndarray, colour: str) 
     true = box_of(true[y1:y2, x1:x2])
     if true is None:
         return 0.0 if min(box[2] - box[0], box[3] - box[1]) < 2 else 1000.0
-    return float(np.abs(np.array(true) + [x1, y1, x1, y1] - box).max())
+    return float(np.abs(np.add(true, [x1, y1, x1, y1]) - box).max())
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ class PictureCache:
 
     def __init__(self, kind: Kind = "none") -> None:
         self.kind = kind
-        self._table = None
+        self._table: Any = None
         if kind != "none":
             self._table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.string, "")
 

@@ -153,7 +153,7 @@ def _file_bytes(path: str) -> int:
 
 def _clean(
     record: Record, fact: Facts, class_of: dict[str, int], left_out: list[LeftOut]
-) -> list[tuple[tuple[float, ...], int, bool]]:
+) -> list[tuple[tuple[float, float, float, float], int, bool]]:
     kept = []
     # Where nothing tells the frame, the upright one is taken: it is what every current viewer shows.
     stored = (

@@ -66,7 +66,7 @@ def _groups(root: Path, controller: str) -> list[Path]:
     """
     folders = []
     for line in _lines(root / "proc/self/cgroup"):
-        _, names, path = (line.split(":", 2) + ["", ""])[:3]
+        _, names, path = [*line.split(":", 2), "", ""][:3]
         if names == "":
             tops = [root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"]
         elif controller in names.split(","):

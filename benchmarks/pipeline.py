@@ -1,0 +1,318 @@
+"""The pipeline against its peers on this machine, as ratios: one run, two cores, pictures of 0.5, 3 and 12 MP.
+
+    python benchmarks/pipeline.py [--torch-python PYTHON] [--rounds 9] [--json FILE]
+
+The contenders take turns in short rounds, so that whatever else the machine does falls on all of them alike; the
+ratios are medians over the rounds. Beside the time on the clock stands the ratio of CPU time, which other work on
+the machine disturbs less. All have two threads or workers and two batches of prefetching. The target is 512x512
+for all, by stretching, without augmentation unless said. Contenders:
+
+    tutorial       parallel map of read, decode, resize to float, divide by 255; batch; prefetch
+    torch          PyTorch's DataLoader, two workers, Pillow: open, convert, resize, to float (needs torch)
+    full decode    read and decode at full size on all cores, nothing else: the limit without scaled decoding
+    ours           the first epoch: decoded at a fraction, resized once, uint8
+    ours, light    the same with flip, scale jitter and colour (colour is applied in the step, not here)
+    packed         later epochs: the small copies that `holdfast data pack` makes
+    packed, light  the same with flip, scale jitter and colour; the copies are larger, for the jitter
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SIZES = {"0.5": (816, 612), "3": (2048, 1536), "12": (4000, 3000)}
+TARGET, BATCH, CORES = 512, 8, 2
+DRAINED = 6  # batches that may lie ready from before a round, and are not timed
+TIMED = {"0.5": 24, "3": 12, "12": 6}  # batches a round
+CONTENDERS = ("tutorial", "torch", "full decode", "ours", "ours, light", "packed", "packed, light")
+AIMS = (("ours", "tutorial", "12", 1.6), ("packed", "tutorial", "12", 6.0), ("packed", "tutorial", "3", 2.5),
+        ("ours", "tutorial", "0.5", 1.0), ("ours", "tutorial", "3", 1.0), ("ours", "torch", "0.5", 1.0),
+        ("ours", "torch", "3", 1.0), ("ours", "torch", "12", 1.0))  # fmt: skip
+
+
+# -- pictures -----------------------------------------------------------------------------------------
+
+
+def photograph(width: int, height: int, seed: int) -> Any:
+    """Noise in octaves, as a photograph has it: about 0.2 bytes a pixel as JPEG of quality 90."""
+    import numpy as np
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    total = rng.normal(120, 3, (height, width, 3)).astype(np.float32)
+    for cells, strength in ((4, 60), (16, 35), (64, 20), (256, 10), (1024, 6)):
+        rows = max(2, cells * height // width)
+        for channel in range(3):
+            coarse = Image.fromarray(rng.normal(0, 1, (rows, cells)).astype(np.float32))
+            total[..., channel] += strength * np.asarray(
+                coarse.resize((width, height), Image.Resampling.BICUBIC)
+            )
+    return Image.fromarray(np.clip(total, 0, 255).astype(np.uint8))
+
+
+def generate(folder: Path, megapixels: str, count: int) -> list[str]:
+    width, height = SIZES[megapixels]
+    folder = folder / megapixels
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{number:03d}.jpg" for number in range(count)]
+    for number, path in enumerate(paths):
+        if not path.exists():
+            photograph(width, height, number).save(path, quality=90)
+    return [str(path) for path in paths]
+
+
+# -- contenders: each gives batches for ever ------------------------------------------------------------
+
+
+def tutorial(paths: list[str], folder: Path) -> Iterator[Any]:
+    import tensorflow as tf
+
+    def load(path: Any) -> Any:
+        image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        return tf.image.resize(image, (TARGET, TARGET)) / 255.0
+
+    data = tf.data.Dataset.from_tensor_slices(paths).repeat().map(load, num_parallel_calls=CORES)
+    return iter(data.batch(BATCH).prefetch(2))
+
+
+def full_decode(paths: list[str], folder: Path) -> Iterator[Any]:
+    import tensorflow as tf
+
+    def load(path: Any) -> Any:
+        return tf.reduce_max(tf.io.decode_jpeg(tf.io.read_file(path), channels=3)[:1])
+
+    data = tf.data.Dataset.from_tensor_slices(paths).repeat().map(load, num_parallel_calls=CORES)
+    return iter(data.batch(BATCH).prefetch(2))
+
+
+def torch_loader(paths: list[str], folder: Path) -> Iterator[Any]:
+    import numpy as np
+    import torch
+    from PIL import Image
+
+    class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return 1_000_000
+
+        def __getitem__(self, index: int) -> Any:
+            image = Image.open(paths[index % len(paths)]).convert("RGB")
+            image = image.resize((TARGET, TARGET), Image.Resampling.BILINEAR)
+            return torch.from_numpy(np.asarray(image).copy()).permute(2, 0, 1).float() / 255.0
+
+    torch.set_num_threads(1)
+    return iter(torch.utils.data.DataLoader(Pictures(), batch_size=BATCH, num_workers=CORES))
+
+
+def ours(paths: list[str], folder: Path, *, light: bool = False, packed: bool = False) -> Iterator[Any]:
+    from holdfast.data.records import Box, Dataset, Picture, Record
+    from holdfast.pipeline import columns, pack, packing
+    from holdfast.pipeline.feed import LIGHT, PLAIN, Feed
+    from holdfast.pipeline.stream import Stream
+
+    boxes = tuple(Box(50.0 * n, 40.0 * n, 50.0 * n + 90, 40.0 * n + 80, "a") for n in range(8))
+    records = tuple(Record(path, path, Picture(path), boxes) for path in paths)
+    data = columns.of_dataset(Dataset(str(folder), "made", records, ("a",)))
+    feed = Feed(height=TARGET, width=TARGET, batch=BATCH, fit="stretch", augment=LIGHT if light else PLAIN)
+    copies = packing.make(pack.job_for(data, feed, 1 << 40), folder / "packs") if packed else None
+    return Stream(data, feed, threads=CORES, packed=pack.read(copies) if copies else None).batches()
+
+
+def contender(name: str, paths: list[str], folder: Path) -> Iterator[Any]:
+    made = {"tutorial": tutorial, "torch": torch_loader, "full decode": full_decode}
+    if name in made:
+        return made[name](paths, folder)
+    return ours(paths, folder, light="light" in name, packed="packed" in name)
+
+
+# -- the process that runs contenders ---------------------------------------------------------------------
+
+
+def serve(names: list[str], paths: list[str], folder: Path, timed: int) -> None:
+    """Answers every line of input, a contender's name, with the seconds and CPU seconds of one round."""
+    batches = {name: contender(name, paths, folder) for name in names}
+    for one in batches.values():
+        drain(one)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        one = batches[line.strip()]
+        drain(one)
+        cpu, clock = cpu_seconds(), time.perf_counter()
+        for _ in range(timed):
+            next(one)
+        print(json.dumps([time.perf_counter() - clock, cpu_seconds() - cpu]), flush=True)
+
+
+def drain(batches: Iterator[Any]) -> None:
+    for _ in range(DRAINED):
+        next(batches)
+
+
+def cpu_seconds() -> float:
+    """Of this process and its workers."""
+    import psutil
+
+    here = psutil.Process()
+    return float(sum(sum(process.cpu_times()[:2]) for process in [here, *here.children(recursive=True)]))
+
+
+# -- the race ---------------------------------------------------------------------------------------------
+
+
+class Host:
+    """The process of some contenders, from outside: TensorFlow's in one, PyTorch's in another."""
+
+    def __init__(self, python: str, names: list[str], megapixels: str, folder: Path) -> None:
+        command = [
+            python,
+            __file__,
+            "--serve",
+            ";".join(names),
+            "--megapixels",
+            megapixels,
+            "--pictures",
+            str(folder),
+        ]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        if self._answer() != "ready":
+            raise SystemExit(f"the contenders did not start: run {' '.join(command)}")
+
+    def _answer(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def round(self, name: str) -> tuple[float, float]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(name + "\n")
+        self.process.stdin.flush()
+        seconds, cpu = json.loads(self._answer())
+        return seconds, max(cpu, 1e-9)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@dataclass
+class Racer:
+    """Images a second of one contender, a round each."""
+
+    rates: list[float] = field(default_factory=list)
+    cpu_rates: list[float] = field(default_factory=list)
+
+
+def race(megapixels: str, names: list[str], folder: Path, torch_python: str, rounds: int) -> dict[str, Racer]:
+    ours = Host(sys.executable, [name for name in names if name != "torch"], megapixels, folder)
+    theirs = Host(torch_python, ["torch"], megapixels, folder) if "torch" in names else None
+    racers = {name: Racer() for name in names}
+    images = TIMED[megapixels] * BATCH
+    try:
+        for _ in range(rounds):
+            for name, racer in racers.items():
+                seconds, cpu = (theirs if theirs and name == "torch" else ours).round(name)
+                racer.rates.append(images / seconds)
+                racer.cpu_rates.append(images / cpu)
+    finally:
+        ours.stop()
+        if theirs:
+            theirs.stop()
+    return racers
+
+
+def ratio(racers: dict[str, Racer], name: str, over: str, *, cpu: bool = False) -> float:
+    """The median over the rounds of one contender's speed over another's in the same round."""
+    pairs = [
+        (racers[name].cpu_rates, racers[over].cpu_rates) if cpu else (racers[name].rates, racers[over].rates)
+    ]
+    return statistics.median(one / other for one, other in zip(*pairs[0], strict=True))
+
+
+def has_torch(python: str) -> bool:
+    return subprocess.run([python, "-c", "import torch, PIL, psutil"], capture_output=True).returncode == 0
+
+
+def report(megapixels: str, racers: dict[str, Racer]) -> list[dict[str, Any]]:
+    rows = []
+    print(f"\n{megapixels} MP           images/s   of tutorial  (CPU)   of torch  (CPU)")
+    for name, racer in racers.items():
+        row: dict[str, Any] = {
+            "megapixels": megapixels,
+            "contender": name,
+            "images_per_s": statistics.median(racer.rates),
+        }
+        for over in ("tutorial", "torch"):
+            if over in racers:
+                row[f"of_{over}"] = ratio(racers, name, over)
+                row[f"of_{over}_cpu"] = ratio(racers, name, over, cpu=True)
+        rows.append(row)
+        torch = f"{row['of_torch']:9.2f}  {row['of_torch_cpu']:6.2f}" if "of_torch" in row else "        –"
+        print(
+            f"{name:16} {row['images_per_s']:9.0f} {row['of_tutorial']:12.2f}  {row['of_tutorial_cpu']:6.2f}  {torch}"
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--torch-python", default=sys.executable, help="an interpreter that has torch, pillow, psutil"
+    )
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument(
+        "--pictures", type=Path, default=Path(tempfile.gettempdir()) / "holdfast-benchmark-pictures"
+    )
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    parser.add_argument("--megapixels", choices=tuple(SIZES), help="only this size")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    counts = {"0.5": 48, "3": 24, "12": 12}
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    if args.serve:
+        paths = generate(args.pictures, args.megapixels, counts[args.megapixels])
+        serve(args.serve.split(";"), paths, args.pictures / args.megapixels, TIMED[args.megapixels])
+        return
+    names = list(CONTENDERS)
+    if not has_torch(args.torch_python):
+        print("torch is not installed here: the comparison with PyTorch is LEFT OUT. To have it: python -m venv V; "
+              "V/bin/pip install torch pillow psutil; then --torch-python V/bin/python")  # fmt: skip
+        names.remove("torch")
+    rows, found = [], {}
+    for megapixels in [args.megapixels] if args.megapixels else SIZES:
+        generate(args.pictures, megapixels, counts[megapixels])
+        found[megapixels] = race(megapixels, names, args.pictures, args.torch_python, args.rounds)
+        rows += report(megapixels, found[megapixels])
+    print()
+    for name, over, megapixels, aim in AIMS:
+        if megapixels in found and over in found[megapixels]:
+            by, cpu = (ratio(found[megapixels], name, over, cpu=cpu) for cpu in (False, True))
+            says = "reached" if by >= aim else "MISSED"
+            print(
+                f"aim: {name} at {megapixels} MP at least {aim} times {over}: {by:.2f} (CPU {cpu:.2f}), {says}"
+            )
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
