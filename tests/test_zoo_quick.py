@@ -32,6 +32,7 @@ def test_the_verdict_is_right(trial: Trial, outcomes: dict[str, Future[Outcome]]
     outcome = outcomes[trial.name].result()
     if outcome.not_made:
         pytest.skip(f"this machine cannot make it: {outcome.not_made}")
+    assert not outcome.too_slow, f"{outcome.notes}\n{outcome.output[-1500:]}"
     said = mark(trial, outcome.verdict)
     assert said.word in GOOD, f"{said}\n{outcome.notes}\n{outcome.verdict}\n{outcome.output[-1500:]}"
 

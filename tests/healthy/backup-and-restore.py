@@ -6,5 +6,6 @@
 from own_training import batches, keras, network
 
 model = network()
+model.build((None, 4))
 model.compile("adam", "mse")
 model.fit(batches(160), epochs=4, verbose=2, callbacks=[keras.callbacks.BackupAndRestore("backup")])

@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "healthy"
-# limit_s = 240
+# limit_s = 300
 # ///
 """A frozen base with a new head, then everything at a small rate."""
 from own_training import keras, np

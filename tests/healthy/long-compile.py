@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "healthy"
-# limit_s = 240
+# limit_s = 300
 # ///
 """A deep model whose first step takes long to trace and compile, and the others no time."""
 from own_training import batches, keras, knob

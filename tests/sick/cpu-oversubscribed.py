@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "cpu-oversubscribed"
 # alone = true
-# limit_s = 240
+# limit_s = 300
 # variants = ["COUNT=20"]
 # near = ["COUNT=1"]
 # ///

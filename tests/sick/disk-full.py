@@ -10,6 +10,7 @@ from own_training import batches, keras, knob, network, np, tf, train
 
 kind, width = knob("KIND", "weights"), knob("WIDTH", 200_000)
 model = network(width=width)
+model.build((None, 4))
 saver = []
 if kind in ("weights", "keras"):
     ending = ".weights.h5" if kind == "weights" else ".keras"

@@ -3,7 +3,7 @@
 # stall_after_s = 20
 # variants = ["HOW=silent", "HOW=hub"]
 # near = ["HOW=works"]
-# limit_s = 150
+# limit_s = 300
 # ///
 """Pretrained weights are to be fetched from a network that is not there."""
 import http.server

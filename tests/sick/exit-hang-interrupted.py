@@ -1,6 +1,6 @@
 # /// zoo
 # cause = ["script-error", "callback-raised"]
-# limit_s = 90
+# limit_s = 300
 # ///
 """Leaves `fit` early with data fed by Python: stock TensorFlow then hangs at exit; under Holdfast it must end."""
 from own_training import keras, network, np, tf

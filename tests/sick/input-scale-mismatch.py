@@ -2,7 +2,7 @@
 # cause = "input-scale-mismatch"
 # variants = ["LOOP=custom", "SIDE=48"]
 # near = ["RESCALE=1", "RESCALE=2"]
-# limit_s = 150
+# limit_s = 300
 # ///
 """Pixels of 0 to 255 go into a network made for 0 to 1, and nothing is learnt."""
 from own_training import keras, knob, np, tf, train

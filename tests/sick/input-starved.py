@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "input-starved"
 # alone = true
-# limit_s = 240
+# limit_s = 300
 # variants = ["LOOP=custom", "HOW=python", "HOW=python LOOP=batch"]
 # near = ["HEAVY=1"]
 # ///

@@ -2,7 +2,7 @@
 # cause = "loss-not-falling"
 # variants = ["LOOP=custom"]
 # near = ["REAL=1"]
-# limit_s = 150
+# limit_s = 300
 # ///
 """Every unit is dead, so nothing is learnt however long it runs."""
 from own_training import batches, keras, knob, train

@@ -3,7 +3,7 @@
 # stall_after_s = 20
 # variants = ["LINES=100"]
 # near = ["DRAIN=1"]
-# limit_s = 150
+# limit_s = 300
 # ///
 """Starts the training below a launcher that waits for its end and never reads what it prints."""
 import subprocess

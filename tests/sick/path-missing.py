@@ -2,7 +2,7 @@
 # cause = "path-missing"
 # variants = ["HOW=tf LOOP=custom", "HOW=environment", "HOW=bucket"]
 # near = ["HOW=optional"]
-# limit_s = 180
+# limit_s = 300
 # ///
 """A path points nowhere: a file, a folder, a bucket or an environment variable."""
 import os

@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "peer-missing"
 # stall_after_s = 30
-# limit_s = 200
+# limit_s = 300
 # near = ["ALONE=1"]
 # ///
 """Two machines are to train together, and the other one is not there."""

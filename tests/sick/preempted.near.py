@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "terminal-signal"
 # send = {signal = "SIGHUP", to = "group"}
-# limit_s = 90
+# limit_s = 300
 # ///
 """A signal ends it as well, but the terminal's."""
 from own_training import batches, network, ready, time_passes, train

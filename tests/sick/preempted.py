@@ -3,7 +3,7 @@
 # send = {signal = "SIGTERM", to = "command"}
 # quick = true
 # variants = ["LOOP=custom", "CATCH=1"]
-# limit_s = 90
+# limit_s = 300
 # ///
 """The machine is wanted for something else: SIGTERM."""
 import signal

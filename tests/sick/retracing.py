@@ -1,14 +1,14 @@
 # /// zoo
 # cause = "retracing"
-# variants = ["HOW=scalar LAYERS=5", "HOW=shape", "HOW=object"]
+# variants = ["HOW=scalar LAYERS=3", "HOW=shape", "HOW=object"]
 # near = ["STEPS=4000 HOW=few", "STEPS=4000 HOW=tensor"]
-# limit_s = 200
+# limit_s = 300
 # ///
 """Traces its step function anew at every call: a Python number, a new shape or a new object each time."""
 from own_training import keras, knob, np, tf
 
-how, steps = knob("HOW", "scalar"), knob("STEPS", 150)
-model = keras.Sequential([*(keras.layers.Dense(32, activation="relu") for _ in range(knob("LAYERS", 8))), keras.layers.Dense(1)])
+how, steps = knob("HOW", "scalar"), knob("STEPS", 70)
+model = keras.Sequential([*(keras.layers.Dense(32, activation="relu") for _ in range(knob("LAYERS", 5))), keras.layers.Dense(1)])
 optimizer = keras.optimizers.SGD(1e-3)
 
 

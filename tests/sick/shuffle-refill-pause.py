@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "shuffle-refill-pause"
-# limit_s = 200
+# limit_s = 300
 # variants = ["LOOP=custom", "BUFFER=500 MS=20"]
 # near = ["BUFFER=1", "BUFFER=1 PAUSE=4"]
 # alone = true

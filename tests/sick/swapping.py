@@ -3,7 +3,7 @@
 # memory_mib = 700
 # swap_mib = 1500
 # alone = true
-# limit_s = 200
+# limit_s = 300
 # ///
 """Works on more memory than it may keep, so that each step waits for the swap device."""
 from own_training import batches, knob, network, np, train

@@ -2,7 +2,7 @@
 # cause = "terminal-signal"
 # send = {signal = "SIGHUP", to = "group"}
 # variants = ["LOOP=batch"]
-# limit_s = 90
+# limit_s = 300
 # ///
 """The terminal that it runs in is closed."""
 from own_training import batches, network, ready, time_passes, train

@@ -3,7 +3,7 @@
 # send = {signal = "SIGINT", to = "group"}
 # quick = true
 # variants = ["LOOP=custom"]
-# limit_s = 90
+# limit_s = 300
 # ///
 """Ctrl-C in the terminal that it runs in."""
 from own_training import batches, network, ready, time_passes, train

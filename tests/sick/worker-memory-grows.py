@@ -4,7 +4,7 @@
 # memory_mib = 1600
 # variants = ["MIB=8", "LOOP=fit"]
 # near = ["MIB=0"]
-# limit_s = 180
+# limit_s = 300
 # stall_after_s = 30
 # ///
 """Forked loader processes keep what they load; the parent's own memory stays flat."""

@@ -23,7 +23,7 @@ def main() -> int:
         return 0
     marked: list[tuple[Outcome, Mark]] = []
     for outcome in _run_all(trials, asked):
-        verdict = Mark("bare", f"exit {outcome.exit_code}") if asked.bare else mark(outcome.trial, outcome.verdict)
+        verdict = _mark(outcome, bare=asked.bare)
         marked.append((outcome, verdict))
         print(_line(outcome, verdict), flush=True)
         if asked.output:
@@ -33,6 +33,12 @@ def main() -> int:
         asked.json.write_text(json.dumps([_as_json(*one) for one in marked], indent=1))
     bad = [one for one, verdict in marked if not one.not_made and verdict.word not in (*GOOD, "bare")]
     return 1 if bad else 0
+
+
+def _mark(outcome: Outcome, *, bare: bool) -> Mark:
+    if bare:
+        return Mark("bare", f"exit {outcome.exit_code}")
+    return Mark("too slow", "") if outcome.too_slow else mark(outcome.trial, outcome.verdict)
 
 
 def _arguments() -> argparse.Namespace:

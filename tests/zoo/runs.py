@@ -37,6 +37,7 @@ class Outcome:
     detected_s: float | None = None  # silence before the stall was told, where there was one
     output: str = ""
     not_made: str = ""
+    too_slow: bool = False  # the limit passed, and we ended it ourselves: its verdict is about us
     notes: list[str] = field(default_factory=list)
 
 
@@ -93,6 +94,7 @@ def _once(
         _accompany(trial, folder, child, run_dir, outcome, bare=bare)
         outcome.exit_code = _wait(child, started + trial.limit_s)
         if outcome.exit_code is None:
+            outcome.too_slow = True
             outcome.notes.append(f"still running after {trial.limit_s:.0f} s")
     finally:
         outcome.seconds = time.monotonic() - started

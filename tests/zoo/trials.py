@@ -44,7 +44,7 @@ class Trial:
     leads_to: str = ""  # the mechanism that must come with the root
     environment: dict[str, str] = field(default_factory=dict)
     world: World = World()
-    limit_s: float = 120.0
+    limit_s: float = 300.0
     stall_after_s: float | None = None
     explain_at_s: float | None = None  # ask while it runs, so many seconds after ./ready, then end it
     quick: bool = False
@@ -91,7 +91,7 @@ def trials_of(program: Path) -> Iterator[Trial]:
         flags, _, expected = near.partition(" -> ")
         yield trial(
             flags, "near", (expected,) if expected else (), not_blamed=causes[0], leads_to="", explain_at_s=None,
-            quick=quick and bool(header.get("quick_near", False)), limit_s=header.get("near_limit_s", 240.0),
+            quick=quick and bool(header.get("quick_near", False)), limit_s=header.get("limit_s", 300.0),
         )  # fmt: skip
 
 
