@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .judge import GOOD, Mark, mark
-from .runs import Outcome, run
+from .runs import Outcome, explain_again, run
 from .trials import Trial, all_trials
 
 
@@ -51,6 +51,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--bare", action="store_true", help="without Holdfast: see that each is ill as meant")
     parser.add_argument("--renamed", action="store_true", help="every program under other names")
     parser.add_argument("--keep", type=Path, help="leave every run's folder here")
+    parser.add_argument("--again", action="store_true", help="run nothing: explain anew what --keep has kept")
     parser.add_argument("--json", type=Path, help="write the results here")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--output", type=int, default=0, metavar="N", help="show the last N lines of each")
@@ -67,6 +68,10 @@ def _chosen(trial: Trial, asked: argparse.Namespace) -> bool:
 
 
 def _run_all(trials: list[Trial], asked: argparse.Namespace) -> Iterator[Outcome]:
+    if asked.again:
+        yield from filter(None, (explain_again(trial, asked.keep) for trial in trials))
+        return
+
     def one(numbered: tuple[int, Trial]) -> Outcome:
         seed = numbered[0] if asked.renamed or numbered[1].other else None
         return run(numbered[1], bare=asked.bare, keep=asked.keep, seed=seed)

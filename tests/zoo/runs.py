@@ -66,6 +66,16 @@ def run(trial: Trial, *, bare: bool = False, keep: Path | None = None, seed: int
     return outcome
 
 
+def explain_again(trial: Trial, keep: Path) -> Outcome | None:
+    """The verdict of today's Holdfast on a run that was kept; None when there is none, or it was asked while it ran."""
+    folder = keep / _file_name(trial)
+    if not folder.is_dir() or trial.explain_at_s is not None:
+        return None
+    outcome = Outcome(trial)
+    _explain(folder, outcome)
+    return outcome
+
+
 def _file_name(trial: Trial) -> str:
     return trial.name.replace(" ", "_").replace("=", "-").replace("/", "-")
 
