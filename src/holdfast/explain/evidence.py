@@ -246,6 +246,8 @@ class Evidence:
         stalled, went_on = self.last(ev.Stalled), self.last(ev.StallEnded)
         if stalled is None or (went_on is not None and went_on.line > stalled.line):
             return None
+        if self.stopped_by_us == "stall":
+            return stalled
         moved = [said for said in self.all(ev.EpochDone) if said.line > stalled.line]
         return None if moved else stalled
 

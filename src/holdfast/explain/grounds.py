@@ -257,6 +257,9 @@ def non_finite(evidence: Evidence) -> Said[ev.NonFiniteSeen] | None:
         for said in evidence.all(ev.NonFiniteSeen)
         if said.event.what not in ("input", "target", "metric")
     ]
+    last_fit = evidence.fit.started if evidence.fit is not None else None
+    if last_fit is not None and len(evidence.fits) > 1:  # a search may well lose a trial and go on
+        found = [said for said in found if said.mono > last_fit.mono - 1]
     weights = [said for said in found if said.event.what in ("weights", "gradient")]
     losses = [said for said in found if said.event.what == "loss"]
     if weights and (not losses or weights[0].line < losses[0].line):

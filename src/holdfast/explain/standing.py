@@ -133,7 +133,7 @@ class Standing:
 
 def is_users(file: str) -> bool:
     """The user's own code, and not a library's nor ours."""
-    return bool(file) and not _LIBRARY.search(file)
+    return ("/" in file or file.endswith(".py")) and not _LIBRARY.search(file)
 
 
 def place(frame: Frame) -> str:
@@ -179,8 +179,9 @@ def _process(seen: list[ProcessStacks | None], span_s: float) -> Stands:
 
 def _thread(over: list[Thread], span_s: float) -> Stood:
     newest = over[-1]
-    framed = [thread for thread in over if thread.frames]
-    frames = tuple(framed[-1].frames) if framed else ()
+    looks = [[frame for frame in thread.frames if _is_python(frame)] for thread in over]
+    framed = [frames for frames in looks if frames]
+    frames = tuple(framed[-1]) if framed else ()
     native = next((tuple(thread.native) for thread in reversed(over) if thread.native), ())
     ran_s = newest.cpu_s - over[0].cpu_s
     return Stood(
@@ -193,5 +194,16 @@ def _thread(over: list[Thread], span_s: float) -> Stood:
         native=native,
         main=newest.main,
         cpu_share=ran_s / span_s if span_s > 0 and len(over) > 1 else 0.0,
-        still=all(thread.frames == framed[0].frames for thread in framed),
+        still=all(_places(look) == _places(framed[0]) for look in framed),
     )
+
+
+def _is_python(frame: Frame) -> bool:
+    """Stacks with native frames name some that have no file."""
+    return bool(frame.file) and frame.file != "?" and not frame.function.startswith("0x")
+
+
+def _places(frames: list[Frame]) -> list[tuple[str, int]]:
+    """The user's own lines; where there is none, the innermost few."""
+    own = [(frame.file, frame.line) for frame in frames if is_users(frame.file)]
+    return own or [(frame.file, frame.line) for frame in frames[:3]]

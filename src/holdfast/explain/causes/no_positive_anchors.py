@@ -16,7 +16,7 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
         return None
     names = [
         name
-        for name in logs[-1]
+        for name in dict.fromkeys(name for log in logs for name in log)
         if name not in ("loss", "val_loss") and _is_part(name) and not name.startswith("val_")
     ]
     dead = [name for name in names if all(number_of(log.get(name)) == 0.0 for log in logs if name in log)]

@@ -17,6 +17,8 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     event = worst.event
     if event.reason == "new-object" and event.where.startswith(("keras/", "tf_keras/")):
         return None  # a new model makes its own step; that is not one function traced again
+    if event.signatures and event.signatures[-1].startswith("compiled in"):
+        return None  # JAX: see recompiling
     rate = event.traces / max(1, event.calls)
     if rate < 0.2 and event.traces < 40:
         return RuledOut(

@@ -1,0 +1,82 @@
+"""Every cause: a run that has it, one that only looks like it, and its text as it is stored.
+
+`pytest tests/explain --store` writes the stored texts anew; nothing else does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength, Verdict
+from holdfast.explain.causes import CAUSES
+from holdfast.report.verdict import render
+from tests.explain.made import Run
+from tests.explain.stories import control, data, machine, memory
+
+STORIES = (memory, data, control, machine)
+SLUGS = [cause.slug for cause in CAUSES]
+
+#: Whether the process lives is read from the machine, so this one is made in test_evidence.
+ALIVE = ("silent-but-moving",)
+
+
+def story(slug: str, prefix: str = "") -> Callable[[Run], None]:
+    name = prefix + slug.replace("-", "_")
+    found = [getattr(module, name) for module in STORIES if hasattr(module, name)]
+    assert len(found) == 1, f"{name} is told {len(found)} times"
+    return found[0]  # type: ignore[no-any-return]
+
+
+def told(slug: str, tmp_path: Path, prefix: str = "") -> Verdict:
+    here = slug == "host-rebooted" and not prefix
+    run = Run(tmp_path / "run", host=os.uname().nodename if here else "elsewhere")
+    story(slug, prefix)(run)
+    return run.verdict()
+
+
+@pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE])
+def test_the_cause_comes_first(slug: str, tmp_path: Path) -> None:
+    verdict = told(slug, tmp_path)
+    assert verdict.findings[0].cause == slug
+    assert not [fact for fact in verdict.known if "could not be judged" in fact.fact]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_near_miss_is_not_blamed(slug: str, tmp_path: Path) -> None:
+    verdict = told(slug, tmp_path, "near_")
+    blamed = [one.cause for one in verdict.findings if one.strength >= Strength.SUPPORTED]
+    assert slug not in blamed
+    assert not [fact for fact in verdict.known if "could not be judged" in fact.fact]
+
+
+@pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE])
+def test_the_text_is_the_stored_one(slug: str, tmp_path: Path, stored: Callable[[str, str], None]) -> None:
+    stored(f"explain/{slug}", render(told(slug, tmp_path)).rstrip("\n"))
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_finding_names_its_sources_and_a_remedy(slug: str, tmp_path: Path) -> None:
+    if slug in ALIVE:
+        pytest.skip("made in test_evidence")
+    first = told(slug, tmp_path).findings[0]
+    assert first.because and all(fact.source for fact in first.because)
+    assert 1 <= len(first.remedies) <= 2
+    assert "failed to" not in first.title and not first.title.endswith("?")
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=SLUGS)
+def test_every_page_is_whole(cause: object) -> None:
+    page = cause.page  # type: ignore[attr-defined]
+    for heading in (
+        "What it is",
+        "How Holdfast knows",
+        "How to make it happen",
+        "How to cure it",
+        "When Holdfast would be wrong",
+    ):
+        assert heading + "\n" in page
+    assert max(len(line) for line in page.splitlines()) <= 110
