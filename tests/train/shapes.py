@@ -53,7 +53,9 @@ def draw(rng: np.random.Generator, side: int) -> tuple[Image.Image, list[tuple[i
         elif kind == 1:
             pen.rectangle(corners, fill=COLOURS[1])
         else:
-            pen.polygon([(x, y + size - 1), (x + size - 1, y + size - 1), (x + size // 2, y)], fill=COLOURS[2])
+            pen.polygon(
+                [(x, y + size - 1), (x + size - 1, y + size - 1), (x + size // 2, y)], fill=COLOURS[2]
+            )
         boxes.append((kind, (x, y, size)))
     return picture, boxes
 

@@ -1,0 +1,269 @@
+"""The loop around a real step: exact resume, memory, divergence, early stopping, disks and signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keras import ops
+
+from holdfast.errors import HoldfastError
+from holdfast.journal import events as ev
+from holdfast.journal import reader
+from holdfast.report.text import render_error
+from holdfast.train import checkpoints
+from holdfast.train.cadence import Every
+from holdfast.train.loop import Plan
+from holdfast.train.network import Network
+from holdfast.train.update import Rule
+from tests.train import tiny
+from tests.train.tiny_run import PLAN, Tiny
+
+pytestmark = pytest.mark.hot
+
+SHORT = replace(PLAN, steps=24, schedule=replace(PLAN.schedule, steps=24))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    made = Tiny(tmp_path_factory.mktemp("whole"), SHORT)
+    assert made.run() == "finished"
+    return made
+
+
+def test_a_run_tells_its_story_in_order(whole: Tiny) -> None:
+    assert whole.batches_seen == list(range(24))
+    told = [type(one.event) for one in reader.read(whole.folder.journal)]
+    assert told[:2] == [ev.FitStarted, ev.EpochStarted]
+    assert told.index(ev.FitDone) > told.index(ev.ValidationDone) > told.index(ev.LossSeen)
+    done = whole.heard.of(ev.FitDone)[0]
+    assert (done.steps, done.stopped, done.epochs_done) == (24, False, 1)
+    assert [one.epoch for one in whole.heard.of(ev.ValidationDone)] == [3, 7, 9]
+    digests = [
+        one.facts["weights_sha256"] for one in whole.heard.of(ev.NoteMade) if "weights_sha256" in one.facts
+    ]
+    assert len(digests) == 1
+    assert {path.name for path in checkpoints.committed(whole.folder.checkpoints)} >= {"step-21", "step-24"}
+    assert whole.loop.step.traces() == 1
+
+
+def stop_after(steps: int) -> tuple[Callable[[], str], list[Tiny]]:
+    holder: list[Tiny] = []
+    return lambda: "SIGTERM" if holder and holder[0].loop.now.step >= steps else "", holder
+
+
+@pytest.mark.parametrize("at", [0, 1, 9, 10, 23])
+def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(
+    at: int, whole: Tiny, tmp_path: Path
+) -> None:
+    asked, holder = stop_after(at)
+    first = Tiny(tmp_path / "run", SHORT, stop_asked=asked)
+    holder.append(first)
+    assert first.run() == "SIGTERM"
+    assert first.heard.of(ev.StopRequested)[0].step == at
+    second = Tiny(tmp_path / "run", SHORT, again=True)
+    assert second.loop.now.step == at
+    assert second.run() == "finished"
+    assert first.batches_seen + second.batches_seen == whole.batches_seen
+    assert second.digest() == whole.digest()
+
+
+def test_asked_to_stop_during_validation_it_validates_after_the_resume(whole: Tiny, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def interrupted(stop_asked: Callable[[], bool]) -> None:
+        asked.append("SIGTERM")
+        assert stop_asked()
+
+    first = Tiny(tmp_path / "run", SHORT, stop_asked=lambda: asked[0] if asked else "", validate=interrupted)
+    assert first.run() == "SIGTERM"
+    assert (first.loop.now.step, first.loop.now.validated_at) == (10, 0)
+    second = Tiny(tmp_path / "run", SHORT, again=True)
+    assert second.run() == "finished"
+    assert len(second.heard.of(ev.ValidationDone)) == 3
+    assert second.digest() == whole.digest()
+
+
+def test_a_corrupt_newest_checkpoint_is_named_and_the_one_before_taken(whole: Tiny, tmp_path: Path) -> None:
+    asked, holder = stop_after(20)
+    first = Tiny(tmp_path / "run", SHORT, stop_asked=asked)
+    holder.append(first)
+    first.run()
+    newest = first.folder.checkpoints / "step-20"
+    (newest / "weights.npz").write_bytes((newest / "weights.npz").read_bytes()[:-50])
+    second = Tiny(tmp_path / "run", SHORT, again=True)
+    notes = second.heard.of(ev.NoteMade)
+    assert notes[0].text == (
+        "checkpoint step-20 is not whole: weights.npz has another checksum than when it was written; "
+        "the one before is taken"
+    )
+    assert second.run() == "finished"
+    assert second.digest() == whole.digest()
+
+
+def short_of_memory(limit: int) -> Network:
+    """Asks the real allocator for 4 TiB when more than `limit` pictures come at once."""
+    net = tiny.network(dropout=True)
+
+    def losses(batch: Any) -> Any:
+        parts = net.losses(batch)
+        if batch["images"].shape[0] > limit:
+            huge = ops.broadcast_to(ops.cast(batch["images"][0, 0, 0, 0], "float32"), (2**20, 2**20))
+            parts["box"] = parts["box"] + ops.sum(ops.cumsum(huge, axis=0))
+        return parts
+
+    return Network(net.model, losses, held_first=net.held_first)
+
+
+def test_out_of_memory_is_undone_and_goes_on_with_smaller_micro_batches(tmp_path: Path) -> None:
+    made = Tiny(tmp_path / "short", SHORT, network=short_of_memory(2))
+    assert made.run() == "finished"
+    notes = [one for one in made.heard.of(ev.NoteMade) if "out_of_memory_at" in one.facts]
+    assert [(one.facts["was"], one.facts["micro_batch"]) for one in notes] == [(8, 4), (4, 2)]
+    assert "the batch stays 8" in notes[0].text
+    plain = Tiny(tmp_path / "plain", SHORT, micro=2)
+    plain.run()
+    assert made.digest() == plain.digest()
+    assert made.batches_seen == plain.batches_seen
+
+
+def test_nothing_smaller_is_an_answer_and_not_a_loop(tmp_path: Path) -> None:
+    made = Tiny(tmp_path, SHORT, network=short_of_memory(0))
+    with pytest.raises(HoldfastError, match="a single picture at a time does not fit") as caught:
+        made.run()
+    assert caught.value.slug == "device-memory-exhausted"
+    assert made.heard.of(ev.FitDone)[0].raised == "OutOfMemory"
+
+
+def poisoned_at(bad: set[int]) -> Callable[[int], dict[str, Any]]:
+    def batch(number: int) -> dict[str, Any]:
+        made = tiny.batch(number)
+        if number in bad:
+            made["boxes"][3, 0] = np.nan
+            made["real"][3, 0] = True
+        return made
+
+    return batch
+
+
+def test_not_finite_stops_before_the_step_with_all_that_is_known(
+    tmp_path: Path, stored: Callable[[str, str], None]
+) -> None:
+    made = Tiny(tmp_path, SHORT, batch=poisoned_at({12}))
+    with pytest.raises(HoldfastError) as caught:
+        made.run()
+    assert caught.value.exit_code == 1
+    seen = made.heard.of(ev.NonFiniteSeen)[0]
+    assert (seen.step, seen.what, seen.name, seen.value) == (12, "loss-part", "the box loss", "nan")
+    assert seen.detail["images"] == [f"{number}.jpg" for number in range(8)]
+    assert seen.last_finite is not None
+    assert set(seen.detail["parts"]) == {"box", "class"}
+    text = render_error(caught.value)
+    stored("train/loss-not-finite", _without_numbers(text))
+    found, _ = checkpoints.newest_whole(made.folder.checkpoints)
+    assert found is not None
+    assert found.step == 12
+    before = Tiny(tmp_path / "to-12", replace(SHORT, checkpoint=Every(steps=12)), batch=tiny.batch)
+    before.run()
+    state = checkpoints.read(before.folder.checkpoints / "step-12")
+    assert checkpoints.digest_of(state.groups) == checkpoints.digest_of(found.groups)
+
+
+def _without_numbers(text: str) -> str:
+    import re
+
+    return re.sub(r"\b\d+\.\d+(e[+-]\d+)?\b|\bnan\b", "#", text)
+
+
+def test_skipping_goes_on_to_the_limit(tmp_path: Path) -> None:
+    plan = replace(SHORT, on_nonfinite="skip", nonfinite_limit=2)
+    rule = Rule(tolerated=2)
+    made = Tiny(tmp_path / "two", plan, batch=poisoned_at({5, 12}), rule=rule)
+    assert made.run() == "finished"
+    assert made.loop.now.skipped == 2
+    assert int(made.loop.step.export()["optimizer"]["count"]) == 22
+    three = Tiny(tmp_path / "three", plan, batch=poisoned_at({5, 12, 15}), rule=rule)
+    with pytest.raises(HoldfastError, match="step 15"):
+        three.run()
+
+
+def test_rolling_back_lowers_the_rate_and_gives_up_at_the_limit(tmp_path: Path) -> None:
+    plan = replace(SHORT, on_nonfinite="rollback", nonfinite_limit=2)
+    once: list[int] = []
+
+    def flaky(number: int) -> dict[str, Any]:
+        once.append(number)
+        return poisoned_at({16} if once.count(16) < 2 else set())(number)
+
+    made = Tiny(tmp_path / "once", plan, batch=flaky)
+    assert made.run() == "finished"
+    assert (made.loop.now.rollbacks, made.loop.now.rate_scale) == (1, 0.5)
+    assert [
+        one.facts["rolled_back_to"] for one in made.heard.of(ev.NoteMade) if "rolled_back_to" in one.facts
+    ] == [14]
+    always = Tiny(tmp_path / "always", plan, batch=poisoned_at({16}))
+    with pytest.raises(HoldfastError, match="step 16"):
+        always.run()
+    assert always.loop.now.rollbacks == 2
+
+
+def test_early_stopping_is_a_reason_and_not_silence(tmp_path: Path) -> None:
+    values = iter([0.1, 0.5, 0.4, 0.45, 0.9])
+    plan = replace(PLAN, patience=2)
+    made = Tiny(tmp_path, plan, validate=lambda stop_asked: {"AP": next(values)})
+    assert made.run() == "early-stopping"
+    assert made.loop.now.step == 40
+    asked = made.heard.of(ev.StopRequested)[0]
+    assert (asked.by, asked.settings["best"], asked.settings["best_step"], asked.settings["waited"]) == (
+        "early-stopping", 0.5, 20, 2,
+    )  # fmt: skip
+    assert (
+        checkpoints.pointed(made.folder.checkpoints, checkpoints.BEST) == made.folder.checkpoints / "step-20"
+    )
+    assert made.heard.of(ev.FitDone)[0].stopped
+
+
+def test_a_disk_that_refuses_stops_nothing_and_loses_nothing(whole: Tiny, tmp_path: Path) -> None:
+    made = Tiny(tmp_path, SHORT)
+    made.folder.checkpoints.write_text("in the way")
+    made.saver._retry_after_s = 0.0
+    freed: list[int] = []
+
+    def free_at_20(number: int) -> dict[str, Any]:
+        if number == 20:
+            made.folder.checkpoints.unlink()
+            freed.append(number)
+        return tiny.batch(number)
+
+    made.drawn = free_at_20
+    assert made.run() == "finished"
+    assert freed
+    assert made.heard.of(ev.SaveFailed)
+    assert made.heard.of(ev.SaveDone)[-1].step == 24
+    assert made.digest() == whole.digest()
+
+
+def test_an_error_in_the_data_keeps_what_was_trained(whole: Tiny, tmp_path: Path) -> None:
+    def broken(number: int) -> dict[str, Any]:
+        if number == 18:
+            raise OSError(5, "Input/output error", "0018.jpg")
+        return tiny.batch(number)
+
+    first = Tiny(tmp_path, SHORT, batch=broken)
+    with pytest.raises(OSError, match="0018"):
+        first.run()
+    assert first.heard.of(ev.SaveDone)[-1].step == 18
+    second = Tiny(tmp_path, SHORT, again=True)
+    second.run()
+    assert second.digest() == whole.digest()
+
+
+def test_checkpoints_by_time_do_not_change_the_result(whole: Tiny, tmp_path: Path) -> None:
+    plan: Plan = replace(SHORT, checkpoint=Every(seconds=0.0))
+    made = Tiny(tmp_path, plan)
+    made.run()
+    assert made.digest() == whole.digest()

@@ -1,0 +1,130 @@
+"""The real loop, step, saver and journal around the tiny detector, in this process or as one of its own.
+
+`python -m tests.train.tiny_run FOLDER [--resume] [--steps N]` is a run that can be killed at any instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.journal.events import Event
+from holdfast.journal.folder import RunFolder
+from holdfast.train import checkpoints, progress, resume
+from holdfast.train.cadence import Every
+from holdfast.train.checkpoints import Snapshot
+from holdfast.train.loop import Loop, Plan, World
+from holdfast.train.network import Network
+from holdfast.train.progress import Progress
+from holdfast.train.saver import Saver
+from holdfast.train.schedules import Schedule
+from holdfast.train.update import Rule
+from holdfast.train.witness import Journal, Pulse, Witnesses
+from tests.train import tiny
+
+RULE = Rule(weight_decay=0.01, clip_norm=5.0, ema=0.9)
+PLAN = Plan(
+    name="tiny", steps=60, batch=8, images=20, schedule=Schedule("cosine", 0.01, 60, 5), checkpoint=Every(steps=7),
+    validate=Every(steps=10), held_steps=3,
+)  # fmt: skip
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def say(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, kind: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+class Tiny:
+    """One attempt. `batches_seen` are the numbers of the batches that were drawn."""
+
+    def __init__(
+        self, folder: Path, plan: Plan = PLAN, *, again: bool = False, rule: Rule = RULE, micro: int | None = None,
+        network: Network | None = None, stop_asked: Callable[[], str] = lambda: "",
+        batch: Callable[[int], Mapping[str, Any]] = tiny.batch, validate: Any = None,
+    ) -> None:  # fmt: skip
+        folder.mkdir(exist_ok=True)
+        run = RunFolder(folder)
+        self.heard, self.drawn = Heard(), batch
+        self.batches_seen: list[int] = []
+        self.witnesses = Witnesses([Journal(run, 1), self.heard])
+        self.saver = Saver(run.checkpoints, keep=3, say=self.witnesses.say, retry_after_s=0.05)
+        step = tiny.step(network or tiny.network(dropout=True), rule, size=plan.batch, micro=micro)
+        now = Progress()
+        found = resume.newest(run.checkpoints, self.witnesses) if again else None
+        if found is not None:
+            step = step.split(found.meta["micro_batch"])
+            step.load(found.groups)
+            now = progress.from_json(dict(found.meta["progress"]))
+        self.model = step.network.model
+        world = World(
+            batches=self._batches, picture_names=lambda batch: [f"{number}.jpg" for number in batch["image"]],
+            validate=validate or self._validate, serving=contextlib.nullcontext, newest=self._newest, facts={},
+            saver=self.saver, witnesses=self.witnesses, pulse=Pulse(run, 1), stop_asked=stop_asked,
+        )  # fmt: skip
+        self.folder = run
+        self.loop = Loop(plan, step, now, world)
+
+    def run(self) -> str:
+        try:
+            return self.loop.run()
+        finally:
+            self.saver.close(20.0)
+
+    def digest(self) -> str:
+        """Of everything that must be the same: all arrays, and all that is counted beside them."""
+        state = {**self.loop.step.export()}
+        facts = np.frombuffer(repr(sorted(self.loop.now.as_json().items())).encode(), np.uint8)
+        return checkpoints.digest_of({**state, "progress": {"json": facts}})
+
+    def _batches(self, first: int) -> Iterator[Mapping[str, Any]]:
+        number = first
+        while True:
+            self.batches_seen.append(number)
+            yield self.drawn(number)
+            number += 1
+
+    def _validate(self, stop_asked: Callable[[], bool]) -> dict[str, float] | None:
+        found = np.asarray(self.model(tiny.batch(999)["images"].astype(np.float32), training=False))
+        return None if stop_asked() else {"AP": -float(np.abs(found).mean())}
+
+    def _newest(self) -> Snapshot | None:
+        self.saver.flush(20.0)
+        return resume.newest(self.folder.checkpoints, self.witnesses)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--steps", type=int, default=PLAN.steps)
+    args = parser.parse_args()
+    if os.environ.get("KERAS_BACKEND") != "jax":
+        import tensorflow as tf
+
+        tf.config.experimental.enable_op_determinism()
+    asked: list[str] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: asked.append("SIGTERM"))
+    plan = replace(PLAN, steps=args.steps, schedule=replace(PLAN.schedule, steps=args.steps))
+    made = Tiny(args.folder, plan, again=args.resume, micro=4, stop_asked=lambda: asked[0] if asked else "")
+    reason = made.run()
+    print(reason, made.digest(), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
