@@ -36,10 +36,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
     Command("top", "during", "all runs at a glance, in a terminal"),
     Command("explain", "after", "say why a run ended, or why it is not moving now"),
+    Command("compare", "after", "what changed between two runs, and what each change accounts for"),
     Command("causes", "after", "list the causes that explain knows, or print the page of one"),
     Command("report", "after", "write the page of a run: verdict, story and facts in one HTML file"),
     Command("eval", "after", "COCO and VOC metrics of detections, by class, and what the wrong ones are"),
     Command("predict", "after", "run a model over pictures, and print or draw what it finds"),
+    Command("export", "after", "write a model as a SavedModel or TFLite file that takes a picture and gives boxes"),
 )
 
 _GROUPS = {"start": "start here", "before": "before a run", "during": "during a run", "after": "after a run"}

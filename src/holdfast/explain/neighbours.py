@@ -2,8 +2,93 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from holdfast.explain.compare import compare, told
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.gather import gather
+from holdfast.explain.portrait import portray
+from holdfast.journal.folder import RunFolder
+
+_LOOK_AT = 200  # neighbours, the newest first
+_WEIGH = 3  # of them read whole
+_TELL = 12  # lines
+_END_BYTES = 16 << 10
 
 
 def since_last_good(evidence: Evidence) -> tuple[str, ...]:
-    return ()
+    """What changed since the last run of this script that finished; empty when there is none."""
+    good = last_good(evidence)
+    if good is None:
+        return ()
+    lines = told(compare(portray(good), portray(evidence)))
+    more = (
+        (f"… {len(lines) - _TELL} more: holdfast compare {good.path} {evidence.path}",)
+        if len(lines) > _TELL
+        else ()
+    )
+    return (f"the last good run of this script, {good.name}:", *lines[:_TELL], *more) if lines else ()
+
+
+def last_good(evidence: Evidence) -> Evidence | None:
+    from holdfast.explain.judge import judge
+
+    opened = evidence.opened
+    if opened is None:
+        return None
+    ours, weighed = script_of(opened.event.command), 0
+    for folder in _neighbours(evidence.path):
+        first = _first_event(folder)
+        if first is None or script_of(first.get("event", {}).get("command", [])) != ours:
+            continue
+        if float(first.get("at", 0.0)) >= opened.at or not _ended_well(folder):
+            continue
+        weighed += 1
+        found = gather(folder.path, now=evidence.now)
+        if judge(found).went_well:
+            return found
+        if weighed >= _WEIGH:
+            break
+    return None
+
+
+def script_of(command: list[Any]) -> tuple[str, ...]:
+    """The command without the path of its interpreter, and without settings that vary from run to run."""
+    words = [str(word) for word in command]
+    scripts = [word for word in words if word.endswith((".py", ".sh", ".ipynb"))]
+    modules = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-m"]
+    return tuple(os.path.basename(word) for word in (scripts or modules or words)[:1])
+
+
+def _neighbours(path: Path) -> list[RunFolder]:
+    try:
+        beside = [entry for entry in os.scandir(path.resolve().parent) if entry.is_dir()]
+        beside.sort(key=lambda entry: -entry.stat().st_mtime)
+    except OSError:
+        return []
+    folders = [
+        RunFolder(Path(entry.path)) for entry in beside[:_LOOK_AT] if Path(entry.path) != path.resolve()
+    ]
+    return [folder for folder in folders if folder.journal.exists()]
+
+
+def _first_event(folder: RunFolder) -> dict[str, Any] | None:
+    try:
+        with folder.journal.open("rb") as file:
+            found = json.loads(file.readline())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("kind") == "run_opened" else None
+
+
+def _ended_well(folder: RunFolder) -> bool:
+    try:
+        with folder.journal.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
+            end = file.read()
+    except OSError:
+        return False
+    return b'"kind": "attempt_ended"' in end and b'"exit_code": 0' in end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.explain.compare import Comparison, told
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Verdict
 from holdfast.report.text import BOLD, PLAIN, RED, labelled, wrap
 
@@ -18,9 +19,7 @@ _MOST_RULED_OUT = 4
 def render(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
     """The whole answer. The first line is the summary."""
     first = verdict.findings[0] if verdict.findings else None
-    blocks: list[tuple[str, list[str]]] = [("run", [f"{verdict.run}: {verdict.outcome}; {verdict.summary}"])]
-    if first is not None:
-        blocks += _finding(first)
+    blocks: list[tuple[str, list[str]]] = []
     blocks.append(("also", [_also(other, verdict) for other in verdict.findings[1:]]))
     blocks.append(("since", list(verdict.changes)))
     blocks.append(("not", [f"{one.cause}: {one.why}" for one in verdict.ruled_out[:_MOST_RULED_OUT]]))
@@ -28,6 +27,10 @@ def render(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
     if first is not None and first.cause != "unknown":
         blocks.append(("more", [f"holdfast causes {first.cause}"]))
     lines = _headline(verdict, first, width, colour)
+    lines += labelled(
+        "run", [f"{verdict.run}: {verdict.outcome}; {verdict.summary}"], width=width, colour=colour
+    )
+    lines += _finding(first, width, colour) if first is not None else []
     for label, texts in blocks:
         lines += labelled(label, texts, width=width, colour=colour)
     return "\n".join(lines) + "\n"
@@ -42,21 +45,24 @@ def _headline(verdict: Verdict, first: Finding | None, width: int, colour: bool)
     return lines
 
 
-def _finding(finding: Finding) -> list[tuple[str, list[str]]]:
-    blocks = [
+def _finding(finding: Finding, width: int, colour: bool) -> list[str]:
+    lines: list[str] = []
+    for label, texts in (
         ("sure", [_SURE[finding.strength]]),
         ("because", [_fact(fact) for fact in finding.because]),
         ("against", [_fact(fact) for fact in finding.against]),
         ("led to", [finding.led_to] if finding.led_to else []),
-    ]
-    return blocks + [
-        ("change" if number == 0 else "or", _remedy(remedy)) for number, remedy in enumerate(finding.remedies)
-    ]
+    ):
+        lines += labelled(label, texts, width=width, colour=colour)
+    for number, remedy in enumerate(finding.remedies):
+        lines += _remedy("change" if number == 0 else "or", remedy, width, colour)
+    return lines
 
 
-def _remedy(remedy: Remedy) -> list[str]:
-    code = ["  " + line for line in remedy.code.splitlines()]
-    return [f"{remedy.do}  ({_SAFETY[remedy.safety]})", *code]
+def _remedy(label: str, remedy: Remedy, width: int, colour: bool) -> list[str]:
+    """What to do, and the code under it as it is to be typed: code is not folded."""
+    lines = labelled(label, [f"{remedy.do}  ({_SAFETY[remedy.safety]})"], width=width, colour=colour)
+    return lines + [" " * 14 + line for line in remedy.code.splitlines()]
 
 
 def _fact(fact: Fact) -> str:
@@ -83,3 +89,15 @@ def _quiet(verdict: Verdict) -> str:
         if runs
         else "it ended by itself, and nothing speaks against it"
     )
+
+
+def render_comparison(comparison: Comparison, width: int = 80) -> str:
+    """The change in memory and time with what accounts for it, then every setting that differs."""
+    lines = told(comparison)
+    head = f"compare: {comparison.old.name} and {comparison.new.name}"
+    if not lines:
+        return f"{head}\n  nothing that is recorded differs\n"
+    folded = [
+        part for line in lines for part in wrap(line, width=width - 2, hang=6 if line.startswith(" ") else 4)
+    ]
+    return "\n".join([head, *("  " + line for line in folded)]) + "\n"

@@ -1,0 +1,35 @@
+"""`holdfast compare OLD NEW`: what changed between two runs, and what each change accounts for."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "what changed between two runs, and how much memory and time each change accounts for"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", type=Path, help="the folder of the earlier run")
+    parser.add_argument("new", metavar="NEW", type=Path, help="the folder of the later run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    import json
+    import sys
+    import time
+
+    from holdfast.explain.compare import compare
+    from holdfast.explain.gather import gather
+    from holdfast.explain.portrait import portray
+
+    now = time.time()
+    comparison = compare(portray(gather(args.old, now=now)), portray(gather(args.new, now=now)))
+    if args.json:
+        print(json.dumps(comparison.as_json(), indent=1, ensure_ascii=False))
+        return 0
+    from holdfast.report.text import terminal_width
+    from holdfast.report.verdict import render_comparison
+
+    sys.stdout.write(render_comparison(comparison, terminal_width(sys.stdout)))
+    return 0
