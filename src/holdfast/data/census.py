@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import random
 import re
@@ -160,10 +159,8 @@ def _keep(heap: list[tuple], item: tuple, most: int = 50) -> None:  # type: igno
 
 
 def _label_digest(record: Record) -> int:
-    rounded = sorted((box.name, *(f"{corner:.1f}" for corner in box.corners)) for box in record.boxes)
-    return int.from_bytes(
-        hashlib.blake2b(repr(rounded).encode("utf-8", "replace"), digest_size=8).digest(), "big"
-    )
+    """Equal for equal boxes in any order, within this process."""
+    return hash(frozenset((box.name, *box.corners) for box in record.boxes)) & 0xFFFFFFFFFFFFFFFF
 
 
 def _by_pixels(sizes: Counter[tuple[int, int]]) -> dict[int, int]:

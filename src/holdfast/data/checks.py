@@ -58,12 +58,22 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """A problem with the severity and the extra fields that belong to this one case of it."""
+
+    problem: Problem
+    severity: str = ""
+    extra: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Looked:
     """What a worker found out about one entry."""
 
     parsed: Parsed
     facts: Facts | None = None
     key: tuple[str, str] | None = None  # to remember the facts by; None when they came from the cache
+    judged: tuple[Judged, ...] = ()
 
 
 def check(
@@ -82,7 +92,7 @@ def check(
         declared.update(main.class_ids())
         others = [_compared(other, tally) for other in found[1:]]
         for looked in look(main, use_cache=use_cache, processes=processes, what=f"checking {part.path}"):
-            _judge(looked, main, part.split, classes, tally, census)
+            _judge(looked, part.split, classes, tally, census)
             if looked.parsed.record is not None:
                 for other in others:
                     compare(looked.parsed.record, other)
@@ -166,11 +176,10 @@ def _look(shared: tuple[Source, Any], entry: Entry) -> Looked:
     parsed = source.parse(entry)
     if parsed.record is None:
         return Looked(parsed)
-    cached = _worker_cache(file).get(parsed.record.picture) if file else None
-    if cached is not None:
-        return Looked(parsed, cached)
-    key = key_of(parsed.record.picture) if file else None
-    return Looked(parsed, probe(parsed.record.picture), key)
+    facts = _worker_cache(file).get(parsed.record.picture) if file else None
+    key = key_of(parsed.record.picture) if file and facts is None else None
+    facts = facts or probe(parsed.record.picture)
+    return Looked(parsed, facts, key, tuple(judge_record(parsed.record, facts, relative=source.relative)))
 
 
 def _worker_cache(file: Any) -> Cache:
@@ -186,9 +195,7 @@ def _crashed(entry: Entry) -> Looked:
     return Looked(Parsed(None, (problem,)))
 
 
-def _judge(
-    looked: Looked, source: Source, split: str | None, classes: Sequence[str], tally: Tally, census: Census
-) -> None:
+def _judge(looked: Looked, split: str | None, classes: Sequence[str], tally: Tally, census: Census) -> None:
     for problem in looked.parsed.problems:
         negative = problem.finding == "image-without-annotation" and looked.parsed.record is not None
         tally.add(problem, severity="note" if negative else "")
@@ -198,22 +205,23 @@ def _judge(
     if split is not None:
         record = replace(record, split=split)
     census.add(record, facts)
-    judge_record(record, facts, tally, relative=source.relative)
+    for judged in looked.judged:
+        tally.add(judged.problem, severity=judged.severity, extra=judged.extra)
     _judge_classes(record, classes, tally)
 
 
-def judge_record(record: Record, facts: Facts, tally: Tally, *, relative: bool) -> None:
+def judge_record(record: Record, facts: Facts, *, relative: bool) -> Iterator[Judged]:
     picture, annotation = place_of(record), record.source or place_of(record)
     for verdict in picture_verdicts(record, facts):
-        tally.add(Problem(verdict.finding, picture, verdict.detail), severity=verdict.severity)
+        yield Judged(Problem(verdict.finding, picture, verdict.detail), verdict.severity)
     for verdict in size_verdicts(record, facts, relative=relative):
         extra = (("boxes_fit", verdict.boxes_fit),) if verdict.boxes_fit else ()
-        tally.add(Problem(verdict.finding, picture, verdict.detail), severity=verdict.severity, extra=extra)
+        yield Judged(Problem(verdict.finding, picture, verdict.detail), verdict.severity, extra)
     for _, verdict in box_verdicts(record.boxes, frame_size(record, facts, relative=relative)):
         detail = verdict.detail if record.picture.in_shard else f"{record.file_name}: {verdict.detail}"
-        tally.add(Problem(verdict.finding, annotation, detail), severity=verdict.severity)
+        yield Judged(Problem(verdict.finding, annotation, detail), verdict.severity)
     if not record.boxes:
-        tally.add(Problem("image-without-boxes", picture, "no boxes"))
+        yield Judged(Problem("image-without-boxes", picture, "no boxes"))
 
 
 def frame_size(record: Record, facts: Facts, *, relative: bool) -> tuple[int, int] | None:

@@ -94,7 +94,7 @@ def _tiles(report: Report, census: Census) -> str:
     values = (
         ("pictures", report.images),
         ("boxes", report.boxes),
-        ("classes", len(report.classes)),
+        ("class" if len(report.classes) == 1 else "classes", len(report.classes)),
         ("pictures without boxes", negatives),
         ("picture sizes", len(census.sizes)),
         ("boxes a picture", plots.number(report.boxes / report.images) if report.images else "0"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 WIDTH, HEIGHT = 420, 220
-LEFT, BOTTOM, TOP = 44, 34, 10
+LEFT, BOTTOM, TOP, RIGHT = 44, 34, 10, 22
 
 
 def bars(rows: Sequence[tuple[str, int]]) -> str:
@@ -37,11 +37,13 @@ def histogram(values: Sequence[float], unit: str, *, bins: int = 24, log: bool =
     scale = math.log10 if log else float
     low, high = min(map(scale, known)), max(map(scale, known))
     span = (high - low) or 1.0
+    if not log and span < bins and all(value == int(value) for value in known):
+        low, span, bins = low - 0.5, span + 1.0, int(span) + 1  # whole numbers: a bar each
     counts = [0] * bins
     for value in known:
         counts[min(bins - 1, int((scale(value) - low) / span * bins))] += 1
     most = max(counts)
-    wide = (WIDTH - LEFT - 10) / bins
+    wide = (WIDTH - LEFT - RIGHT) / bins
     tall = HEIGHT - BOTTOM - TOP
 
     def edge(position: float) -> float:
@@ -65,14 +67,15 @@ def scatter(points: Sequence[tuple[float, float]], unit: str) -> str:
         return _empty()
     low_x, high_x = _span([x for x, _ in known])
     low_y, high_y = _span([y for _, y in known])
-    wide, tall = WIDTH - LEFT - 10, HEIGHT - BOTTOM - TOP
+    wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM - TOP
 
     def place(value: float, low: float, high: float) -> float:
         return (math.log10(value) - low) / (high - low)
 
+    radius = 2.2 if len(known) > 100 else 4
     parts = [
         f'<circle class="dot" cx="{LEFT + wide * place(x, low_x, high_x):.1f}" '
-        f'cy="{TOP + tall * (1 - place(y, low_y, high_y)):.1f}" r="2.2"/>'
+        f'cy="{TOP + tall * (1 - place(y, low_y, high_y)):.1f}" r="{radius}"/>'
         for x, y in known
     ]
     ticks_x = [10 ** (low_x + (high_x - low_x) * part / 4) for part in range(5)]
@@ -103,7 +106,7 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _axes(across: Sequence[float], up: Sequence[float], unit: str) -> str:
-    wide, tall = WIDTH - LEFT - 10, HEIGHT - BOTTOM - TOP
+    wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM - TOP
     base = TOP + tall
     line = f'<path class="axis" d="M{LEFT} {TOP}V{base}H{LEFT + wide}"/>'
     below = "".join(
