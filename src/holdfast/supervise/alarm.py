@@ -11,6 +11,7 @@ from holdfast.supervise import closer, endless, stall
 from holdfast.supervise.capture import Capturing
 from holdfast.supervise.ending import duration
 from holdfast.supervise.endless import Course, Endless
+from holdfast.supervise.errand import Errand
 from holdfast.supervise.phases import Stage
 from holdfast.supervise.progress import Look, Progress
 from holdfast.supervise.record import Recorder
@@ -18,6 +19,8 @@ from holdfast.supervise.stall import Closer, Judgement, Situation
 from holdfast.supervise.told import Told
 
 _LOOK_AGAIN_S = 15.0  # between closer looks, which hold the process up for some milliseconds
+_CLOSER_PATIENCE_S = 3.0
+_BEFORE_KILL_S = 1.5
 _WITH_STACK = frozenset(
     {Stage.STARTING, Stage.STEP, Stage.VALIDATION_START, Stage.BUILD, Stage.IMPORT, Stage.CALLBACK}
 )
@@ -46,6 +49,9 @@ class Alarm:
         self._closer_sequence = -1
         self._stalled_at: Situation | None = None
         self._capturing: Capturing | None = None
+        self._looking: Errand[None] | None = None
+        self._closer_errand: Errand[Closer] | None = None
+        self._beat: Beat | None = None
         self._course_key: tuple[str, int, int] | None = None
         self._course_began = now
         self._epoch_took_s: float | None = None
@@ -61,37 +67,31 @@ class Alarm:
     @property
     def captured(self) -> bool:
         """Whether the stacks of the stall that stands are all there."""
-        return self._capturing is None or self._capturing.done
+        return self._capturing is None or (self._capturing.done and self._looking is None)
 
     def look(self, look: Look, fresh: list[Beat], pids: Sequence[int], trainer: int) -> None:
         """One look a second; writes what there is to write."""
         self._progress.see(look, fresh)
+        self._take_in_closer()
         situation = self._situation(look)
         if self._stalled_at is not None and stall.moved_on(self._stalled_at, situation):
             self._end(look.now)
         if self._stalled_at is None:
             judgement = stall.judge(situation)
-            if judgement.suspicious and self._look_closer(look, pids, trainer, judgement.stage):
-                situation = self._situation(look)
-                judgement = stall.judge(situation)
             self.suspicious = judgement.suspicious
-            if judgement.stalled:
+            if judgement.suspicious:
+                self._look_closer(look, pids, trainer, judgement.stage)
+            if judgement.stalled and not self._closer_under_way(look.now):
                 self._announce(judgement, situation)
         self._watch_course(look)
         self._capture(pids, trainer, look.now)
 
-    def capture_now(self, reason: str, pids: Sequence[int], trainer: int, *, now: float, at: float) -> None:
-        """One look before the end of a process that is about to be killed."""
-        beat = self._progress_beat()
-        capturing = Capturing(
-            self._folder,
-            attempt=self._record.attempt,
-            reason=reason,
-            phase=beat.phase.word if beat is not None else "",
-            step=beat.step if beat is not None else 0,
-            at=at,
-        )
-        self._take_look(capturing, pids, trainer, now)
+    def capture_before_kill(self, trainer: int, *, now: float) -> None:
+        """One look at a process that is about to be killed; not waited for beyond a moment."""
+        if self._looking is not None and not self._looking.wait(_BEFORE_KILL_S):
+            return
+        capturing = self._new_capture("before-kill", self._beat)
+        Errand(lambda: self._take_look(capturing, [], trainer, now)).wait(_BEFORE_KILL_S)
 
     # -- the stall ----------------------------------------------------------------------------
 
@@ -113,28 +113,31 @@ class Alarm:
             by_hand_s=self._by_hand_s,
         )
 
-    def _look_closer(self, look: Look, pids: Sequence[int], trainer: int, stage: Stage) -> bool:
-        if look.now - self._closer_at < _LOOK_AGAIN_S and not self._new_beat(look):
-            return False
-        self._closer = closer.look(trainer, pids, with_stack=stage in _WITH_STACK)
-        self._closer_at = look.now
-        self._closer_sequence = look.beat.sequence if look.beat is not None else -1
-        return True
+    def _look_closer(self, look: Look, pids: Sequence[int], trainer: int, stage: Stage) -> None:
+        if self._closer_errand is not None:
+            return
+        sequence = look.beat.sequence if look.beat is not None else -1
+        if look.now - self._closer_at < _LOOK_AGAIN_S and sequence == self._closer_sequence:
+            return
+        self._closer_at, self._closer_sequence = look.now, sequence
+        self._closer = Closer()
+        with_stack = stage in _WITH_STACK
+        self._closer_errand = Errand(lambda: closer.look(trainer, list(pids), with_stack=with_stack))
 
-    def _new_beat(self, look: Look) -> bool:
-        return look.beat is not None and look.beat.sequence != self._closer_sequence
+    def _take_in_closer(self) -> None:
+        errand = self._closer_errand
+        if errand is not None and errand.done:
+            self._closer = errand.result or Closer()
+            self._closer_errand = None
+
+    def _closer_under_way(self, now: float) -> bool:
+        """A closer look that has just begun may still speak for the process."""
+        return self._closer_errand is not None and now - self._closer_errand.began < _CLOSER_PATIENCE_S
 
     def _announce(self, judgement: Judgement, situation: Situation) -> None:
         beat = situation.beat
         self._stalled_at = situation
-        self._capturing = Capturing(
-            self._folder,
-            attempt=self._record.attempt,
-            reason="stall",
-            phase=beat.phase.word if beat is not None else "",
-            step=beat.step if beat is not None else 0,
-            at=self._record.wall(),
-        )
+        self._capturing = self._new_capture("stall", beat)
         event = Stalled(
             phase=beat.phase.word if beat is not None else "",
             callback=self._told.callback_name(beat.detail) if beat is not None else "",
@@ -172,9 +175,24 @@ class Alarm:
 
     # -- stacks -------------------------------------------------------------------------------
 
+    def _new_capture(self, reason: str, beat: Beat | None) -> Capturing:
+        return Capturing(
+            self._folder,
+            attempt=self._record.attempt,
+            reason=reason,
+            phase=beat.phase.word if beat is not None else "",
+            step=beat.step if beat is not None else 0,
+            at=self._record.wall(),
+        )
+
     def _capture(self, pids: Sequence[int], trainer: int, now: float) -> None:
-        if self._capturing is not None and not self._capturing.done:
-            self._take_look(self._capturing, pids, trainer, now)
+        if self._looking is not None:
+            if not self._looking.done:
+                return
+            self._looking = None
+        capturing = self._capturing
+        if capturing is not None and not capturing.done:
+            self._looking = Errand(lambda: self._take_look(capturing, list(pids), trainer, now))
 
     def _take_look(self, capturing: Capturing, pids: Sequence[int], trainer: int, now: float) -> None:
         first = not capturing.begun
@@ -186,11 +204,6 @@ class Alarm:
             return
         if first:
             self._record.append(StacksCaptured(reason=capturing.reason, file=capturing.file))
-
-    def _progress_beat(self) -> Beat | None:
-        return self._beat
-
-    _beat: Beat | None = None
 
     # -- counters without an end --------------------------------------------------------------
 

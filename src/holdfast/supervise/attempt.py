@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable
@@ -151,9 +152,7 @@ class Attempt:
         self._kill_at = now + _KILL_AFTER_S
 
     def _kill(self, why: str) -> None:
-        self._watch.alarm.capture_now(
-            "before-kill", [], self._watch.trainer, now=time.monotonic(), at=time.time()
-        )
+        self._watch.alarm.capture_before_kill(self._watch.trainer, now=time.monotonic())
         self._record.append(SignalSent(signal="SIGKILL", to_pid=self._child.pid, why=why))
         for pid in [self._child.pid, *procfs.descendants(self._child.pid)]:
             with contextlib.suppress(ProcessLookupError):
@@ -165,6 +164,7 @@ class Attempt:
     def _finish(self, ended: Ended) -> Outcome:
         now = time.monotonic()
         self._await_relay()
+        self._mind_log()
         if self._child.user is not None:
             self._child.user.take_back()
         self._watch.close()
@@ -193,7 +193,7 @@ class Attempt:
             signal=ended.signal,
             core_dumped=ended.core_dumped,
             duration_s=round(now - self._began, 3),
-            max_rss_bytes=ended.usage.ru_maxrss * 1024,
+            max_rss_bytes=self._peak(ended),
             user_s=round(ended.usage.ru_utime, 3),
             system_s=round(ended.usage.ru_stime, 3),
             major_faults=ended.usage.ru_majflt,
@@ -205,6 +205,12 @@ class Attempt:
             stopped_by_us=self._stopped_by,
             left_running=self._left_running(),
         )
+
+    def _peak(self, ended: Ended) -> int | None:
+        """The kernel's own, unless it is what the process had of us before it became the command."""
+        peak = ended.usage.ru_maxrss * 1024
+        ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return peak if peak > ours else (self._watch.peak_bytes or None)
 
     def _left_running(self) -> list[dict[str, object]]:
         left = set(procfs.processes_of_group(self._child.pid))

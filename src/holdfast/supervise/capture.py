@@ -13,6 +13,7 @@ import re
 import signal
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from holdfast.journal.folder import RunFolder
@@ -70,6 +71,7 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
     stat = procfs.stat(pid)
     if stat is None:
         return None
+    threads = [_thread(pid, tid) for tid in procfs.threads(pid)[:_MOST_THREADS]]  # before py-spy wakes them
     found: dict[int, pyspy.PyThread] = {}
     unplaced: list[pyspy.PyThread] = []
     source, error = "none", ""
@@ -82,7 +84,7 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
             source, error = ("faulthandler", "") if dumped else ("none", str(reason))
         found = {thread.tid: thread for thread in dumped if thread.tid}
         unplaced = [thread for thread in dumped if not thread.tid]
-    threads = [_thread(pid, tid, found.get(tid)) for tid in procfs.threads(pid)[:_MOST_THREADS]]
+    threads = [_with_frames(thread, found[thread.tid]) if thread.tid in found else thread for thread in threads]
     threads += [Thread(name=thread.name, frames=list(thread.frames)) for thread in unplaced]
     return ProcessStacks(
         pid=pid,
@@ -104,20 +106,27 @@ def _dump(pid: int, native: bool) -> list[pyspy.PyThread]:
     return pyspy.dump(pid)
 
 
-def _thread(pid: int, tid: int, python: pyspy.PyThread | None) -> Thread:
+def _thread(pid: int, tid: int) -> Thread:
     stat = procfs.stat(pid, tid)
     inside = waits.call(pid, tid)
     return Thread(
         tid=tid,
-        name=(python.name if python is not None and python.name else (stat.name if stat is not None else "")),
+        name=stat.name if stat is not None else "",
         state=stat.state if stat is not None else "",
         wait=procfs.wait_channel(pid, tid) or (inside.name if inside is not None else ""),
         syscall=waits.describe(pid, inside),
         cpu_s=stat.cpu_s if stat is not None else 0.0,
-        frames=list(python.frames) if python is not None else [],
-        native=list(python.native) if python is not None else [],
         main=tid == pid,
-        holds_interpreter=python is not None and python.holds_interpreter,
+    )
+
+
+def _with_frames(thread: Thread, python: pyspy.PyThread) -> Thread:
+    return replace(
+        thread,
+        name=python.name or thread.name,
+        frames=list(python.frames),
+        native=list(python.native),
+        holds_interpreter=python.holds_interpreter,
     )
 
 

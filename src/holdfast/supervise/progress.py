@@ -15,9 +15,9 @@ _STIR_CPU_S = (
     0.03  # in five seconds; a deadlocked TensorFlow process used none in ten minutes, the probe a tick or two
 )
 _STIR_BYTES = 32 * 1024  # read or written in five seconds; the probe's own lines are fewer
-_WORK_S = 2.0
+_WORK_S = 0.9
 _WORK_SHARE = 0.05  # of a core
-_WORK_READ_BYTES = 256 * 1024  # in two seconds
+_WORK_READ_BYTES = 128 * 1024  # in about a second
 _GROWTH_BYTES = 512 * 1024
 _GROWTH_S = 30.0
 _AWAY_S = 8.0  # a gap between looks from which we were away ourselves, suspended or starved
@@ -68,14 +68,15 @@ class Progress:
         self._longest_compile_s = 0.0
 
     def see(self, look: Look, fresh: list[Beat]) -> None:
-        if self._looks and look.now - self._looks[-1].now > _AWAY_S:
-            self._forgive(look.now - self._looks[-1].now)
+        away_s = look.now - self._looks[-1].now if self._looks else 0.0
         self._looks.append(look)
         while look.now - self._looks[0].now > _WINDOW_S:
             self._looks.popleft()
         for beat in fresh:
             self._learn(beat)
         self._mark(look)
+        if away_s > _AWAY_S:
+            self._forgive(away_s, look)
 
     @property
     def flat(self) -> bool:
@@ -151,8 +152,8 @@ class Progress:
                 self._steps.append(self._stepping_s)
             self._stepping_s, self._whole_step = 0.0, True
 
-    def _forgive(self, away_s: float) -> None:
+    def _forgive(self, away_s: float, look: Look) -> None:
         """Nobody looked meanwhile: what happened in that time is not held against the process."""
-        marks = self.marks
-        self.marks = Marks(*(getattr(marks, name) + away_s for name in Marks.__slots__))
+        self.marks = Marks(*(min(look.now, getattr(self.marks, name) + away_s) for name in Marks.__slots__))
         self._looks.clear()
+        self._looks.append(look)

@@ -218,6 +218,8 @@ def _writer(fd: int) -> Callable[[bytes], None]:
 def _log_sink(path: Path) -> Sink:
     """Opens the log when it can: a full or missing disk now may be mended later."""
     log: CappedLog | None = None
+    with contextlib.suppress(OSError):
+        log = CappedLog(path)
 
     def write(data: bytes) -> None:
         nonlocal log

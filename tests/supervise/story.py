@@ -1,0 +1,121 @@
+"""A run told second by second to the real judgement, without a clock, a process or a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.journal.beats import Beat, Phase
+from holdfast.supervise import stall
+from holdfast.supervise.progress import Look, Progress
+from holdfast.supervise.stall import Closer, Judgement, Situation
+
+
+@dataclass
+class Story:
+    """Counters as a process would have them. Each method lets time pass; `alarm` is the first stall, if any."""
+
+    by_hand_s: float | None = None
+    closer: Closer = field(default_factory=Closer)
+    now: float = 1000.0
+    cpu_s: float = 0.0
+    read_bytes: int = 0
+    output_bytes: int = 0
+    rss_bytes: int = 300 << 20
+    state: str = "S"
+    step: int = 0
+    epoch: int = 0
+    train_batches: int = 0
+    test_batches: int = 0
+    alarm: Judgement | None = None
+    alarm_at: float = 0.0
+    _sequence: int = 0
+    _beat: Beat | None = None
+    _fresh: list[Beat] = field(default_factory=list)
+    _suspended_at: float | None = None
+
+    def __post_init__(self) -> None:
+        self.progress = Progress(self.now)
+
+    def beat(self, phase: Phase, **changes: int) -> Story:
+        for name, value in changes.items():
+            setattr(self, name, value)
+        self._sequence += 1
+        self._beat = Beat(
+            sequence=self._sequence, mono=self.now, phase=phase, attempt=1, pid=7, detail=0, fit=1, epoch=self.epoch,
+            step=self.step, train_batches=self.train_batches, test_batches=self.test_batches, data_wait_ns=0,
+            compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
+        )  # fmt: skip
+        self._fresh.append(self._beat)
+        return self
+
+    def steps(self, count: int, seconds: float, *, cores: float = 1.0) -> Story:
+        for _ in range(count):
+            self.beat(Phase.STEP)
+            self.wait(seconds, cores=cores)
+            self.beat(Phase.BETWEEN, step=self.step + 1, train_batches=self.train_batches + 1)
+        return self
+
+    def wait(
+        self,
+        seconds: float,
+        *,
+        cores: float = 0.0,
+        reads_per_s: int = 0,
+        grows_per_s: int = 0,
+        prints: bool = False,
+    ) -> Story:
+        """Time passes; the looks come once a second."""
+        end = self.now + seconds
+        while self.now < end - 1e-9:
+            passed = min(1.0, end - self.now)
+            self.now += passed
+            self.cpu_s += cores * passed
+            self.read_bytes += round(reads_per_s * passed)
+            self.rss_bytes += round(grows_per_s * passed)
+            self.output_bytes += 10 if prints else 0
+            self._look()
+        return self
+
+    def _look(self) -> None:
+        look = Look(
+            now=self.now, beat=self._beat, state=self.state, cpu_s=self.cpu_s, read_bytes=self.read_bytes,
+            rss_bytes=self.rss_bytes, output_bytes=self.output_bytes,
+        )  # fmt: skip
+        self.progress.see(look, self._fresh)
+        self._fresh = []
+        if self.state == "T":
+            self._suspended_at = self._suspended_at or self.now
+        else:
+            self._suspended_at = None
+        judgement = stall.judge(
+            Situation(
+                now=self.now,
+                beat=self._beat,
+                suspended_for_s=None if self._suspended_at is None else self.now - self._suspended_at,
+                marks=self.progress.marks,
+                flat=self.progress.flat,
+                taken=self.progress.taken(),
+                closer=self.closer if judgement_would_look(self) else Closer(),
+                by_hand_s=self.by_hand_s,
+            )
+        )
+        if judgement.stalled and self.alarm is None:
+            self.alarm, self.alarm_at = judgement, self.now
+
+
+def judgement_would_look(story: Story) -> bool:
+    """The closer look is taken only after six still seconds."""
+    beat = story._beat
+    return beat is None or story.now - beat.mono > 6
+
+
+def trained(count: int = 40, seconds: float = 0.2) -> Story:
+    """A run in the middle of its second epoch."""
+    story = Story()
+    story.beat(Phase.IMPORT).wait(5, cores=1)
+    story.beat(Phase.BUILD).wait(1, cores=1)
+    story.beat(Phase.COMPILE).wait(3, cores=1)
+    story.beat(Phase.BETWEEN, step=1, train_batches=1)
+    story.steps(count, seconds)
+    assert story.alarm is None
+    return story

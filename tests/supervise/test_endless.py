@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.journal.beats import Beat, Phase
+from holdfast.supervise.endless import Course, judge_epoch, judge_validation
+
+BEAT = Beat(
+    sequence=1, mono=0.0, phase=Phase.VALIDATION, attempt=1, pid=1, detail=0, fit=1, epoch=0, step=20, train_batches=20,
+    test_batches=500, data_wait_ns=0, compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
+)  # fmt: skip
+COURSE = Course(beat=BEAT, for_s=20.0, epoch_took_s=5.0)
+
+
+def test_a_dataset_without_an_end_is_certain_after_ten_seconds() -> None:
+    found = judge_validation(replace(COURSE, cardinality=-1))
+    assert found is not None and found.sure
+    assert found.why == "its dataset has no end, and no number of steps was given"
+    assert judge_validation(replace(COURSE, cardinality=-1, for_s=5.0)) is None
+
+
+def test_a_planned_validation_is_endless_only_beyond_its_plan() -> None:
+    assert judge_validation(replace(COURSE, planned=500, cardinality=-1, for_s=900)) is None
+    found = judge_validation(replace(COURSE, planned=400))
+    assert found is not None and found.why == "400 batches were planned"
+
+
+def test_a_validation_of_unknown_size_is_measured_by_those_before() -> None:
+    assert judge_validation(replace(COURSE, for_s=120, longest_before=400)) is None
+    found = judge_validation(replace(COURSE, for_s=120, longest_before=100))
+    assert found is not None and not found.sure and found.why == "the longest before had 100 batches"
+
+
+def test_a_first_validation_of_unknown_size_is_measured_by_the_epoch() -> None:
+    assert judge_validation(replace(COURSE, for_s=30)) is None
+    found = judge_validation(replace(COURSE, for_s=90))
+    assert found is not None and found.why == "the whole epoch had 20 batches of training"
+    assert judge_validation(replace(COURSE, for_s=90, epoch_took_s=60)) is None
+
+
+def test_an_epoch_over_a_dataset_without_an_end() -> None:
+    training = replace(BEAT, phase=Phase.STEP, train_batches=300, test_batches=0)
+    found = judge_epoch(replace(COURSE, beat=training, cardinality=-1))
+    assert found is not None and found.sure and found.what == "epoch"
+    assert judge_epoch(replace(COURSE, beat=training, cardinality=-1, planned=1000)) is None
+    assert judge_epoch(replace(COURSE, beat=training, cardinality=-2, for_s=9999)) is None

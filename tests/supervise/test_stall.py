@@ -1,0 +1,206 @@
+"""What must be called a stall and what must not, over simulated seconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.journal.beats import Phase
+from holdfast.supervise.phases import Doing, Stage
+from holdfast.supervise.stall import Closer
+
+from .story import Story, trained
+
+MB = 1 << 20
+
+
+# -- never a stall --------------------------------------------------------------------------------
+
+
+def test_a_long_compilation_is_no_stall() -> None:
+    story = Story().beat(Phase.COMPILE).wait(600, cores=1.0, grows_per_s=MB)
+    assert story.alarm is None
+
+
+def test_a_silent_minute_of_tracing_is_no_stall_where_the_stack_shows_it() -> None:
+    story = Story(closer=Closer(doing=Doing.COMPILING)).beat(Phase.COMPILE).wait(90)
+    assert story.alarm is None
+
+
+def test_filling_a_shuffle_buffer_is_no_stall() -> None:
+    story = (
+        Story(closer=Closer(doing=Doing.EXECUTING))
+        .beat(Phase.FILL)
+        .wait(900, cores=0.02, grows_per_s=MB // 4)
+    )
+    assert story.alarm is None
+
+
+def test_refilling_inside_the_first_step_of_an_epoch_is_no_stall() -> None:
+    story = trained()
+    story.beat(Phase.STEP, epoch=1, train_batches=0).wait(120, cores=1.5, reads_per_s=MB, grows_per_s=MB)
+    assert story.alarm is None
+
+
+@pytest.mark.parametrize("batches,seconds", [(30, 1.0), (4, 8.0), (1, 30.0)])
+def test_a_validation_of_thirty_seconds_is_no_stall(batches: int, seconds: float) -> None:
+    story = trained().beat(Phase.VALIDATION, test_batches=0)
+    for done in range(batches):
+        story.wait(seconds).beat(Phase.VALIDATION, test_batches=done + 1)
+    assert story.alarm is None
+
+
+def test_a_save_of_twenty_seconds_is_no_stall() -> None:
+    assert trained().beat(Phase.SAVE).wait(20).alarm is None
+
+
+def test_a_callback_that_sleeps_twenty_seconds_is_no_stall() -> None:
+    assert trained().beat(Phase.CALLBACK).wait(20).alarm is None
+
+
+@pytest.mark.parametrize("short_s", [0.05, 0.5, 2.0])
+def test_steps_that_vary_tenfold_are_no_stall(short_s: float) -> None:
+    story = trained(count=5, seconds=short_s)
+    for _ in range(6):
+        story.steps(8, short_s).steps(1, 10 * short_s, cores=0.0)
+    assert story.alarm is None
+
+
+def test_a_silent_script_that_trains_is_no_stall() -> None:
+    assert trained(count=400, seconds=0.5).alarm is None
+
+
+def test_a_script_without_a_framework_that_computes_is_no_stall() -> None:
+    assert Story().wait(7200, cores=1.0).alarm is None
+
+
+def test_a_script_without_a_framework_that_prints_now_and_then_is_no_stall() -> None:
+    story = Story()
+    for _ in range(20):
+        story.wait(1, prints=True).wait(50)
+    assert story.alarm is None
+
+
+def test_a_recompilation_for_a_smaller_last_batch_is_no_stall() -> None:
+    story = (
+        Story()
+        .beat(Phase.COMPILE)
+        .wait(40, cores=1, grows_per_s=MB)
+        .beat(Phase.BETWEEN, step=1, train_batches=1)
+    )
+    story.steps(40, 0.2).beat(Phase.STEP).wait(45, cores=1, grows_per_s=MB)
+    assert story.alarm is None
+
+
+def test_the_end_of_the_interpreter_may_take_fourteen_seconds() -> None:
+    assert trained().beat(Phase.EXIT).wait(14).alarm is None
+
+
+def test_nobody_is_blamed_for_the_time_in_which_nobody_looked() -> None:
+    story = trained().beat(Phase.STEP)
+    story.now += 3600
+    story.wait(5)
+    assert story.alarm is None
+
+
+# -- always a stall -------------------------------------------------------------------------------
+
+
+def test_a_blocked_generator_is_announced_within_ten_seconds() -> None:
+    story = trained().beat(Phase.STEP)
+    began = story.now
+    story.wait(60)
+    assert story.alarm is not None and story.alarm.stage is Stage.STEP
+    assert story.alarm_at - began <= 10
+    assert story.alarm.limit_from == "three times the longest normal step of 0.2 s, at least 8.5 s"
+
+
+def test_long_steps_are_given_three_times_the_longest() -> None:
+    story = trained(count=40, seconds=6).beat(Phase.STEP)
+    began = story.now
+    story.wait(60)
+    assert story.alarm is not None
+    assert 16 < story.alarm_at - began <= 18
+
+
+def test_hot_threads_without_a_batch_are_a_stall_in_the_middle_of_an_epoch() -> None:
+    story = trained().beat(Phase.STEP)
+    began = story.now
+    story.wait(120, cores=2.0)
+    assert story.alarm is not None and story.alarm_at - began <= 25
+    assert story.alarm.limit_from.startswith("busy all the time without a beat")
+
+
+def test_hot_threads_before_the_first_batch_are_a_stall_when_the_memory_stands_still() -> None:
+    story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.COMPILE).wait(300, cores=2.0)
+    assert story.alarm is not None and story.alarm.silent_for_s < 70
+    assert story.alarm.limit_from == "busy, but neither a batch comes nor does the memory grow"
+
+
+def test_a_fifo_that_is_never_written_is_noticed_before_the_first_batch() -> None:
+    story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL).wait(120)
+    assert story.alarm is not None and 20 <= story.alarm.silent_for_s <= 22
+
+
+def test_without_a_stack_the_first_batch_gets_a_minute() -> None:
+    story = Story().beat(Phase.COMPILE).wait(120)
+    assert story.alarm is not None and 60 <= story.alarm.silent_for_s <= 62
+
+
+def test_a_suspended_process_is_announced_at_once() -> None:
+    story = trained().beat(Phase.STEP)
+    story.state = "T"
+    story.wait(3)
+    assert story.alarm is not None and story.alarm.limit_from == "the process is suspended"
+
+
+def test_waiting_for_somebody_to_type_is_noticed_in_a_callback() -> None:
+    story = trained()
+    story.closer = Closer(doing=Doing.EXECUTING, reads_terminal=True)
+    story.beat(Phase.CALLBACK).wait(30)
+    assert story.alarm is not None and story.alarm.silent_for_s <= 10
+    assert story.alarm.limit_from == "it waits for somebody to type"
+
+
+def test_a_deadlock_before_training_is_noticed_by_its_locks() -> None:
+    story = Story(closer=Closer(locked=True)).wait(60)
+    assert story.alarm is not None and story.alarm.silent_for_s <= 10
+
+
+def test_a_process_that_merely_sleeps_gets_a_minute() -> None:
+    story = Story().wait(120)
+    assert story.alarm is not None and 60 <= story.alarm.silent_for_s <= 62
+
+
+def test_an_exit_that_hangs_is_noticed() -> None:
+    story = trained().beat(Phase.EXIT).wait(60)
+    assert story.alarm is not None and story.alarm.stage is Stage.EXIT and story.alarm.silent_for_s <= 17
+
+
+def test_a_validation_that_stops_is_noticed() -> None:
+    story = (
+        trained()
+        .beat(Phase.VALIDATION, test_batches=0)
+        .wait(1)
+        .beat(Phase.VALIDATION, test_batches=1)
+        .wait(60)
+    )
+    assert story.alarm is not None and story.alarm.stage is Stage.VALIDATION
+
+
+def test_the_limit_set_by_hand_holds() -> None:
+    story = trained()
+    story.by_hand_s = 4.0
+    story.beat(Phase.STEP).wait(30, cores=2.0)
+    assert story.alarm is not None and story.alarm.silent_for_s <= 5.5
+    assert story.alarm.limit_from == "busy all the time without a beat; --stall-after"
+
+
+def test_the_limit_set_by_hand_does_not_make_a_busy_compilation_a_stall() -> None:
+    assert Story(by_hand_s=4.0).beat(Phase.COMPILE).wait(120, cores=1, grows_per_s=MB).alarm is None
+
+
+def test_the_ages_tell_what_moved_last() -> None:
+    story = trained().beat(Phase.STEP).wait(30)
+    assert story.alarm is not None
+    assert story.alarm.progress["beat_s"] == pytest.approx(9, abs=1)
+    assert story.alarm.progress["output_s"] > 15
