@@ -150,6 +150,7 @@ def grew(evidence: Evidence) -> Fact:
         "in-validation": "during validation",
         "in-workers": "in the loader processes",
         "one-jump": "in one jump",
+        "one-step": f"within one step, the one after step {grown.last_step:,}",
     }.get(grown.when, "in all")
     per_step = f", {size(rise.per_step)} a step" if rise.steps > 3 and rise.per_step > 1024 else ""
     taken = f" within {span(rise.seconds)}" if rise.seconds > 0 else ""

@@ -42,7 +42,7 @@ class Rise:
 class Growth:
     when: str = "none"
     """none | before-first-step | first-epoch | first-epoch-so-far | every-step | between-fits | in-validation |
-    in-workers | at-fit-entry | one-jump | before-fit"""
+    in-workers | at-fit-entry | one-jump | one-step | before-fit"""
     rise: Rise = Rise()  # the one that `when` speaks of
     total: Rise = Rise()  # from the first sample in training (or the first of all) to the highest
     peak_bytes: int = 0
@@ -59,6 +59,7 @@ class Growth:
     steady: bool = False  # it rose in nearly every stretch
     flattened: bool = False  # it stopped rising well before the end
     largest_jump: Rise = Rise()
+    in_step: Rise = Rise()  # the largest rise while one step, not the first, was under way
 
 
 def read_growth(numbered: Sequence[tuple[int, Sample]], *, killed: bool = False) -> Growth:
@@ -86,6 +87,7 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, killed: bool = False)
         by_fit=_by_fit(start),
         steady=_steady([s.rss_bytes for _, s in start]),
         flattened=_flattened([s.rss_bytes for _, s in start]),
+        in_step=_in_one_step(start),
         largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
     )
     workers, pids = _workers(samples)
@@ -122,6 +124,8 @@ def _named(grown: Growth, inside: list[tuple[int, Sample]], *, killed: bool) -> 
         return _with(grown, when="at-fit-entry" if sudden else "before-first-step", rise=grown.fill)
     if all(sample.step == 0 for _, sample in inside):
         return _with(grown, when="before-fit" if not any(s.fit for _, s in inside) else "before-first-step")
+    if grown.in_step.bytes > 0.7 * total:
+        return _with(grown, when="one-step", rise=grown.in_step)
     if grown.largest_jump.bytes > 0.7 * total and not grown.steady:
         return _with(grown, when="one-jump", rise=grown.largest_jump)
     return _in_steps(grown, total)
@@ -221,6 +225,25 @@ def _sum(gains: list[tuple[tuple[int, Sample], tuple[int, Sample], int]]) -> Ris
         steps=sum(max(0, b[1].step - a[1].step) for a, b, _ in gains),
         seconds=sum(b[1].mono - a[1].mono for a, b, _ in gains),
     )
+
+
+def _in_one_step(samples: list[tuple[int, Sample]]) -> Rise:
+    """The largest rise while the count of steps stood, after some steps had been done."""
+    best = Rise()
+    begin = 0
+    for at, (_, sample) in enumerate(samples):
+        if sample.step != samples[begin][1].step or sample.phase in (
+            "validation",
+            "fill",
+            "compile",
+            "after",
+            "exit",
+        ):
+            begin = at
+        elif sample.step > 1 and at - begin >= 2:
+            rise = _rise(samples[begin], samples[at])
+            best = rise if rise.bytes > best.bytes else best
+    return best
 
 
 def _by_epoch(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:

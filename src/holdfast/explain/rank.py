@@ -32,6 +32,7 @@ GENERAL: dict[str, frozenset[str]] = {
         {"learning-rate-too-high", "loss-singular", "half-precision-overflow", "input-not-finite", "bad-boxes",
          "input-scale-mismatch", "class-id-out-of-range"}
     ),
+    "input-not-finite": frozenset({"bad-boxes"}),
     "loss-not-falling": frozenset(
         {"nothing-trainable", "learning-rate-collapsed", "no-positive-anchors", "input-scale-mismatch",
          "loss-not-finite", "learning-rate-too-high", "loss-singular", "input-not-finite", "bad-boxes"}

@@ -16,7 +16,7 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
         return None
     if not boxes:
         return None
-    facts = [Fact(f"in the batch at which it broke: {boxes}", source)]
+    facts = [Fact(boxes, source)]
     jump = True
     if broken is not None:
         event = broken.event
@@ -32,7 +32,7 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     return Finding(
         "bad-boxes",
         Strength.SUPPORTED if jump else Strength.POSSIBLE,
-        f"bad boxes broke the loss: {boxes}",
+        f"bad boxes broke the loss; {boxes}",
         tuple(facts),
         ()
         if jump
@@ -59,12 +59,14 @@ def _boxes(evidence: Evidence) -> tuple[str, str]:
     for said in reversed(evidence.all(ev.NonFiniteSeen)):
         words = _faults(said.event.detail.get("boxes"))
         if words:
-            return words, said.source
+            return f"in the batch at which it broke: {words}", said.source
     for batch in reversed(evidence.all(ev.BatchSeen)):
         for part in batch.event.parts:
             words = _faults(part.get("boxes"))
             if words:
-                return words, batch.source
+                place = f"in batch {batch.event.step:,} of the data, gone through once more"
+                here = place if part.get("found") == "afterwards" else "in the batch at which it broke"
+                return f"{here}: {words}", batch.source
     return "", ""
 
 
@@ -87,7 +89,8 @@ def _faults(found: object) -> str:
         if isinstance(where, list) and where and counts
         else ""
     )
-    return f"boxes {', '.join(counts)}{rows}" if counts else ""
+    first = f", such as {found['first']}" if counts and found.get("first") else ""
+    return f"boxes {', '.join(counts)}{rows}{first}" if counts else ""
 
 
 PAGE = """\

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence
+from typing import Any
+
+from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, non_finite
 from holdfast.explain.words import listed
@@ -49,12 +51,7 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
         if bad.event.weights_finite_before or bad.event.weights_finite:
             facts.append(Fact("the weights were still finite before that step", bad.source))
     if batch is not None:
-        facts.append(
-            Fact(
-                f"the batch of step {batch[0].event.step:,} has values that are not finite in {batch[1].get('path', 'it')}",
-                batch[0].source,
-            )
-        )
+        facts.append(Fact(_place(*batch), batch[0].source))
     if arrays and data is not None:
         facts.append(
             Fact(f"the array {listed(arrays)} given to fit has values that are not finite", data.source)
@@ -86,6 +83,17 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
         ),
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
+    )
+
+
+def _place(said: Said[ev.BatchSeen], part: dict[str, Any]) -> str:
+    where = f"{part.get('path', 'it')}"
+    if part.get("found") != "afterwards":
+        return f"the batch of step {said.event.step:,} has values that are not finite in {where}"
+    row = f", sample {part['row']}" if "row" in part else ""
+    return (
+        f"batch {said.event.step:,} of the data, gone through once more, holds {part.get('value', 'such a value')}"
+        f" in {where}{row}"
     )
 
 

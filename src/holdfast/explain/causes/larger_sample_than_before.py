@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence, part_bytes
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import at_the_end, gpu_refused, memory_end
+from holdfast.explain.grounds import at_the_end, gpu_refused, grew, memory_end
 from holdfast.explain.words import size
 from holdfast.journal import events as ev
 
@@ -41,6 +41,9 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
             )
         )
         strength = Strength.SUPPORTED if strength == Strength.POSSIBLE and _varies(evidence) else strength
+    if grown.when == "one-step":
+        facts.append(Fact(f"{grew(evidence).fact}; before that it was flat", grown.rise.source))
+        strength = Strength.SUPPORTED if _varies(evidence) else strength
     if not facts and _flat_until_the_end(evidence) and _varies(evidence):
         facts.append(
             Fact(

@@ -65,6 +65,8 @@ def loader_swallows_errors(evidence: Evidence) -> Finding | None:
 
 def _trains(thread: Stood) -> bool:
     """It is inside a training step or a trace, not in a loader."""
+    if thread.within("script_ops.py", "generator_data_adapter", "py_dataset_adapter") is not None:
+        return False
     return (
         thread.within(
             "one_step_on_data",

@@ -21,6 +21,7 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
         "before-fit",
         "in-validation",
         "in-workers",
+        "one-step",
         "between-fits",
     ):
         return RuledOut("memory-leak", f"{grew(evidence).fact}, and not at the steps", grown.rise.source)

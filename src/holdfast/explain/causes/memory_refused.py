@@ -31,7 +31,7 @@ def _finding(evidence: Evidence, said: Fact) -> Finding:
     return Finding(
         "memory-refused",
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        f"memory of the host was asked for{what} and refused",
+        f"a request for memory of the host{what} was refused",
         tuple(facts),
         (),
         _REMEDIES,
