@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..journal.events import LossSeen, NonFiniteSeen
-from . import finite, models
+from . import culprit, finite, models
 from .session import Session
 
 _KEEP = 64
@@ -208,6 +208,7 @@ class Losses:
                 },
             )
         )
+        self._session.guard(culprit.PART, culprit.look, self._session)
 
 
 def of(session: Session) -> Losses:

@@ -11,12 +11,12 @@ from holdfast.journal import events as ev
 
 def bad_boxes(evidence: Evidence) -> Finding | None:
     broken = non_finite(evidence)
-    boxes, source = _boxes(evidence)
+    boxes, place, source = _boxes(evidence)
     if broken is None and not (boxes and evidence.error is not None):
         return None
     if not boxes:
         return None
-    facts = [Fact(boxes, source)]
+    facts = [Fact(f"{place}: {boxes}", source)]
     jump = True
     if broken is not None:
         event = broken.event
@@ -32,7 +32,7 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     return Finding(
         "bad-boxes",
         Strength.SUPPORTED if jump else Strength.POSSIBLE,
-        f"bad boxes broke the loss; {boxes}",
+        f"bad boxes broke the loss: {boxes}",
         tuple(facts),
         ()
         if jump
@@ -54,20 +54,20 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     )
 
 
-def _boxes(evidence: Evidence) -> tuple[str, str]:
-    """What is wrong with the boxes of the batch that a failure points at, in words."""
+def _boxes(evidence: Evidence) -> tuple[str, str, str]:
+    """What is wrong with the boxes of the batch that a failure points at, where they are, and the source."""
+    at_it = "in the batch at which it broke"
     for said in reversed(evidence.all(ev.NonFiniteSeen)):
         words = _faults(said.event.detail.get("boxes"))
         if words:
-            return f"in the batch at which it broke: {words}", said.source
+            return words, at_it, said.source
     for batch in reversed(evidence.all(ev.BatchSeen)):
         for part in batch.event.parts:
             words = _faults(part.get("boxes"))
             if words:
-                place = f"in batch {batch.event.step:,} of the data, gone through once more"
-                here = place if part.get("found") == "afterwards" else "in the batch at which it broke"
-                return f"{here}: {words}", batch.source
-    return "", ""
+                again = f"in batch {batch.event.step:,} of the data, gone through once more"
+                return words, again if part.get("found") == "afterwards" else at_it, batch.source
+    return "", "", ""
 
 
 def _faults(found: object) -> str:

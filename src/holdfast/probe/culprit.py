@@ -1,0 +1,174 @@
+"""After the first value that is not finite: is there one in the training data, or a box that cannot be?
+
+The data is gone through once more, in a thread of its own, for a few seconds. Only a dataset that gives
+its elements again without running a user's Python code, and without writing, is drawn from.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..journal.events import BatchSeen
+from . import nodes
+from .session import Session
+
+PART = "culprit"
+_BUDGET_S = 8.0
+_AT_EXIT_S = 4.0
+_ROWS_TO_KNOW = 16  # so many rows of four numbers must look like boxes before one of them is called a bad one
+_BATCHES_TO_KNOW = 16
+_WRITES = ("cache", "snapshot", "save")
+
+
+def look(session: Session) -> None:
+    """Once in a process: from then on the run is spoilt, and the search is the best use of a core."""
+    if session.seen.get(PART):
+        return
+    session.seen[PART] = True
+    source = _source(session)
+    if source is None:
+        return
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=session.guard,
+        args=(PART, _search, session, source, stop),
+        name="holdfast-culprit",
+        daemon=True,
+    )
+    thread.start()
+
+    def finish() -> None:
+        thread.join(timeout=_AT_EXIT_S)
+        stop.set()
+        thread.join(timeout=0.5)
+
+    session.at_exit.append(finish)
+
+
+def _source(session: Session) -> Callable[[], Iterable[list[Any]]] | None:
+    """Batches as lists of arrays, made anew; None when that could disturb the run."""
+    arrays = [array for reference in session.seen.get("arrays") or [] if (array := reference()) is not None]
+    if arrays:
+        return lambda: (
+            [array[start : start + 256] for array in arrays] for start in range(0, len(arrays[0]), 256)
+        )
+    reference = session.seen.get("train_dataset")
+    dataset = reference() if callable(reference) else None
+    if dataset is None or nodes.is_python_fed(dataset):
+        return None
+    if any(word in str(node.get("op", "")).lower() for node in nodes.describe(dataset) for word in _WRITES):
+        return None
+    return lambda: _drawn(dataset)
+
+
+def _drawn(dataset: Any) -> Iterable[list[Any]]:
+    import tensorflow as tf
+
+    with tf.device("CPU:0"):
+        for element in dataset:
+            yield [leaf.numpy() for leaf in tf.nest.flatten(element) if hasattr(leaf, "numpy")]
+
+
+def _search(session: Session, source: Callable[[], Iterable[list[Any]]], stop: threading.Event) -> None:
+    until = time.monotonic() + _BUDGET_S
+    known = BoxColumns()
+    for arrays in itertools.islice(source(), _BATCHES_TO_KNOW):
+        known.learn(arrays)
+    for number, arrays in enumerate(source(), start=1):
+        parts = [
+            part for index, array in enumerate(arrays) if (part := judge(array, index, known)) is not None
+        ]
+        if parts:
+            session.say(
+                BatchSeen(
+                    role="train", step=number, parts=[{**part, "found": "afterwards"} for part in parts]
+                )
+            )
+            return
+        if stop.is_set() or time.monotonic() > until:
+            return
+
+
+class BoxColumns:
+    """Which arrays of a batch hold boxes by their corners, learnt from how nearly all of their rows look."""
+
+    def __init__(self) -> None:
+        self._ordered: dict[int, int] = {}
+        self._rows: dict[int, int] = {}
+
+    def learn(self, arrays: list[Any]) -> None:
+        for index, array in enumerate(arrays):
+            four = rows_of_four(array)
+            if four is not None:
+                self._ordered[index] = self._ordered.get(index, 0) + int((four.filled & four.ordered).sum())
+                self._rows[index] = self._rows.get(index, 0) + int(four.filled.sum())
+
+    def are_corners(self, index: int) -> bool:
+        rows = self._rows.get(index, 0)
+        return rows >= _ROWS_TO_KNOW and self._ordered[index] >= 0.9 * rows
+
+
+@dataclass
+class Rows:
+    """The rows of an array whose last axis is four numbers long."""
+
+    values: Any
+    whole: Any  # all four are finite
+    filled: Any  # and they are not padding, which repeats one number
+    ordered: Any  # the third is above the first and the fourth above the second
+    each: int  # rows to one sample
+
+
+def rows_of_four(array: Any) -> Rows | None:
+    import numpy as np
+
+    array = np.asarray(array)
+    if array.dtype.kind not in "fiu" or array.ndim not in (2, 3) or array.shape[-1] != 4:
+        return None
+    rows = array.reshape(-1, 4).astype("float64")
+    whole = np.isfinite(rows).all(axis=1)
+    filled = whole & ~(rows == rows[:, :1]).all(axis=1)
+    ordered = (rows[:, 2] > rows[:, 0]) & (rows[:, 3] > rows[:, 1])
+    return Rows(rows, whole, filled, ordered, array.shape[1] if array.ndim == 3 else 1)
+
+
+def judge(array: Any, index: int, known: BoxColumns) -> dict[str, Any] | None:
+    """What is wrong with one array of a batch, or None."""
+    import numpy as np
+
+    array = np.asarray(array)
+    if array.dtype.kind not in "fiu" or not array.size:
+        return None
+    part: dict[str, Any] = {"path": f"part {index}", "shape": list(array.shape), "dtype": str(array.dtype)}
+    finite = np.isfinite(array) if array.dtype.kind == "f" else np.ones(array.shape, bool)
+    boxes = _boxes(array, index, known)
+    if boxes:
+        part["boxes"] = boxes
+    if not finite.all():
+        row = int(np.argwhere(~finite.reshape(len(array), -1).all(axis=1))[0][0]) if array.ndim else 0
+        part.update(finite=False, row=row, value=str(array[~finite].flat[0]))
+    return part if boxes or not finite.all() else None
+
+
+def _boxes(array: Any, index: int, known: BoxColumns) -> dict[str, Any]:
+    import numpy as np
+
+    four = rows_of_four(array) if known.are_corners(index) else None
+    if four is None:
+        return {}
+    rows = four.values
+    inverted = four.filled & ((rows[:, 2] < rows[:, 0]) | (rows[:, 3] < rows[:, 1]))
+    empty = four.filled & ~inverted & ((rows[:, 2] == rows[:, 0]) | (rows[:, 3] == rows[:, 1]))
+    bad = inverted | empty | ~four.whole
+    if not bad.any():
+        return {}
+    return {
+        "inverted": int(inverted.sum()), "zero_area": int(empty.sum()), "not_finite": int((~four.whole).sum()),
+        "rows": sorted({int(row) // four.each for row in np.flatnonzero(bad)})[:8],
+        "first": [round(float(v), 4) if np.isfinite(v) else str(v) for v in rows[int(np.argmax(bad))]],
+    }  # fmt: skip
