@@ -65,16 +65,43 @@ def _with_anchors(report: Report, census: Census, recipe: Any) -> Report:
     """The report, with the boxes that the recipe's detector has no anchor for."""
     from holdfast.data.checks import with_uncovered
 
-    anchors = _anchors(recipe, max(1, len(report.classes)))
-    return report if anchors is None else with_uncovered(report, census, anchors, recipe.model.input)
+    found = _anchors(recipe) if census.sample else None
+    return (
+        report
+        if found is None
+        else with_uncovered(report, census, found[1], recipe.model.input, resizing=found[0])
+    )
 
 
-def _anchors(recipe: Any, classes: int) -> Any:
-    """The detector's anchors; None where the detectors' own packages are not installed."""
-    from importlib import import_module
+#: Run in a process of its own: the detectors bring Keras, and nothing here may open a GPU.
+_ASK_DETECTOR = """
+import sys, io, numpy
+from holdfast.detectors.build import build
+from holdfast.detectors.spec import DetectorSpec
+detector, backbone, side = sys.argv[1], sys.argv[2], int(sys.argv[3])
+spec = DetectorSpec(detector, backbone, ("object",), (side, side), normalization="group")
+out = io.BytesIO()
+numpy.save(out, numpy.asarray(build(spec).anchors, "float32"))
+sys.stdout.buffer.write(spec.resizing.encode() + b"\\n" + out.getvalue())
+"""
 
+
+def _anchors(recipe: Any) -> tuple[str, Any] | None:
+    """How the detector resizes and its anchors; None where it cannot be built here."""
+    import io
+    import os
+    import subprocess
+
+    import numpy as np
+
+    model = recipe.model
+    hidden = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {**os.environ, **hidden, "KERAS_BACKEND": recipe.train.backend}
+    command = [sys.executable, "-c", _ASK_DETECTOR, model.detector, model.backbone, str(model.input)]
     try:
-        anchors_of = import_module("holdfast.detectors.reference").anchors_of
-    except (ImportError, AttributeError):
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
+        resizing, _, array = done.stdout.partition(b"\n")
+        anchors = np.load(io.BytesIO(array), allow_pickle=False)
+    except (OSError, ValueError, EOFError, subprocess.TimeoutExpired):
         return None
-    return anchors_of(recipe.model.detector, recipe.model.backbone, recipe.model.input)
+    return resizing.decode("ascii", "replace"), anchors

@@ -260,11 +260,13 @@ def _yolo_off_by_one(source: Source, tally: Tally, census: Census) -> None:
         tally.add(Problem("class-id-off-by-one", source.path, detail))
 
 
-def with_uncovered(report: Report, census: Census, anchors: Any, input_px: int) -> Report:
+def with_uncovered(
+    report: Report, census: Census, anchors: Any, input_px: int, *, resizing: str = "stretch"
+) -> Report:
     """The report with boxes that no anchor comes near, estimated from a sample of bounded size."""
     from holdfast.data.cover import WORTH_SAYING, uncovered
 
-    count, shown = uncovered(census.sample, anchors, input_px)
+    count, shown = uncovered(census.sample, anchors, input_px, resizing=resizing)
     if not census.sample or count < WORTH_SAYING * len(census.sample):
         return report
     tally = Tally()

@@ -32,11 +32,15 @@ def best_overlaps(boxes_n4: NDArray[np.float64], anchors_a4: NDArray[np.float32]
 
 
 def uncovered(
-    sample: Sequence[tuple[tuple[int, int], Box]], anchors_a4: NDArray[np.float32], input_px: int
+    sample: Sequence[tuple[tuple[int, int], Box]],
+    anchors_a4: NDArray[np.float32],
+    input_px: int,
+    *,
+    resizing: str = "stretch",
 ) -> tuple[int, list[str]]:
-    """How many boxes of a sample of (picture size, box) no anchor overlaps by half, and the first few.
+    """How many boxes of a sample of (picture size, box) no anchor overlaps by half, and the worst few.
 
-    Pictures are resized to a square of `input_px`, as the recipe's `model.input` says.
+    Pictures are brought to a square of `input_px` by stretching, or by "letterbox", which keeps their shape.
     """
     usable = [
         (size, box)
@@ -45,10 +49,7 @@ def uncovered(
     ]
     if not usable:
         return 0, []
-    scaled = np.array([
-        (box.x1 * input_px / w, box.y1 * input_px / h, box.x2 * input_px / w, box.y2 * input_px / h)
-        for (w, h), box in usable
-    ])  # fmt: skip
+    scaled = np.array([_scaled(size, box, input_px, resizing) for size, box in usable])
     best = best_overlaps(scaled, anchors_a4)
     bad = np.flatnonzero(best < COVERED_IOU)
     shown = [
@@ -57,3 +58,12 @@ def uncovered(
         for at in bad[np.argsort(best[bad])][:5]
     ]
     return len(bad), shown
+
+
+def _scaled(
+    size: tuple[int, int], box: Box, input_px: int, resizing: str
+) -> tuple[float, float, float, float]:
+    wide, high = input_px / size[0], input_px / size[1]
+    if resizing == "letterbox":
+        wide = high = min(wide, high)
+    return box.x1 * wide, box.y1 * high, box.x2 * wide, box.y2 * high
