@@ -258,7 +258,12 @@ class Evidence:
 
     @property
     def oom_ended(self) -> bool:
-        return self.exit_signal == "SIGKILL" and (self.oom_kills or 0) > 0
+        return self.exit_signal == "SIGKILL" and ((self.oom_kills or 0) > 0 or self.named_by_kernel)
+
+    @property
+    def named_by_kernel(self) -> bool:
+        """The kernel's log says that it killed for memory; its counter may be read a moment too early."""
+        return any(re.search(r"[Oo]ut of memory|oom-kill|Killed process", line) for line in self.kernel_log)
 
     # -- the exception --------------------------------------------------------------------------
 

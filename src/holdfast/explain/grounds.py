@@ -34,11 +34,11 @@ def matched(evidence: Evidence, pattern: str, *, flags: int = 0) -> tuple[re.Mat
     if error is not None:
         for line in error.text.splitlines():
             hit = matcher.search(line)
-            if hit and not is_advice(line):
+            if hit and not is_advice(line, hit.start()):
                 return hit, Fact(clipped(line), error.source)
     for line_seen in reversed(evidence.output.lines[-_LAST_LINES:]):
         hit = matcher.search(line_seen.text)
-        if hit and not is_advice(line_seen.text):
+        if hit and not is_advice(line_seen.text, hit.start()):
             return hit, Fact(clipped(line_seen.text), line_seen.source)
     return None
 

@@ -29,9 +29,11 @@ _ADVICE = re.compile(
 )
 
 
-def is_advice(text: str) -> bool:
-    """It guesses or recommends, and so proves nothing."""
-    return bool(_ADVICE.search(text))
+def is_advice(text: str, at: int = 0) -> bool:
+    """The sentence around this place guesses or recommends, and so proves nothing."""
+    begin = max(text.rfind(". ", 0, at), text.rfind("; ", 0, at), 0)
+    ends = [end for end in (text.find(". ", at), text.find("; ", at)) if end >= 0]
+    return bool(_ADVICE.search(text[begin : min(ends, default=len(text))]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,16 @@ class Output:
         matcher = re.compile(pattern)
         lines = self.lines if within is None else self.lines[-within:]
         for line in reversed(lines):
-            if matcher.search(line.text) and (advice or not is_advice(line.text)):
+            hit = matcher.search(line.text)
+            if hit and (advice or not is_advice(line.text, hit.start())):
                 return line
         return None
 
     def first(self, pattern: str, *, advice: bool = False) -> Line | None:
         matcher = re.compile(pattern)
         for line in self.lines:
-            if matcher.search(line.text) and (advice or not is_advice(line.text)):
+            hit = matcher.search(line.text)
+            if hit and (advice or not is_advice(line.text, hit.start())):
                 return line
         return None
 

@@ -8,7 +8,12 @@ from holdfast.explain.grounds import at_the_end, near_the_limit
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
-    if evidence.exit_signal != "SIGKILL" or evidence.stopped_by_us or (evidence.oom_kills or 0) > 0:
+    if (
+        evidence.exit_signal != "SIGKILL"
+        or evidence.stopped_by_us
+        or (evidence.oom_kills or 0) > 0
+        or evidence.oom_ended
+    ):
         return None
     facts = [
         Fact(
