@@ -343,6 +343,7 @@ def test_a_deadlock_is_noticed_stopped_and_captured(tmp_path: Path) -> None:
     main = captured["looks"][0]["processes"][0]["threads"][0]
     innermost = main["frames"][0]
     assert (innermost["file"], innermost["line"]) == (str(tmp_path / "lock.py"), 4)
+    assert innermost["code"] == "lock.acquire()"
     assert main["syscall"] == "futex for ever"
 
 

@@ -55,6 +55,7 @@ class Alarm:
         self._course_key: tuple[str, int, int] | None = None
         self._course_began = now
         self._epoch_took_s: float | None = None
+        self._endless_key: tuple[str, int, int] | None = None  # of the validation that is taken for a stall
         self._endless_said: set[tuple[str, int, int]] = set()
         self.suspicious = False
         self.words = ""  # the stall that stands, for the end block
@@ -74,7 +75,7 @@ class Alarm:
         self._progress.see(look, fresh)
         self._take_in_closer()
         situation = self._situation(look)
-        if self._stalled_at is not None and stall.moved_on(self._stalled_at, situation):
+        if self._stalled_at is not None and self._is_over(self._stalled_at, situation):
             self._end(look.now)
         if self._stalled_at is None:
             judgement = stall.judge(situation)
@@ -134,6 +135,12 @@ class Alarm:
         """A closer look that has just begun may still speak for the process."""
         return self._closer_errand is not None and now - self._closer_errand.began < _CLOSER_PATIENCE_S
 
+    def _is_over(self, stalled_at: Situation, situation: Situation) -> bool:
+        """A validation without an end is over when it ends; any other stall when something moves."""
+        if self._endless_key is not None:
+            return situation.beat is not None and _course(situation.beat) != self._endless_key
+        return stall.moved_on(stalled_at, situation)
+
     def _announce(self, judgement: Judgement, situation: Situation) -> None:
         beat = situation.beat
         self._stalled_at = situation
@@ -151,7 +158,8 @@ class Alarm:
         )
         self._record.append(event)
         self.words = describe(event)
-        self._say(f"holdfast: stalled: {self.words}")
+        if self._endless_key is None:  # which has been said already
+            self._say(f"holdfast: stalled: {self.words}")
 
     def _counts(self, beat: Beat | None) -> dict[str, object]:
         found: dict[str, object] = {"doing": self._closer.doing.value} if self._closer_at > 0 else {}
@@ -166,6 +174,7 @@ class Alarm:
     def _end(self, now: float) -> None:
         stood = self._stalled_at
         self._stalled_at = None
+        self._endless_key = None
         self._capturing = None
         self.words = ""
         if stood is not None:
@@ -211,8 +220,8 @@ class Alarm:
         beat = look.beat
         if beat is None:
             return
-        what = "validation" if beat.phase is Phase.VALIDATION else "epoch"
-        key = (what, beat.fit, beat.epoch)
+        key = _course(beat)
+        what = key[0]
         if key != self._course_key:
             if what == "validation":
                 self._epoch_took_s = look.now - self._course_began
@@ -221,6 +230,16 @@ class Alarm:
         if found is not None and key not in self._endless_said:
             self._endless_said.add(key)
             self._announce_endless(found, look)
+            if what == "validation" and self._stalled_at is None:
+                self._endless_key = key
+                self._announce(self._endless_judgement(found, look), self._situation(look))
+
+    def _endless_judgement(self, found: Endless, look: Look) -> Judgement:
+        """A validation that never ends stalls the training, though its batches move."""
+        for_s = look.now - self._course_began
+        return Judgement(
+            True, True, Stage.VALIDATION, for_s, 0.0, f"the validation may never end: {found.why}"
+        )
 
     def _judge_course(self, what: str, beat: Beat, for_s: float) -> Endless | None:
         told = self._told
@@ -249,6 +268,10 @@ class Alarm:
         self._say(
             f"holdfast: this {found.what} may never end: {found.batches} batches in {duration(for_s)}; {found.why}"
         )
+
+
+def _course(beat: Beat) -> tuple[str, int, int]:
+    return ("validation" if beat.phase is Phase.VALIDATION else "epoch", beat.fit, beat.epoch)
 
 
 def describe(event: Stalled) -> str:

@@ -8,6 +8,7 @@ State, system call and file of every thread come from /proc, and so also for wha
 from __future__ import annotations
 
 import contextlib
+import linecache
 import os
 import re
 import signal
@@ -84,8 +85,10 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
             source, error = ("faulthandler", "") if dumped else ("none", str(reason))
         found = {thread.tid: thread for thread in dumped if thread.tid}
         unplaced = [thread for thread in dumped if not thread.tid]
-    threads = [_with_frames(thread, found[thread.tid]) if thread.tid in found else thread for thread in threads]
-    threads += [Thread(name=thread.name, frames=list(thread.frames)) for thread in unplaced]
+    threads = [
+        _with_frames(thread, found[thread.tid]) if thread.tid in found else thread for thread in threads
+    ]
+    threads += [Thread(name=one.name, frames=[with_code(frame) for frame in one.frames]) for one in unplaced]
     return ProcessStacks(
         pid=pid,
         parent=stat.parent,
@@ -124,10 +127,17 @@ def _with_frames(thread: Thread, python: pyspy.PyThread) -> Thread:
     return replace(
         thread,
         name=python.name or thread.name,
-        frames=list(python.frames),
+        frames=[with_code(frame) for frame in python.frames],
         native=list(python.native),
         holds_interpreter=python.holds_interpreter,
     )
+
+
+def with_code(frame: Frame) -> Frame:
+    """With the text of the line, where the file is the user's own and still there."""
+    if "/site-packages/" in frame.file or "/lib/python" in frame.file or frame.file.startswith("<"):
+        return frame
+    return replace(frame, code=linecache.getline(frame.file, frame.line).strip()[:200])
 
 
 def looks_like_python(pid: int) -> bool:

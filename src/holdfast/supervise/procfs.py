@@ -94,11 +94,11 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def descendants(pid: int) -> list[int]:
-    """Without `pid` itself, parents before their children."""
+def descendants(pid: int, *, without: int | None = None) -> list[int]:
+    """Not `pid` itself; parents before their children; `without` names one to leave out with all below it."""
     found: list[int] = []
     waiting = [pid]
-    seen = {pid}
+    seen = {pid} if without is None else {pid, without}
     while waiting:
         for child in children(waiting.pop(0)):
             if child not in seen:

@@ -6,6 +6,7 @@ wrong; the proportional share of memory, whose reading holds up the process, eve
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,7 +75,8 @@ class Sampler:
         closely: bool,
     ) -> Sample | None:
         """None when the command has gone."""
-        self.pids = [self.root, *procfs.descendants(self.root)]
+        # beside a process we are a child of it
+        self.pids = [self.root, *procfs.descendants(self.root, without=os.getpid())]
         stats = {pid: one for pid in self.pids if (one := procfs.stat(pid)) is not None}
         self._add_up(stats)
         self.seen = stats
@@ -87,10 +89,8 @@ class Sampler:
         if closely or self._count % _DETAIL_EVERY == 0:
             values |= self._of_threads(main, now) | {"pressure": machine.pressure(), "load1": _load1()}
             values["open_files"] = procfs.open_files(main)
-        if (closely or self._count % _DETAIL_EVERY == 0 or self._count < _EARLY) and stats[
-            main
-        ].state not in "ZX":
-            self.group = cgroup.find(main)
+        if closely or self._count % _DETAIL_EVERY == 0 or self._count < _EARLY:
+            self._find_group(main)
         self._count += 1
         values["pss_bytes"] = self._share(main, now)
         return Sample(
@@ -103,6 +103,12 @@ class Sampler:
             tree_rss_bytes=sum(one.rss_bytes for one in stats.values()),
             **values,
         )
+
+    def _find_group(self, pid: int) -> None:
+        """A process that is ending stands in the root group already: that is not where its kills are counted."""
+        found = cgroup.find(pid)
+        if found.memory is not None and found.memory != found.memory_root:
+            self.group = found
 
     def _add_up(self, stats: dict[int, Stat]) -> None:
         """Adds what each process has used since the last look, so that the sums never fall when one ends."""

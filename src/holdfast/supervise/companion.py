@@ -1,0 +1,107 @@
+"""The process that `holdfast.watch` starts beside the one it is called in: ``python -m … PID FOLDER [STALL_AFTER]``."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from holdfast.journal.events import AttemptEnded, AttemptStarted, NoteMade, RunClosed
+from holdfast.journal.folder import RunFolder
+from holdfast.supervise import cgroup, machine, procfs
+from holdfast.supervise.gpu import Cards
+from holdfast.supervise.record import Recorder
+from holdfast.supervise.watch import Watch
+
+NOT_KNOWN = ("the exit status", "the signal that ended it", "who sent it signals", "what it printed")
+
+
+def main(words: list[str]) -> int:
+    pid, folder = int(words[0]), RunFolder(Path(words[1]))
+    stall_after_s = float(words[2]) if len(words) > 2 else None
+    record = Recorder(folder)
+    command = procfs.command_line(pid).split()
+    cards = Cards()
+    places = machine.places(folder.path, Path.cwd())
+    record.append(machine.read(cgroup.find(pid), places, cards.describe()))
+    record.append(AttemptStarted(command=command, pid=pid, terminal=False))
+    record.append(
+        NoteMade(
+            text="watched from beside, not as a parent: " + ", ".join(NOT_KNOWN) + " are not known",
+            facts={"not_known": list(NOT_KNOWN)},
+        )
+    )
+    watch = Watch(
+        pid,
+        folder=folder,
+        recorder=record,
+        attempt=1,
+        places=places,
+        cards=cards,
+        output_bytes=lambda: 0,
+        by_hand_s=stall_after_s,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    began = time.monotonic()
+    told = _look_until_told(watch, pid)
+    watch.close()
+    record.append(_ended(watch, told, time.monotonic() - began))
+    code = 0 if told is not None and not told["raised"] else 1
+    record.append(RunClosed(outcome=_word(told), exit_code=code))
+    record.close()
+    return 0
+
+
+def _look_until_told(watch: Watch, pid: int) -> dict[str, Any] | None:
+    """What the block said when it was left, or None when the process has gone without a word."""
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), select.POLLIN)
+    life = os.pidfd_open(pid)  # a forked worker holds our pipe open too, so its end says nothing
+    poll.register(life, select.POLLIN)
+    due = time.monotonic()
+    while True:
+        ready = dict(poll.poll(max(0.0, due - time.monotonic()) * 1000))
+        if sys.stdin.fileno() in ready:
+            return _message(sys.stdin.readline())
+        if life in ready:
+            return None
+        if time.monotonic() >= due:
+            watch.tick(now=time.monotonic(), at=time.time())
+            due = time.monotonic() + watch.every_s
+
+
+def _message(line: str) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return None
+
+
+def _ended(watch: Watch, told: dict[str, Any] | None, duration_s: float) -> AttemptEnded:
+    """The end of the block, not of the process, unless the process is what ended."""
+    state = cgroup.read(watch.sampler.group)
+    log = machine.kernel_log(since=time.clock_gettime(time.CLOCK_BOOTTIME) - duration_s - 1)
+    return AttemptEnded(
+        exit_code=None if told is None else int(bool(told["raised"])),
+        duration_s=round(duration_s, 3),
+        max_rss_bytes=watch.peak_bytes or None,
+        oom_kills_before=watch.oom_kills_before,
+        oom_kills_after=state.oom_kills,
+        pids_refused_before=watch.pids_refused_before,
+        pids_refused_after=state.pids_refused,
+        kernel_log=machine.about(log, watch.known_pids),
+    )
+
+
+def _word(told: dict[str, Any] | None) -> str:
+    if told is None:
+        return "gone"
+    return "failed" if told["raised"] else "ended"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,193 @@
+"""Reading /proc, system calls, stacks and the kernel's log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal.folder import RunFolder
+from holdfast.journal.stacks import Frame
+from holdfast.supervise import capture, closer, machine, procfs, pyspy, waits
+from holdfast.supervise.phases import Doing
+from holdfast.supervise.waits import Call
+
+
+def test_a_process_name_with_brackets_and_spaces() -> None:
+    text = b"12 (a) b (c) S 1 12 12 0 -1 0 0 0 7 0 150 50 0 0 20 0 3 0 999 4096000 25 " + b"0 " * 30
+    found = procfs.parse_stat(text)
+    assert found is not None
+    assert (found.pid, found.name, found.state, found.parent, found.major_faults) == (
+        12,
+        "a) b (c",
+        "S",
+        1,
+        7,
+    )
+    assert (found.user_s, found.system_s, found.threads, found.started_ticks) == (1.5, 0.5, 3, 999)
+    assert found.rss_bytes == 25 * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_child_of_a_thread_is_found() -> None:
+    found: list[int] = []
+
+    def start() -> None:
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        found.append(child.pid)
+        seen.append(child.pid in procfs.descendants(os.getpid()))
+        child.communicate(b"\n")
+
+    seen: list[bool] = []
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert seen == [True]
+
+
+def test_a_process_that_is_gone_is_none() -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    assert procfs.stat(child.pid) is None
+    assert procfs.io(child.pid) == {}
+
+
+def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+        for _ in range(2000):
+            inside = waits.call(child.pid, child.pid)
+            if inside is not None and inside.name == "read":
+                break
+        assert waits.describe(child.pid, inside).startswith("read fd=0 (pipe:")
+        assert closer.look(child.pid, [child.pid], with_stack=False).reads_terminal
+    finally:
+        child.communicate(b"\n")
+
+
+FOREVER = Call("futex", (1, 0x189, 0, 0, 0, 0))
+TIMED = Call("futex", (1, 0x189, 0, 0x7FFC0000, 0, 0))
+
+
+def test_a_futex_without_a_time_limit_waits_for_ever() -> None:
+    assert not FOREVER.timed and TIMED.timed
+    assert waits.parse("202 0x5560 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe 0x7fbc") == Call(
+        "futex", (0x5560, 0x189, 0, 0, 0, 0xFFFFFFFF)
+    )
+    assert waits.parse("running") is None
+    assert not Call("epoll_wait", (4, 0, 64, 0xFFFFFFFFFFFFFFFF, 0, 0)).timed
+    assert Call("epoll_wait", (4, 0, 64, 500, 0, 0)).timed
+
+
+@pytest.mark.parametrize(
+    "calls,locked",
+    [
+        ([FOREVER, FOREVER], True),
+        ([FOREVER, TIMED], False),
+        ([FOREVER, None], False),
+        ([FOREVER, Call("read", (0, 0, 0, 0, 0, 0))], False),
+        ([Call("wait4", (5, 0, 0, 0, 0, 0)), FOREVER], True),
+        ([Call("wait4", (5, 0, 0, 0, 0, 0))], False),
+        ([], False),
+    ],
+)
+def test_locked_is_when_nobody_is_left_to_wake_anybody(calls: list[Call | None], locked: bool) -> None:
+    assert closer.all_locked(calls) is locked
+
+
+@pytest.mark.parametrize(
+    "file,function,doing",
+    [
+        ("/x/tensorflow/python/framework/func_graph.py", "func_graph_from_py_func", Doing.COMPILING),
+        (
+            "/x/tensorflow/python/eager/polymorphic_function/tracing_compilation.py",
+            "call_function",
+            Doing.EXECUTING,
+        ),
+        (
+            "/x/tensorflow/python/eager/polymorphic_function/tracing_compilation.py",
+            "trace_function",
+            Doing.COMPILING,
+        ),
+        ("/x/tensorflow/python/eager/execute.py", "quick_execute", Doing.EXECUTING),
+        ("/x/jax/_src/compiler.py", "backend_compile_and_load", Doing.COMPILING),
+        ("<frozen importlib._bootstrap>", "_find_and_load", Doing.IMPORTING),
+        ("train.py", "<module>", Doing.EXECUTING),
+    ],
+)
+def test_what_the_stack_says(file: str, function: str, doing: Doing) -> None:
+    assert closer.doing_of([Frame("/lib/python3.11/x.py", 1, "f"), Frame(file, 2, function)]) is doing
+
+
+def test_faulthandlers_text_is_read_and_the_main_thread_is_the_last() -> None:
+    text = (
+        'Thread 0x00007f01 (most recent call first):\n  File "/a/load.py", line 7 in wait\n'
+        '  File "/a/load.py", line 3 in run\n\n'
+        'Current thread 0x00007f02 (most recent call first):\n  File "/a/train.py", line 9 in <module>\n'
+    )
+    worker, main = capture.parse_faulthandler(text, main_tid=55)
+    assert worker.tid == 0 and worker.frames[0] == Frame("/a/load.py", 7, "wait")
+    assert main.tid == 55 and main.frames == (Frame("/a/train.py", 9, "<module>"),)
+
+
+def test_faulthandler_answers_where_py_spy_may_not_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path)
+    folder.stacks.mkdir()
+    code = (
+        "import faulthandler, os, sys\n"
+        f"file = open(r'{folder.stacks}/faulthandler-%d.txt' % os.getpid(), 'w')\n"
+        "faulthandler.register(12, file=file, all_threads=True)\n"
+        "def stand():\n    print(1, flush=True); sys.stdin.readline()\nstand()\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+
+        def refused(pid: int, *, native: bool = False) -> list[pyspy.PyThread]:
+            raise pyspy.NoStacks("ptrace is refused")
+
+        monkeypatch.setattr(pyspy, "dump", refused)
+        found = capture.process_stacks(child.pid, trains=True, folder=folder, native=False)
+        assert found is not None and found.source == "faulthandler"
+        assert [frame.function for frame in found.threads[0].frames] == ["stand", "<module>"]
+    finally:
+        child.communicate(b"\n")
+    assert child.returncode == 0
+
+
+def test_a_process_without_a_handler_is_never_sent_the_signal(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.stacks.mkdir()
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    (folder.stacks / f"faulthandler-{child.pid}.txt").touch()
+    assert not procfs.catches(child.pid, signal.SIGUSR2)
+    assert capture.ask_faulthandler(child.pid, folder) == []
+    child.communicate(b"\n")
+    assert child.returncode == 0
+
+
+def test_a_line_of_the_kernels_log() -> None:
+    line = machine.parse_kernel_record(
+        b"3,812,5021000000,-;Memory cgroup out of memory: Killed process 441 (python)\n SUBSYSTEM=x\n"
+    )
+    assert line == machine.KernelLine(5021.0, "Memory cgroup out of memory: Killed process 441 (python)")
+    assert machine.killed_pid([line.text]) == 441
+    other = machine.KernelLine(5022.0, "oom-kill: task=python,pid=44,uid=0")
+    assert machine.about([line, other], {441}) == [line.text]
+    assert machine.parse_kernel_record(b"nonsense") is None
+
+
+def test_pressure_is_read_by_kind(tmp_path: Path) -> None:
+    (tmp_path / "memory").write_text(
+        "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.25 avg60=0 avg300=0 total=1\n"
+    )
+    assert machine.pressure(tmp_path) == {"memory.some": 1.5, "memory.full": 0.25}
