@@ -472,7 +472,7 @@ def _sized(
     data: Said[ev.DatasetSeen], batch_bytes: int | None, produced: dict[str, int]
 ) -> tuple[PipelineNode, ...]:
     """The nodes; where one does not know its element's size, it is a batch behind `batch` and a share of it before."""
-    nodes = [pipeline_node(node, data.source) for node in data.event.nodes]
+    nodes = _with_counts([pipeline_node(node, data.source) for node in data.event.nodes])
     nodes = [replace(node, element_bytes=node.element_bytes or produced.get(node.op)) for node in nodes]
     batches = [at for at, node in enumerate(nodes) if node.op == "batch"]
     if batch_bytes is None:
@@ -488,6 +488,34 @@ def _sized(
             known = batch_bytes // math.prod(size for size in ahead if size)
         found.append(replace(node, element_bytes=known))
     return tuple(found)
+
+
+def _with_counts(nodes: list[PipelineNode]) -> list[PipelineNode]:
+    """How many elements leave each node, followed from a source whose count is known."""
+    found: list[PipelineNode] = []
+    count: int | None = None
+    for node in nodes:
+        own = node.cardinality if node.cardinality is not None else _count_after(node, count)
+        found.append(replace(node, cardinality=own))
+        count = own
+    return found
+
+
+def _count_after(node: PipelineNode, count: int | None) -> int | None:
+    if node.op == "tensorslice":
+        return whole_or_none(node.settings.get("elements"))
+    if count is None or node.op not in ("map", "shuffle", "cache", "prefetch", "batch", "take", "repeat"):
+        return None
+    number = whole_or_none(node.settings.get("batch_size" if node.op == "batch" else "count"))
+    if node.op == "batch":
+        if not number or count < 0:
+            return count if count < 0 else None
+        return count // number if node.settings.get("drop_remainder") else -(-count // number)
+    if node.op == "repeat":
+        return -1 if number is None or number < 0 or count < 0 else count * number
+    if node.op == "take":
+        return number if count < 0 else min(count, number) if number is not None else None
+    return count
 
 
 def part_bytes(part: dict[str, Any]) -> int | None:

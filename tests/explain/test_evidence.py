@@ -1,0 +1,365 @@
+"""Evidence with pieces missing, torn, old or from elsewhere; what is read of a log, of samples and of stacks."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import JournalTooNew, NotARun, PathMissing
+from holdfast.explain import Strength, explain
+from holdfast.explain.evidence import op_name
+from holdfast.explain.gather import gather
+from holdfast.explain.growth import read_growth
+from holdfast.explain.output import is_advice, read
+from holdfast.journal import events as ev
+from holdfast.journal import vitals
+from holdfast.journal.beats import BeatWriter, Phase
+from holdfast.journal.writer import JournalWriter
+from tests.explain.made import MIB, NOW, Run, growing
+from tests.explain.stories import machine, memory
+
+
+def test_no_folder_and_no_run_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(PathMissing):
+        explain(tmp_path / "nowhere")
+    with pytest.raises(NotARun):
+        explain(tmp_path)
+
+
+def test_an_output_log_alone_is_enough(tmp_path: Path) -> None:
+    log = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 3, in <module>\n    x = 1 / 0\nZeroDivisionError: division by zero\n'
+    (tmp_path / "output.log").write_text(log)
+    verdict = explain(tmp_path, now=NOW)
+    assert (verdict.outcome, verdict.findings[0].cause) == ("failed", "script-error")
+    assert verdict.findings[0].title == "ZeroDivisionError at /home/me/train.py:3: division by zero"
+    assert verdict.findings[0].because[0].source == "output.log:4"
+
+
+def test_a_torn_journal_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    memory.killed_for_memory(run)
+    with (run.path / "journal.jsonl").open("ab") as file:
+        file.write(b'{"kind": "run_closed", "at": 18000')
+    verdict = run.verdict()
+    assert verdict.findings[0].cause == "killed-for-memory"
+    assert any("torn" in fact.fact for fact in verdict.known)
+
+
+def test_a_journal_of_a_later_format_is_refused(tmp_path: Path) -> None:
+    JournalWriter(tmp_path / "journal.jsonl", by="supervisor").append(ev.RunOpened(version=99))
+    with pytest.raises(JournalTooNew):
+        explain(tmp_path)
+
+
+def _opened_here(path: Path, pid: int) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    writer = JournalWriter(path / "journal.jsonl", by="supervisor")
+    writer.append(ev.RunOpened(command=["python", "train.py"], host=os.uname().nodename, boot_id=boot))
+    writer.append(ev.AttemptStarted(pid=pid))
+
+
+def test_a_living_process_is_running_and_a_dead_one_killed(tmp_path: Path) -> None:
+    _opened_here(tmp_path, os.getpid())
+    assert explain(tmp_path).outcome == "running"
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    _opened_here(gone, 2**22 + 1)
+    verdict = explain(gone)
+    assert verdict.outcome == "killed"
+    assert any("the process is gone" in fact.fact for fact in verdict.known)
+
+
+def test_silent_but_moving_is_told_of_a_living_process(tmp_path: Path) -> None:
+    _opened_here(tmp_path, os.getpid())
+    with (tmp_path / "vitals.jsonl").open("wb") as file:
+        for second in range(40):
+            file.write(
+                vitals.encode(
+                    vitals.Sample(
+                        mono=float(second), rss_bytes=MIB, phase="step", step=5 * second, output_bytes=7
+                    )
+                )
+            )
+    verdict = explain(tmp_path)
+    assert verdict.findings[0].cause == "silent-but-moving"
+    assert verdict.findings[0].normal and verdict.went_well
+
+
+def test_another_machine_cannot_know(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    verdict = run.verdict()
+    assert verdict.outcome == "killed"
+    assert verdict.findings[0].cause == "unknown"
+    assert any("cannot be known from this machine" in fact.fact for fact in verdict.known)
+
+
+def test_only_the_last_attempt_is_judged_and_the_others_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.mkdir()
+    for attempt, signal in ((1, "SIGKILL"), (2, None)):
+        writer = JournalWriter(path / "journal.jsonl", by="supervisor", attempt=attempt)
+        if attempt == 1:
+            writer.append(ev.RunOpened(command=["python", "train.py"]))
+        writer.append(ev.AttemptStarted(pid=4000 + attempt))
+        writer.append(
+            ev.AttemptEnded(
+                signal=signal,
+                exit_code=None if signal else 0,
+                duration_s=30.0,
+                oom_kills_before=0,
+                oom_kills_after=1 if signal else 0,
+            )
+        )
+    verdict = explain(path)
+    assert verdict.outcome == "finished" and not verdict.findings
+    assert verdict.known[0].fact == "attempt 1 ended after 30 s: SIGKILL"
+
+
+def test_a_shell_s_exit_code_names_the_signal(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.ended(137, oom=1)
+    verdict = run.verdict()
+    assert (verdict.outcome, verdict.findings[0].cause) == ("killed", "killed-for-memory")
+    assert "told by a shell's exit code" in verdict.summary
+
+
+def test_a_command_without_a_probe_is_judged_by_its_end(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.output("make: *** [all] Error 3\n")
+    run.ended(3)
+    first = run.verdict().findings[0]
+    assert (first.cause, first.strength) == ("script-error", Strength.SUPPORTED)
+    assert "make: *** [all] Error 3" in first.because[1].fact
+
+
+def test_a_healthy_run_finds_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.samples(20, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: 15 * n)
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    verdict = run.verdict()
+    assert (verdict.outcome, verdict.step, verdict.of, verdict.findings) == ("finished", 300, 300, ())
+    assert verdict.went_well
+
+
+def test_the_json_is_the_contract_s(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    memory.shuffle_buffer_too_large(run)
+    found = json.loads(json.dumps(run.verdict().as_json()))
+    assert {"run", "outcome", "step", "of", "findings", "ruled_out"} <= found.keys()
+    first = found["findings"][0]
+    assert {"cause", "strength", "title", "because", "against", "remedies", "led_to", "more"} <= first.keys()
+    assert (found["outcome"], found["step"], found["of"]) == ("killed", 0, 300)
+    assert first["led_to"] == "killed-for-memory"
+    assert first["more"] == "holdfast causes shuffle-buffer-too-large"
+    assert {remedy["safety"] for remedy in first["remedies"]} <= {"automatic", "your-choice", "guess"}
+
+
+def test_the_digest_of_the_weights_is_handed_on(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.NoteMade(text="weights", facts={"weights_sha256": "ab12"}))
+    run.ended(0)
+    assert run.verdict().as_json()["weights_sha256"] == "ab12"
+
+
+def test_a_cause_that_breaks_does_not_cost_the_answer(tmp_path: Path) -> None:
+    """A journal of another version may hold anything."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.DatasetSeen(nodes=["not a node"], statistics={"x": 3}))  # type: ignore[list-item]
+    run.ended(signal="SIGKILL", oom=1)
+    verdict = run.verdict()
+    assert verdict.findings[0].cause == "killed-for-memory"
+    assert any("could not be judged" in fact.fact for fact in verdict.known)
+
+
+# -- the log ----------------------------------------------------------------------------------------
+
+
+def test_line_numbers_of_a_long_log_are_right(tmp_path: Path) -> None:
+    log = tmp_path / "output.log"
+    log.write_text("".join(f"line {number} {'x' * 90}\n" for number in range(1, 9001)) + "the end\n")
+    assert read(log).last("the end").number == 9001  # type: ignore[union-attr]
+
+
+def test_progress_bars_are_cut_into_their_pieces(tmp_path: Path) -> None:
+    log = tmp_path / "output.log"
+    log.write_bytes(b"Epoch 1\n 1/9 loss: 2.0\r 2/9 loss: 1.0\x08\x08\x08\x08 3/9 loss: nan\n")
+    assert read(log).last(r"loss: nan").text.strip() == "3/9 loss: nan"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("This may be caused by an out of memory error", True),
+        ("Hint: If you want to see a list of allocated tensors when OOM happens, add report", True),
+        ("Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR", False),
+        ("can't open file 'x.py': [Errno 2]", False),
+        ("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB", False),
+    ],
+)
+def test_advice_is_known_from_facts(text: str, advice: bool) -> None:
+    assert is_advice(text) is advice
+
+
+def test_a_fact_before_advice_in_one_line_counts() -> None:
+    text = "cache lockfile already exists ('a.lockfile'). If you are sure nothing runs, delete it"
+    assert not is_advice(text, text.index("lockfile"))
+    assert is_advice(text, text.index("delete"))
+
+
+def test_a_chained_traceback_keeps_the_first_cause(tmp_path: Path) -> None:
+    log = tmp_path / "output.log"
+    log.write_text(
+        'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\nOSError: [Errno 28] No space left on device\n\n'
+        "The above exception was the direct cause of the following exception:\n\n"
+        'Traceback (most recent call last):\n  File "/home/me/a.py", line 2, in <module>\n    f()\nRuntimeError: not saved\n'
+    )
+    found = read(log).traceback
+    assert found is not None
+    assert (found.type, found.message, found.line) == ("RuntimeError", "not saved", 11)
+    assert found.chain == ("OSError: [Errno 28] No space left on device",)
+
+
+# -- samples ----------------------------------------------------------------------------------------
+
+
+def _samples(sizes: list[int], **fields: list[object]) -> list[tuple[int, vitals.Sample]]:
+    return [
+        (
+            number + 1,
+            vitals.Sample(
+                mono=float(number),
+                rss_bytes=size * MIB,
+                **{name: values[number] for name, values in fields.items()},
+            ),
+        )  # type: ignore[arg-type]
+        for number, size in enumerate(sizes)
+    ]
+
+
+def test_growth_before_the_first_step() -> None:
+    phases = ["build"] * 3 + ["fill"] * 7
+    grown = read_growth(
+        _samples([600] * 3 + [600 + 100 * n for n in range(7)], phase=phases, fit=[0] * 3 + [1] * 7)
+    )
+    assert (grown.when, grown.rise.bytes, grown.rise.steps) == ("before-first-step", 600 * MIB, 0)
+
+
+def test_growth_at_every_step_has_its_slope() -> None:
+    steps = [10 * n for n in range(41)]
+    grown = read_growth(
+        _samples(
+            [600 + 20 * n for n in range(41)],
+            phase=["step"] * 41,
+            fit=[1] * 41,
+            step=steps,
+            epoch=[n // 10 for n in range(41)],
+        )
+    )
+    assert grown.when == "every-step"
+    assert grown.rise.per_step == 2 * MIB
+
+
+def test_growth_in_the_first_epoch_only() -> None:
+    sizes = [600 + 40 * min(n, 10) for n in range(41)]
+    steps = [10 * n for n in range(41)]
+    grown = read_growth(
+        _samples(sizes, phase=["step"] * 41, fit=[1] * 41, step=steps, epoch=[n // 11 for n in range(41)])
+    )
+    assert grown.when == "first-epoch"
+
+
+def test_no_growth_is_no_growth() -> None:
+    assert (
+        read_growth(
+            _samples([600, 610, 605, 612] * 10, phase=["step"] * 40, fit=[1] * 40, step=list(range(40)))
+        ).when
+        == "none"
+    )
+
+
+def test_long_vitals_are_thinned_and_keep_their_lines(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.samples(20_000, rss_bytes=growing(0.01), phase="step", fit=1, step=lambda n: n)
+    samples = gather(run.path, now=NOW).samples
+    assert len(samples) < 3000
+    assert samples[0][0] == 1 and samples[-1][0] == 20_000
+    assert all(line == sample.step + 1 for line, sample in samples)
+
+
+def test_a_long_journal_is_thinned_and_keeps_its_ends(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    for step in range(5000):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1.0}))
+    evidence = gather(run.path, now=NOW)
+    losses = evidence.all(ev.LossSeen)
+    assert len(losses) <= 600
+    assert (losses[0].event.step, losses[-1].event.step) == (0, 4999)
+    assert losses[-1].line == 5003
+
+
+def test_beats_give_the_step_when_samples_are_missing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    writer = BeatWriter(run.path / "beats")
+    writer.beat(Phase.STEP, fit=1, step=412, loss=0.5)
+    writer.close()
+    run.ended(signal="SIGKILL", oom=0)
+    assert run.verdict().step == 412
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [("ShuffleDatasetV3", "shuffle"), ("_ParallelMapDatasetV2", "map"), ("PaddedBatchDatasetV2", "batch"), ("prefetch", "prefetch"),
+     ("MemoryCacheV2", "cache"), ("ignore_errors", "ignoreerrors"), ("unbatch", "unbatch")],
+)  # fmt: skip
+def test_names_of_nodes(op: str, name: str) -> None:
+    assert op_name(op) == name
+
+
+# -- look-alikes ------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_no_crash_and_no_memory(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    machine.disk_full(run)
+    causes = [one.cause for one in run.verdict().findings]
+    assert causes[0] == "disk-full"
+    assert not {"native-crash", "memory-refused", "script-error"} & set(causes)
+
+
+def test_a_worker_killed_for_memory_is_the_root_of_the_hang(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    machine._worker(run, oom=True)
+    run.supervisor(ev.OomKillSeen(oom_kills=1, was=0, victim_pid=4100))
+    machine_queue = machine.python_thread(
+        4002, machine.Frame("/usr/lib/python3.11/multiprocessing/pool.py", 774, "get")
+    )
+    run.stalled("data-wait", machine.main_in_fit(), machine_queue)
+    run.ended(signal="SIGKILL", stopped_by_us="stall", oom=1)
+    verdict = run.verdict()
+    assert verdict.outcome == "stalled"
+    causes = [one.cause for one in verdict.findings]
+    assert "killed-for-memory" in causes[:2] and "worker-died" in causes[:2]
+
+
+def test_a_kill_without_a_counter_is_no_out_of_memory(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    memory.killed_from_outside(run)
+    verdict = run.verdict()
+    assert [one.cause for one in verdict.findings] == ["killed-from-outside"]
+    assert "killed-for-memory" in {one.cause for one in verdict.ruled_out}
+
+
+def test_a_stall_ended_by_a_person_is_still_a_stall(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.stalled("data-wait", machine.main_in_fit(), machine.native(wait="wait_for_partner"))
+    run.supervisor(ev.SignalReceived(signal="SIGINT"))
+    run.ended(signal="SIGINT", stopped_by_us="interrupt")
+    verdict = run.verdict()
+    assert (verdict.outcome, verdict.findings[0].cause) == ("stalled", "input-blocked")
