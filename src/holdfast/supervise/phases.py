@@ -58,7 +58,7 @@ _FIRST = {
     Stage.START: Limit(60.0, math.inf),
     Stage.IMPORT: Limit(60.0, 900.0),
     Stage.BUILD: Limit(60.0, math.inf),
-    Stage.STARTING: Limit(20.0, 1800.0, flat_s=60.0),
+    Stage.STARTING: Limit(20.0, 1800.0, flat_s=45.0),
     Stage.STEP: Limit(30.0, 120.0),
     Stage.VALIDATION_START: Limit(45.0, 900.0, flat_s=90.0),
     Stage.VALIDATION: Limit(30.0, 120.0),

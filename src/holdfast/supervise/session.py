@@ -41,6 +41,8 @@ class Orders:
     on_stall: str = "report"
     restarts: int = 0
     watch: str = "run"
+    first_attempt: int = 1  # higher when a run goes on in the folder of earlier attempts
+    final_codes: frozenset[int] = frozenset()  # exit codes after which another attempt is no use
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +163,10 @@ class Session:
     def _attempts(self) -> tuple[Outcome, Watch, int]:
         failures: list[Failure] = []
         while True:
-            outcome, watch = self._attempt(len(failures) + 1)
+            outcome, watch = self._attempt(self.orders.first_attempt + len(failures))
             failures.append(_failure(outcome, watch))
+            if outcome.ended.exit_code in self.orders.final_codes:
+                return outcome, watch, len(failures)
             decision = restart.decide(failures, allowed=self.orders.restarts)
             if isinstance(decision, Enough):
                 if decision.why:

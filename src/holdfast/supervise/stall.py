@@ -73,7 +73,7 @@ def judge(situation: Situation) -> Judgement:
 
 #: In these a little stirring counts for nothing: batches are due.
 _STRICT = frozenset({Stage.STEP, Stage.VALIDATION})
-_FLAT_LOOK_S = 45.0  # before the limit of a busy first batch can be judged, the stack must be looked at
+_FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be looked at
 #: In these a process may wait for a person or a lock as long as it likes, as far as we know.
 _NOT_OURS = frozenset({Stage.NONE, Stage.START})
 

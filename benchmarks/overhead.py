@@ -1,0 +1,115 @@
+"""What being watched costs a training step: the same script plain and under `holdfast run`, interleaved.
+
+    python benchmarks/overhead.py [--pairs 6] [--targets 1 5 50]
+
+For each target a dense model is sized until a step takes about that many milliseconds. Then plain and watched runs
+take turns (ABBA, so that a drift of the machine falls on both), and each gives the time of a step in `fit` after
+a warm-up. The ratio is of medians over the runs, with the range of the ratios of the pairs beside it; the ratio of
+processor time is given too, since it hardly minds what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCRIPT = """
+import os, sys, time
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+import numpy as np
+import keras
+
+def model(size):
+    layers = [keras.Input((64,)), *(keras.layers.Dense(size, activation="relu") for _ in range(2)), keras.layers.Dense(1)]
+    made = keras.Sequential(layers)
+    made.compile("sgd", "mse")
+    return made
+
+def step(made, steps):
+    x, y = np.zeros((32 * steps, 64), "float32"), np.zeros((32 * steps, 1), "float32")
+    wall, cpu = time.perf_counter(), time.process_time()
+    made.fit(x, y, batch_size=32, epochs=1, verbose=0, shuffle=False)
+    return (time.perf_counter() - wall) / steps, (time.process_time() - cpu) / steps
+
+def calibrate(target_s):
+    size = 16
+    while True:
+        made = model(size)
+        step(made, 20)
+        took = min(step(made, 20)[0] for _ in range(3))
+        if took >= target_s or size >= 16384:
+            return size
+        size = int(size * 1.5)
+
+what, value, out = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+if what == "calibrate":
+    result = calibrate(value)
+else:
+    made = model(int(value))
+    steps = int(sys.argv[4])
+    step(made, steps)
+    result = [step(made, steps) for _ in range(5)]
+import json
+json.dump(result, open(out, "w"))
+"""
+
+
+def call(folder: Path, *words: str, watched: bool = False) -> object:
+    before = [sys.executable, "-m", "holdfast", "run", "--"] if watched else []
+    subprocess.run(
+        [*before, sys.executable, "script.py", *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=True,
+    )
+    return json.loads((folder / "out.json").read_text())
+
+
+def one(folder: Path, size: int, steps: int, *, watched: bool) -> tuple[float, float]:
+    fits: list[list[float]] = call(folder, "time", str(size), "out.json", str(steps), watched=watched)  # type: ignore[assignment]
+    return min(wall for wall, _ in fits), min(cpu for _, cpu in fits)
+
+
+def compare(folder: Path, target_ms: float, pairs: int) -> dict[str, object]:
+    size = int(call(folder, "calibrate", str(target_ms / 1000), "out.json"))  # type: ignore[call-overload]
+    steps = max(20, min(1500, int(3000 / target_ms)))
+    plain, watched = [], []
+    for number in range(pairs):
+        for with_us in (False, True) if number % 2 == 0 else (True, False):
+            (watched if with_us else plain).append(one(folder, size, steps, watched=with_us))
+    ratios = sorted(w[0] / p[0] for w, p in zip(watched, plain, strict=True))
+    wall = [statistics.median(times[0] for times in runs) for runs in (plain, watched)]
+    cpu = [statistics.median(times[1] for times in runs) for runs in (plain, watched)]
+    return {
+        "target_ms": target_ms,
+        "step_ms": round(1000 * wall[0], 3),
+        "ratio": round(wall[1] / wall[0], 4),
+        "pairs": [round(ratios[0], 4), round(ratios[-1], 4)],
+        "cpu_ratio": round(cpu[1] / cpu[0], 4),
+        "runs": 2 * pairs,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--targets", type=float, nargs="+", default=[1, 5, 50])
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "script.py").write_text(SCRIPT)
+        for target_ms in args.targets:
+            print(json.dumps(compare(folder, target_ms, args.pairs)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
