@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -32,8 +33,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
     Command("check", "before", "what is wrong with a dataset or a recipe, before a run finds out"),
     Command("data", "before", "convert a dataset, write a cleaned copy, or look at it"),
-    Command("anchors", "before", "how well a detector's anchors cover a dataset's boxes, and which would do better"),
+    Command(
+        "anchors",
+        "before",
+        "how well a detector's anchors cover a dataset's boxes, and which would do better",
+    ),
+    Command("train", "during", "train a detector from a recipe or a folder of data, watched and resumable"),
     Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
+    Command("board", "during", "a web page of all runs on this machine, live"),
     Command("top", "during", "all runs at a glance, in a terminal"),
     Command("explain", "after", "say why a run ended, or why it is not moving now"),
     Command("compare", "after", "what changed between two runs, and what each change accounts for"),
@@ -41,7 +48,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("report", "after", "write the page of a run: verdict, story and facts in one HTML file"),
     Command("eval", "after", "COCO and VOC metrics of detections, by class, and what the wrong ones are"),
     Command("predict", "after", "run a model over pictures, and print or draw what it finds"),
-    Command("export", "after", "write a model as a SavedModel or TFLite file that takes a picture and gives boxes"),
+    Command(
+        "export", "after", "write a model as a SavedModel or TFLite file that takes a picture and gives boxes"
+    ),
 )
 
 _GROUPS = {"start": "start here", "before": "before a run", "during": "during a run", "after": "after a run"}
@@ -51,10 +60,12 @@ class Parser(argparse.ArgumentParser):
     """Raises what is wrong instead of printing it and leaving."""
 
     def error(self, message: str) -> NoReturn:
+        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        close = nearest(choice[1], re.findall(r"[\w-]+", choice[2])) if choice else None
         raise UsageError(
             f"{self.prog}: {message}",
             where="the command line",
-            change=f"{self.prog} --help shows what it takes",
+            change=f"did you mean {close}" if close else f"{self.prog} --help shows what it takes",
         )
 
 
@@ -129,7 +140,7 @@ def _unknown_option(parser: argparse.ArgumentParser, unknown: list[str]) -> Hold
             where="the command line",
             change=f"{parser.prog} --help shows what it takes",
         )
-    known = [option for action in parser._actions for option in action.option_strings]
+    known = _options(parser)
     close = nearest(first.split("=")[0], known)
     return UnknownOption(
         f"{parser.prog} has no option {first.split('=')[0]}",
@@ -137,6 +148,16 @@ def _unknown_option(parser: argparse.ArgumentParser, unknown: list[str]) -> Hold
         found=f"the nearest is {close}" if close else "its options are " + ", ".join(known),
         change=f"write {close}" if close else f"{parser.prog} --help",
     )
+
+
+def _options(parser: argparse.ArgumentParser) -> list[str]:
+    """Of the command and of its own sub-commands."""
+    found: list[str] = []
+    for action in parser._actions:
+        found += action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            found += [option for child in action.choices.values() for option in _options(child)]
+    return list(dict.fromkeys(found))
 
 
 def _help() -> str:

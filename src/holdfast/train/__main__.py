@@ -51,6 +51,7 @@ def _train(folder: RunFolder, *, resume: bool) -> int:
     from holdfast.settings import read
 
     asked = Asked()
+    _without_probe()
     recipe = read(folder.recipe)
     attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1") or 1)
     resume = resume or attempt > 1
@@ -67,6 +68,13 @@ def _train(folder: RunFolder, *, resume: bool) -> int:
     reason = session.run(grace_s=GRACE_S)
     session.say(ev.ExitStarted(exit_code=EXITS[reason], steps=session.steps_done))
     return EXITS[reason]
+
+
+def _without_probe() -> None:
+    """The trainer tells its own story; the probe, which the supervisor puts on every path, must not tell it twice."""
+    probe = sys.modules.get("_holdfast.probe.start")
+    if probe is not None:
+        probe.end()
 
 
 def _say(error: HoldfastError) -> int:

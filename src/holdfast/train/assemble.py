@@ -41,7 +41,8 @@ class Data:
     how: str
 
 
-def data(recipe: Recipe) -> Data:
+def data(recipe: Recipe, *, frugal: bool = False) -> Data:
+    """Both streams. `frugal` keeps no pictures in memory, after it ran out."""
     parts = prepare.sets(recipe)
     size, batch = recipe.model.input, recipe.train.batch
     fit = DetectorSpec(
@@ -50,7 +51,7 @@ def data(recipe: Recipe) -> Data:
     feed = Feed(size, size, batch, seed=recipe.train.seed, fit=fit, augment=AUGMENTS[recipe.data.augment])  # type: ignore[arg-type]
     trained = columns.of_dataset(parts.train)
     # A decoded cache rounds pixels in its own way and depends on free memory: not where bits must repeat.
-    kind = "none" if recipe.train.deterministic else budget.decide_for(trained, feed).kind
+    kind = "none" if frugal or recipe.train.deterministic else budget.decide_for(trained, feed).kind
     held = Feed(size, size, min(batch, 16), shuffle=False, endless=False, fit=fit)  # type: ignore[arg-type]
     return Data(
         Stream(trained, feed, cache=PictureCache(kind)),

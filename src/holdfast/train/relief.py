@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.errors import HoldfastError
+from holdfast.journal import events as ev
+from holdfast.journal.reader import Entry
 
 
 class OutOfMemory(HoldfastError):
@@ -32,3 +36,21 @@ def said(step: int, before: int, after: int, batch: int) -> str:
         f"out of memory at step {step}: the step was undone and runs again with micro-batches of {after} instead of "
         f"{before}; the batch stays {batch}, so results differ by float rounding only, and a step takes somewhat longer"
     )
+
+
+def after_kill(entries: Sequence[Entry], attempt: int, batch: int) -> tuple[int, int] | None:
+    """Micro-batch before and now, when the kernel killed the attempt before this one for its memory.
+
+    The size that was in use is the last one told; when one picture at a time was too much, it stays.
+    """
+    before = [entry.event for entry in entries if entry.attempt == attempt - 1]
+    ended = next((event for event in reversed(before) if isinstance(event, ev.AttemptEnded)), None)
+    if ended is None or (ended.oom_kills_after or 0) <= (ended.oom_kills_before or 0):
+        return None
+    told = [
+        event.facts["micro_batch"]
+        for event in before
+        if isinstance(event, ev.NoteMade) and "micro_batch" in event.facts
+    ]
+    used = int(told[-1]) if told else batch
+    return used, smaller(used, batch) or used

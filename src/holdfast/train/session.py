@@ -11,10 +11,11 @@ import keras
 
 from holdfast.errors import DiskFull, HoldfastError
 from holdfast.journal import events as ev
+from holdfast.journal import reader
 from holdfast.journal.beats import Phase
 from holdfast.journal.folder import RunFolder
 from holdfast.settings.recipe import Recipe
-from holdfast.train import assemble, progress, resume
+from holdfast.train import assemble, progress, relief, resume
 from holdfast.train.checkpoints import Snapshot
 from holdfast.train.loop import Loop, World
 from holdfast.train.progress import Progress
@@ -28,7 +29,7 @@ from holdfast.train.witness import Journal, Pulse, Witness, Witnesses
 class Session:
     def __init__(self, folder: RunFolder, recipe: Recipe, *, attempt: int, resume: bool, asked: Any) -> None:
         self.folder, self.recipe, self.asked = folder, recipe, asked
-        self._resume = resume
+        self._resume, self._attempt = resume, attempt
         self.pulse = Pulse(folder, attempt)
         self._journal = Journal(folder, attempt)
         self._witnesses = Witnesses([self._journal, Notices()])
@@ -52,13 +53,17 @@ class Session:
         self.say(framework())
         if self.recipe.train.deterministic:
             assemble.deterministic(self.recipe.train.seed)
-        data = assemble.data(self.recipe)
+        killed = self._killed_for_memory()
+        data = assemble.data(self.recipe, frugal=killed is not None)
         plan = assemble.plan(self.recipe, self.folder, data.train.images)
         model, whence = assemble.detector(self.recipe, data.train.columns.classes)
         self._tell_beginning(data, model, whence)
         found = self._checkpoint(data)
         net = assemble.network(model, self.recipe)
-        step = assemble.step(net, self.recipe, found.meta["micro_batch"] if found else None)
+        step = assemble.step(net, self.recipe, killed or (found.meta["micro_batch"] if found else None))
+        self.say(
+            ev.NoteMade(text=f"micro-batches of {step.micro_batch}", facts={"micro_batch": step.micro_batch})
+        )
         now = Progress()
         if found is not None:
             now = self._restore(step, found)
@@ -120,6 +125,20 @@ class Session:
             facts = {key: list(pair) for key, pair in changed.items()}
             self.say(ev.NoteMade(text=resume.told(changed), facts={"recipe_changed": facts}))
         return found
+
+    def _killed_for_memory(self) -> int | None:
+        """The smaller micro-batch to go on with, when the kernel ended the attempt before this one for its memory."""
+        entries = reader.read(self.folder.journal) if self._attempt > 1 else []
+        killed = relief.after_kill(entries, self._attempt, self.recipe.train.batch)
+        if killed is None:
+            return None
+        before, now = killed
+        text = (
+            f"the kernel ended the attempt before this one for its memory; micro-batches of {now} instead of {before}, "
+            f"the batch stays {self.recipe.train.batch}, and no pictures are kept in memory"
+        )
+        self.say(ev.NoteMade(text=text, facts={"micro_batch": now, "was": before}))
+        return now
 
     def _restore(self, step: Any, found: Snapshot) -> Progress:
         step.load(found.groups)

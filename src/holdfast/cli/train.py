@@ -1,0 +1,149 @@
+"""`holdfast train RECIPE_OR_DATA`: trains a detector in a process of its own, watched from begin to end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import AlreadyThere, NotARun, PathMissing, UsageError
+from holdfast.journal.folder import RunFolder
+
+if TYPE_CHECKING:
+    from holdfast.settings.recipe import Recipe
+
+#: Tells the probe, which is on the path of every watched process, that this one reports by itself.
+TRAINER_VARIABLE = "HOLDFAST_TRAINER"
+#: The trainer's own answers: what it said will not change by itself. Kills, crashes and defects are tried again.
+FINAL_CODES = frozenset({1, 2})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        nargs="?",
+        metavar="RECIPE_OR_DATA",
+        help="a recipe (.toml), or a folder or file of pictures and boxes to train on with the defaults",
+    )
+    parser.add_argument("--run-dir", metavar="D", help="the run's folder (default: runs/<name>-<n>)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir")
+    parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+                        help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
+    parser.add_argument("--restarts", metavar="N", type=int, default=3,
+                        help="how often a killed or crashed trainer is started again (default 3)")  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    from holdfast import settings
+    from holdfast.cli.run import _explain, _Say
+    from holdfast.supervise import ending, session
+
+    folder, recipe = _resumed(args) if args.resume else _fresh(args)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    folder.recipe.write_text(settings.to_toml(recipe))
+    command = (
+        sys.executable,
+        "-m",
+        "holdfast.train",
+        str(folder.path),
+        *(["--resume"] if args.resume else []),
+    )
+    os.environ[TRAINER_VARIABLE] = "1"
+    say = _Say()
+    orders = session.Orders(
+        command=command, run_dir=folder.path, restarts=max(0, args.restarts), watch="train", on_stall="restart",
+        first_attempt=_attempts_before(folder) + 1, final_codes=FINAL_CODES,
+    )  # fmt: skip
+    finished = session.Session(orders, say=say).run()
+    say(ending.render(finished.ending))
+    _explain(folder, say)
+    return finished.exit_code
+
+
+def _fresh(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
+    from holdfast.supervise.session import free_name
+
+    if args.source is None:
+        raise UsageError(
+            "there is nothing to train on",
+            where="the command line",
+            change="holdfast train DATA_FOLDER, or holdfast train recipe.toml",
+        )
+    recipe = _recipe(args.source, args.overrides)
+    source = Path(args.source.rstrip("/"))
+    path = Path(args.run_dir) if args.run_dir else free_name(Path("runs"), source.stem or "train")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise AlreadyThere(
+            f"{path} is there already, and a run is never written over another",
+            where=path,
+            found="a run of before" if RunFolder(path).is_run else "other files",
+            change=[
+                "--resume to go on with it",
+                f"--run-dir {free_name(path.parent, path.name)} for a new one",
+            ],
+        )
+    return RunFolder(path), recipe
+
+
+def _resumed(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
+    from holdfast import settings
+
+    given = args.run_dir or args.source
+    if given is None:
+        raise UsageError(
+            "--resume needs the run to go on with",
+            where="the command line",
+            change="holdfast train --resume --run-dir runs/NAME",
+        )
+    folder = RunFolder(Path(given))
+    if not folder.recipe.is_file():
+        raise NotARun(
+            "there is no run to go on with at this path",
+            where=folder.path,
+            found="no recipe.toml in it" if folder.path.is_dir() else "it is not a folder",
+            change="--run-dir with the folder of a run, as in runs/NAME",
+        )
+    if args.source and args.run_dir:
+        return folder, _recipe(args.source, args.overrides)
+    return folder, settings.read(folder.recipe, args.overrides)
+
+
+def _recipe(source: str, overrides: list[str]) -> Recipe:
+    from holdfast import settings
+
+    if source.endswith(".toml"):
+        return _placed(settings.read(source, overrides), Path(source).parent)
+    if "://" not in source and not any(Path().glob(source)) and not Path(source).exists():
+        raise PathMissing(
+            "there is neither a recipe nor data at this path",
+            where=source,
+            change="a recipe ends in .toml; data is a folder or file of pictures and boxes",
+        )
+    return _placed(settings.resolve({"data": {"train": source}}, overrides), Path())
+
+
+def _placed(recipe: Recipe, beside: Path) -> Recipe:
+    """Paths made whole, so that the run can be resumed from anywhere: from here, else from beside the recipe."""
+
+    def whole(path: str | None) -> str | None:
+        if path is None or "://" in path:
+            return path
+        here = Path(path) if Path(path).exists() else beside / path
+        return str(here.resolve()) if here.exists() else path
+
+    data = replace(
+        recipe.data, train=whole(recipe.data.train) or "", validation=whole(recipe.data.validation)
+    )
+    return replace(recipe, data=data, model=replace(recipe.model, weights=whole(recipe.model.weights)))
+
+
+def _attempts_before(folder: RunFolder) -> int:
+    from holdfast.journal import reader
+
+    try:
+        return max((entry.attempt for entry in reader.read(folder.journal)), default=0)
+    except OSError:
+        return 0
