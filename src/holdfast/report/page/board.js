@@ -33,6 +33,7 @@
     document.body.dataset.runs = String(runs.length);
   }
   button.onclick = () => { const [a, b] = [...chosen].reverse(); location.href = "compare?old=" + encodeURIComponent(a) + "&new=" + encodeURIComponent(b); };
+  show(JSON.parse(document.getElementById("first").textContent));
   const stream = new EventSource("events");
   stream.onmessage = (message) => show(JSON.parse(message.data));
   stream.onerror = () => { said.textContent = "The board has ended, or is being started again."; };

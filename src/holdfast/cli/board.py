@@ -1,0 +1,64 @@
+"""`holdfast board`: a local web page of all runs, live."""
+
+from __future__ import annotations
+
+import argparse
+
+from holdfast.errors import ExitCode, UsageError
+from holdfast.journal.folder import RunFolder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs", nargs="?", default="runs", help="the folder that holds the runs (default: ./runs)"
+    )
+    parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1 (default: a free one)")
+    parser.add_argument("--open", action="store_true", help="open it in a browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    from holdfast.cli.top import folder_of_runs
+    from holdfast.report.board import Board
+
+    root = folder_of_runs(args.runs)
+    try:
+        board = Board(root, port=args.port, page_of=_page_of, compare=_compare)
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"port {args.port} cannot be listened on",
+            found=str(error),
+            change="leave --port away, or choose another",
+        ) from error
+    print(f"{board.address}\nfor this machine alone; Ctrl-C ends it", flush=True)
+    if args.open:
+        import webbrowser
+
+        webbrowser.open(board.address)
+    try:
+        board.serve_forever()
+    except KeyboardInterrupt:
+        print()
+    finally:
+        board.server_close()
+    return ExitCode.FINE
+
+
+def _page_of(folder: RunFolder) -> str:
+    from holdfast.explain import explain
+    from holdfast.report import html, story
+
+    return html.render(story.tell(folder), explain(folder.path).as_json())
+
+
+def _compare(old: RunFolder, new: RunFolder) -> str:
+    import time
+
+    from holdfast.explain.compare import compare
+    from holdfast.explain.gather import gather
+    from holdfast.explain.portrait import portray
+    from holdfast.report.verdict import render_comparison
+
+    now = time.time()
+    return render_comparison(
+        compare(portray(gather(old.path, now=now)), portray(gather(new.path, now=now))), 100
+    )

@@ -1,0 +1,168 @@
+"""A local web page of all runs, live. Reads only.
+
+It listens on 127.0.0.1 alone, behind a random token in its address, and answers only requests whose Host
+is that address, so that a page elsewhere cannot reach it through a name that resolves to this machine.
+A run is looked up among the folders that were found, never by joining a path from the request.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable
+from html import escape
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from holdfast.journal.folder import RunFolder
+from holdfast.report import overview
+
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "frame-ancestors 'none'"
+)
+PageOf = Callable[[RunFolder], str]
+Compare = Callable[[RunFolder, RunFolder], str]
+
+
+class Board(ThreadingHTTPServer):
+    """The server. `page_of` makes the page of one run, `compare` the text about two."""
+
+    daemon_threads = True
+
+    def __init__(self, root: Path, *, port: int, page_of: PageOf, compare: Compare) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.root = root
+        self.page_of = page_of
+        self.compare = compare
+        self.token = secrets.token_urlsafe(16)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/{self.token}/"
+
+    def runs(self) -> dict[str, RunFolder]:
+        """Found runs by their path below the root, newest first."""
+        found = overview.find(self.root)
+        return {
+            str(run.path.relative_to(self.root)) if run.path != self.root else run.name: run for run in found
+        }
+
+    def lines(self, most: int = 500) -> list[dict[str, Any]]:
+        return [
+            {**overview.line(run).as_json(), "id": name} for name, run in list(self.runs().items())[:most]
+        ]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Board
+    server_version = "holdfast"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        _, token, *rest = url.path.split("/", 2)
+        allowed = f"127.0.0.1:{self.server.server_address[1]}"
+        if self.headers.get("Host") != allowed or not secrets.compare_digest(token, self.server.token):
+            self._send(
+                HTTPStatus.FORBIDDEN,
+                "text/plain",
+                "the address with its token is what `holdfast board` printed",
+            )
+            return
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
+        self._answer(rest[0] if rest else "", query)
+
+    def _answer(self, path: str, query: dict[str, str]) -> None:
+        if path == "":
+            self._send(HTTPStatus.OK, "text/html", _page(self.server.lines()))
+        elif path == "runs.json":
+            self._send(HTTPStatus.OK, "application/json", _json(self.server.lines()))
+        elif path == "events":
+            self._events()
+        elif path == "compare":
+            self._compare(query)
+        elif path.startswith("run/"):
+            self._run(unquote(path.removeprefix("run/")))
+        else:
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing at this address")
+
+    def _run(self, name: str) -> None:
+        run = self.server.runs().get(name)
+        if run is None:
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such run below the folder")
+            return
+        self._send(HTTPStatus.OK, "text/html", self.server.page_of(run))
+
+    def _compare(self, query: dict[str, str]) -> None:
+        runs = self.server.runs()
+        old, new = runs.get(query.get("old", "")), runs.get(query.get("new", ""))
+        if old is None or new is None:
+            self._send(
+                HTTPStatus.NOT_FOUND, "text/plain", "compare?old=RUN&new=RUN wants two runs of the list"
+            )
+            return
+        text = escape(self.server.compare(old, new))
+        title = escape(f"{old.name} → {new.name}")
+        head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{_asset('page.css')}</style>"
+        self._send(HTTPStatus.OK, "text/html", f"{head}<h1>{title}</h1><pre>{text}</pre>")
+
+    def _events(self) -> None:
+        """Server-sent events: the list again whenever it has changed."""
+        self._head(HTTPStatus.OK, "text/event-stream", None)
+        last = ""
+        try:
+            while True:
+                text = _json(self.server.lines())
+                self.wfile.write(b": still here\n\n" if text == last else f"data: {text}\n\n".encode())
+                self.wfile.flush()
+                last = text
+                time.sleep(1.0)
+        except OSError:
+            return  # the page was closed
+
+    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
+        body = text.encode()
+        self._head(status, kind, len(body))
+        self.wfile.write(body)
+
+    def _head(self, status: HTTPStatus, kind: str, length: int | None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Security-Policy", _POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cache-Control", "no-store")
+        if length is not None:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """A board is quiet."""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=str).replace("<", "\\u003c")
+
+
+def _page(lines: list[dict[str, Any]]) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Runs · Holdfast</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_asset('page.css')}\n{_asset('board.css')}</style></head><body>"
+        '<h1>Runs</h1><p class="soft small" id="said">reading…</p>'
+        '<table id="runs"><thead><tr><th>run</th><th>state</th><th>step</th><th>left</th><th>memory</th><th>loss</th>'
+        "<th>compare</th></tr></thead><tbody></tbody></table>"
+        '<p><button type="button" id="compare" disabled>compare two</button></p>'
+        f'<script type="application/json" id="first">{_json(lines)}</script>'
+        f"<script>{_asset('board.js')}</script></body></html>"
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("holdfast.report").joinpath("page", name).read_text(encoding="utf-8")
