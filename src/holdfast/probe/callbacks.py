@@ -27,6 +27,8 @@ _SETTINGS = (
     "verbose", "best", "wait", "stopped_epoch", "best_epoch", "cooldown_counter",
 )  # fmt: skip
 
+_WITH_LOGS = ("on_epoch_end", "on_test_end")
+
 _local = threading.local()
 
 
@@ -39,6 +41,8 @@ def hook_list(session: Session, kind: type) -> None:
     watch = ListWatch(session)
     _after_init(session, kind, watch)
     wrap = functools.partial(_wrap, session, kind)
+    if session.made_to_fail(PART + "-later"):
+        watch.epoch_begins = _made_to_fail  # type: ignore[method-assign, assignment]
     wrap("on_train_begin", watch.train_begins, watch.train_begun)
     wrap("on_train_end", None, watch.between)
     wrap("on_epoch_begin", watch.epoch_begins, watch.first_batch_awaited)
@@ -63,14 +67,24 @@ class WatchedCallbacks(list[Any]):
     def __init__(self, callbacks: list[Any], watch: ListWatch) -> None:
         super().__init__(callbacks)
         self._watch = watch
+        self._plans: dict[
+            str, tuple[int, bool]
+        ] = {}  # by hook: how many callbacks there were, whether one has it
 
     def __iter__(self) -> Iterator[Any]:
         hook = getattr(_local, "hook", None)
-        return super().__iter__() if hook is None else self._told(hook)
+        if hook is None:
+            return super().__iter__()
+        plan = self._plans.get(hook)
+        if plan is None or plan[0] != len(self):
+            needed = any(self._watch.overridden(type(callback), hook) for callback in super().__iter__())
+            plan = self._plans[hook] = len(self), needed or hook in _WITH_LOGS
+        return self._told(hook) if plan[1] else super().__iter__()
 
     def _told(self, hook: str) -> Iterator[Any]:
         watch = self._watch
-        watch.session.guard(PART, watch.callbacks_begin, hook)
+        if hook in _WITH_LOGS:
+            watch.session.guard(PART, watch.callbacks_begin, hook)
         for index, callback in enumerate(list.__iter__(self)):
             watch.session.guard(PART, watch.callback_begins, index, callback, hook)
             yield callback
@@ -84,6 +98,7 @@ class ListWatch:
         self.session = session
         self.progress = session.progress
         self.fits = fits.of(session)
+        self.losses = losses.of(session)
         self._overrides: dict[tuple[type, str], bool] = {}
 
     # -- which callback ---------------------------------------------------------------------------
@@ -94,18 +109,18 @@ class ListWatch:
         logs = getattr(_local, "logs", None)
         if hook == "on_epoch_end" and fit is not None:
             self.fits.epoch_ends(fit, _local.argument, fits.numbers(logs))
-            losses.of(self.session).epoch_done(self.progress.step, self.progress.epoch, fits.numbers(logs))
+            self.losses.epoch_done(self.progress.step, self.progress.epoch, fits.numbers(logs))
         elif hook == "on_test_end":
             clock: Stopwatch | None = self.session.seen.pop("validation_clock", None)
             self.fits.validation_ends(fit, fits.numbers(logs), clock.seconds if clock else 0.0)
 
     def callback_begins(self, index: int, callback: Any, hook: str) -> None:
         _local.callback = callback
-        if self.progress.here and self._overridden(type(callback), hook):
+        if self.progress.here and self.overridden(type(callback), hook):
             self.progress.enter(Phase.CALLBACK, index + 1)
             _local.entered = True
 
-    def _overridden(self, kind: type, hook: str) -> bool:
+    def overridden(self, kind: type, hook: str) -> bool:
         key = (kind, hook)
         known = self._overrides.get(key)
         if known is None:
@@ -162,7 +177,7 @@ class ListWatch:
         progress.step += max(1, done - progress.train_batches)
         progress.train_batches = max(done, progress.train_batches + 1)
         self._time_step(fit)
-        losses.of(self.session).step_done(fit.model, logs)
+        self.losses.step_done(fit.model, logs)
         progress.enter(Phase.BETWEEN)
 
     def _time_step(self, fit: Fit) -> None:
@@ -223,6 +238,10 @@ class ListWatch:
             self.progress.enter(Phase.PREDICT)
 
 
+def _made_to_fail(*_: Any) -> None:
+    raise RuntimeError("made to fail by a test")
+
+
 def _wrap(
     session: Session,
     kind: type,
@@ -242,8 +261,11 @@ def _wrap(
         _local.hook = name
         _local.argument = args[0] if args else None
         _local.logs = args[-1] if args and isinstance(args[-1], dict) else kwargs.get("logs")
-        if before is not None:
-            session.guard(PART, before, self, *args)
+        try:  # as `session.guard` does, without its cost: this runs twice a step
+            if before is not None:
+                before(self, *args)
+        except Exception as error:
+            session.failed(PART, error)
         try:
             result = original(self, *args, **kwargs)
         except BaseException as error:
@@ -251,8 +273,11 @@ def _wrap(
             raise
         finally:
             _local.hook = outer
-        if after is not None:
-            session.guard(PART, after, self)
+        try:
+            if after is not None:
+                after(self)
+        except Exception as error:
+            session.failed(PART, error)
         return result
 
     told._holdfast_original = original  # type: ignore[attr-defined]
@@ -288,8 +313,8 @@ def _losses_had(session: Session, watch: ListWatch, batch: Any) -> None:
     fit = watch.fits.current
     if fit is not None:
         step = fit.epoch_base + int(batch) + 1
-        logs = losses.of(session).numbers(getattr(_local, "logs", None))
-        losses.of(session).logs_had(step, session.progress.epoch, logs, fit.model)
+        logs = watch.losses.numbers(getattr(_local, "logs", None))
+        watch.losses.logs_had(step, session.progress.epoch, logs, fit.model)
 
 
 def _keep_python_logs(session: Session, python_utils: Any) -> None:

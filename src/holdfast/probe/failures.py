@@ -9,7 +9,7 @@ import types
 from types import TracebackType
 from typing import Any
 
-from ..journal.events import ExceptionRaised
+from ..journal.events import ExceptionRaised, SignalSeen
 from . import lines
 from .session import Session
 
@@ -38,6 +38,8 @@ def script_raised(session: Session, error: BaseException) -> None:
     if error is session.last_exception:
         return
     session.last_exception = error
+    if isinstance(error, KeyboardInterrupt):
+        session.say(SignalSeen(signal="SIGINT"))
     session.say(describe(session, error, left="script", caught=False))
 
 
@@ -136,7 +138,8 @@ def _paths(message: str, trace: list[Any]) -> list[str]:
     found = [match.strip("'\"") for match in _PATH_IN_TEXT.findall(message) if not lines.is_source(match)]
     for file, _, _, frame in reversed(trace):
         if lines.is_user_file(file):
-            found.extend(path for value in list(frame.f_locals.values())[:50] if (path := _path_of(value)))
+            held = [value for name, value in list(frame.f_locals.items())[:50] if not name.startswith("__")]
+            found.extend(path for value in held if (path := _path_of(value)))
     return list(dict.fromkeys(found))[:_PATH_LIMIT]
 
 

@@ -50,6 +50,9 @@ def short(path: str) -> str:
     for mark in ("/site-packages/", "/dist-packages/"):
         if mark in path:
             return path.rsplit(mark, 1)[1]
+    for library in _LIBRARIES:
+        if path.startswith(library):
+            return path[len(library) :]
     if path.startswith("<"):
         return path
     absolute = os.path.abspath(path)

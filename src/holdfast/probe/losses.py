@@ -208,7 +208,10 @@ class Losses:
                 },
             )
         )
-        self._session.guard(culprit.PART, culprit.look, self._session)
+        if (
+            survey.weights is False
+        ):  # the run is spoilt: going through its data again can change nothing that counts
+            self._session.guard(culprit.PART, culprit.look, self._session)
 
 
 def of(session: Session) -> Losses:

@@ -34,6 +34,12 @@ def describe(dataset: Any) -> list[dict[str, Any]]:
     return [_describe_one(node) for node in walk(dataset)]
 
 
+def batch_size_of(dataset: Any) -> int | None:
+    """Of the last batching, which makes the first dimension."""
+    sizes = [node.get("batch_size") for node in describe(dataset) if "batch" in str(node["op"])]
+    return sizes[-1] if sizes and isinstance(sizes[-1], int) else None
+
+
 def is_python_fed(dataset: Any) -> bool:
     return any(_generator_function(node) is not None or _calls_python(node) for node in walk(dataset))
 

@@ -46,11 +46,26 @@ class Session:
         self._fault = os.environ.get(FAULT_VARIABLE, "")
         self._stacks_file: Any = None
         self._closed = False
+        self._exiting = False
         self.at_exit: list[Callable[[], None]] = []
 
     # -- coming and going ---------------------------------------------------------------------------
 
     def join(self) -> None:
+        if self.role == "child" and not self.folder.beats.exists():
+            self.role = "main"  # the Python above only launched this one
+        self._say_joined()
+        if self.role == "main":
+            self.take_ring()
+        self.guard("stacks", self._answer_with_stacks)
+        self.guard("exit", self._watch_exit)
+        os.register_at_fork(after_in_child=self._after_fork)
+        from . import failures, notices
+
+        self.guard("notices", notices.watch, self)
+        self.guard("threads", failures.watch_threads, self)
+
+    def _say_joined(self) -> None:
         self.say(
             ProcessJoined(
                 python=sys.version.split()[0],
@@ -60,15 +75,23 @@ class Session:
                 role="main" if self.role == "main" else "worker",
             )
         )
-        if self.role == "main" or (self.role == "child" and not self.folder.beats.exists()):
-            self.take_ring()
-        self.guard("stacks", self._answer_with_stacks)
-        self.guard("exit", self._watch_exit)
-        os.register_at_fork(after_in_child=self._after_fork)
-        from . import failures, notices
 
-        self.guard("notices", notices.watch, self)
-        self.guard("threads", failures.watch_threads, self)
+    def reopen(self, run_dir: str, *, attempt: int) -> None:
+        """Another run in the same process, as in a notebook: the hooks stay, what was said is said anew."""
+        self.folder = RunFolder(Path(run_dir))
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        self.attempt = attempt
+        self.started = time.monotonic()
+        self._journal = JournalWriter(self.folder.journal, by="probe", attempt=attempt)
+        self._ring = None
+        self._closed = False
+        self.progress.forget()
+        for key in [key for key in self.seen if key.endswith("_said")]:
+            del self.seen[key]
+        self._say_joined()
+        self.take_ring()
+        self.progress.enter(Phase.BUILD)
+        self.guard("stacks", self._answer_with_stacks)
 
     def close(self) -> None:
         self._closed = True
@@ -107,12 +130,15 @@ class Session:
         frame = _innermost(error)
         self.say(ProbeFailed(part=part, error=f"{type(error).__name__}: {error} ({frame})"[:500]))
 
+    def made_to_fail(self, part: str) -> bool:
+        return part == self._fault
+
     def guard(self, part: str, action: Callable[..., Result], *args: Any) -> Result | None:
         """Runs a part of the probe so that nothing it does can reach the training."""
         if part in self._off or self._closed:
             return None
         try:
-            if self._fault and part == self._fault:
+            if self._fault and self.made_to_fail(part):
                 raise RuntimeError("made to fail by a test")
             return action(*args)
         except Exception as error:
@@ -126,7 +152,8 @@ class Session:
         shutdown = threading._shutdown  # type: ignore[attr-defined]
 
         def shutdown_told() -> Any:
-            if not self.forked and not self._closed:
+            if not self.forked and not self._exiting:  # multiprocessing calls it, then the interpreter again
+                self._exiting = True
                 self.guard("exit", self._exit_started)
             return shutdown()
 

@@ -11,7 +11,7 @@ import sys
 from . import imports
 
 #: Set in the environment by the first Python process of a tree, so that those below know they are not it.
-FIRST_VARIABLE = "HOLDFAST_FIRST_PID"
+FIRST_VARIABLE = "HOLDFAST_FIRST"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` would cost every Python process of a run some milliseconds
@@ -26,12 +26,12 @@ _session: Session | None = None
 
 def begin(run_dir: str, attempt: int, *, role: str = "") -> bool:
     """Waits for a framework to be imported. False when a probe is at work in this process already."""
-    global _session
     if _settings.get("live") or getattr(sys, "_holdfast_probe", None) not in (None, __name__):
         return False
     sys._holdfast_probe = __name__  # type: ignore[attr-defined]
-    _settings.update(run_dir=run_dir, attempt=attempt, role=role or _role(), live=True)
-    _session = None
+    _settings.update(run_dir=run_dir, attempt=attempt, role=role or _role(f"{attempt} {run_dir}"), live=True)
+    if _session is not None:
+        _session.reopen(run_dir, attempt=attempt)
     imports.install(_framework_comes)
     if not role:
         _settings["excepthook"] = sys.excepthook
@@ -79,15 +79,14 @@ def _framework_comes() -> None:
             print(f"holdfast: the probe could not start: {error!r}", file=sys.stderr)
 
 
-def _role() -> str:
-    """main, or worker for a process that `multiprocessing` started or another Python of the run is above."""
+def _role(this_run: str) -> str:
+    """main; worker for a process that `multiprocessing` started; child when another Python of the run is above."""
     words = " ".join(sys.orig_argv[:6])
     if "multiprocessing" in words or "joblib.externals" in words:
         return "worker"
-    first = os.environ.get(FIRST_VARIABLE)
-    if first:
+    if os.environ.get(FIRST_VARIABLE) == this_run:
         return "child"
-    os.environ[FIRST_VARIABLE] = str(os.getpid())
+    os.environ[FIRST_VARIABLE] = this_run
     return "main"
 
 

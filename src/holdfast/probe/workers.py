@@ -21,6 +21,27 @@ def hook_process(session: Session, module: Any) -> None:
         session, module.BaseProcess, "start", PART,
         before=lambda args, kwargs: None if getattr(_inside_pool, "on", False) else _process_starts(session, args[0]),
     )  # fmt: skip
+    observe(
+        session,
+        module.BaseProcess,
+        "_bootstrap",
+        PART,
+        before=lambda args, kwargs: _watch_run(session, args[0]),
+    )
+
+
+def _watch_run(session: Session, process: Any) -> None:
+    """In the child: `multiprocessing` prints what leaves `run` and says nothing to anybody else."""
+    run = process.run
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return run(*args, **kwargs)
+        except Exception as error:
+            session.guard("loader", failures.left_call, session, error, "loader")
+            raise
+
+    process.run = told
 
 
 def hook_pool(session: Session, module: Any) -> None:

@@ -1,0 +1,108 @@
+"""Telling the user's code from everybody else's."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from holdfast.probe import failures, lines, notices
+from holdfast.probe.loops import returned_names
+
+
+@pytest.mark.parametrize(
+    ("path", "is_users"),
+    [
+        (__file__, True),
+        ("/home/me/train.py", True),
+        ("<stdin>", True),
+        ("/tmp/ipykernel_77/123.py", True),
+        (json.__file__, False),
+        (pytest.__file__, False),
+        (lines.__file__, False),
+        ("<frozen runpy>", False),
+        ("/tmp/__autograph_generated_filex.py", False),
+    ],
+)
+def test_whose_file(path: str, is_users: bool) -> None:
+    assert lines.is_user_file(path) is is_users
+
+
+def test_places_are_short() -> None:
+    assert lines.short("/venv/lib/python3.11/site-packages/keras/src/a.py") == "keras/src/a.py"
+    assert lines.short(json.__file__) == "json/__init__.py"
+    assert lines.short("/elsewhere/train.py") == "/elsewhere/train.py"
+
+
+def test_the_line_of_a_message_that_quotes_a_traceback_is_the_one_a_library_called() -> None:
+    message = textwrap.dedent("""
+        Detected at node PyFunc defined at (most recent call last):
+          File "/home/me/first.py", line 11, in <module>
+          File "/v/lib/python3.11/site-packages/tensorflow/python/ops/script_ops.py", line 269, in __call__
+          File "/home/me/train.py", line 33, in load
+        """)
+    assert failures._user_place([], message, ValueError()) == ("/home/me/train.py", 33)
+
+
+def test_a_message_that_quotes_only_who_called_fit_is_not_believed() -> None:
+    message = 'File "/home/me/first.py", line 11, in <module>\nFile "/v/site-packages/keras/src/x.py", line 1, in fit'
+    assert failures._user_place([], message, ValueError()) is None
+
+
+def test_the_innermost_frame_of_the_user_is_the_line() -> None:
+    try:
+        json.loads("{")
+    except ValueError as error:
+        trace = list(lines.frames_of(error.__traceback__))
+        assert failures._user_place(trace, "", error) == (__file__, trace[0][1])
+    else:
+        pytest.fail("json took it")
+
+
+def test_frames_of_the_probe_are_taken_out_of_a_traceback(tmp_path: Path) -> None:
+    inside = str(Path(lines.__file__).parent / "made_up.py")
+    scope: dict[str, object] = {}
+    exec(compile("def call(inner):\n    inner()\n", inside, "exec"), scope)
+
+    def fails() -> None:
+        raise KeyError(1)
+
+    try:
+        scope["call"](fails)  # type: ignore[operator]
+    except KeyError as error:
+        kept = failures.without_probe_frames(error.__traceback__)
+        names = [name for _, _, name, _ in lines.frames_of(kept)]
+        assert names == [sys._getframe().f_code.co_name, "fails"]
+
+
+def step(a: int, b: int) -> tuple[int, int, int]:
+    loss = a
+    accuracy = b
+    return loss, accuracy, a + b
+
+
+def test_values_of_a_step_are_known_by_the_names_it_returns() -> None:
+    assert returned_names(step) == ["loss", "accuracy", "result 2"]
+    assert returned_names(len) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Your input ran out of data; interrupting training.", "out-of-data"),
+        ("5 out of the last 5 calls to <function f> triggered tf.function retracing.", "retracing"),
+        (
+            "Skipping variable loading for optimizer 'adam', because it has 2 variables",
+            "optimizer-not-restored",
+        ),
+        ("Early stopping conditioned on metric `val_los` which is not available.", "monitor-missing"),
+        ("Gradients do not exist for variables ['w'] when minimizing the loss.", "no-gradients"),
+        ("The model does not have any trainable weights.", "nothing-trainable"),
+        ("all is well", ""),
+    ],
+)
+def test_warnings_that_matter_are_known(text: str, category: str) -> None:
+    assert notices.classify(text) == category

@@ -1,0 +1,98 @@
+"""Which losses are written down, and what is made of a value that is not finite."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+from holdfast.journal.events import Event, LossSeen, NonFiniteSeen
+from holdfast.probe.losses import Losses
+from holdfast.probe.progress import Progress
+
+
+class Heard:
+    """What a session is to the losses: progress, a place for facts, and somebody who listens."""
+
+    def __init__(self) -> None:
+        self.progress = Progress()
+        self.seen: dict[str, Any] = {}
+        self.started = 0.0
+        self.said: list[Event] = []
+
+    def say(self, event: Event) -> None:
+        self.said.append(event)
+
+    def steps(self) -> list[int]:
+        return [event.step for event in self.said if isinstance(event, LossSeen)]
+
+
+def _losses(now: list[float]) -> tuple[Heard, Losses]:
+    heard = Heard()
+    return heard, Losses(heard, monotonic=lambda: now[0])  # type: ignore[arg-type]
+
+
+def test_the_first_twenty_steps_then_one_a_second() -> None:
+    now = [0.0]
+    heard, losses = _losses(now)
+    losses.fit_begins(None)
+    for step in range(1, 301):
+        now[0] = step * 0.1
+        losses.logs_had(step, 0, {"loss": 1.0}, None)
+    assert heard.steps()[:20] == list(range(1, 21))
+    assert heard.steps()[20:23] == [30, 40, 50]
+    assert len(heard.steps()) == 20 + 28
+
+
+def test_a_turn_for_the_worse_is_written_at_once() -> None:
+    now = [0.0]
+    heard, losses = _losses(now)
+    losses.fit_begins(None)
+    means = [1.0] * 25 + [(25 * 1.0 + 40.0) / 26]  # the 26th step alone had a loss of 40
+    for step, mean in enumerate(means, start=1):
+        now[0] = step * 0.1
+        losses.logs_had(step, 0, {"loss": mean}, None)
+    assert heard.steps()[-1] == 26
+    last = heard.said[-1]
+    assert isinstance(last, LossSeen)
+    assert last.step_loss is not None
+    assert math.isclose(last.step_loss, 40.0, rel_tol=1e-6)
+
+
+def test_the_mean_starts_anew_with_each_epoch() -> None:
+    _, losses = _losses([0.0])
+    losses.fit_begins(None)
+    for step, (epoch, mean) in enumerate([(0, 4.0), (0, 3.0), (1, 1.0), (1, 1.5)], start=1):
+        losses.logs_had(step, epoch, {"loss": mean}, None)
+    assert list(losses.recent_steps) == [4.0, 2.0, 1.0, 2.0]
+
+
+def test_a_loss_that_breaks_is_told_once_with_those_before_it() -> None:
+    heard, losses = _losses([0.0])
+    losses.fit_begins(None)
+    heard.progress.step = 3
+    for step, mean in enumerate([1.0, 2.0, math.nan, math.nan], start=1):
+        losses.logs_had(step, 0, {"loss": mean, "box_loss": 0.5}, None)
+    [seen] = [event for event in heard.said if isinstance(event, NonFiniteSeen)]
+    assert (seen.what, seen.value, seen.last_finite, seen.recent) == ("loss", "nan", 2.0, [1.0, 2.0, "nan"])
+
+
+def test_the_part_that_broke_is_named() -> None:
+    heard, losses = _losses([0.0])
+    losses.fit_begins(None)
+    losses.logs_had(
+        1, 0, {"loss": math.inf, "box_loss": math.inf, "class_loss": 0.5, "accuracy": math.nan}, None
+    )
+    told = [(event.what, event.name) for event in heard.said if isinstance(event, NonFiniteSeen)]
+    assert told == [("loss", "loss"), ("loss-part", "box_loss")]
+
+
+def test_a_value_in_host_memory_is_seen_at_the_step_itself() -> None:
+    heard, losses = _losses([0.0])
+    losses.fit_begins(None)
+    losses.step_done(SimpleNamespace(trainable_variables=[]), {"loss": 0.25})
+    assert heard.progress.loss == 0.25
+    losses.step_done(SimpleNamespace(trainable_variables=[]), {"loss": math.inf})
+    [seen] = heard.said
+    assert isinstance(seen, NonFiniteSeen)
+    assert seen.detail["seen"] == "at once"
