@@ -26,8 +26,8 @@ import numpy as np
 import keras
 
 def model(size):
-    layers = [keras.Input((64,)), *(keras.layers.Dense(size, activation="relu") for _ in range(2)), keras.layers.Dense(1)]
-    made = keras.Sequential(layers)
+    hidden = [keras.layers.Dense(size, activation="relu") for _ in range(2)]
+    made = keras.Sequential([keras.Input((64,)), *hidden, keras.layers.Dense(1)])
     made.compile("sgd", "mse")
     return made
 

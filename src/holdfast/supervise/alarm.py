@@ -283,4 +283,7 @@ def describe(event: Stalled) -> str:
         where += f", after step {event.step}, epoch {event.epoch + 1}"
     if event.limit_s == 0:
         return f"{where}: {event.limit_from}"
-    return f"{where}: nothing moved for {event.silent_for_s:.0f} s (limit {event.limit_s:.0f} s: {event.limit_from})"
+    still = "no batch came" if event.limit_from.startswith("busy") else "nothing moved"
+    return (
+        f"{where}: {still} for {event.silent_for_s:.0f} s (limit {event.limit_s:.0f} s: {event.limit_from})"
+    )

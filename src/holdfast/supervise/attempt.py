@@ -63,10 +63,13 @@ class Attempt:
                 due = time.monotonic() + self._watch.every_s
 
     def _look(self, now: float) -> None:
-        self._mind_terminal()
-        self._mind_log()
-        self._watch.tick(now=now, at=time.time())
-        self._mind_stall(now)
+        try:
+            self._mind_terminal()
+            self._mind_log()
+            self._watch.tick(now=now, at=time.time())
+            self._mind_stall(now)
+        except Exception as error:  # whatever goes wrong in the watch, the child and its exit code come first
+            self._record.complain("a look at the command", error)
         if self._kill_at is not None and now >= self._kill_at:
             self._kill(f"it did not end within {_KILL_AFTER_S:.0f} s of being asked")
             self._kill_at = None
@@ -168,7 +171,13 @@ class Attempt:
         if self._child.user is not None:
             self._child.user.take_back()
         self._watch.close()
-        event = self._ended_event(ended, now)
+        try:
+            event = self._ended_event(ended, now)
+        except Exception as error:
+            self._record.complain("the end of the command", error)
+            event = AttemptEnded(
+                exit_code=ended.exit_code, signal=ended.signal, stopped_by_us=self._stopped_by
+            )
         self._record.append(event)
         self._child.close()
         stalled = self._stopped_by == "stall"

@@ -101,6 +101,7 @@ class Progress:
             look.cpu_s - lately.cpu_s >= _WORK_SHARE * max(1.0, look.now - lately.now)
             or look.read_bytes - lately.read_bytes >= _WORK_READ_BYTES
             or look.output_bytes > lately.output_bytes
+            or look.state == "R"  # on a crowded machine it may be ready to run and yet get next to nothing
         )
         last = self._looks[-2] if len(self._looks) > 1 else look
         beat_moved = look.beat is not None and look.beat.sequence != self._last_sequence

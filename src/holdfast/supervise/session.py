@@ -145,6 +145,9 @@ class Session:
 
     def run(self) -> Finished:
         """Runs the command until it ends. Raises CommandNotFound when it cannot be started."""
+        signal.signal(
+            signal.SIGCHLD, signal.SIG_DFL
+        )  # a parent that ignored it would take the exit status from us
         held = signal.pthread_sigmask(signal.SIG_BLOCK, child.HELD - _ignored())
         try:
             self._record.append(opened(self.orders, self.folder))

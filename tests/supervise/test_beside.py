@@ -1,0 +1,68 @@
+"""`holdfast.watch` in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from holdfast.journal import reader, vitals
+from holdfast.journal.events import AttemptEnded, AttemptStarted, Event, NoteMade, RunClosed, RunOpened
+
+
+def events(folder: Path) -> list[Event]:
+    return [entry.event for entry in reader.read(folder / "journal.jsonl")]
+
+
+def run(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def test_a_block_gives_a_journal_samples_and_a_verdict(tmp_path: Path) -> None:
+    code = "import holdfast, time\nwith holdfast.watch('r') as w: time.sleep(2.5)\nprint('after', w.folder)"
+    done = run(code, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "after r\n")
+    assert "verdict[" in done.stderr
+    said = events(tmp_path / "r")
+    assert isinstance(said[0], RunOpened) and said[0].watch == "beside"
+    (note,) = [event for event in said if isinstance(event, NoteMade)]
+    assert "the exit status" in note.facts["not_known"] and "what it printed" in note.facts["not_known"]
+    (started,) = [event for event in said if isinstance(event, AttemptStarted)]
+    samples = [sample for _, sample in vitals.read(tmp_path / "r/vitals.jsonl")]
+    assert samples and all(sample.pid == started.pid and sample.processes == [] for sample in samples)
+    assert isinstance(said[-1], RunClosed) and said[-1].outcome == "ended"
+
+
+def test_an_exception_that_leaves_the_block_is_passed_on_and_recorded(tmp_path: Path) -> None:
+    done = run("import holdfast\nwith holdfast.watch('r', quiet=True): raise ValueError('no')", tmp_path)
+    assert done.returncode == 1 and "ValueError: no" in done.stderr
+    (ended,) = [event for event in events(tmp_path / "r") if isinstance(event, AttemptEnded)]
+    assert (ended.exit_code, ended.signal) == (1, None)
+
+
+def test_a_process_that_is_killed_inside_the_block_is_recorded_as_gone(tmp_path: Path) -> None:
+    code = "import holdfast, time\nwith holdfast.watch('r'): print(1, flush=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"1\n"
+    until = time.monotonic() + 60
+    while not (tmp_path / "r/vitals.jsonl").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    while not isinstance(events(tmp_path / "r")[-1], RunClosed) and time.monotonic() < until:
+        time.sleep(0.05)
+    said = events(tmp_path / "r")
+    (ended,) = [event for event in said if isinstance(event, AttemptEnded)]
+    assert (ended.exit_code, ended.signal) == (None, None)
+    assert isinstance(said[-1], RunClosed) and said[-1].outcome == "gone"
+
+
+def test_under_holdfast_run_the_block_adds_nothing(tmp_path: Path) -> None:
+    code = "import holdfast\nwith holdfast.watch('inner') as w: print(w.folder)"
+    words = [sys.executable, "-m", "holdfast", "run", "--run-dir", "outer", "--", sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "None\n")
+    assert not (tmp_path / "inner").exists()
