@@ -32,7 +32,8 @@ _FREQUENT = frozenset(
 _KEEP_OF_A_KIND = 600
 _KIND = re.compile(rb'^\{"kind": ?"([a-z_]+)"')
 _ATTEMPT = re.compile(rb'"attempt": ?(\d+), ?"event"')
-_WHOLE_VITALS_BYTES = 384 << 10
+_WHOLE_VITALS_BYTES = 256 << 10
+_BEATS = 1200  # the newest; older ones are in the samples
 _MIDDLE_SAMPLES = 200
 
 
@@ -171,7 +172,9 @@ def _line_start(whole: mmap.mmap, at: int) -> int:
 def _beats(path: Path, attempt: int) -> tuple[Beat, ...]:
     ring = BeatReader(path)
     try:
-        return tuple(beat for beat in ring.since(0) if beat.attempt == attempt)
+        newest = ring.newest()
+        oldest = max(0, newest.sequence - _BEATS) if newest is not None else 0
+        return tuple(beat for beat in ring.since(oldest) if beat.attempt == attempt & 0xFFFF)
     finally:
         ring.close()
 

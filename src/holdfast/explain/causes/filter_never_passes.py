@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import counted, listed
+from holdfast.explain.words import counted, listed, span
+from holdfast.journal import events as ev
 
 
 def filter_never_passes(evidence: Evidence) -> Finding | None:
@@ -22,19 +23,18 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
         "validation",
     ):
         return None
-    if standing is None:
+    sifted = _sifted(evidence)
+    busy = standing.busy if standing is not None else ()
+    native = [thread for thread in busy if not thread.python]
+    own = [thread for thread in busy if thread.python and thread.users is not None]
+    if sifted is None and (not native or own or not (filters or repeats)):
         return None
-    native = [thread for thread in standing.busy if not thread.python]
-    own = [thread for thread in standing.busy if thread.python and thread.users is not None]
-    if not native or own or not (filters or repeats):
-        return None
-    idle_main = standing.main is None or not standing.main.busy
-    facts = [
-        Fact(
-            f"{counted(len(native), 'native thread')} of the pipeline computes and no batch comes: {listed([thread.name or 'unnamed' for thread in native], 4)}",
-            standing.source,
-        )
-    ]
+    idle_main = standing is None or standing.main is None or not standing.main.busy
+    facts = [] if sifted is None else [sifted]
+    if native and standing is not None:
+        names = listed([thread.name or "unnamed" for thread in native], 4)
+        busily = f"{counted(len(native), 'native thread')} of the pipeline computes and no batch comes: {names}"
+        facts.append(Fact(busily, standing.source))
     for node in filters[:1]:
         facts.append(
             Fact(
@@ -47,7 +47,11 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
         facts.append(Fact("and repeats for ever, so it never finds its own end", repeats[0].source))
     return Finding(
         "filter-never-passes",
-        Strength.SUPPORTED if filters and idle_main else Strength.POSSIBLE,
+        Strength.ESTABLISHED
+        if sifted is not None
+        else Strength.SUPPORTED
+        if filters and idle_main
+        else Strength.POSSIBLE,
         "the dataset's filter lets nothing through: it searches for ever",
         tuple(facts),
         (),
@@ -64,6 +68,30 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
             ),
         ),
     )
+
+
+def _sifted(evidence: Evidence) -> Fact | None:
+    """By tf.data's own counters: the filter took in thousands and handed on none between two looks."""
+    looks = [said for said in evidence.all(ev.PipelineSeen) if said.event.role == "train"]
+    for before, after in zip(looks[-2::-1], looks[:0:-1], strict=False):
+        old, new = before.event.nodes, after.event.nodes
+        for at, node in enumerate(new[:-1]):
+            if "Filter" not in str(node.get("name")) or len(old) != len(new):
+                continue
+            passed = int(node.get("elements", 0)) - int(old[at].get("elements", 0))
+            taken = int(new[at + 1].get("elements", 0)) - int(old[at + 1].get("elements", 0))
+            if passed == 0 and taken >= _MANY:
+                return Fact(
+                    f"the filter was given {taken:,} elements in {span(after.mono - before.mono)}"
+                    " and let none of them through",
+                    after.source,
+                )
+        return None
+    return None
+
+
+#: A filter that passes one in so many is slow, but it is not endless.
+_MANY = 1000
 
 
 PAGE = """\
