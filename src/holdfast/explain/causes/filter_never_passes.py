@@ -33,7 +33,9 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
     facts = [] if sifted is None else [sifted]
     if native and standing is not None:
         names = listed([thread.name or "unnamed" for thread in native], 4)
-        busily = f"{counted(len(native), 'native thread')} of the pipeline computes and no batch comes: {names}"
+        busily = (
+            f"{counted(len(native), 'native thread')} of the pipeline computes and no batch comes: {names}"
+        )
         facts.append(Fact(busily, standing.source))
     for node in filters[:1]:
         facts.append(
@@ -73,20 +75,19 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
 def _sifted(evidence: Evidence) -> Fact | None:
     """By tf.data's own counters: the filter took in thousands and handed on none between two looks."""
     looks = [said for said in evidence.all(ev.PipelineSeen) if said.event.role == "train"]
-    for before, after in zip(looks[-2::-1], looks[:0:-1], strict=False):
-        old, new = before.event.nodes, after.event.nodes
-        for at, node in enumerate(new[:-1]):
-            if "Filter" not in str(node.get("name")) or len(old) != len(new):
-                continue
-            passed = int(node.get("elements", 0)) - int(old[at].get("elements", 0))
-            taken = int(new[at + 1].get("elements", 0)) - int(old[at + 1].get("elements", 0))
-            if passed == 0 and taken >= _MANY:
-                return Fact(
-                    f"the filter was given {taken:,} elements in {span(after.mono - before.mono)}"
-                    " and let none of them through",
-                    after.source,
-                )
+    if len(looks) < 2:
         return None
+    before, after = looks[-2:]
+    old, new = before.event.nodes, after.event.nodes
+    for at, node in enumerate(new[:-1] if len(old) == len(new) else ()):
+        passed = int(node.get("elements", 0)) - int(old[at].get("elements", 0))
+        taken = int(new[at + 1].get("elements", 0)) - int(old[at + 1].get("elements", 0))
+        if "Filter" in str(node.get("name")) and passed == 0 and taken >= _MANY:
+            return Fact(
+                f"the filter was given {taken:,} elements in {span(after.mono - before.mono)}"
+                " and let none of them through",
+                after.source,
+            )
     return None
 
 
