@@ -125,14 +125,13 @@ def picture_bomb(rng: random.Random, data: bytes) -> bytes:
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
+    header = b"\x89PNG\r\n\x1a\n"
     width, height = rng.choice(((40_000, 40_000), (2**31 - 1, 2**31 - 1), (1, 2**31 - 1), (14_000, 14_000), (0, 0)))
     depth = rng.choice((1, 8, 16))
     rows = zlib.compress(bytes(rng.choice((10, 30_000_000))), 9)
     text = chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(20_000_000), 9))
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 2 if depth > 1 else 0, 0, 0, 0))
-        + rng.choice((b"", text)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-    )  # fmt: skip
+    size = struct.pack(">IIBBBBB", width, height, depth, 2 if depth > 1 else 0, 0, 0, 0)
+    return header + chunk(b"IHDR", size) + rng.choice((b"", text)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 ANY: tuple[Mutation, ...] = (flip, cut, stuff, repeat)

@@ -41,9 +41,10 @@ def rewritten(folder: Path, data: bytes, name: str = "007.jpg") -> None:
 
 DIRT: list[tuple[str, str, Plant]] = [
     ("missing-image", "error", lambda d: (d / "007.jpg").unlink()),
+    ("annotation-without-image", "error", lambda d: (d / "007.jpg").unlink()),
     ("unreadable-image", "error", lambda d: rewritten(d, b"not a picture at all")),
     ("truncated-image", "error", lambda d: rewritten(d, made.picture(seed=7)[:-40])),
-    ("zero-byte-image", "error", lambda d: rewritten(d, b"")),
+    ("unreadable-image", "error", lambda d: rewritten(d, b"")),
     ("wrong-extension", "warning", lambda d: rewritten(d, made.picture(seed=7, format="PNG"))),
     ("unsupported-mode", "warning", lambda d: rewritten(d, made.picture(seed=7, mode="CMYK"))),
     ("unsupported-mode", "note", lambda d: rewritten(d, made.picture(seed=7, mode="L"))),
@@ -56,6 +57,7 @@ DIRT: list[tuple[str, str, Plant]] = [
     ("not-finite-box", "error", lambda d: boxed(d, float("nan"), 6, 20, 40)),
     ("not-finite-box", "error", lambda d: boxed(d, 5, 6, float("inf"), 40)),
     ("wrapped-box", "error", lambda d: boxed(d, 65535, 6, 20, 40)),
+    ("inverted-box", "error", lambda d: boxed(d, 65535, 6, 20, 40)),
     ("tiny-box", "note", lambda d: boxed(d, 20, 6, 25, 40)),
     ("tiny-box", "warning", lambda d: (d / "007.xml").write_text(
         made.voc_xml("007.jpg", (64, 48), [("cat", 20, 6, 20.5, 40)])) and None),
@@ -67,7 +69,8 @@ DIRT: list[tuple[str, str, Plant]] = [
         d, {"again.jpg": ((d / "007.jpg").read_bytes(), (64, 48), [("cat", 9, 9, 37, 40)])}) and None),
     ("near-duplicate-class-names", "warning", lambda d: boxed(d, 5, 6, 30, 40, name="Cat ")),
     ("rare-class", "warning", lambda d: boxed(d, 5, 6, 30, 40, name="horse")),
-    ("image-without-boxes", "note", lambda d: (d / "007.xml").write_text(made.voc_xml("007.jpg", (64, 48), [])) and None),
+    ("image-without-boxes", "note", lambda d: (d / "007.xml").write_text(
+        made.voc_xml("007.jpg", (64, 48), [])) and None),
     ("image-without-annotation", "warning", lambda d: (d / "007.xml").unlink()),
     ("unreadable-annotation", "error", lambda d: (d / "007.xml").write_text("<annotation><object>") and None),
     ("outsize-image", "warning", lambda d: rewritten(d, made.picture(2000, 1500, seed=7))),
@@ -180,7 +183,7 @@ def test_places_are_few_and_counts_are_whole(tmp_path: Path) -> None:
     folder = made.clean_voc(tmp_path / "d")
     for file in folder.glob("*.jpg"):
         file.write_bytes(b"")
-    found = next(finding for finding in checked(folder).findings if finding.slug == "zero-byte-image")
+    found = next(finding for finding in checked(folder).findings if finding.slug == "unreadable-image")
     assert (found.count, len(found.places)) == (24, 5)
 
 

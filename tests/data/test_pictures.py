@@ -37,7 +37,7 @@ def test_a_cut_png_is_truncated() -> None:
 @pytest.mark.parametrize(
     ("data", "problem", "says"),
     [
-        (b"", "zero-byte-image", "0 bytes"),
+        (b"", "unreadable-image", "the file is empty: 0 bytes"),
         (b"\0" * 900, "unreadable-image", "900 bytes, all of them zero"),
         (b"<!DOCTYPE html><html>404", "unreadable-image", "web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "unreadable-image", "Git LFS"),

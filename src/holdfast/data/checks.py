@@ -179,7 +179,11 @@ def _look(shared: tuple[Source, Any], entry: Entry) -> Looked:
     facts = _worker_cache(file).get(parsed.record.picture) if file else None
     key = key_of(parsed.record.picture) if file and facts is None else None
     facts = facts or probe(parsed.record.picture)
-    return Looked(parsed, facts, key, tuple(judge_record(parsed.record, facts, relative=source.relative)))
+    judged = tuple(judge_record(parsed.record, facts, relative=source.relative))
+    if facts.problem == "missing-image" and source.format in ("voc", "labelme"):
+        said = f"its picture {parsed.record.file_name} is not there"
+        judged += (Judged(Problem("annotation-without-image", parsed.record.source, said)),)
+    return Looked(parsed, facts, key, judged)
 
 
 def _worker_cache(file: Any) -> Cache:

@@ -82,7 +82,7 @@ def frame_of(record: Record, facts: Facts) -> tuple[Size, Frame]:
 
 def size_verdicts(record: Record, facts: Facts, *, relative: bool) -> Iterator[Verdict]:
     """Orientation and declared size. Which of two sizes the boxes fit decides between opposite cures."""
-    if facts.problem in ("missing-image", "zero-byte-image") or not facts.width:
+    if not facts.width:
         return
     _, frame = frame_of(record, facts)
     if facts.orientation != 1:
@@ -118,6 +118,8 @@ def box_verdicts(boxes: tuple[Box, ...], size: Size | None) -> Iterator[tuple[in
         verdict = box_verdict(box, size)
         if verdict is not None:
             yield position, verdict
+            if size is not None and any(wrapped(corner, size) for corner in box.corners):
+                yield position, Verdict("wrapped-box", f"{shown(box)} {box.name!r}")
         first = seen.setdefault(box.corners, position)
         if first != position and (verdict is None or verdict.finding == "tiny-box"):
             other = boxes[first].name
@@ -131,8 +133,6 @@ def box_verdict(box: Box, size: Size | None) -> Verdict | None:
     corners = box.corners
     if not all(math.isfinite(corner) for corner in corners):
         return Verdict("not-finite-box", f"{shown(box)} {box.name!r}")
-    if size is not None and any(_wrapped(corner, size) for corner in corners):
-        return Verdict("wrapped-box", f"{shown(box)} {box.name!r} in a picture of {size[0]}x{size[1]}")
     if box.x2 < box.x1 or box.y2 < box.y1:
         return Verdict("inverted-box", f"{shown(box)} {box.name!r}")
     if box.x2 == box.x1 or box.y2 == box.y1:
@@ -160,7 +160,7 @@ def _plainly_good(box: Box, size: Size) -> bool:
     )
 
 
-def _wrapped(corner: float, size: Size) -> bool:
+def wrapped(corner: float, size: Size) -> bool:
     """Just below a power of two that is far beyond the picture: -1 stored as 65535."""
     if corner <= 4 * max(size):
         return False

@@ -29,9 +29,6 @@ KINDS: dict[str, Kind] = {
     "truncated-image": Kind(
         "error", "pictures are cut short", f"copy them again from where they came; {REPAIR} without them"
     ),
-    "zero-byte-image": Kind(
-        "error", "picture files are empty", f"copy them again from where they came; {REPAIR} without them"
-    ),
     "decompression-bomb": Kind(
         "error",
         "pictures are too large to decode safely",

@@ -85,7 +85,7 @@ def _refused(picture: Picture) -> Facts | None:
 def examine(data: bytes) -> Facts:
     """The facts of encoded bytes; decodes them, so that a picture cut short is found."""
     if not data:
-        return Facts("zero-byte-image", "0 bytes")
+        return Facts("unreadable-image", "the file is empty: 0 bytes")
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

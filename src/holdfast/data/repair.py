@@ -15,7 +15,7 @@ from holdfast.data import detect
 from holdfast.data.census import near_duplicates, place_of
 from holdfast.data.checks import Looked, frame_size, look
 from holdfast.data.convert import WRITTEN, Options, refuse_format, refuse_nesting, write
-from holdfast.data.judge import box_verdict, boxes_fit, frame_of, right_suffix, shown, wrong_suffix
+from holdfast.data.judge import box_verdict, boxes_fit, frame_of, right_suffix, shown, wrapped, wrong_suffix
 from holdfast.data.listing import suffix_of
 from holdfast.data.mend import upright_rgb
 from holdfast.data.orientation import turned_upright
@@ -135,6 +135,8 @@ def mended_box_of(box: Box, size: tuple[int, int]) -> tuple[Box | None, str, str
     verdict = box_verdict(box, size)
     if verdict is None or verdict.finding == "tiny-box":
         return box, "", ""
+    if any(wrapped(corner, size) for corner in box.corners):
+        return None, "left out", "wrapped-box"
     if verdict.finding == "inverted-box":
         ordered = replace(
             box,

@@ -70,8 +70,8 @@ class VocSource:
         boxes = list(self._boxes(root, file, problems))
         width, height = size(_text(root, "size/width")), size(_text(root, "size/height"))
         marked = ONE_BASED in (_text(root, "source/annotation") or "")
-        identity = (_text(root, "source/imageid") if marked else None) or record_id(entry.key)
-        file_name = (_text(root, "filename") if marked else None) or (_shown(found) if found else name)
+        identity = (root.findtext("source/imageid") if marked else None) or record_id(entry.key)
+        file_name = (root.findtext("filename") if marked else None) or (_shown(found) if found else name)
         record = Record(
             identity, file_name, Picture(path, width=width, height=height), tuple(boxes), entry.split, file
         )
@@ -165,10 +165,11 @@ def _image_sets(listing: Listing) -> dict[str, str]:
             text = storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES).decode("utf-8", "replace")
         except HoldfastError:
             continue
-        for line in text.splitlines():
-            if line.strip():
-                splits[line.strip()] = split
-                splits.setdefault(re.sub(r"\s+-?[01]$", "", line.strip()), split)
+        for line in text.split("\n"):
+            name = line.strip(" \t\r")
+            if name:
+                splits[name] = split
+                splits.setdefault(re.sub(r"\s+-?[01]$", "", name), split)
     return splits
 
 
@@ -259,8 +260,8 @@ def _polygon(element: Any) -> tuple[float, float, float, float] | str:
 
 
 def _text(element: Any, path: str) -> str | None:
-    text = element.findtext(path)
-    return text.strip() if text and text.strip() else None
+    text = (element.findtext(path) or "").strip(" \t\r\n")  # a no-break space may be part of a name
+    return text or None
 
 
 def _label(text: str | None) -> str:

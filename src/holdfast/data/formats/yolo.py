@@ -154,7 +154,9 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     used = set(labels.values())
     lonely = [name for name in texts if name not in used and _is_yolo(listing.path(name))]
     noted = [
-        Problem("annotation-without-image", listing.path(name), "no picture has this name") for name in lonely
+        Problem(slug, listing.path(name), "no picture has this name")
+        for slug in ("annotation-without-image", "missing-image")
+        for name in lonely
     ]
     names = _names(settings, listing)
     return YoloSource(
