@@ -61,6 +61,7 @@ def _train(folder: RunFolder, *, resume: bool) -> int:
             where=folder.checkpoints,
             change="--resume to go on with it, or another --run-dir",
         )
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # pages of advice about builds of TensorFlow
     os.environ["KERAS_BACKEND"] = recipe.train.backend  # before anything imports Keras
     from holdfast.train.session import Session
 

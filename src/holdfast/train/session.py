@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from holdfast.detectors.inference import compiled
 from holdfast.errors import DiskFull, HoldfastError
 from holdfast.journal import events as ev
 from holdfast.journal import reader
@@ -22,7 +23,7 @@ from holdfast.train.progress import Progress
 from holdfast.train.results import Results
 from holdfast.train.saver import Saver
 from holdfast.train.screen import Screen
-from holdfast.train.validation import Validation, compiled_detect
+from holdfast.train.validation import Validation
 from holdfast.train.witness import Journal, Pulse, Witness, Witnesses
 
 
@@ -90,7 +91,7 @@ class Session:
     def _world(self, data: assemble.Data, model: Any, saver: Saver) -> World:
         pulse = self.pulse
         beat = lambda number: pulse.beat(Phase.VALIDATION, test_batches=number)  # noqa: E731
-        validation = Validation(data.validation, compiled_detect(model), beat)
+        validation = Validation(data.validation, compiled(model), beat)
         names = data.train.columns.name
         jax = self.recipe.train.backend == "jax"
         return World(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import keras
 import numpy as np
 
 from holdfast.evaluate.coco import score
@@ -14,7 +13,7 @@ from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.stream import Stream
 from holdfast.train.step import is_out_of_memory
 
-Detect = Callable[[Any], tuple[np.ndarray, np.ndarray, np.ndarray]]
+Detect = Callable[[Any], tuple[np.ndarray, ...]]
 
 
 class Validation:
@@ -49,7 +48,7 @@ class Validation:
             yield first
             first += self._at_once
 
-    def _detected(self, images: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _detected(self, images: Any) -> tuple[np.ndarray, ...]:
         try:
             return self._detect(images)
         except Exception as error:
@@ -58,7 +57,7 @@ class Validation:
                 raise
             parts = [self._detected(images[:half]), self._detected(images[half:])]
             self._at_once = min(self._at_once, half)
-            return tuple(np.concatenate(pair) for pair in zip(*parts, strict=True))  # type: ignore[return-value]
+            return tuple(np.concatenate(pair) for pair in zip(*parts, strict=True))
 
 
 def rows(
@@ -91,30 +90,3 @@ def truth_of(columns: Columns) -> Truth:
         crowd=columns.crowds.astype(bool),
         area=sides.prod(axis=1),
     )
-
-
-def compiled_detect(model: Any) -> Detect:
-    """`model.detect` compiled for the backend in use, on the weights that the model has when it is called."""
-    if keras.backend.backend() == "jax":
-        return _jax(model)
-    import tensorflow as tf
-
-    compiled = tf.function(lambda images: model.detect(images))
-    return lambda images: tuple(value.numpy() for value in compiled(images))
-
-
-def _jax(model: Any) -> Detect:
-    import jax
-
-    variables = list(model.variables)
-
-    @jax.jit
-    def compiled(values: Any, images: Any) -> Any:
-        with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
-            return tuple(model.detect(images))
-
-    def detect(images: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        found = compiled([variable.value for variable in variables], np.asarray(images))
-        return tuple(np.asarray(value) for value in found)  # type: ignore[return-value]
-
-    return detect

@@ -1,0 +1,51 @@
+"""results.csv: rows, and what a resumed run does with those that it will make again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.journal.events import FitDone, LossSeen, ValidationDone
+from holdfast.train.results import Results
+
+
+def seen(step: int) -> LossSeen:
+    return LossSeen(step=step, epoch=0, logs={"loss": 1.5, "box": 0.5}, learning_rate=0.1)
+
+
+def rows(path: Path) -> list[list[str]]:
+    return [line.split(",")[:6] for line in path.read_text().splitlines()]
+
+
+def test_one_row_a_validation_and_one_for_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    table = Results(path, resumed_at=0, parts=("box",))
+    table.say(seen(10))
+    table.say(ValidationDone(logs={"AP": 0.25, "AP50": 0.5}))
+    table.say(seen(12))
+    table.say(FitDone())
+    assert rows(path) == [
+        ["step", "epoch", "learning_rate", "loss", "box", "AP"],
+        ["10", "0", "0.1", "1.5", "0.5", "0.25"],
+        ["12", "0", "0.1", "1.5", "0.5", ""],
+    ]
+
+
+def test_a_resumed_run_drops_the_rows_that_come_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    first = Results(path, resumed_at=0, parts=("box",))
+    for step in (10, 20):
+        first.say(seen(step))
+        first.say(ValidationDone(logs={"AP": 0.1}))
+    whole = path.read_text()
+    second = Results(path, resumed_at=15, parts=("box",))
+    assert [row[0] for row in rows(path)] == ["step", "10"]
+    second.say(seen(20))
+    second.say(ValidationDone(logs={"AP": 0.1}))
+    assert path.read_text() == whole
+
+
+def test_a_fresh_run_starts_a_fresh_table(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("step\n99\n")
+    Results(path, resumed_at=0, parts=())
+    assert [row[0] for row in rows(path)] == ["step"]
