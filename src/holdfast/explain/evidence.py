@@ -127,6 +127,25 @@ class Fit:
             per_epoch = done[0] if done and done[0] else None
         return None if per_epoch is None else epochs * per_epoch
 
+    @property
+    def steps(self) -> int:
+        """Steps done. A probe that lost its callbacks counts none; the optimizer's own count then tells."""
+        counted = self.done.event.steps if self.done is not None else sum(self.steps_by_epoch)
+        if counted or self.started is None or self.done is None:
+            return counted
+        before, after = self.started.event.iterations or 0, self.done.event.iterations or 0
+        phantom = max(
+            self.done.event.epochs, self.planned_epochs or 0
+        )  # Keras counts one more an epoch without data
+        return after - before if after - before > phantom + 1 else 0
+
+    @property
+    def lost_count(self) -> bool:
+        """It ended by itself without having begun an epoch: the probe lost sight of it, for Keras begins one always."""
+        if self.done is None or self.done.event.raised or self.steps:
+            return False
+        return self.done.event.epochs == 0 and bool(self.planned_epochs)
+
     def callback(self, name: str) -> dict[str, Any] | None:
         """The callback of that class among those given to the fit."""
         for one in self.started.event.callbacks if self.started else []:
@@ -316,10 +335,11 @@ class Evidence:
         counts = [beat.step for beat in self.beats[-1:]]
         counts += [sample.step for _, sample in self.samples[-1:] if sample.phase]
         counts += [said.event.step for said in self.all(ev.LossSeen)[-1:]]
-        fits = [fit.done.event.steps if fit.done else sum(fit.steps_by_epoch) for fit in self.fits]
-        counts += [sum(fits)] if fits else []
+        counts += [sum(fit.steps for fit in self.fits)] if self.fits else []
         leaving = self.last(ev.ExitStarted)
         counts += [leaving.event.steps] if leaving is not None else []
+        if counts and not max(counts) and any(fit.lost_count for fit in self.fits):
+            return None
         return max(counts) if counts else None
 
     @cached_property

@@ -63,7 +63,7 @@ def fell_short(evidence: Evidence) -> bool:
     """It ended by itself with clearly fewer steps than planned, or was told to stop."""
     if any(fit.done is not None and fit.done.event.stopped for fit in evidence.fits):
         fit = next(fit for fit in reversed(evidence.fits) if fit.done is not None and fit.done.event.stopped)
-        done, planned = fit.done.event.steps if fit.done else 0, fit.planned_steps
+        done, planned = fit.steps, fit.planned_steps
         return planned is None or done < planned
     step, planned = evidence.step, evidence.planned
     if planned is not None and step is not None:
@@ -73,10 +73,10 @@ def fell_short(evidence: Evidence) -> bool:
 
 def _ended_short(fit: object) -> bool:
     started, done = getattr(fit, "started", None), getattr(fit, "done", None)
-    if started is None or done is None or done.event.raised:
+    if started is None or done is None or done.event.raised or getattr(fit, "lost_count", False):
         return False
     planned = getattr(fit, "planned_epochs", None)
-    return done.event.steps == 0 or (planned is not None and done.event.epochs_done < planned)
+    return getattr(fit, "steps", 0) == 0 or (planned is not None and done.event.epochs_done < planned)
 
 
 def summary(evidence: Evidence, word: str) -> str:

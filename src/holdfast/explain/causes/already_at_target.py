@@ -9,12 +9,7 @@ from holdfast.journal import events as ev
 
 def already_at_target(evidence: Evidence) -> Finding | None:
     fit, restored = evidence.fit, evidence.last(ev.Restored)
-    if (
-        fit is None
-        or fit.started is None
-        or (fit.done is not None and fit.done.event.steps > 0)
-        or evidence.went_wrong
-    ):
+    if fit is None or fit.started is None or (fit.done is not None and fit.steps > 0) or evidence.went_wrong:
         return None
     event = fit.started.event
     at_start = event.epochs is not None and event.initial_epoch >= event.epochs

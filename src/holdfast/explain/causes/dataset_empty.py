@@ -14,7 +14,8 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
         fit
         for fit in evidence.fits
         if fit.done is not None
-        and fit.done.event.steps == 0
+        and fit.steps == 0
+        and not fit.lost_count
         and not fit.done.event.raised
         and fit.planned_epochs != 0
     ]

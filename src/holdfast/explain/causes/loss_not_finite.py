@@ -59,7 +59,7 @@ def _from_epochs(evidence: Evidence) -> Finding | None:
                 ends=False,
             )
     printed = evidence.output.last(r"\bloss: (nan|-?inf)\b")
-    if printed is not None and not evidence.probed:
+    if printed is not None and not evidence.all(ev.EpochDone):
         return Finding(
             "loss-not-finite",
             Strength.SUPPORTED,
