@@ -21,7 +21,9 @@ def seen(step: int) -> ev.LossSeen:
 
 def shown(out: io.StringIO, times: list[float], steps: list[int]) -> str:
     clock = iter(times)
-    screen = Screen(100, 8, out=out, clock=lambda: next(clock), rss=lambda: (2**30, 3 * 2**29))
+    screen = Screen(
+        100, 8, out=out, clock=lambda: next(clock), rss=lambda: (2**30, 3 * 2**29), wait_share=lambda: 0.04
+    )
     for step in steps:
         screen.say(seen(step))
     screen.say(ev.ValidationDone(logs={"AP": 0.5, "AP50": 0.75}, duration_s=3.0))
@@ -32,9 +34,10 @@ def shown(out: io.StringIO, times: list[float], steps: list[int]) -> str:
 def test_plain_lines_when_not_a_terminal() -> None:
     text = shown(io.StringIO(), [0.0, 5.0, 20.0], [10, 20, 50])
     assert text == (
-        "step 10/100  epoch 2  loss 1.250 (box 0.250 class 1.000)  rate 5.00e-04  memory 1.0 GiB (peak 1.5)\n"
-        "step 50/100  epoch 2  loss 1.250 (box 0.250 class 1.000)  rate 5.00e-04  16.0 images/s  25 s left  "
+        "step 10/100  epoch 2  loss 1.250 (box 0.250 class 1.000)  rate 5.00e-04  waits for data 4%  "
         "memory 1.0 GiB (peak 1.5)\n"
+        "step 50/100  epoch 2  loss 1.250 (box 0.250 class 1.000)  rate 5.00e-04  16.0 images/s  25 s left  "
+        "waits for data 4%  memory 1.0 GiB (peak 1.5)\n"
         "validation: AP 0.500  AP50 0.750  (3 s)\n"
     )
 

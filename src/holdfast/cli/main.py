@@ -38,6 +38,7 @@ COMMANDS: tuple[Command, ...] = (
         "before",
         "how well a detector's anchors cover a dataset's boxes, and which would do better",
     ),
+    Command("lr-find", "before", "which learning rate a recipe bears, by a range test on a copy"),
     Command("train", "during", "train a detector from a recipe or a folder of data, watched and resumable"),
     Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
     Command("board", "during", "a web page of all runs on this machine, live"),

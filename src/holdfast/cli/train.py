@@ -34,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
     parser.add_argument("--restarts", metavar="N", type=int, default=3,
                         help="how often a killed or crashed trainer is started again (default 3)")  # fmt: skip
+    parser.add_argument(
+        "--on-stall",
+        choices=("report", "stop", "restart"),
+        default="report",
+        help="what to do when nothing moves: say it; end the run with exit code 124; or start the trainer again",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     os.environ[TRAINER_VARIABLE] = "1"
     say = _Say()
     orders = session.Orders(
-        command=command, run_dir=folder.path, restarts=max(0, args.restarts), watch="train", on_stall="restart",
+        command=command, run_dir=folder.path, restarts=max(0, args.restarts), watch="train", on_stall=args.on_stall,
         first_attempt=_attempts_before(folder) + 1, final_codes=FINAL_CODES,
     )  # fmt: skip
     finished = session.Session(orders, say=say).run()

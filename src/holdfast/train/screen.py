@@ -15,22 +15,19 @@ PLAIN_EVERY_S, LIVE_EVERY_S = 10.0, 0.2
 
 
 class Screen:
-    """`rss` gives the bytes of memory in use; the clock and the output are arguments for the tests."""
+    """`rss` gives the bytes of memory in use and at their peak, `wait_share` the part of the time spent on data."""
 
     def __init__(
         self, steps: int, batch: int, *, out: TextIO = sys.stdout, clock: Callable[[], float] = time.monotonic,
-        rss: Callable[[], tuple[int, int]] = lambda: memory_now(),
+        rss: Callable[[], tuple[int, int]] = lambda: memory_now(), wait_share: Callable[[], float] | None = None,
     ) -> None:  # fmt: skip
         self._steps, self._batch, self._out, self._clock, self._rss = steps, batch, out, clock, rss
+        self._wait_share = wait_share
         self._live = out.isatty()
         self._shown_at = -1e9
         self._began: tuple[int, float] | None = None
         self._last: ev.LossSeen | None = None
         self._validation = ""
-        self._wait_share: float | None = None
-
-    def waited(self, share: float) -> None:
-        self._wait_share = share
 
     def say(self, event: Event) -> None:
         if isinstance(event, ev.LossSeen):
@@ -68,7 +65,7 @@ class Screen:
             parts.append(f"{done * self._batch / taken_s:.1f} images/s")
             parts.append(f"{span((self._steps - seen.step) * taken_s / done)} left")
         if self._wait_share is not None:
-            parts.append(f"data {self._wait_share:.0%}")
+            parts.append(f"waits for data {self._wait_share():.0%}")
         now_bytes, peak_bytes = self._rss()
         parts.append(f"memory {now_bytes / 2**30:.1f} GiB (peak {peak_bytes / 2**30:.1f})")
         return "  ".join([*parts, *([self._validation] if self._validation else [])])

@@ -71,7 +71,9 @@ class Session:
         results = Results(
             self.folder.path / "results.csv", resumed_at=now.step, parts=PARTS[self.recipe.model.detector]
         )
-        self._witnesses = Witnesses([self._journal, results, Screen(plan.steps, plan.batch)])
+        self._witnesses = Witnesses(
+            [self._journal, results, Screen(plan.steps, plan.batch, wait_share=self.pulse.wait_share)]
+        )
         saver = Saver(self.folder.checkpoints, keep=self.recipe.train.keep_checkpoints, say=self.say)
         loop = Loop(plan, step, now, self._world(data, model, saver))
         try:

@@ -65,6 +65,10 @@ class Pulse:
             self._ring = None
             print(f"holdfast: the heartbeats cannot be written: {error}; training goes on", file=sys.stderr)
 
+    def wait_share(self) -> float:
+        """The part of the loop's time that was spent waiting for data."""
+        return self.wait_ns / max(1, self.wait_ns + self.compute_ns)
+
     def beat(self, phase: Phase, *, test_batches: int = 0, step_ns: int = 0) -> None:
         if self._ring is not None:
             self._ring.beat(

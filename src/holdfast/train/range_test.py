@@ -1,0 +1,90 @@
+"""A range test (Smith 2017): the rate rises from step to step, and the loss shows what the network bears. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LOWEST, HIGHEST = 1e-6, 1.0
+SMOOTHING = 0.9
+TORN_LOOSE = 4.0  # times the lowest loss: beyond this the network has lost its way, and the test ends
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    rate: float
+    loss: float
+    smooth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    rate: float | None  # None: the test does not tell
+    why: str
+
+
+def rate_at(step: int, steps: int) -> float:
+    """Evenly spaced on a logarithmic scale."""
+    return float(LOWEST * (HIGHEST / LOWEST) ** (step / max(1, steps - 1)))
+
+
+def smoothed(losses: Sequence[float]) -> list[float]:
+    """A running mean, corrected for its start, so that the first points are not pulled towards zero."""
+    mean, found = 0.0, []
+    for number, loss in enumerate(losses, start=1):
+        mean = SMOOTHING * mean + (1 - SMOOTHING) * loss
+        found.append(mean / (1 - SMOOTHING**number))
+    return found
+
+
+def points(rates: Sequence[float], losses: Sequence[float]) -> list[Point]:
+    return [Point(*values) for values in zip(rates, losses, smoothed(losses), strict=True)]
+
+
+def is_over(losses: Sequence[float]) -> bool:
+    """Whether the loss is beyond saving: not finite, or far above its lowest."""
+    if not losses:
+        return False
+    smooth = smoothed(losses)
+    return not math.isfinite(losses[-1]) or smooth[-1] > TORN_LOOSE * min(smooth)
+
+
+def suggest(seen: Sequence[Point], *, batch: int) -> Suggestion:
+    """A tenth of the rate at which the loss was lowest, and no more than where it fell fastest."""
+    finite = [point for point in seen if math.isfinite(point.smooth)]
+    if len(finite) < 10:
+        return Suggestion(None, f"only {len(finite)} steps were finite; the loss breaks at every rate tried")
+    lowest = min(range(len(finite)), key=lambda at: finite[at].smooth)
+    if lowest == 0:
+        return Suggestion(None, "the loss rose from the first step on; no rate tried lowers it")
+    steepest = min(range(1, lowest + 1), key=lambda at: finite[at].smooth - finite[at - 1].smooth)
+    rate = min(finite[lowest].rate / 10, finite[steepest].rate)
+    edge = lowest == len(finite) - 1
+    beyond = "up to the highest rate tried" if edge else "and rose beyond it"
+    return Suggestion(
+        float(f"{rate:.1g}"),
+        f"with batches of {batch} the loss was lowest at a rate of {finite[lowest].rate:.2g} {beyond}, and fell "
+        f"fastest at {finite[steepest].rate:.2g}; a tenth of the "
+        "former leaves room, and no more than the latter is taken",
+    )
+
+
+def plot(seen: Sequence[Point], *, width: int = 72, height: int = 14) -> str:
+    """The smoothed loss against the rate, for a terminal; where it breaks, it runs along the upper edge."""
+    finite = [point for point in seen if math.isfinite(point.smooth)]
+    if len(finite) < 2:
+        return "(too few points to draw)"
+    low = min(point.smooth for point in finite)
+    high = min(max(point.smooth for point in finite), low + 1.3 * max(finite[0].smooth - low, 1e-9))
+    rows = [[" "] * width for _ in range(height)]
+    first, last = math.log(finite[0].rate), math.log(finite[-1].rate)
+    for point in finite:
+        column = round((math.log(point.rate) - first) / (last - first) * (width - 1))
+        row = round((high - min(point.smooth, high)) / ((high - low) or 1.0) * (height - 1))
+        rows[row][column] = "•"
+    labels = [f"{high:8.3g} │", *["         │"] * (height - 2), f"{low:8.3g} │"]
+    drawn = [label + "".join(row).rstrip() for label, row in zip(labels, rows, strict=True)]
+    left, right = f"{finite[0].rate:.0e}", f"{finite[-1].rate:.0e}"
+    axis = "         └" + "─" * width
+    return "\n".join([*drawn, axis, f"          {left}{right:>{width - len(left)}}"])
