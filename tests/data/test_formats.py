@@ -275,3 +275,20 @@ def test_a_dataset_behind_a_url() -> None:
     (record,) = dataset.records
     assert corners(record) == [("cat", 0, 0, 9, 9)]
     assert record.picture.read()[:2] == b"\xff\xd8"
+
+
+def test_linked_folders_are_followed_and_loops_are_not(tmp_path: Path) -> None:
+    pictures(tmp_path / "disk", "a.jpg")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "images").symlink_to(tmp_path / "disk")
+    (tmp_path / "set" / "loop").symlink_to(tmp_path / "set")
+    (tmp_path / "set" / "a.xml").write_text(made.voc_xml("a.jpg", (100, 50), []))
+    (record,) = read(str(tmp_path / "set")).records
+    assert record.picture.path == str(tmp_path / "set" / "images" / "a.jpg")
+
+
+def test_one_file_says_nothing_of_the_pictures_around_it(tmp_path: Path) -> None:
+    pictures(tmp_path, "a.jpg", "b.jpg")
+    (tmp_path / "a.json").write_text(json.dumps({"shapes": [], "imagePath": "a.jpg", "points": []}))
+    assert [record.file_name for record in read(str(tmp_path / "a.json")).records] == ["a.jpg"]
+    assert [record.file_name for record in read(str(tmp_path)).records] == ["a.jpg", "b.jpg"]

@@ -215,12 +215,12 @@ def _from_file(path: str, format: str | None) -> list[Source]:
             only = labelme.open_source(
                 Listing(listing.root, tuple(f for f in listing.files if f == inside or is_picture(f)))
             )
-            return [only] if only else []
+            return [replace(only, path=path)] if only else []
         return [coco.open_source(listing, [inside], path)]
     if suffix == ".xml":
         files = tuple(other for other in listing.files if other == inside or is_picture(other))
         single = voc.open_source(Listing(listing.root, files), {})
-        return [single] if single else []
+        return [replace(single, path=path)] if single else []
     if suffix in (".csv", ".tsv", ".txt") and csv.columns_of(path):
         return [csv.open_source(listing, [inside], path)]
     if suffix in (".csv", ".tsv"):

@@ -82,7 +82,7 @@ def frame_of(record: Record, facts: Facts) -> tuple[Size, Frame]:
 
 def size_verdicts(record: Record, facts: Facts, *, relative: bool) -> Iterator[Verdict]:
     """Orientation and declared size. Which of two sizes the boxes fit decides between opposite cures."""
-    if not facts.width:
+    if facts.problem or not facts.width:
         return
     _, frame = frame_of(record, facts)
     if facts.orientation != 1:

@@ -108,7 +108,14 @@ def walk(folder: str) -> Iterator[str]:
         for found in sorted(filesystem.find(inner)):
             yield found.removeprefix(prefix)
         return
-    for here, folders, files in os.walk(folder, followlinks=False):
+    seen: set[tuple[int, int]] = set()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        # Pictures are often linked in from another disk; a link that leads back up is followed once.
+        status = os.stat(here)
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         relative = Path(here).relative_to(folder).as_posix()
         for name in sorted(files):

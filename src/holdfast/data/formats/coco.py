@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ class CocoSource:
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
-        return tuple(sorted(self.finder.pictures))
+        # A file that was given by name says nothing about the pictures around it.
+        return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[Entry]:
         for number_of, file in enumerate(self.files):
@@ -100,12 +102,17 @@ def looks_like_coco(path: str) -> bool:
             return False
         if b'"images"' in head and b'"annotations"' in head and b'"file_name"' in head:
             return b'"caption"' not in head
-        end = storage.size_and_time(path)
-        tail = storage.read_bytes(path, max(0, end[0] - (1 << 20))) if end and len(head) == 1 << 20 else b""
+        tail = _tail(path) if len(head) == 1 << 20 else b""
     except HoldfastError:
         return False
     seen = [key for key in (b'"images"', b'"annotations"', b'"categories"') if key in head or key in tail]
     return len(seen) == 3 or (len(seen) == 2 and b'"file_name"' in head)
+
+
+def _tail(path: str) -> bytes:
+    with storage.open_binary(path) as handle:
+        handle.seek(max(0, handle.seek(0, os.SEEK_END) - (1 << 20)))
+        return handle.read()
 
 
 def open_source(listing: Listing, names: list[str], path: str) -> CocoSource:

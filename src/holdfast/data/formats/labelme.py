@@ -34,7 +34,8 @@ class LabelmeSource:
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
-        return tuple(sorted(self.finder.pictures))
+        # A file that was given by name says nothing about the pictures around it.
+        return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[Entry]:
         for name in self.files:
