@@ -11,6 +11,7 @@ from holdfast.journal.events import (
     EpochDone,
     Event,
     ExceptionRaised,
+    FitDone,
     FitStarted,
     NoteMade,
     SaveStarted,
@@ -76,6 +77,12 @@ def test_planned_steps_come_from_the_plan_or_from_an_epoch_that_was_seen() -> No
     assert told().planned_steps is None
     assert told(FitStarted(epochs=5, initial_epoch=2, planned_steps_per_epoch=10)).planned_steps == 30
     assert told(FitStarted(epochs=5), EpochDone(steps=7)).planned_steps == 35
+    two = told(
+        FitStarted(epochs=1, planned_steps_per_epoch=10),
+        FitDone(steps=10),
+        FitStarted(epochs=2, planned_steps_per_epoch=20),
+    )
+    assert two.planned_steps == 50
 
 
 def test_what_the_watch_needs_is_kept() -> None:

@@ -27,6 +27,7 @@ class Told:
         self.exit_raised = ""
         self.looped = False
         self._first_fit = True
+        self._steps_before = 0  # of the fits before the last one
 
     def take(self, entries: list[Entry]) -> None:
         for entry in entries:
@@ -35,11 +36,11 @@ class Told:
 
     @property
     def planned_steps(self) -> int | None:
-        """Of the fit that runs: its epochs times the steps of one, where both are known."""
+        """Of the process: what earlier fits did, and of the last one its epochs times the steps of one."""
         if self.fit is None or self.fit.epochs is None:
             return None
         of_one = self.fit.planned_steps_per_epoch or self.longest_epoch_steps
-        return (self.fit.epochs - self.fit.initial_epoch) * of_one if of_one else None
+        return self._steps_before + (self.fit.epochs - self.fit.initial_epoch) * of_one if of_one else None
 
     def callback_name(self, detail: int) -> str:
         """By the number that a beat carries."""
@@ -75,6 +76,7 @@ class Told:
 
     def _begin_fit(self, event: FitStarted) -> None:
         self.fit = event
+        self._steps_before = self.steps_done
         if self._first_fit:
             self._first_fit = False
             self.start_iterations = event.iterations or 0
