@@ -33,7 +33,7 @@ def test_losses_gradients_and_detections_agree(name, tmp_path):
     )
     louder(detector)
     save(detector, tmp_path / "model.npz")
-    np.savez(tmp_path / "batch.npz", **small_batch(4, 128, seed=2))
+    np.savez(tmp_path / "batch.npz", **small_batch(3, 96, seed=2))
     found = {}
     for backend in ("tensorflow", "jax"):
         probe(backend, tmp_path / "model.npz", tmp_path / "batch.npz", tmp_path / f"{backend}.npz")
