@@ -49,9 +49,20 @@ def build(path: Path, steps: int) -> None:
     )
     with (path / "vitals.jsonl").open("wb") as file:
         for second in range(seconds):
-            sample = vitals.Sample(at=float(second), mono=float(second), rss_bytes=(1 << 30) + second * 70_000, phase="step",
-                                   fit=1, epoch=second * EPOCHS // seconds, step=second * 10, cpu_s=second * 1.9, threads=40,
-                                   waits={"futex_do_wait": 38}, thread_states={"S": 38, "R": 2}, tree_rss_bytes=1 << 30)  # fmt: skip
+            sample = vitals.Sample(
+                at=float(second),
+                mono=float(second),
+                rss_bytes=(1 << 30) + second * 70_000,
+                phase="step",
+                fit=1,
+                epoch=second * EPOCHS // seconds,
+                step=second * 10,
+                cpu_s=second * 1.9,
+                threads=40,
+                waits={"futex_do_wait": 38},
+                thread_states={"S": 38, "R": 2},
+                tree_rss_bytes=1 << 30,
+            )
             file.write(vitals.encode(sample))
     ring = BeatWriter(path / "beats")
     for step in range(steps - 4096, steps):
@@ -90,8 +101,10 @@ def main() -> None:
         sizes = {file.name: file.stat().st_size for file in path.iterdir()}
         print(", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sorted(sizes.items())))
         found = [measure(path) for _ in range(args.repeats)]
-        print(f"explain: {1000 * min(took for took, _ in found):.0f} ms by the clock, "
-              f"{1000 * min(cpu for _, cpu in found):.0f} ms of the processor (fastest of {args.repeats})")  # fmt: skip
+        print(
+            f"explain: {1000 * min(took for took, _ in found):.0f} ms by the clock, "
+            f"{1000 * min(cpu for _, cpu in found):.0f} ms of the processor (fastest of {args.repeats})"
+        )
 
 
 if __name__ == "__main__":

@@ -62,17 +62,31 @@ class Run:
         for number, count in enumerate(steps):
             logs = {"loss": losses[number]} if losses else {"loss": 1.0 / (number + 1)}
             self.probe(ev.EpochDone(fit=fit, epoch=number, steps=count, logs=logs, duration_s=count * 0.1))
-        self.probe(ev.FitDone(fit=fit, steps=sum(steps), epochs=len(steps), epochs_done=len(steps),
-                              steps_by_epoch=steps, **done))  # fmt: skip
+        self.probe(
+            ev.FitDone(
+                fit=fit,
+                steps=sum(steps),
+                epochs=len(steps),
+                epochs_done=len(steps),
+                steps_by_epoch=steps,
+                **done,
+            )
+        )
 
     def ended(
         self, code: int | None = None, signal: str | None = None, *, oom: int | None = 0, **more: Any
     ) -> None:
         after = None if oom is None else oom
         self.supervisor(
-            ev.AttemptEnded(exit_code=code, signal=signal, duration_s=60.0, oom_kills_before=None if oom is None else 0,
-                            oom_kills_after=after, **more)
-        )  # fmt: skip
+            ev.AttemptEnded(
+                exit_code=code,
+                signal=signal,
+                duration_s=60.0,
+                oom_kills_before=None if oom is None else 0,
+                oom_kills_after=after,
+                **more,
+            )
+        )
 
     def raised(self, kind: str, message: str, **more: Any) -> None:
         """An exception that left the script, and exit code 1."""

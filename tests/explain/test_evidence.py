@@ -30,7 +30,10 @@ def test_no_folder_and_no_run_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_an_output_log_alone_is_enough(tmp_path: Path) -> None:
-    log = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 3, in <module>\n    x = 1 / 0\nZeroDivisionError: division by zero\n'
+    log = (
+        'Traceback (most recent call last):\n  File "/home/me/train.py", line 3, in <module>\n    x = 1 / '
+        "0\nZeroDivisionError: division by zero\n"
+    )
     (tmp_path / "output.log").write_text(log)
     verdict = explain(tmp_path, now=NOW)
     assert (verdict.outcome, verdict.findings[0].cause) == ("failed", "script-error")
@@ -215,9 +218,11 @@ def test_a_fact_before_advice_in_one_line_counts() -> None:
 def test_a_chained_traceback_keeps_the_first_cause(tmp_path: Path) -> None:
     log = tmp_path / "output.log"
     log.write_text(
-        'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\nOSError: [Errno 28] No space left on device\n\n'
+        'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\nOSError: [Errno 28] No space '
+        "left on device\n\n"
         "The above exception was the direct cause of the following exception:\n\n"
-        'Traceback (most recent call last):\n  File "/home/me/a.py", line 2, in <module>\n    f()\nRuntimeError: not saved\n'
+        'Traceback (most recent call last):\n  File "/home/me/a.py", line 2, in <module>\n    '
+        "f()\nRuntimeError: not saved\n"
     )
     found = read(log).traceback
     assert found is not None
@@ -314,9 +319,16 @@ def test_beats_give_the_step_when_samples_are_missing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("op", "name"),
-    [("ShuffleDatasetV3", "shuffle"), ("_ParallelMapDatasetV2", "map"), ("PaddedBatchDatasetV2", "batch"), ("prefetch", "prefetch"),
-     ("MemoryCacheV2", "cache"), ("ignore_errors", "ignoreerrors"), ("unbatch", "unbatch")],
-)  # fmt: skip
+    [
+        ("ShuffleDatasetV3", "shuffle"),
+        ("_ParallelMapDatasetV2", "map"),
+        ("PaddedBatchDatasetV2", "batch"),
+        ("prefetch", "prefetch"),
+        ("MemoryCacheV2", "cache"),
+        ("ignore_errors", "ignoreerrors"),
+        ("unbatch", "unbatch"),
+    ],
+)
 def test_names_of_nodes(op: str, name: str) -> None:
     assert op_name(op) == name
 

@@ -61,14 +61,24 @@ class Comparison:
         return {
             "old": self.old.name,
             "new": self.new.name,
-            "memory": {"old_bytes": self.old.peak_bytes, "new_bytes": self.new.peak_bytes, "change_bytes": self.memory_change},
+            "memory": {
+                "old_bytes": self.old.peak_bytes,
+                "new_bytes": self.new.peak_bytes,
+                "change_bytes": self.memory_change,
+            },
             "step": {"old_s": self.old.step_s, "new_s": self.new.step_s, "change_s": self.time_change},
             "differences": [{"what": one.what, "old": one.old, "new": one.new} for one in self.differences],
             "effects": [
-                {"on": one.on, "what": one.what, "amount": one.amount, "share": self.of(one), "known": one.known}
+                {
+                    "on": one.on,
+                    "what": one.what,
+                    "amount": one.amount,
+                    "share": self.of(one),
+                    "known": one.known,
+                }
                 for one in self.effects
             ],
-        }  # fmt: skip
+        }
 
 
 def compare(old: Portrait, new: Portrait) -> Comparison:
@@ -177,7 +187,8 @@ def told(comparison: Comparison) -> tuple[str, ...]:
     lines = []
     if comparison.memory_change is not None:
         lines.append(
-            f"memory at its peak: {size(old.peak_bytes)} before, {size(new.peak_bytes)} now ({_signed(comparison.memory_change)})"
+            f"memory at its peak: {size(old.peak_bytes)} before, {size(new.peak_bytes)} now "
+            f"({_signed(comparison.memory_change)})"
         )
         lines += [_line(comparison, effect) for effect in comparison.effects if effect.on == "memory"]
     if comparison.time_change is not None:

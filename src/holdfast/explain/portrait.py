@@ -11,8 +11,21 @@ from holdfast.explain.words import median
 from holdfast.journal import events as ev
 
 #: Copies of every trainable parameter that an optimizer keeps beside it.
-_SLOTS = {"adam": 2, "adamw": 2, "nadam": 2, "adamax": 2, "lamb": 2, "lion": 1, "rmsprop": 1, "adagrad": 1, "sgd": 0,
-          "adadelta": 2, "ftrl": 2, "adafactor": 1, "muon": 1}  # fmt: skip
+_SLOTS = {
+    "adam": 2,
+    "adamw": 2,
+    "nadam": 2,
+    "adamax": 2,
+    "lamb": 2,
+    "lion": 1,
+    "rmsprop": 1,
+    "adagrad": 1,
+    "sgd": 0,
+    "adadelta": 2,
+    "ftrl": 2,
+    "adafactor": 1,
+    "muon": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -77,11 +90,20 @@ def _settings(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dic
     found: dict[str, Any] = {}
     if data is not None:
         event = data.event
-        found |= {"data: kind": event.type, "data: batches": event.cardinality, "data: files": event.file_count,
-                  "data: bytes of arrays": event.array_bytes, "data: element": _shapes(event.element_spec),
-                  "data: bytes of a batch": evidence.batch_bytes, "data: workers": event.workers}  # fmt: skip
-        found |= {f"data: largest {name}": values.get("max") for name, values in event.statistics.items()
-                  if isinstance(values, dict)}  # fmt: skip
+        found |= {
+            "data: kind": event.type,
+            "data: batches": event.cardinality,
+            "data: files": event.file_count,
+            "data: bytes of arrays": event.array_bytes,
+            "data: element": _shapes(event.element_spec),
+            "data: bytes of a batch": evidence.batch_bytes,
+            "data: workers": event.workers,
+        }
+        found |= {
+            f"data: largest {name}": values.get("max")
+            for name, values in event.statistics.items()
+            if isinstance(values, dict)
+        }
     for note in evidence.all(ev.NoteMade):
         found |= {f"data: {key}": value for key, value in note.event.facts.get("dataset", {}).items()}
     found |= {"pipeline": " > ".join(_node(node) for node in evidence.nodes)}
@@ -89,14 +111,22 @@ def _settings(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dic
         evidence.fit.started.event if evidence.fit is not None and evidence.fit.started is not None else None
     )
     found |= {
-        "model: parameters": model.parameters, "model: trainable parameters": model.trainable_parameters,
-        "model: layers": model.layers, "model: input": _shapes(model.input_shape), "model: loss": model.loss,
-        "training: batch": batch, "training: optimizer": model.optimizer, "training: learning rate": model.learning_rate,
-        "training: schedule": model.learning_rate_schedule, "training: precision": model.precision,
-        "training: eager": model.run_eagerly, "training: XLA": model.jit_compile,
-        "training: epochs": fit.epochs if fit else None, "training: steps an epoch": fit.planned_steps_per_epoch if fit else None,
+        "model: parameters": model.parameters,
+        "model: trainable parameters": model.trainable_parameters,
+        "model: layers": model.layers,
+        "model: input": _shapes(model.input_shape),
+        "model: loss": model.loss,
+        "training: batch": batch,
+        "training: optimizer": model.optimizer,
+        "training: learning rate": model.learning_rate,
+        "training: schedule": model.learning_rate_schedule,
+        "training: precision": model.precision,
+        "training: eager": model.run_eagerly,
+        "training: XLA": model.jit_compile,
+        "training: epochs": fit.epochs if fit else None,
+        "training: steps an epoch": fit.planned_steps_per_epoch if fit else None,
         "training: callbacks": ", ".join(str(one.get("class")) for one in fit.callbacks) if fit else None,
-    }  # fmt: skip
+    }
     for said in evidence.all(ev.FrameworkSeen):
         found |= {f"version: {name}": version for name, version in said.event.versions.items()}
         found |= {
@@ -113,8 +143,12 @@ def _machine(evidence: Evidence) -> dict[str, Any]:
     opened, machine = evidence.opened, evidence.last(ev.MachineRead)
     found: dict[str, Any] = {}
     if opened is not None:
-        found |= {"machine: host": opened.event.host, "machine: cores": opened.event.cpus,
-                  "machine: memory": opened.event.memory_bytes, "command": " ".join(opened.event.command)}  # fmt: skip
+        found |= {
+            "machine: host": opened.event.host,
+            "machine: cores": opened.event.cpus,
+            "machine: memory": opened.event.memory_bytes,
+            "command": " ".join(opened.event.command),
+        }
     if machine is not None:
         found |= {
             "machine: memory limit": machine.event.memory_limit_bytes,
@@ -171,10 +205,11 @@ def _kept(evidence: Evidence) -> tuple[int, str]:
 def _step_s(evidence: Evidence) -> float | None:
     """Of the steps after the first, which contains the compiling."""
     rests = [
-        (said.event.duration_s - (said.event.first_step_s or 0.0)) / max(1, said.event.steps - (said.event.first_step_s is not None))
+        (said.event.duration_s - (said.event.first_step_s or 0.0))
+        / max(1, said.event.steps - (said.event.first_step_s is not None))
         for said in evidence.all(ev.EpochDone)
         if said.event.steps > 2 and said.event.duration_s
-    ]  # fmt: skip
+    ]
     if rests:
         return median(rests)
     own = [(s.mono, s.step) for _, s in evidence.samples if s.step > 0]

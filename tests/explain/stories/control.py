@@ -10,8 +10,15 @@ from tests.explain.stories.data import _EXPLODES, _broke
 
 def early_stopping(run: Run) -> None:
     run.fit(epochs=50)
-    run.probe(ev.StopRequested(by="EarlyStopping", epoch=4, step=500, where="keras/src/callbacks/early_stopping.py:148",
-                               settings={"monitor": "val_loss", "patience": 3, "best": 0.41, "stopped_epoch": 4}))  # fmt: skip
+    run.probe(
+        ev.StopRequested(
+            by="EarlyStopping",
+            epoch=4,
+            step=500,
+            where="keras/src/callbacks/early_stopping.py:148",
+            settings={"monitor": "val_loss", "patience": 3, "best": 0.41, "stopped_epoch": 4},
+        )
+    )
     run.epochs([100] * 5, stopped=True)
     run.ended(0)
 

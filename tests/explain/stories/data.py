@@ -9,25 +9,52 @@ from tests.explain.made import MIB, Run, main_in_fit, native, pipeline, python_t
 
 def input_starved(run: Run) -> None:
     run.fit(data_wait="sampled")
-    run.samples(30, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: 4 * n + 4, cpu_s=lambda n: 1.9 * n,
-                data_wait_s=lambda n: 0.9 * n, compute_s=lambda n: 0.1 * n)  # fmt: skip
+    run.samples(
+        30,
+        rss_bytes=600 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: 4 * n + 4,
+        cpu_s=lambda n: 1.9 * n,
+        data_wait_s=lambda n: 0.9 * n,
+        compute_s=lambda n: 0.1 * n,
+    )
     run.epochs([100, 100, 100])
     run.ended(0)
 
 
 def near_input_starved(run: Run) -> None:
     run.fit(data_wait="sampled")
-    run.samples(30, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: 4 * n + 4, cpu_s=lambda n: 1.9 * n,
-                data_wait_s=lambda n: 0.1 * n, compute_s=lambda n: 0.9 * n)  # fmt: skip
+    run.samples(
+        30,
+        rss_bytes=600 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: 4 * n + 4,
+        cpu_s=lambda n: 1.9 * n,
+        data_wait_s=lambda n: 0.1 * n,
+        compute_s=lambda n: 0.9 * n,
+    )
     run.epochs([100, 100, 100])
     run.ended(0)
 
 
 def storage_slow(run: Run) -> None:
     run.fit(data_wait="sampled")
-    run.samples(30, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: n + 1, cpu_s=lambda n: 0.2 * n,
-                data_wait_s=lambda n: 0.9 * n, compute_s=lambda n: 0.1 * n, thread_states={"S": 30, "D": 2},
-                waits={"folio_wait_bit_common": 2}, pressure={"io.some": 60.0}, disk_read_bytes=lambda n: 6 * MIB * n)  # fmt: skip
+    run.samples(
+        30,
+        rss_bytes=600 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: n + 1,
+        cpu_s=lambda n: 0.2 * n,
+        data_wait_s=lambda n: 0.9 * n,
+        compute_s=lambda n: 0.1 * n,
+        thread_states={"S": 30, "D": 2},
+        waits={"folio_wait_bit_common": 2},
+        pressure={"io.some": 60.0},
+        disk_read_bytes=lambda n: 6 * MIB * n,
+    )
     run.epochs([100, 100, 100])
     run.ended(0)
 
@@ -35,9 +62,18 @@ def storage_slow(run: Run) -> None:
 def near_storage_slow(run: Run) -> None:
     """As starved, but the loader computes."""
     run.fit(data_wait="sampled")
-    run.samples(30, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: n + 1, cpu_s=lambda n: 1.9 * n,
-                data_wait_s=lambda n: 0.9 * n, compute_s=lambda n: 0.1 * n, thread_states={"S": 30, "R": 2},
-                waits={"futex_do_wait": 30})  # fmt: skip
+    run.samples(
+        30,
+        rss_bytes=600 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: n + 1,
+        cpu_s=lambda n: 1.9 * n,
+        data_wait_s=lambda n: 0.9 * n,
+        compute_s=lambda n: 0.1 * n,
+        thread_states={"S": 30, "R": 2},
+        waits={"futex_do_wait": 30},
+    )
     run.epochs([100, 100, 100])
     run.ended(0)
 
@@ -142,7 +178,8 @@ def undecodable_image(run: Run) -> None:
     )
     run.raised(
         "InvalidArgumentError",
-        "Graph execution error:\n\nDetected at node IteratorGetNext\njpeg::Uncompress failed. Invalid JPEG data or crop window.\n\t [[{{node DecodeJpeg}}]]",
+        "Graph execution error:\n\nDetected at node IteratorGetNext\njpeg::Uncompress failed. Invalid JPEG data "
+        "or crop window.\n\t [[{{node DecodeJpeg}}]]",
     )
 
 
@@ -201,9 +238,18 @@ def near_data_silently_dropped(run: Run) -> None:
 
 
 def _broke(**more: object) -> ev.NonFiniteSeen:
-    values = {"what": "loss", "name": "loss", "step": 33, "value": "nan", "last_finite": 0.6, "weights_finite_before": True,
-              "precision": "float32", "learning_rate": 0.01,
-              "detail": {"recent_steps": [0.9, 0.8, 0.7, 0.75, 0.65, 0.6]}, **more}  # fmt: skip
+    values = {
+        "what": "loss",
+        "name": "loss",
+        "step": 33,
+        "value": "nan",
+        "last_finite": 0.6,
+        "weights_finite_before": True,
+        "precision": "float32",
+        "learning_rate": 0.01,
+        "detail": {"recent_steps": [0.9, 0.8, 0.7, 0.75, 0.65, 0.6]},
+        **more,
+    }
     return ev.NonFiniteSeen(**values)  # type: ignore[arg-type]
 
 
@@ -229,7 +275,8 @@ def near_bad_boxes(run: Run) -> None:
 def class_id_out_of_range(run: Run) -> None:
     run.raised(
         "InvalidArgumentError",
-        "Graph execution error:\n\nReceived a label value of 3 which is outside the valid range of [0, 3).  Label values: 0 3 1",
+        "Graph execution error:\n\nReceived a label value of 3 which is outside the valid range of [0, 3).  "
+        "Label values: 0 3 1",
     )
 
 
@@ -414,7 +461,13 @@ def near_filter_never_passes(run: Run) -> None:
             cardinality=-2,
         )
     )
-    busy = python_thread(4002, user(9, "examples"), Frame("/venv/lib/python3.11/site-packages/tensorflow/python/ops/script_ops.py", 1, "__call__"),
-                         state="R", wait="", cpu_s=0.97)  # fmt: skip
+    busy = python_thread(
+        4002,
+        user(9, "examples"),
+        Frame("/venv/lib/python3.11/site-packages/tensorflow/python/ops/script_ops.py", 1, "__call__"),
+        state="R",
+        wait="",
+        cpu_s=0.97,
+    )
     run.stalled("fill", main_in_fit(), busy, step=0)
     run.stopped()

@@ -12,7 +12,8 @@ def disk_full(run: Run) -> None:
     run.fit()
     run.probe(ev.SaveStarted(path="small/best.weights.h5", by="ModelCheckpoint"))
     run.output(
-        "OSError: [Errno 28] Can't synchronously write data (file write failed: filename = 'small/best.weights.h5', errno = 28, error message = 'No space left on device')\n"
+        "OSError: [Errno 28] Can't synchronously write data (file write failed: filename = "
+        "'small/best.weights.h5', errno = 28, error message = 'No space left on device')\n"
     )
     run.samples(
         3,
@@ -35,7 +36,8 @@ def near_disk_full(run: Run) -> None:
 def checkpoint_torn(run: Run) -> None:
     run.raised(
         "OSError",
-        "Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = 31672) 'backup/latest.weights.h5'",
+        "Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = "
+        "31672) 'backup/latest.weights.h5'",
         user_code="model.load_weights(path)",
     )
 
@@ -49,7 +51,8 @@ def near_checkpoint_torn(run: Run) -> None:
 def cache_lock_stale(run: Run) -> None:
     run.raised(
         "AlreadyExistsError",
-        "Graph execution error:\n\nThere appears to be a concurrent caching iterator running - cache lockfile already exists ('cache/train_0.lockfile').",
+        "Graph execution error:\n\nThere appears to be a concurrent caching iterator running - cache lockfile "
+        "already exists ('cache/train_0.lockfile').",
     )
 
 
@@ -60,7 +63,8 @@ def near_cache_lock_stale(run: Run) -> None:
 def file_locked(run: Run) -> None:
     run.raised(
         "BlockingIOError",
-        "[Errno 11] Unable to synchronously open file (unable to lock file, errno = 11, error message = 'Resource temporarily unavailable') 'best.weights.h5'",
+        "[Errno 11] Unable to synchronously open file (unable to lock file, errno = 11, error message = "
+        "'Resource temporarily unavailable') 'best.weights.h5'",
         errno=11,
     )
 
@@ -146,8 +150,11 @@ def fork_deadlock(run: Run) -> None:
 def near_fork_deadlock(run: Run) -> None:
     """An idle worker of a pool waits for work: a lock too, and no fault."""
     run.fit()
-    pool = [Frame("/usr/lib/python3.11/multiprocessing/synchronize.py", 95, "__enter__"), Frame("/usr/lib/python3.11/multiprocessing/queues.py", 364, "get"),
-            Frame("/usr/lib/python3.11/multiprocessing/pool.py", 114, "worker")]  # fmt: skip
+    pool = [
+        Frame("/usr/lib/python3.11/multiprocessing/synchronize.py", 95, "__enter__"),
+        Frame("/usr/lib/python3.11/multiprocessing/queues.py", 364, "get"),
+        Frame("/usr/lib/python3.11/multiprocessing/pool.py", 114, "worker"),
+    ]
     child = ProcessStacks(pid=4100, name="python", state="S", threads=[python_thread(4100, *pool, main=True)])
     run.stalled("data-wait", main_in_fit(), native(wait="wait_for_partner"), others=(child,))
     run.stopped()
@@ -257,7 +264,8 @@ def near_generator_not_thread_safe(run: Run) -> None:
 
 def native_crash(run: Run) -> None:
     run.output(
-        'Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n  File "/home/me/train.py", line 12 in resize\n'
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n  File "
+        '"/home/me/train.py", line 12 in resize\n'
     )
     run.samples(5, rss_bytes=600 * MIB, phase="step", fit=1, step=9)
     run.ended(signal="SIGSEGV")
@@ -269,7 +277,8 @@ def near_native_crash(run: Run) -> None:
 
 def thread_limit(run: Run) -> None:
     run.output(
-        "terminate called\nF external/local_xla/xla/tsl/platform/default/env.cc:74] Thread tf_Compute creation via pthread_create() failed.\n"
+        "terminate called\nF external/local_xla/xla/tsl/platform/default/env.cc:74] Thread tf_Compute creation "
+        "via pthread_create() failed.\n"
     )
     run.ended(signal="SIGABRT", pids_refused_before=0, pids_refused_after=1)
 
@@ -279,15 +288,24 @@ def near_thread_limit(run: Run) -> None:
     run.supervisor(ev.MachineRead(rlimits={"data": 2000 * MIB}))
     run.samples(5, rss_bytes=900 * MIB, virtual_bytes=1990 * MIB, phase="compile")
     run.output(
-        "F external/local_xla/xla/tsl/platform/default/env.cc:74] Thread tf_Compute creation via pthread_create() failed.\n"
+        "F external/local_xla/xla/tsl/platform/default/env.cc:74] Thread tf_Compute creation via "
+        "pthread_create() failed.\n"
     )
     run.ended(signal="SIGABRT", pids_refused_before=0, pids_refused_after=0)
 
 
 def _crowd(run: Run, count: int) -> None:
     run.fit()
-    run.samples(20, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: n + 1, thread_states={"R": 2, "S": 30}, pressure={"cpu.some": 80.0},
-                processes=[Process(pid=4100 + n, state="R") for n in range(count)])  # fmt: skip
+    run.samples(
+        20,
+        rss_bytes=600 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: n + 1,
+        thread_states={"R": 2, "S": 30},
+        pressure={"cpu.some": 80.0},
+        processes=[Process(pid=4100 + n, state="R") for n in range(count)],
+    )
     run.epochs([100, 100, 100])
     run.ended(0)
 
@@ -347,15 +365,20 @@ def near_exit_hang(run: Run) -> None:
 
 
 def script_error(run: Run) -> None:
-    run.output("Epoch 1/3\nTraceback (most recent call last):\n  File \"/home/me/train.py\", line 41, in <module>\n    total = parts[\"box\"]\n"
-               "  File \"/venv/lib/python3.11/site-packages/keras/x.py\", line 7, in get\n    return d[k]\nKeyError: 'box'\n")  # fmt: skip
+    run.output(
+        'Epoch 1/3\nTraceback (most recent call last):\n  File "/home/me/train.py", line 41, in '
+        '<module>\n    total = parts["box"]\n'
+        '  File "/venv/lib/python3.11/site-packages/keras/x.py", line 7, in get\n    return '
+        "d[k]\nKeyError: 'box'\n"
+    )
     run.ended(1)
 
 
 def near_script_error(run: Run) -> None:
     """A traceback that the script printed and survived."""
     run.output(
-        "Traceback (most recent call last):\n  File \"/home/me/train.py\", line 41, in <module>\n    x\nKeyError: 'box'\n"
+        'Traceback (most recent call last):\n  File "/home/me/train.py", line 41, in <module>\n    '
+        "x\nKeyError: 'box'\n"
     )
     run.fit()
     run.epochs([100, 100, 100])
@@ -421,8 +444,12 @@ def near_illegal_instruction(run: Run) -> None:
 
 
 def download_blocked(run: Run) -> None:
-    get = [Frame("/usr/lib/python3.11/socket.py", 718, "readinto"), Frame("/usr/lib/python3.11/urllib/request.py", 1391, "do_open"),
-           Frame("/venv/lib/python3.11/site-packages/keras/src/utils/file_utils.py", 301, "get_file"), user(6, "<module>")]  # fmt: skip
+    get = [
+        Frame("/usr/lib/python3.11/socket.py", 718, "readinto"),
+        Frame("/usr/lib/python3.11/urllib/request.py", 1391, "do_open"),
+        Frame("/venv/lib/python3.11/site-packages/keras/src/utils/file_utils.py", 301, "get_file"),
+        user(6, "<module>"),
+    ]
     run.stalled(
         "build",
         Thread(
@@ -465,8 +492,17 @@ def near_host_rebooted(run: Run) -> None:
 
 
 def peer_missing(run: Run) -> None:
-    wait = [Frame("/venv/lib/python3.11/site-packages/tensorflow/python/eager/context.py", 602, "ensure_initialized"),
-            Frame("/venv/lib/python3.11/site-packages/tensorflow/python/distribute/collective_all_reduce_strategy.py", 500, "__init__"), user(8, "<module>")]  # fmt: skip
+    wait = [
+        Frame(
+            "/venv/lib/python3.11/site-packages/tensorflow/python/eager/context.py", 602, "ensure_initialized"
+        ),
+        Frame(
+            "/venv/lib/python3.11/site-packages/tensorflow/python/distribute/collective_all_reduce_strategy.py",
+            500,
+            "__init__",
+        ),
+        user(8, "<module>"),
+    ]
     run.probe(ev.FrameworkSeen(name="tensorflow", environment={"TF_CONFIG": "{…}"}))
     run.stalled("build", Thread(tid=4000, main=True, state="S", wait="futex_do_wait", frames=wait), step=0)
     run.stopped()

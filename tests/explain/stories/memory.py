@@ -8,8 +8,15 @@ from tests.explain.made import GIB, MIB, Run, growing, pipeline
 
 
 def _fill(run: Run, **data: object) -> None:
-    run.fit(data=pipeline({"op": "map"}, {"op": "shuffle", "buffer_size": 2048, "where": "train.py:12"},
-                          {"op": "batch", "batch_size": 4}, element_bytes=12 * MIB, **data))  # fmt: skip
+    run.fit(
+        data=pipeline(
+            {"op": "map"},
+            {"op": "shuffle", "buffer_size": 2048, "where": "train.py:12"},
+            {"op": "batch", "batch_size": 4},
+            element_bytes=12 * MIB,
+            **data,
+        )
+    )
 
 
 def killed_for_memory(run: Run) -> None:
@@ -32,8 +39,12 @@ def near_killed_from_outside(run: Run) -> None:
 
 
 def memory_refused(run: Run) -> None:
-    run.raised("ResourceExhaustedError", "Graph execution error:\n\nOOM when allocating tensor with shape[64,512,512,256]"
-               " and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu")  # fmt: skip
+    run.raised(
+        "ResourceExhaustedError",
+        "Graph execution error:\n\nOOM when allocating tensor with "
+        "shape[64,512,512,256]"
+        " and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu",
+    )
 
 
 def near_memory_refused(run: Run) -> None:
@@ -59,8 +70,14 @@ def near_shuffle_buffer_too_large(run: Run) -> None:
 
 
 def cache_too_large(run: Run) -> None:
-    run.fit(data=pipeline({"op": "map"}, {"op": "cache", "where": "train.py:14", "cardinality": 2000},
-                          {"op": "batch", "batch_size": 4}, element_bytes=12 * MIB))  # fmt: skip
+    run.fit(
+        data=pipeline(
+            {"op": "map"},
+            {"op": "cache", "where": "train.py:14", "cardinality": 2000},
+            {"op": "batch", "batch_size": 4},
+            element_bytes=12 * MIB,
+        )
+    )
     run.samples(3, rss_bytes=600 * MIB, phase="build")
     run.samples(12, rss_bytes=growing(120), phase="step", fit=1, step=lambda n: 10 * n + 10)
     run.ended(signal="SIGKILL", oom=1)
@@ -81,8 +98,14 @@ def near_cache_too_large(run: Run) -> None:
 
 
 def prefetch_too_deep(run: Run) -> None:
-    run.fit(data=pipeline({"op": "map"}, {"op": "batch", "batch_size": 8},
-                          {"op": "prefetch", "buffer_size": 500, "where": "train.py:16"}, element_bytes=24 * MIB))  # fmt: skip
+    run.fit(
+        data=pipeline(
+            {"op": "map"},
+            {"op": "batch", "batch_size": 8},
+            {"op": "prefetch", "buffer_size": 500, "where": "train.py:16"},
+            element_bytes=24 * MIB,
+        )
+    )
     run.samples(2, rss_bytes=600 * MIB, phase="build")
     run.samples(8, rss_bytes=growing(200), phase="step", fit=1, step=lambda n: n + 1)
     run.ended(signal="SIGKILL", oom=1)
@@ -103,8 +126,13 @@ def near_prefetch_too_deep(run: Run) -> None:
 
 
 def batched_twice(run: Run) -> None:
-    run.fit(data=pipeline({"op": "batch", "batch_size": 8, "where": "data.py:5"}, {"op": "batch", "batch_size": 8, "where": "train.py:9"},
-                          element_spec=[[[None, None, 64, 64, 3], "float32"]]))  # fmt: skip
+    run.fit(
+        data=pipeline(
+            {"op": "batch", "batch_size": 8, "where": "data.py:5"},
+            {"op": "batch", "batch_size": 8, "where": "train.py:9"},
+            element_spec=[[[None, None, 64, 64, 3], "float32"]],
+        )
+    )
     run.probe(ev.ModelSeen(input_shape=[None, 64, 64, 3], parameters=10, trainable_parameters=10))
     run.raised(
         "ValueError",
@@ -114,8 +142,13 @@ def batched_twice(run: Run) -> None:
 
 def near_batched_twice(run: Run) -> None:
     """Batches of sequences, for a model that takes them."""
-    run.fit(data=pipeline({"op": "batch", "batch_size": 8}, {"op": "batch", "batch_size": 8},
-                          element_spec=[[[None, None, 64, 64, 3], "float32"]]))  # fmt: skip
+    run.fit(
+        data=pipeline(
+            {"op": "batch", "batch_size": 8},
+            {"op": "batch", "batch_size": 8},
+            element_spec=[[[None, None, 64, 64, 3], "float32"]],
+        )
+    )
     run.probe(ev.ModelSeen(input_shape=[None, None, 64, 64, 3], parameters=10, trainable_parameters=10))
     run.epochs([100, 100, 100])
     run.ended(0)
@@ -165,8 +198,16 @@ def near_memory_leak(run: Run) -> None:
 
 
 def retracing(run: Run) -> None:
-    run.probe(ev.TracesCounted(function="step", where="train.py:17", traces=64, calls=66, reason="python-value",
-                               signatures=["(x: TensorSpec, rate: Literal[0.1])", "(x: TensorSpec, rate: Literal[0.05])"]))  # fmt: skip
+    run.probe(
+        ev.TracesCounted(
+            function="step",
+            where="train.py:17",
+            traces=64,
+            calls=66,
+            reason="python-value",
+            signatures=["(x: TensorSpec, rate: Literal[0.1])", "(x: TensorSpec, rate: Literal[0.05])"],
+        )
+    )
     run.ended(0)
 
 
@@ -206,47 +247,91 @@ def near_evaluation_accumulates(run: Run) -> None:
     """Training grows, validation does not."""
     run.fit(validation=True)
     for epoch in range(4):
-        run.samples(8, rss_bytes=growing(40, 600 + 320 * epoch), phase="step", fit=1, epoch=epoch,
-                    step=lambda n, epoch=epoch: 100 * epoch + 10 * n + 10)  # fmt: skip
-        run.samples(4, rss_bytes=(600 + 320 * epoch + 290) * MIB, phase="validation", fit=1, epoch=epoch, step=100 * epoch + 80,
-                    test_batches=lambda n: n + 1)  # fmt: skip
+        run.samples(
+            8,
+            rss_bytes=growing(40, 600 + 320 * epoch),
+            phase="step",
+            fit=1,
+            epoch=epoch,
+            step=lambda n, epoch=epoch: 100 * epoch + 10 * n + 10,
+        )
+        run.samples(
+            4,
+            rss_bytes=(600 + 320 * epoch + 290) * MIB,
+            phase="validation",
+            fit=1,
+            epoch=epoch,
+            step=100 * epoch + 80,
+            test_batches=lambda n: n + 1,
+        )
     run.ended(signal="SIGKILL", oom=1)
 
 
 def worker_memory_grows(run: Run) -> None:
     run.probe(ev.WorkersStarted(by="PyDataset", method="fork", count=2, where="train.py:22"))
     run.fit(data=ev.DatasetSeen(type="py_dataset", workers=2, multiprocessing=True, cardinality=100))
-    run.samples(20, rss_bytes=400 * MIB, phase="step", fit=1, step=lambda n: 5 * n + 5,
-                processes=lambda n: [Process(pid=pid, private_bytes=(30 + 38 * n) * MIB) for pid in (4100, 4101)])  # fmt: skip
+    run.samples(
+        20,
+        rss_bytes=400 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: 5 * n + 5,
+        processes=lambda n: [Process(pid=pid, private_bytes=(30 + 38 * n) * MIB) for pid in (4100, 4101)],
+    )
     run.ended(signal="SIGKILL", oom=1)
 
 
 def near_worker_memory_grows(run: Run) -> None:
     """Workers of a steady size beside a parent that leaks."""
     run.fit(data=ev.DatasetSeen(type="py_dataset", workers=2, multiprocessing=True, cardinality=100))
-    run.samples(40, rss_bytes=growing(35), phase="step", fit=1, step=lambda n: 10 * n + 10, epoch=lambda n: n // 10,
-                processes=[Process(pid=pid, private_bytes=60 * MIB) for pid in (4100, 4101)])  # fmt: skip
+    run.samples(
+        40,
+        rss_bytes=growing(35),
+        phase="step",
+        fit=1,
+        step=lambda n: 10 * n + 10,
+        epoch=lambda n: n // 10,
+        processes=[Process(pid=pid, private_bytes=60 * MIB) for pid in (4100, 4101)],
+    )
     run.ended(signal="SIGKILL", oom=1)
 
 
 def swapping(run: Run) -> None:
-    run.samples(30, rss_bytes=700 * MIB, phase="step", fit=1, step=lambda n: n, major_faults=lambda n: 4000 * n,
-                swap_in_pages=lambda n: 1000 + 9000 * n, swap_bytes=400 * MIB)  # fmt: skip
+    run.samples(
+        30,
+        rss_bytes=700 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: n,
+        major_faults=lambda n: 4000 * n,
+        swap_in_pages=lambda n: 1000 + 9000 * n,
+        swap_bytes=400 * MIB,
+    )
     run.ended(0)
 
 
 def near_swapping(run: Run) -> None:
     """Major faults of a memory-mapped dataset, nothing in swap."""
-    run.samples(30, rss_bytes=700 * MIB, phase="step", fit=1, step=lambda n: n, major_faults=lambda n: 4000 * n,
-                swap_in_pages=1000, swap_bytes=0)  # fmt: skip
+    run.samples(
+        30,
+        rss_bytes=700 * MIB,
+        phase="step",
+        fit=1,
+        step=lambda n: n,
+        major_faults=lambda n: 4000 * n,
+        swap_in_pages=1000,
+        swap_bytes=0,
+    )
     run.ended(0)
 
 
 # -- the device -----------------------------------------------------------------------------------
 
 _CARD = {"name": "NVIDIA H200", "total_bytes": 140 * GIB}
-_OOM = ("OOM when allocating tensor with shape[64,512,512,256] and type float on /job:localhost/replica:0/task:0/"
-        "device:GPU:0 by allocator GPU_0_bfc [Op:Conv2D]")  # fmt: skip
+_OOM = (
+    "OOM when allocating tensor with shape[64,512,512,256] and type float on /job:localhost/replica:0/task:0/"
+    "device:GPU:0 by allocator GPU_0_bfc [Op:Conv2D]"
+)
 
 
 def device_memory_exhausted(run: Run) -> None:
@@ -269,14 +354,20 @@ def near_device_memory_held_by_others(run: Run) -> None:
 
 
 def device_memory_fragmented(run: Run) -> None:
-    run.output("2026-01-01 10:00:00.1: W bfc_allocator.cc: Allocator (GPU_0_bfc) ran out of memory trying to allocate 34.00MiB\n"
-               "Limit:             15000000000\nInUse:              9000000000\n")  # fmt: skip
+    run.output(
+        "2026-01-01 10:00:00.1: W bfc_allocator.cc: Allocator (GPU_0_bfc) ran out of memory trying to "
+        "allocate 34.00MiB\n"
+        "Limit:             15000000000\nInUse:              9000000000\n"
+    )
     run.raised("ResourceExhaustedError", _OOM)
 
 
 def near_device_memory_fragmented(run: Run) -> None:
-    run.output("2026-01-01 10:00:00.1: W bfc_allocator.cc: Allocator (GPU_0_bfc) ran out of memory trying to allocate 34.00MiB\n"
-               "Limit:             15000000000\nInUse:             14990000000\n")  # fmt: skip
+    run.output(
+        "2026-01-01 10:00:00.1: W bfc_allocator.cc: Allocator (GPU_0_bfc) ran out of memory trying to "
+        "allocate 34.00MiB\n"
+        "Limit:             15000000000\nInUse:             14990000000\n"
+    )
     run.raised("ResourceExhaustedError", _OOM)
 
 

@@ -24,7 +24,8 @@ def already_at_target(evidence: Evidence) -> Finding | None:
     begin = event.initial_epoch if at_start else (restored.event.epoch if restored is not None else None)
     facts = [
         Fact(
-            f"fit{f' ({event.where})' if event.where else ''} was to run up to epoch {event.epochs} and began at epoch {begin}",
+            f"fit{f' ({event.where})' if event.where else ''} was to run up to epoch {event.epochs} and began "
+            f"at epoch {begin}",
             fit.started.source,
         ),
         Fact("no step was done", fit.done.source),

@@ -23,7 +23,8 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
         jump = not grew_before(broken)
         facts.append(
             Fact(
-                f"the {event.what} became {event.value} at step {event.step:,} in one step; it was {number(event.last_finite)} before",
+                f"the {event.what} became {event.value} at step {event.step:,} in one step; it was "
+                f"{number(event.last_finite)} before",
                 broken.source,
             )
         )

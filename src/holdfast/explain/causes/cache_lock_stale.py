@@ -12,7 +12,8 @@ from holdfast.explain.grounds import matched, users_line
 def cache_lock_stale(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"cache lockfile.*already exists|AlreadyExistsError.*lockfile|[Ll]ock ?file .*(exists|stale)|There appears to be a concurrent caching iterator",
+        r"cache lockfile.*already exists|AlreadyExistsError.*lockfile|[Ll]ock ?file .*(exists|stale)|There "
+        r"appears to be a concurrent caching iterator",
     )
     if said is None:
         return None

@@ -58,7 +58,8 @@ def _swallowed(evidence: Evidence, raised: list[Said[ev.ExceptionRaised]]) -> Fi
     event = raised[0].event
     facts = [
         Fact(
-            f"{event.callback or 'a callback'} raised StopIteration at {event.user_line or 'an unknown line'}, {len(raised)} times",
+            f"{event.callback or 'a callback'} raised StopIteration at {event.user_line or 'an unknown line'}, "
+            f"{len(raised)} times",
             raised[0].source,
         ),
         Fact("Keras takes StopIteration for the end of the data and cuts the epoch short", "holdfast causes"),

@@ -36,7 +36,8 @@ def cardinality_changes(evidence: Evidence) -> Finding | None:
                 fit.done.source if fit.done else fit.epochs[-1].source,
             ),
             Fact(
-                "its size is not known beforehand; Keras takes the first epoch's for all later ones and cuts longer epochs off",
+                "its size is not known beforehand; Keras takes the first epoch's for all later ones and cuts "
+                "longer epochs off",
                 data.source,
             ),
         ),

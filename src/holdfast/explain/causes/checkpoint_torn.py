@@ -13,7 +13,8 @@ from holdfast.journal import events as ev
 def checkpoint_torn(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"truncated file: eof|Unable to (synchronously )?open (file|object).*(truncated|bad object|file signature not found|addr overflow)|"
+        r"truncated file: eof|Unable to (synchronously )?open (file|object).*(truncated|bad object|file "
+        r"signature not found|addr overflow)|"
         r"BadZipFile|File is not a zip file|not an sstable|Bad magic number|accessible `?\.keras`? zip|"
         r"bad symbol table|Checksum does not match|Unable to open or read checkpoint",
     )

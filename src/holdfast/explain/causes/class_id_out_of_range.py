@@ -50,7 +50,8 @@ def _on_a_device(evidence: Evidence) -> Finding | None:
             Fact(f"the targets' largest value is {top:.0f}", data.source),
             Fact(f"the model's output is {shape}", model.source),
             Fact(
-                f"the loss became {broken.event.value} at step {broken.event.step:,}; a GPU gives NaN where a CPU raises",
+                f"the loss became {broken.event.value} at step {broken.event.step:,}; a GPU gives NaN where a "
+                "CPU raises",
                 broken.source,
             ),
         ),

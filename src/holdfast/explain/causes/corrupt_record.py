@@ -14,7 +14,8 @@ from holdfast.journal import events as ev
 def corrupt_record(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"(truncated|corrupted) record at (\d+)|DataLossError|inflate\(\) failed|corrupted block|Could not parse example input",
+        r"(truncated|corrupted) record at (\d+)|DataLossError|inflate\(\) failed|corrupted block|Could not "
+        r"parse example input",
     )
     if said is None or evidence.error is None or matched(evidence, r"not an sstable|checkpoint") is not None:
         return None
@@ -35,7 +36,8 @@ def corrupt_record(evidence: Evidence) -> Finding | None:
     elif data is not None and data.event.files:
         facts.append(
             Fact(
-                f"one of {data.event.file_count or len(data.event.files)} files: {listed(data.event.files, 3)}; TensorFlow does not say which",
+                f"one of {data.event.file_count or len(data.event.files)} files: {listed(data.event.files, 3)}; "
+                "TensorFlow does not say which",
                 data.source,
             )
         )

@@ -33,7 +33,10 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
             Fact(f"the dataset has {counted(data.event.cardinality or 0, 'batch', 'batches')}", data.source)
         )
     if fit.started is not None and fit.started.event.steps_per_epoch:
-        asked = f"steps_per_epoch={fit.started.event.steps_per_epoch} was asked for ({fit.started.event.where or 'fit'})"
+        asked = (
+            f"steps_per_epoch={fit.started.event.steps_per_epoch} was asked for "
+            f"({fit.started.event.where or 'fit'})"
+        )
         facts.append(Fact(asked, fit.started.source))
     certain = (
         bool(warned or printed or (data is not None and (data.event.cardinality or -1) > 0)) and not generator

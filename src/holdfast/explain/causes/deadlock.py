@@ -28,7 +28,8 @@ def deadlock(evidence: Evidence) -> Finding | None:
         code = f": `{clipped(frame.code, 60)}`" if frame is not None and frame.code else ""
         facts.append(
             Fact(
-                f"{'the main thread' if thread.main else 'thread ' + (thread.name or str(thread.tid))} waits for a lock at {thread.where}{code}",
+                f"{'the main thread' if thread.main else 'thread ' + (thread.name or str(thread.tid))} waits "
+                f"for a lock at {thread.where}{code}",
                 standing.source,
             )
         )

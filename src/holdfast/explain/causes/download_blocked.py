@@ -12,8 +12,10 @@ from holdfast.explain.grounds import matched, users_line
 def download_blocked(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"URL fetch failure|URLError|ConnectionError|Connection (refused|reset|timed out)|Temporary failure in name resolution|Name or service not known|"
-        r"Could(n't| not) resolve host|libcurl code|Max retries exceeded|Network is unreachable|gaierror|ReadTimeout|ConnectTimeout|RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download",
+        r"URL fetch failure|URLError|ConnectionError|Connection (refused|reset|timed out)|Temporary failure in "
+        r"name resolution|Name or service not known|"
+        r"Could(n't| not) resolve host|libcurl code|Max retries exceeded|Network is unreachable|gaierror|"
+        r"ReadTimeout|ConnectTimeout|RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download",
     )
     if said is not None:
         url = re.search(
@@ -62,7 +64,8 @@ def _hanging(evidence: Evidence) -> Finding | None:
         fetching = thread.within("get_file", "download", "urlretrieve", "urlopen", "hf_hub", "/requests/")
         facts = (
             Fact(
-                f"the {'main thread' if thread.main else 'thread'} waits for the network in {network.function} ({network.file}:{network.line})",
+                f"the {'main thread' if thread.main else 'thread'} waits for the network in {network.function} "
+                f"({network.file}:{network.line})",
                 standing.source,
             ),
             *([Fact(f"called from {thread.where}", standing.source)] if thread.users is not None else []),
@@ -71,7 +74,8 @@ def _hanging(evidence: Evidence) -> Finding | None:
         return Finding(
             "download-blocked",
             Strength.SUPPORTED if fetching is not None or thread.main else Strength.POSSIBLE,
-            f"it waits for the network before training{f', from {thread.users.file}:{thread.users.line}' if thread.users is not None else ''}",
+            "it waits for the network before "
+            f"training{f', from {thread.users.file}:{thread.users.line}' if thread.users is not None else ''}",
             facts,
             (),
             _REMEDIES,

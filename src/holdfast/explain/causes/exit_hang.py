@@ -50,7 +50,8 @@ def exit_hang(evidence: Evidence) -> Finding | None:
     if python and raised and data is not None:
         facts.append(
             Fact(
-                "the data is fed by Python and fit was left early: TensorFlow then waits for a thread that the interpreter has ended",
+                "the data is fed by Python and fit was left early: TensorFlow then waits for a thread that the "
+                "interpreter has ended",
                 data.source,
             )
         )

@@ -12,7 +12,8 @@ from holdfast.explain.grounds import file_named, matched, users_line
 def file_locked(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"unable to lock file|errno ?= ?(11|37|35)\b.*lock|BlockingIOError|\[Errno (11|37)\].*(lock|open)|Resource temporarily unavailable.*(file|h5|lock)|database is locked",
+        r"unable to lock file|errno ?= ?(11|37|35)\b.*lock|BlockingIOError|\[Errno (11|37)\].*(lock|open)|"
+        r"Resource temporarily unavailable.*(file|h5|lock)|database is locked",
     )
     if said is None or re.search(r"fork|pthread|thread", said[1].fact):
         return None

@@ -50,7 +50,8 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
         Strength.SUPPORTED
         if forked or certain or any(other.threads[0].python for other in held)
         else Strength.POSSIBLE,
-        f"a forked process ({held[0].pid}) waits for a lock that was held when it was forked, and that nobody in it can release",
+        f"a forked process ({held[0].pid}) waits for a lock that was held when it was forked, and that nobody "
+        "in it can release",
         tuple(facts),
         (),
         (

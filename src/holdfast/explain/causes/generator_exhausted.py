@@ -36,7 +36,8 @@ def generator_exhausted(evidence: Evidence) -> Finding | None:
             Remedy(
                 "a generator that never ends, with steps_per_epoch",
                 "your-choice",
-                "def batches():\n    while True:\n        yield from one_epoch()\nmodel.fit(batches(), steps_per_epoch=n, epochs=…)",
+                "def batches():\n    while True:\n        yield from one_epoch()\nmodel.fit(batches(), "
+                "steps_per_epoch=n, epochs=…)",
             ),
             Remedy(
                 "or a keras.utils.PyDataset or tf.data.Dataset, which start anew in every epoch",

@@ -37,7 +37,8 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     if built:
         facts.append(Fact(f"this build of {built[0].event.name} has no CUDA", built[0].source))
     printed = evidence.output.first(
-        r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w+.*(cannot open|not found)|failed call to cuInit",
+        r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w+.*(cannot open|not found)|failed "
+        r"call to cuInit",
         advice=True,
     )
     if printed is not None:

@@ -51,7 +51,8 @@ def input_blocked(evidence: Evidence) -> Finding | None:
             stall.source,
         ),
         Fact(
-            f"{'the main thread' if thread.main else 'thread ' + (thread.name or str(thread.tid))} of process {process.pid} {what}{f', at {where}' if where else ''}",
+            f"{'the main thread' if thread.main else 'thread ' + (thread.name or str(thread.tid))} of process "
+            f"{process.pid} {what}{f', at {where}' if where else ''}",
             standing.source,
         ),
     ]

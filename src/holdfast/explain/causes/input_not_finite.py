@@ -44,7 +44,8 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
         what = bad.event.what if bad.event.what in ("input", "target") else "input"
         facts.append(
             Fact(
-                f"the {what}{f' {bad.event.name}' if bad.event.what == what else ''} is not finite at step {bad.event.step:,}",
+                f"the {what}{f' {bad.event.name}' if bad.event.what == what else ''} is not finite at step "
+                f"{bad.event.step:,}",
                 bad.source,
             )
         )

@@ -22,7 +22,8 @@ def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
         return None
     facts = [
         Fact(
-            f"{share_waiting:.0%} of the time of steps was spent waiting for the next batch: {span(waited_s / steps)} a step",
+            f"{share_waiting:.0%} of the time of steps was spent waiting for the next batch: "
+            f"{span(waited_s / steps)} a step",
             source,
         )
     ]

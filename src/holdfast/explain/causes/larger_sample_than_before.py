@@ -26,7 +26,8 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
         usual = sorted(count for count, _ in sizes[:-1])[len(sizes[:-1]) // 2]
         facts.append(
             Fact(
-                f"the batch of step {said.event.step:,} has {size(largest)}, {largest / max(1, usual):.1f} times the usual {size(usual)}",
+                f"the batch of step {said.event.step:,} has {size(largest)}, {largest / max(1, usual):.1f} "
+                f"times the usual {size(usual)}",
                 said.source,
             )
         )
@@ -36,7 +37,8 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
     if jump:
         facts.append(
             Fact(
-                f"memory was flat for {evidence.step:,} steps and then rose by {size(grown.largest_jump.bytes)} at once",
+                f"memory was flat for {evidence.step:,} steps and then rose by {size(grown.largest_jump.bytes)} "
+                "at once",
                 grown.largest_jump.source,
             )
         )

@@ -43,7 +43,8 @@ def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
         return None
     facts = [
         Fact(
-            f"the learning rate fell from {number(highest)} to {number(said.event.learning_rate)} by epoch {epoch + 1} and stands at {number(last)}",
+            f"the learning rate fell from {number(highest)} to {number(said.event.learning_rate)} by epoch "
+            f"{epoch + 1} and stands at {number(last)}",
             said.source,
         )
     ]
@@ -51,7 +52,8 @@ def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
         settings = reducers[0].get("settings", {})
         facts.append(
             Fact(
-                f"{reducers[0].get('class')} lowers it: factor {settings.get('factor')}, patience {settings.get('patience')}, min_delta {settings.get('min_delta')}, min_lr {settings.get('min_lr')}",
+                f"{reducers[0].get('class')} lowers it: factor {settings.get('factor')}, patience "
+                f"{settings.get('patience')}, min_delta {settings.get('min_delta')}, min_lr {settings.get('min_lr')}",
                 fit.started.source if fit.started is not None else "",
             )
         )

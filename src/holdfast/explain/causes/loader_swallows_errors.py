@@ -25,7 +25,8 @@ def loader_swallows_errors(evidence: Evidence) -> Finding | None:
             share_ = f"{thread.cpu_share:.0%} of a core"
             facts = [
                 Fact(
-                    f"{'the main thread' if thread.main else 'a thread'} of process {process.pid} computes ({share_}) in {thread.where}, and no batch comes",
+                    f"{'the main thread' if thread.main else 'a thread'} of process {process.pid} computes "
+                    f"({share_}) in {thread.where}, and no batch comes",
                     standing.source,
                 ),
                 Fact(f"no step for {span(evidence.stall.event.silent_for_s)}", evidence.stall.source),
@@ -55,7 +56,8 @@ def loader_swallows_errors(evidence: Evidence) -> Finding | None:
                         "bad += 1\nif bad > 100: raise",
                     ),
                     Remedy(
-                        "look whether it waits for something that never comes: enough samples for a batch, a file that is found",
+                        "look whether it waits for something that never comes: enough samples for a batch, a "
+                        "file that is found",
                         "guess",
                     ),
                 ),

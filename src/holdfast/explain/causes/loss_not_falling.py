@@ -30,7 +30,8 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
         return None
     facts = [
         Fact(
-            f"the loss was {number(first)} in epoch 1 and is {number(last)} after {len(values)} epochs, {evidence.step:,} steps",
+            f"the loss was {number(first)} in epoch 1 and is {number(last)} after {len(values)} epochs, "
+            f"{evidence.step:,} steps",
             losses[-1][1].source,
         )
     ]
@@ -38,7 +39,8 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
     if model is not None:
         facts.append(
             Fact(
-                f"{whole(model.event.trainable_parameters)} parameters are trainable; the learning rate began at {number(model.event.learning_rate)}",
+                f"{whole(model.event.trainable_parameters)} parameters are trainable; the learning rate began "
+                f"at {number(model.event.learning_rate)}",
                 model.source,
             )
         )
@@ -59,7 +61,8 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
                 "model.fit(ds.take(1).repeat(), steps_per_epoch=200)",
             ),
             Remedy(
-                "look for dead units: a bias far below zero before a ReLU, a learning rate ten times too high or too low",
+                "look for dead units: a bias far below zero before a ReLU, a learning rate ten times too high "
+                "or too low",
                 "guess",
             ),
         ),

@@ -18,9 +18,8 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
     event = broken.event
     facts = [
         Fact(
-            f"the {event.what} {event.name if event.name != event.what else ''} became {event.value} at step {event.step:,}; it was {number(event.last_finite)} before".replace(
-                "  ", " "
-            ),
+            f"the {event.what} {event.name if event.name != event.what else ''} became {event.value} at step "
+            f"{event.step:,}; it was {number(event.last_finite)} before".replace("  ", " "),
             broken.source,
         )
     ]

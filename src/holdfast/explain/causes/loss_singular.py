@@ -21,14 +21,16 @@ def loss_singular(evidence: Evidence) -> Finding | None:
     if first:
         facts.append(
             Fact(
-                f"at step {event.step:,} {event.name or 'the ' + event.what} was no longer finite while the loss was still {number(event.last_finite)}",
+                f"at step {event.step:,} {event.name or 'the ' + event.what} was no longer finite while the "
+                f"loss was still {number(event.last_finite)}",
                 broken.source,
             )
         )
     else:
         facts.append(
             Fact(
-                f"the loss became {event.value} at step {event.step:,}; the weights had broken one step earlier, with a loss of {number(event.last_finite)}",
+                f"the loss became {event.value} at step {event.step:,}; the weights had broken one step "
+                f"earlier, with a loss of {number(event.last_finite)}",
                 broken.source,
             )
         )

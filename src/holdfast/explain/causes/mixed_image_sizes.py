@@ -18,7 +18,8 @@ def mixed_image_sizes(evidence: Evidence) -> Finding | None:
         r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\].*?\[([\d,]+)\]", error.text, re.S
     )
     stacked = re.search(
-        r"(?:all input arrays must have the same shape|Shapes of all inputs must match|could not broadcast input array from shape \(([\d,]+)\) into shape \(([\d,]+)\)|inhomogeneous shape)",
+        r"(?:all input arrays must have the same shape|Shapes of all inputs must match|could not broadcast "
+        r"input array from shape \(([\d,]+)\) into shape \(([\d,]+)\)|inhomogeneous shape)",
         error.text,
     )
     if pair:

@@ -25,7 +25,8 @@ def native_crash(evidence: Evidence) -> Finding | None:
         )
     ]
     fatal = evidence.output.last(
-        r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|\*\*\* stack smashing|F\d{4} |core/.*Check failed"
+        r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|\*\*\* stack "
+        r"smashing|F\d{4} |core/.*Check failed"
     )
     if fatal is not None:
         facts.append(Fact(clipped(fatal.text, 200), fatal.source))
@@ -54,7 +55,8 @@ def native_crash(evidence: Evidence) -> Finding | None:
         (
             Remedy("see where: run with the fault handler", "your-choice", "python -X faulthandler train.py"),
             Remedy(
-                "two libraries with copies of one runtime clash: import TensorFlow first, and leave out cv2, torch or others in turn",
+                "two libraries with copies of one runtime clash: import TensorFlow first, and leave out cv2, "
+                "torch or others in turn",
                 "guess",
             ),
         ),

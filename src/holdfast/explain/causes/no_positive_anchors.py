@@ -41,7 +41,8 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
         (),
         (
             Remedy(
-                "anchors of the sizes that the objects have in the resized image; `holdfast check` lists boxes that no anchor covers",
+                "anchors of the sizes that the objects have in the resized image; `holdfast check` lists boxes "
+                "that no anchor covers",
                 "your-choice",
             ),
             Remedy(

@@ -28,7 +28,8 @@ def output_pipe_full(evidence: Evidence) -> Finding | None:
             where = f" at {thread.where}" if thread.where else ""
             facts = [
                 Fact(
-                    f"{'the main thread' if thread.main else 'a thread'} of {process.name or 'process'} {process.pid} stands in a write{where}: {thread.syscall or thread.wait}",
+                    f"{'the main thread' if thread.main else 'a thread'} of {process.name or 'process'} "
+                    f"{process.pid} stands in a write{where}: {thread.syscall or thread.wait}",
                     standing.source,
                 )
             ]

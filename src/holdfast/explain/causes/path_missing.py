@@ -12,8 +12,10 @@ from holdfast.explain.grounds import matched, users_line
 def path_missing(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No files matched pattern|"
-        r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|not found: filepath=|bucket.*(does not exist|not found)",
+        r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No "
+        r"files matched pattern|"
+        r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|not found: "
+        r"filepath=|bucket.*(does not exist|not found)",
     )
     environment = (
         evidence.error is not None

@@ -11,8 +11,10 @@ from holdfast.journal import events as ev
 def peer_missing(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|coordination service.*(unavailable|error)|UNAVAILABLE: .*(connect|task|peer|address)|unreachable.*(task|peer|worker)|"
-        r"Connecting to coordinator|missing.*(rank|task)|Gloo.*(timed out|connect)|NCCL.*(timeout|unhandled system error)|heartbeat timeout",
+        r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|coordination "
+        r"service.*(unavailable|error)|UNAVAILABLE: .*(connect|task|peer|address)|unreachable.*(task|peer|worker)|"
+        r"Connecting to coordinator|missing.*(rank|task)|Gloo.*(timed out|connect)|NCCL.*(timeout|unhandled "
+        r"system error)|heartbeat timeout",
     )
     configured = next(
         (

@@ -14,14 +14,16 @@ from holdfast.journal import events as ev
 def permission_denied(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|Read-only file system|\[Errno 30\]|403 Forbidden|does not have storage\.",
+        r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|Read-only file "
+        r"system|\[Errno 30\]|403 Forbidden|does not have storage\.",
     )
     failed = next((one for one in evidence.all(ev.SaveFailed) if one.event.errno in (13, 30)), None)
     if said is None and failed is None:
         return None
     text = evidence.error_text + (said[1].fact if said is not None else "")
     found = re.search(
-        r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|([\w./~-]*/[\w./~-]+); ?Permission denied",
+        r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|([\w./~-]*/[\w./~-]+); "
+        r"?Permission denied",
         text,
     )
     path = (

@@ -86,7 +86,8 @@ _WHY = {
         Remedy(
             "say which dimensions vary, or pad to a few sizes",
             "your-choice",
-            "@tf.function(reduce_retracing=True)\n# or input_signature=[tf.TensorSpec([None, None, None, 3], tf.float32)]",
+            "@tf.function(reduce_retracing=True)\n# or input_signature=[tf.TensorSpec([None, None, None, 3], "
+            "tf.float32)]",
         ),
     ),
     "python-value": (

@@ -12,7 +12,8 @@ from holdfast.journal import events as ev
 def shared_memory_full(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"Bus error|/dev/shm.*(No space|full|denied)|No space left.*/dev/shm|shm.*(No space left|insufficient)|unable to (write|mmap|open).*(/torch_|shared memory)|insufficient shared memory",
+        r"Bus error|/dev/shm.*(No space|full|denied)|No space left.*/dev/shm|shm.*(No space left|insufficient)|"
+        r"unable to (write|mmap|open).*(/torch_|shared memory)|insufficient shared memory",
     )
     bus = evidence.exit_signal == "SIGBUS"
     if said is None and not bus:

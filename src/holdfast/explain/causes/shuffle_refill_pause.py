@@ -36,7 +36,8 @@ def shuffle_refill_pause(evidence: Evidence) -> Finding | None:
                 later[-1].source,
             ),
             Fact(
-                f"shuffle{f' ({node.where})' if node.where else ''} keeps {whole(node.buffer_size or 0)} elements and is filled anew in every epoch",
+                f"shuffle{f' ({node.where})' if node.where else ''} keeps {whole(node.buffer_size or 0)} "
+                "elements and is filled anew in every epoch",
                 node.source,
             ),
         ),

@@ -23,7 +23,8 @@ def silent_but_moving(evidence: Evidence) -> Finding | None:
         return None
     facts = [
         Fact(
-            f"nothing was printed for {span(quiet_s)}, while {whole(steps)} steps were done: {steps / quiet_s:.3g} a second",
+            f"nothing was printed for {span(quiet_s)}, while {whole(steps)} steps were done: "
+            f"{steps / quiet_s:.3g} a second",
             f"vitals.jsonl:{first_line}-{last_line}",
         )
     ]

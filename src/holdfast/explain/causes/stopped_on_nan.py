@@ -33,7 +33,8 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
     if broken is not None:
         facts.append(
             Fact(
-                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}; it was {number(broken.event.last_finite)} before",
+                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}; it was "
+                f"{number(broken.event.last_finite)} before",
                 broken.source,
             )
         )

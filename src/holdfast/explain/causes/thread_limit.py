@@ -11,7 +11,9 @@ from holdfast.journal import events as ev
 def thread_limit(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"pthread_create\(?\)? failed|can't start new thread|Thread \S+ creation via pthread_create|(fork|clone).*Resource temporarily unavailable|Resource temporarily unavailable.*(fork|thread)|BlockingIOError.*fork",
+        r"pthread_create\(?\)? failed|can't start new thread|Thread \S+ creation via pthread_create|(fork|"
+        r"clone).*Resource temporarily unavailable|Resource temporarily unavailable.*(fork|thread)|"
+        r"BlockingIOError.*fork",
     )
     ended = evidence.ended.event if evidence.ended is not None else None
     rose = (

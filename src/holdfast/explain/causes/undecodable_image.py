@@ -12,9 +12,12 @@ def undecodable_image(evidence: Evidence) -> Finding | None:
     error = evidence.error
     said = matched(
         evidence,
-        r"Unknown image file format|jpeg::Uncompress failed|Invalid PNG|PNG.*(invalid|corrupt)|Input is empty\.|image is empty|"
-        r"(DecodeJpeg|DecodePng|DecodeImage|DecodeBmp|DecodeGif|decode_(jpeg|png|image)).*([Ii]nvalid|[Ff]ailed|[Uu]nknown|empty|Expected)|"
-        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (PNG|data stream)|not a JPEG|"
+        r"Unknown image file format|jpeg::Uncompress failed|Invalid PNG|PNG.*(invalid|corrupt)|Input is empty\.|"
+        r"image is empty|"
+        r"(DecodeJpeg|DecodePng|DecodeImage|DecodeBmp|DecodeGif|decode_(jpeg|png|image)).*([Ii]nvalid|[Ff]ailed|"
+        r"[Uu]nknown|empty|Expected)|"
+        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (PNG|data stream)|"
+        r"not a JPEG|"
         r"Invalid (JPEG|image) data|Trying to decode .* format using a wrong op",
     )
     if said is None or error is None:

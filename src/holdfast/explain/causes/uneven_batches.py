@@ -11,7 +11,9 @@ from holdfast.journal import events as ev
 def uneven_batches(evidence: Evidence) -> Finding | None:
     said = matched(
         evidence,
-        r"(mismatch|different|uneven) (number of )?(batches|steps).*(rank|worker|process)|Inconsistent number of (batches|steps)|collective.*(shape mismatch|aborted).*(OUT_OF_RANGE|End of sequence)|stalled.*missing ranks|One or more tensors were submitted to be reduced",
+        r"(mismatch|different|uneven) (number of )?(batches|steps).*(rank|worker|process)|Inconsistent number "
+        r"of (batches|steps)|collective.*(shape mismatch|aborted).*(OUT_OF_RANGE|End of sequence)|"
+        r"stalled.*missing ranks|One or more tensors were submitted to be reduced",
     )
     ranks = [said_.event.facts for said_ in evidence.all(ev.NoteMade) if "rank_steps" in said_.event.facts]
     steps = ranks[-1].get("rank_steps") if ranks else None

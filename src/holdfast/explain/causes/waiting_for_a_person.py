@@ -48,7 +48,8 @@ def _waits(thread: Stood, trains: bool) -> str:
 def _finding(evidence: Evidence, standing: Standing, process: Stands, thread: Stood, what: str) -> Finding:
     facts = [
         Fact(
-            f"the {'main thread' if thread.main else 'thread ' + str(thread.tid)} of {process.name or 'process'} {process.pid} stands in {thread.syscall or thread.wait}",
+            f"the {'main thread' if thread.main else 'thread ' + str(thread.tid)} of "
+            f"{process.name or 'process'} {process.pid} stands in {thread.syscall or thread.wait}",
             standing.source,
         )
     ]

@@ -13,7 +13,8 @@ def worker_died(evidence: Evidence) -> Finding | None:
     gone = evidence.all(ev.WorkerGone)
     said = matched(
         evidence,
-        r"worker.*(died|killed|exited) unexpectedly|BrokenProcessPool|A process in the process pool was terminated|DataLoader worker .*(killed|exited)",
+        r"worker.*(died|killed|exited) unexpectedly|BrokenProcessPool|A process in the process pool was "
+        r"terminated|DataLoader worker .*(killed|exited)",
     )
     if said is None and (not gone or evidence.stall is None):
         return None
@@ -35,7 +36,8 @@ def worker_died(evidence: Evidence) -> Finding | None:
         killed = "; the kernel's kill counter rose" if event.oom_kills_rose else ""
         facts.append(
             Fact(
-                f"process {event.worker_pid} ({event.name or event.command or 'a loader'}) ended after {span(event.lived_s)}{last}{killed}",
+                f"process {event.worker_pid} ({event.name or event.command or 'a loader'}) ended after "
+                f"{span(event.lived_s)}{last}{killed}",
                 one.source,
             )
         )

@@ -20,7 +20,8 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
     started = evidence.last(ev.WorkersStarted)
     facts = [
         Fact(
-            f"{counted(len(grown.worker_pids), 'process', 'processes')} below it grew by {size(grown.workers.bytes)} of their own memory",
+            f"{counted(len(grown.worker_pids), 'process', 'processes')} below it grew by "
+            f"{size(grown.workers.bytes)} of their own memory",
             grown.workers.source,
         ),
         Fact(f"the main process grew by {size(parent)}", grown.total.source),
