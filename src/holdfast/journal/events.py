@@ -537,7 +537,7 @@ class ExceptionRaised(Event):
     type: str = ""
     message: str = ""
     errno: int | None = None
-    left: str = "script"  # fit | callback | script | thread | loader
+    left: str = "script"  # fit | callback | script | thread | loader | evaluate (or predict, outside fit)
     caught: bool | None = None  # by the user's own code; None when not known yet
     user_line: str = ""  # the last line of the user's own code: "train.py:41"
     user_code: str = ""  # its text

@@ -99,6 +99,7 @@ class ListWatch:
         self.progress = session.progress
         self.fits = fits.of(session)
         self.losses = losses.of(session)
+        self._compiled: set[int] = set()
         self._overrides: dict[tuple[type, str], bool] = {}
 
     # -- which callback ---------------------------------------------------------------------------
@@ -165,8 +166,12 @@ class ListWatch:
         if fit is not None:
             fit.step_started = Stopwatch()
             if fit.first_step_s is None:  # the first of an epoch: it compiles, or fills buffers
-                phase = Phase.COMPILE if progress.step == fit.base_step else Phase.FILL
+                phase = Phase.FILL if self._is_compiled(fit) else Phase.COMPILE
         progress.enter(phase)
+
+    def _is_compiled(self, fit: Fit) -> bool:
+        """Whether the step of this model has run before; a second fit need not compile again."""
+        return id(getattr(fit.model, "train_function", None)) in self._compiled
 
     def step_ends(self, callbacks: Any, batch: Any = 0, logs: Any = None) -> None:
         progress = self.progress
@@ -185,6 +190,7 @@ class ListWatch:
         started = fit.step_started.begun_ns if fit.step_started is not None else now
         if fit.first_step_s is None:
             fit.first_step_s = round(fit.epoch_clock.seconds, 4)
+            self._compiled.add(id(getattr(fit.model, "train_function", None)))
             progress.step_ns = now - started
             self.session.guard("models", models.seen, self.session, fit.model)
             self.session.guard("frameworks", frameworks.devices_seen, self.session)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import DatasetSeen
-from . import fits, lines, nodes
+from . import dropped, fits, lines, nodes
 from .session import Session
 
 PART = "datasets"
@@ -68,14 +68,17 @@ def of_tf_data(session: Session, dataset: Any, role: str, where: str = "") -> Da
         session.seen["train_dataset"] = _reference(dataset)
         session.seen.pop("arrays", None)
     files = nodes.files_of(dataset)
+    described = nodes.describe(dataset)
+    if role == "train":
+        session.guard(dropped.PART, dropped.mind, session, dataset, described)
     return DatasetSeen(
         role=role,
         type="tf.data",
         python_fed=nodes.is_python_fed(dataset),
         element_spec=_specs(dataset.element_spec),
-        element_bytes=_bytes_of(dataset.element_spec),
+        element_bytes=_bytes_of(dataset.element_spec, nodes.batch_size_of(dataset)),
         cardinality=_cardinality(dataset),
-        nodes=nodes.describe(dataset),
+        nodes=described,
         files=files[:20],
         file_count=len(files) or None,
         where=where,
@@ -215,10 +218,13 @@ def _dtype(spec: Any) -> str:
     return str(getattr(found, "name", found))
 
 
-def _bytes_of(value: Any) -> int | None:
+def _bytes_of(value: Any, batch: int | None) -> int | None:
+    """Of one element; a first dimension that is open is that of the batch."""
     total = 0
     for spec in leaves(value):
         shape = _dimensions(spec)
+        if shape and shape[0] is None:
+            shape = [batch, *shape[1:]]
         size = getattr(getattr(spec, "dtype", None), "size", None)
         if shape is None or None in shape or size is None:
             return None

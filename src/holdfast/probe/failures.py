@@ -46,7 +46,7 @@ def script_raised(session: Session, error: BaseException) -> None:
 def left_call(session: Session, error: BaseException, left: str, *, callback: str = "") -> None:
     """An exception on its way out of fit, a callback or a loader. Said once for each place that it leaves."""
     said = session.seen.setdefault("failures", [])
-    key = (id(error), left)
+    key = (id(error), left, session.progress.fit, session.progress.step)  # an id alone is used again
     if key in said:
         return
     said.append(key)

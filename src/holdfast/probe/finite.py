@@ -76,7 +76,8 @@ def _all_finite(variables: Any) -> tuple[bool | None, str]:
     looked, spent = None, 0
     for index, variable in enumerate(variables or []):
         try:
-            array = np.asarray(_raw(variable))
+            value = _raw(variable)
+            array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)  # torch
         except Exception:
             continue
         if array.dtype.kind != "f" and "float" not in str(array.dtype):

@@ -62,6 +62,7 @@ class CallWatch:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._fits = fits.of(session)
+        self._loop = loops.of(session)
         self._predicts = 0
 
     def fit_begins(self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -101,6 +102,7 @@ class CallWatch:
     def evaluate_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         progress = self._session.progress
         previous = progress.phase, progress.detail
+        self._loop.call_begins()
         if progress.here or self._fits.current is None:
             progress.enter(Phase.VALIDATION)
         return previous
@@ -108,11 +110,13 @@ class CallWatch:
     def predict_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         progress = self._session.progress
         previous = progress.phase, progress.detail
+        self._loop.call_begins()
         if progress.here or self._fits.current is None:
             progress.enter(Phase.PREDICT)
         return previous, Stopwatch()
 
     def resume(self, previous: Any, _: Any) -> None:
+        self._loop.call_ends()
         progress = self._session.progress
         if previous is not None and (progress.here or self._fits.current is None):
             progress.enter(*previous)
@@ -137,7 +141,7 @@ class CallWatch:
 
     def call_failed(self, token: Any, error: BaseException) -> None:
         if self._fits.current is None:
-            failures.left_call(self._session, error, "script")
+            failures.left_call(self._session, error, "evaluate")
         previous = token[0] if isinstance(token, tuple) and token and isinstance(token[0], tuple) else token
         self.resume(previous, None)
 
@@ -147,7 +151,7 @@ def hook_epoch_iterator(session: Session, module: Any) -> None:
     observe(
         session, kind, "__init__", "datasets",
         before=lambda args, kwargs: (args[0], kwargs),
-        after=lambda token, _: datasets.iterator_made(session, *token),
+        after=lambda token, _: _iterator_made(session, *token) if token else None,
     )  # fmt: skip
     observe(
         session, kind, "__next__", "data_wait",
@@ -156,12 +160,19 @@ def hook_epoch_iterator(session: Session, module: Any) -> None:
     )  # fmt: skip
 
 
+def _iterator_made(session: Session, iterator: Any, arguments: dict[str, Any]) -> None:
+    """On TensorFlow the batch is fetched inside the compiled step; on the others by `__next__`, where it is seen."""
+    fit = fits.of(session).current
+    if fit is not None and type(iterator).__name__ != "TFEpochIterator":
+        fit.data_wait = "exact"
+    datasets.iterator_made(session, iterator, arguments)
+
+
 def _wait_begins(session: Session) -> Stopwatch | None:
     progress = session.progress
     fit = fits.of(session).current
     if not progress.here or fit is None or progress.phase in (Phase.VALIDATION, Phase.PREDICT):
         return None
-    fit.data_wait = "exact"
     progress.enter(Phase.FILL if fit.first_step_s is None else Phase.DATA_WAIT)
     return Stopwatch()
 

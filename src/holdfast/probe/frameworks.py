@@ -82,8 +82,15 @@ def devices_seen(session: Session) -> None:
                     version=str(getattr(module, "__version__", "")),
                     devices=devices,
                     threads=threads,
+                    environment=_modes(),
                 )
             )
+
+
+def _modes() -> dict[str, str]:
+    """Switches that slow everything down and are easily forgotten."""
+    eager = sys.modules.get("tensorflow.python.eager.polymorphic_function.eager_function_run")
+    return {"functions_run_eagerly": "true"} if getattr(eager, "RUN_FUNCTIONS_EAGERLY", False) else {}
 
 
 def _tensorflow_devices(module: Any) -> tuple[list[str], dict[str, int]]:

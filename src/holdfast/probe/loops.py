@@ -50,6 +50,13 @@ class Loop:
     def quiet(self) -> bool:
         return self._fits.current is not None or self._inside > 0
 
+    def call_begins(self) -> None:
+        """evaluate or predict: what they draw and call is no loop of the user's."""
+        self._inside += 1
+
+    def call_ends(self) -> None:
+        self._inside = max(0, self._inside - 1)
+
     # -- waiting for data -----------------------------------------------------------------------------
 
     def next_begins(self, iterator: Any) -> Stopwatch | None:
