@@ -35,7 +35,7 @@ class Cards:
         found = []
         for handle in self._handles:
             with contextlib.suppress(Exception):
-                memory = self._nvml.nvmlDeviceGetMemoryInfo(handle)
+                memory = self._memory(handle)
                 found.append(
                     {
                         "name": _text(self._nvml.nvmlDeviceGetName(handle)),
@@ -53,7 +53,7 @@ class Cards:
         found = []
         for handle in self._handles:
             with contextlib.suppress(Exception):
-                memory = self._nvml.nvmlDeviceGetMemoryInfo(handle)
+                memory = self._memory(handle)
                 users = self._users(handle)
                 one: dict[str, Any] = {
                     "used_bytes": int(memory.used),
@@ -67,6 +67,12 @@ class Cards:
                     one["utilisation"] = int(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
                 found.append(one)
         return found
+
+    def _memory(self, handle: Any) -> Any:
+        """The second version counts what the driver keeps for itself apart, as nvidia-smi does."""
+        with contextlib.suppress(Exception):
+            return self._nvml.nvmlDeviceGetMemoryInfo(handle, version=self._nvml.nvmlMemory_v2)
+        return self._nvml.nvmlDeviceGetMemoryInfo(handle)
 
     def _users(self, handle: Any) -> dict[int, int | None]:
         try:
