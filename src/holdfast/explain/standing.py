@@ -38,6 +38,7 @@ class Stood:
     main: bool
     cpu_share: float  # of one core, between the first and the last look
     still: bool  # the frames were the same in all looks
+    runs: float = 0.0  # share of the looks in which it was running or ready to run
 
     @property
     def python(self) -> bool:
@@ -45,7 +46,8 @@ class Stood:
 
     @property
     def busy(self) -> bool:
-        return self.cpu_share > 0.4 or (self.cpu_share > 0.15 and self.state == "R")
+        """It computes, or would: on a crowded machine a thread that wants to run gets little of a core."""
+        return self.cpu_share > 0.4 or (self.cpu_share > 0.03 and self.runs >= 0.6)
 
     @property
     def users(self) -> Frame | None:
@@ -194,6 +196,7 @@ def _thread(over: list[Thread], span_s: float) -> Stood:
         native=native,
         main=newest.main,
         cpu_share=ran_s / span_s if span_s > 0 and len(over) > 1 else 0.0,
+        runs=sum(thread.state == "R" for thread in over) / len(over),
         still=all(_places(look) == _places(framed[0]) for look in framed),
     )
 
