@@ -1,0 +1,106 @@
+"""The pause that a save adds to a step, and the time to resume, beside Keras' own callbacks in the same process.
+
+    python benchmarks/checkpoint.py [--megabytes 40] [--saves 12]
+
+The state is weights and AdamW's two moments of the size asked for. Ours is written in the background, so the
+pause is the copy to the host; Keras writes while the step waits. Saves of the three take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+from keras import ops
+
+from holdfast.train import checkpoints
+from holdfast.train.checkpoints import Snapshot
+from holdfast.train.network import Network
+from holdfast.train.saver import Saver
+from holdfast.train.step_tensorflow import TensorFlowStep
+from holdfast.train.update import Rule
+
+LAYERS = 8
+
+
+def network(megabytes: float) -> Network:
+    side = int((megabytes * 2**20 / 4 / 3 / LAYERS) ** 0.5)  # weights and two moments, four bytes each
+    inputs = keras.Input((side,))
+    x = inputs
+    for number in range(LAYERS):
+        x = keras.layers.Dense(side, activation="relu", name=f"layer_{number}")(x)
+    model = keras.Model(inputs, x)
+    return Network(model, lambda batch: {"loss": ops.mean(ops.square(model(batch["images"])), axis=-1)})
+
+
+def timed(action: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--megabytes", type=float, default=40.0)
+    parser.add_argument("--saves", type=int, default=12)
+    args = parser.parse_args()
+    net = network(args.megabytes)
+    step = TensorFlowStep(net, Rule(), batch=64, micro_batch=64)
+    batch = {
+        "images": np.random.default_rng(0).normal(size=(64, net.model.input_shape[1])).astype(np.float32)
+    }
+    take = lambda: step.fetch(step(batch, step=0, rate=1e-4, held=False))  # noqa: E731
+    take()
+    net.model.compile(keras.optimizers.AdamW(1e-4), "mse")
+    net.model.optimizer.build(net.model.trainable_variables)
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder), net.model, step, take, args.saves)
+
+
+def measure(
+    folder: Path, model: keras.Model, step: TensorFlowStep, take: Callable[[], Any], saves: int
+) -> None:
+    saver = Saver(folder / "ours", keep=3, say=lambda event: None)
+    whole = keras.callbacks.ModelCheckpoint(str(folder / "keras.keras"))
+    backup = keras.callbacks.BackupAndRestore(str(folder / "backup"))
+    for callback in (whole, backup):
+        callback.set_model(model)
+        callback.on_train_begin()
+    steps, pauses = [], {"holdfast": [], "ModelCheckpoint": [], "BackupAndRestore": []}
+    for number in range(saves):
+        steps += [timed(take) for _ in range(5)]
+        pauses["holdfast"].append(timed(lambda n=number: saver.save(Snapshot(n, step.export(), {}))))
+        steps += [timed(take) for _ in range(5)]  # the background write is felt here, if at all
+        saver.flush(60)
+        pauses["ModelCheckpoint"].append(timed(lambda n=number: whole.on_epoch_end(n, {})))
+        pauses["BackupAndRestore"].append(timed(lambda n=number: backup.on_epoch_end(n, {})))
+    saver.close()
+    one = statistics.median(steps)
+    size = sum(file.stat().st_size for file in checkpoints.committed(folder / "ours")[-1].iterdir())
+    print(f"state {size / 2**20:.1f} MiB, step {one * 1e3:.1f} ms (median of {len(steps)})")
+    for name, taken in pauses.items():
+        pause = statistics.median(taken)
+        print(f"{name:18} pause {pause * 1e3:8.1f} ms   {pause / one:7.2f} steps")
+    resume = statistics.median(
+        timed(lambda: step.load(checkpoints.newest_whole(folder / "ours")[0].groups))
+        for _ in range(5)  # type: ignore[union-attr]
+    )
+    load = statistics.median(timed(lambda: keras.models.load_model(folder / "keras.keras")) for _ in range(5))
+    print(
+        f"resume: holdfast {resume * 1e3:.0f} ms, checksums included; keras.models.load_model {load * 1e3:.0f} ms"
+    )
+
+
+if __name__ == "__main__":
+    main()
