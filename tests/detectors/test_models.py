@@ -125,6 +125,10 @@ def test_bfloat16_keeps_heads_and_losses_in_float32():
 
 def test_frozen_blocks_do_not_train():
     detector = build(spec_of("ssd", classes=("a",)))
+    of_backbone = {variable.path for variable in detector.backbone.variables}
+    assert of_backbone == {
+        variable.path for variable in detector.variables if variable.path.startswith("backbone/")
+    }
     every = len(detector.trainable_variables)
     detector.backbone.freeze(3)
     frozen = {variable.path for block in detector.backbone.blocks[:3] for variable in block.variables}

@@ -63,9 +63,11 @@ def build_backbone(
     rematerialise: bool = False,
 ) -> Backbone:
     """`weights`: a file, a folder that holds it, "imagenet" for Keras' download, or None for fresh ones."""
-    network, cuts, preprocessing = _network(name, (*input_size, 3))
-    if normalization == "group":
-        network = with_group_normalization(network)
+    # So that the names of its weights say whose they are: freezing and fine-tuning go by them.
+    with keras.name_scope("backbone"):
+        network, cuts, preprocessing = _network(name, (*input_size, 3))
+        if normalization == "group":
+            network = with_group_normalization(network)
     if weights is not None:
         load_backbone_weights(network, name, weights)
     taps = (_SSD_TAPS if for_ssd else _PYRAMID_TAPS)[name]
