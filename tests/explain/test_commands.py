@@ -36,7 +36,7 @@ def test_explain_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_no_run_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(tmp_path / "nowhere")]) == 2
-    assert capsys.readouterr().err.startswith("error[path-missing]: there is no run at ")
+    assert capsys.readouterr().err.startswith("error[path-missing]: there is no run at")
 
 
 def test_causes_lists_them_all(capsys: pytest.CaptureFixture[str]) -> None:
