@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import AlreadyThere
-from holdfast.supervise import ending, session
+from holdfast.supervise import ending, naming, session
 from holdfast.supervise.ending import Ending
 from holdfast.supervise.signals import Response, respond
 
@@ -25,22 +25,22 @@ from holdfast.supervise.signals import Response, respond
     ],
 )
 def test_a_run_is_named_after_its_script(command: tuple[str, ...], name: str) -> None:
-    assert session.script_name(command) == name
+    assert naming.script_name(command) == name
 
 
 def test_folders_are_counted_and_an_empty_one_may_be_used(tmp_path: Path) -> None:
     (tmp_path / "train-1").mkdir()
     assert (
-        session.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path)
+        naming.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path)
         == tmp_path / "train-2"
     )
     assert (
-        session.choose_folder(("x",), run_dir=str(tmp_path / "train-1"), name=None, runs=tmp_path).name
+        naming.choose_folder(("x",), run_dir=str(tmp_path / "train-1"), name=None, runs=tmp_path).name
         == "train-1"
     )
     (tmp_path / "train-1/file").touch()
     with pytest.raises(AlreadyThere) as raised:
-        session.choose_folder(("x",), run_dir=None, name="train-1", runs=tmp_path)
+        naming.choose_folder(("x",), run_dir=None, name="train-1", runs=tmp_path)
     assert raised.value.found == ("other files",)
     assert raised.value.change == (
         f"--run-dir {tmp_path}/train-1-1, or leave it out for a folder of its own",

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _orders(args: argparse.Namespace) -> Orders:
-    from holdfast.supervise import session
+    from holdfast.supervise import naming, session
 
     command = tuple(args.command[1:] if args.command[:1] == ["--"] else args.command)
     if not command:
@@ -76,7 +76,7 @@ def _orders(args: argparse.Namespace) -> Orders:
         )
     return session.Orders(
         command=command,
-        run_dir=session.choose_folder(command, run_dir=args.run_dir, name=args.name, runs=Path("runs")),
+        run_dir=naming.choose_folder(command, run_dir=args.run_dir, name=args.name, runs=Path("runs")),
         stall_after_s=args.stall_after,
         on_stall=args.on_stall,
         restarts=restarts,

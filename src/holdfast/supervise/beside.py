@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 
 from holdfast.journal.folder import RunFolder
+from holdfast.supervise.naming import choose_folder
 from holdfast.supervise.record import Recorder
-from holdfast.supervise.session import Orders, choose_folder, opened
+from holdfast.supervise.session import Orders, opened
 
 _FINISHES_WITHIN_S = 20.0
 _PR_SET_PTRACER = 0x59616D61

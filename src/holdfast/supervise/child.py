@@ -8,19 +8,16 @@ error each arrive where the user sent them.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
-import shutil
 import signal
 import termios
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from resource import struct_rusage
 
-from holdfast.errors import CommandNotExecutable, CommandNotFound, nearest
-from holdfast.supervise import relay, terminal
+from holdfast.supervise import programs, relay, terminal
 from holdfast.supervise.terminal import UserTerminal
 
 _PIPE_BYTES = 1024 * 1024
@@ -141,7 +138,7 @@ def start(
     when_ended_orphaned: Callable[[int], None],
 ) -> Child:
     """Starts the command; raises CommandNotFound, naming the nearest program, when there is none."""
-    program = _find(command[0], environment)
+    program = programs.find(command[0], environment)
     user = _user_terminal()
     ends = _lay(user)
     try:
@@ -157,7 +154,7 @@ def start(
     except OSError as error:
         ends.close_childs()
         ends.close_sources()
-        raise _not_started(command[0], program, error) from error
+        raise programs.not_started(command[0], program, error) from error
     board = relay.Board()
     if user is not None and _is_terminal(0):
         user.hand_over()
@@ -231,85 +228,3 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"SIG{number}"
-
-
-def _find(name: str, environment: Mapping[str, str]) -> str:
-    path = environment.get("PATH", os.defpath)
-    if "/" in name:
-        if os.path.isfile(name) and not os.access(name, os.X_OK):
-            raise _not_executable(name)
-        if not os.path.exists(name):
-            raise _not_found(name, _programs_beside(name))
-        if os.path.isdir(name):
-            raise CommandNotExecutable(f"{name} is a folder, not a program", where="the command line")
-        return name
-    found = shutil.which(name, path=path)
-    if found is not None:
-        return found
-    if os.path.isfile(name):
-        raise _script_named(name)
-    raise _not_found(name, _programs(path))
-
-
-def _not_started(name: str, program: str, error: OSError) -> CommandNotFound:
-    if error.errno == errno.ENOENT:  # the file is there, so its interpreter is not
-        return CommandNotFound(
-            f"{program} names an interpreter that does not exist",
-            where="its first line",
-            found=_first_line(program),
-            change=f"mend that line, or start it by hand: holdfast run -- python {program}",
-        )
-    if error.errno in (errno.EACCES, errno.ENOEXEC, errno.EPERM):
-        return _not_executable(program, found=error.strerror or "")
-    return CommandNotFound(f"{name} could not be started: {error.strerror}", where=program)
-
-
-def _not_executable(name: str, found: str = "") -> CommandNotExecutable:
-    python = name.endswith(".py")
-    return CommandNotExecutable(
-        f"{name} may not be executed",
-        where=name,
-        found=found or "the file has no permission to be executed",
-        change=f"holdfast run -- python {name}" if python else f"chmod +x {name}",
-    )
-
-
-def _script_named(name: str) -> CommandNotFound:
-    return CommandNotFound(
-        f"no program is called {name}, but a file here is",
-        where="PATH",
-        change=f"holdfast run -- python {name}" if name.endswith(".py") else f"holdfast run -- ./{name}",
-    )
-
-
-def _not_found(name: str, known: Iterable[str]) -> CommandNotFound:
-    close = nearest(os.path.basename(name), known)
-    return CommandNotFound(
-        f"there is no program {name}",
-        where="PATH" if "/" not in name else os.path.dirname(os.path.abspath(name)),
-        found=f"the nearest is {close}" if close else "nothing of a name like it",
-        change=f"holdfast run -- {close} …" if close else "give the path of the program",
-    )
-
-
-def _programs(path: str) -> set[str]:
-    names: set[str] = set()
-    for folder in path.split(os.pathsep):
-        with contextlib.suppress(OSError):
-            names.update(os.listdir(folder or "."))
-    return names
-
-
-def _programs_beside(name: str) -> list[str]:
-    try:
-        return os.listdir(os.path.dirname(name) or ".")
-    except OSError:
-        return []
-
-
-def _first_line(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return file.readline(200).decode(errors="replace").strip()
-    except OSError:
-        return ""
