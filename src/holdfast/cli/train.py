@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fresh(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
-    from holdfast.supervise.session import free_name
+    from holdfast.supervise.naming import free_name
 
     if args.source is None:
         raise UsageError(
