@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.errors import JournalTooNew, NotARun, PathMissing
 from holdfast.explain import Strength, explain
-from holdfast.explain.evidence import op_name
 from holdfast.explain.gather import gather
 from holdfast.explain.growth import read_growth
+from holdfast.explain.nodes import op_name
 from holdfast.explain.output import is_advice, read
 from holdfast.journal import events as ev
 from holdfast.journal import vitals

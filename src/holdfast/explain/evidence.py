@@ -6,26 +6,21 @@ has no events from inside, one whose supervisor was killed has no end.
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from holdfast.explain import raised
 from holdfast.explain.growth import Growth, read_growth
+from holdfast.explain.nodes import PipelineNode, number_of, op_name, part_bytes, sized_nodes
 from holdfast.explain.output import Output
-from holdfast.explain.standing import Standing, is_users, read_standing
+from holdfast.explain.standing import Standing, read_standing
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Beat
 from holdfast.journal.stacks import Capture
 from holdfast.journal.vitals import Sample
-
-#: Lines that TensorFlow puts around what went wrong.
-_WRAPPING = re.compile(
-    r'(Graph execution error|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
-    r"Stack trace for|Original stack trace|Traceback \(most)"
-)
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -49,39 +44,6 @@ class Said(Generic[E]):
     @property
     def source(self) -> str:
         return f"journal.jsonl:{self.line}"
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """The exception that ended the run, from the probe or from the printed traceback."""
-
-    type: str
-    message: str
-    source: str
-    user_line: str = ""
-    user_code: str = ""
-    errno: int | None = None
-    left: str = "script"
-    callback: str = ""
-    chain: tuple[str, ...] = ()
-    frames: tuple[str, ...] = ()  # "file:line function", outermost first
-    phase: str = ""
-    caught: bool | None = None
-    paths: tuple[str, ...] = ()  # files named by the message or held by the user's frames
-
-    @property
-    def essence(self) -> str:
-        """The line of the message that says most. TensorFlow wraps it in a graph's history."""
-        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
-        telling = [line for line in lines if not _WRAPPING.match(line)]
-        if not telling:
-            return lines[0] if lines else ""
-        return telling[-1] if lines[0].startswith("Graph execution error") else telling[0]
-
-    @property
-    def text(self) -> str:
-        """Everything it said, for matching: type, message, and the causes behind it."""
-        return "\n".join((f"{self.type}: {self.message}", *self.chain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +249,7 @@ class Evidence:
     # -- the exception --------------------------------------------------------------------------
 
     @cached_property
-    def error(self) -> Raised | None:
+    def error(self) -> raised.Raised | None:
         """The exception that ended it. One that the script caught and went on from is not it."""
         if self.exit_code == 0 and not self.exit_signal:
             return None
@@ -300,11 +262,12 @@ class Evidence:
         ]
         if told:
             script = [said for said in told if said.event.left == "script"]
-            return _raised_from_event((script or told)[-1], told)
+            chosen = (script or told)[-1]
+            return raised.from_event(chosen.event, chosen.source, [said.event for said in told])
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:
             return None
-        return _raised_from_output(printed)
+        return raised.from_output(printed)
 
     @cached_property
     def error_text(self) -> str:
@@ -420,7 +383,11 @@ class Evidence:
     def nodes(self) -> tuple[PipelineNode, ...]:
         """The pipeline that feeds training, from its source to its end."""
         data = self.data()
-        return () if data is None else _sized(data, self.batch_bytes, self._produced)
+        return (
+            ()
+            if data is None
+            else sized_nodes(data.event.nodes, data.source, self.batch_bytes, self._produced)
+        )
 
     @cached_property
     def _produced(self) -> dict[str, int]:
@@ -445,163 +412,3 @@ class Evidence:
         seen = [said for said in self.all(ev.BatchSeen) if said.event.role == "train"]
         sizes = [part_bytes(part) for part in seen[0].event.parts] if seen else []
         return sum(size for size in sizes if size) or None
-
-
-# -- pipelines ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineNode:
-    op: str  # shuffle, cache, prefetch, map, batch, filter, …
-    buffer_size: int | None
-    element_bytes: int | None  # of one element that leaves the node
-    cardinality: int | None
-    where: str
-    source: str
-    settings: dict[str, Any]
-
-    def holds_bytes(self) -> int | None:
-        """What the node keeps when it is full, as far as sizes are known."""
-        if self.element_bytes is None:
-            return None
-        if self.op in ("shuffle", "prefetch"):
-            if not self.buffer_size or self.buffer_size < 0:
-                return None
-            count = self.buffer_size
-            if self.op == "shuffle" and self.cardinality is not None and self.cardinality > 0:
-                count = min(count, self.cardinality)
-            return count * self.element_bytes
-        if self.op == "cache" and self.cardinality is not None and self.cardinality > 0:
-            return self.cardinality * self.element_bytes
-        return None
-
-
-def pipeline_node(node: dict[str, Any], source: str) -> PipelineNode:
-    return PipelineNode(
-        op=op_name(str(node.get("op", ""))),
-        buffer_size=whole_or_none(node.get("buffer_size")),
-        element_bytes=whole_or_none(node.get("element_bytes")),
-        cardinality=whole_or_none(node.get("cardinality")),
-        where=str(node.get("where") or ""),
-        source=source,
-        settings=node,
-    )
-
-
-def _sized(
-    data: Said[ev.DatasetSeen], batch_bytes: int | None, produced: dict[str, int]
-) -> tuple[PipelineNode, ...]:
-    """The nodes; where one does not know its element's size, it is a batch behind `batch` and a share of it before."""
-    nodes = _with_counts([pipeline_node(node, data.source) for node in data.event.nodes])
-    nodes = [replace(node, element_bytes=node.element_bytes or produced.get(node.op)) for node in nodes]
-    batches = [at for at, node in enumerate(nodes) if node.op == "batch"]
-    if batch_bytes is None:
-        return tuple(nodes)
-    found = []
-    for at, node in enumerate(nodes):
-        after = [other for other in batches if other <= at]
-        ahead = [whole_or_none(nodes[other].settings.get("batch_size")) for other in batches if other > at]
-        known = node.element_bytes
-        if known is None and (after or not batches) and not ahead:
-            known = batch_bytes
-        elif known is None and ahead and all(ahead):
-            known = batch_bytes // math.prod(size for size in ahead if size)
-        found.append(replace(node, element_bytes=known))
-    return tuple(found)
-
-
-def _with_counts(nodes: list[PipelineNode]) -> list[PipelineNode]:
-    """How many elements leave each node, followed from a source whose count is known."""
-    found: list[PipelineNode] = []
-    count: int | None = None
-    for node in nodes:
-        own = node.cardinality if node.cardinality is not None else _count_after(node, count)
-        found.append(replace(node, cardinality=own))
-        count = own
-    return found
-
-
-def _count_after(node: PipelineNode, count: int | None) -> int | None:
-    if node.op == "tensorslice":
-        return whole_or_none(node.settings.get("elements"))
-    if count is None or node.op not in ("map", "shuffle", "cache", "prefetch", "batch", "take", "repeat"):
-        return None
-    number = whole_or_none(node.settings.get("batch_size" if node.op == "batch" else "count"))
-    if node.op == "batch":
-        if not number or count < 0:
-            return count if count < 0 else None
-        return count // number if node.settings.get("drop_remainder") else -(-count // number)
-    if node.op == "repeat":
-        return -1 if number is None or number < 0 or count < 0 else count * number
-    if node.op == "take":
-        return number if count < 0 else min(count, number) if number is not None else None
-    return count
-
-
-def part_bytes(part: dict[str, Any]) -> int | None:
-    shape = part.get("shape")
-    if not isinstance(shape, list | tuple) or not all(isinstance(side, int) for side in shape):
-        return None
-    width = re.search(r"(\d+)", str(part.get("dtype", "")))
-    return math.prod(shape) * (int(width[1]) // 8 if width else 1)
-
-
-def op_name(op: str) -> str:
-    """ "_ParallelMapDatasetV2" and "map" are both "map"."""
-    short = re.sub(r"(dataset|v\d+|_|\d+$)", "", op.lower())
-    for known in ("shuffle", "cache", "prefetch", "filter", "paddedbatch", "batch", "repeat", "ignoreerrors", "map",
-                  "interleave", "take", "generator", "tfrecord", "zip"):  # fmt: skip
-        if known in short and not (known == "batch" and short.startswith("unbatch")):
-            return "batch" if known == "paddedbatch" else known
-    return short
-
-
-def whole_or_none(value: Any) -> int | None:
-    return (
-        int(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        else None
-    )
-
-
-def number_of(value: Any) -> float | None:
-    """A logged number. The journal writes "nan", "inf" and "-inf" as words."""
-    try:
-        return None if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
-
-
-# -- exceptions ---------------------------------------------------------------------------------
-
-
-def _raised_from_event(said: Said[ev.ExceptionRaised], told: list[Said[ev.ExceptionRaised]]) -> Raised:
-    event = said.event
-    callback = event.callback
-    user_line, user_code = event.user_line, event.user_code
-    for (
-        other
-    ) in told:  # the same exception is told again by each layer that it leaves; the innermost knows most
-        if other.event.type == event.type and other.event.message[:80] == event.message[:80]:
-            callback = callback or other.event.callback
-            user_line, user_code = user_line or other.event.user_line, user_code or other.event.user_code
-    return Raised(
-        type=event.type, message=event.message, source=said.source, user_line=user_line, user_code=user_code,
-        errno=event.errno, left="callback" if callback else event.left, callback=callback,
-        chain=tuple(event.chain), frames=tuple(event.frames), phase=event.phase, caught=event.caught,
-        paths=tuple(event.paths),
-    )  # fmt: skip
-
-
-def _raised_from_output(printed: Any) -> Raised:
-    own = [at for at, (file, _, _) in enumerate(printed.frames) if is_users(file)]
-    where, code = "", ""
-    if own:
-        file, line, _ = printed.frames[own[-1]]
-        where, code = f"{file}:{line}", printed.code[own[-1]]
-    errno = re.search(r"\[Errno (\d+)\]", printed.message)
-    return Raised(
-        type=printed.type, message=printed.message, source=printed.source, user_line=where, user_code=code,
-        errno=int(errno[1]) if errno else None, chain=printed.chain,
-        frames=tuple(f"{file}:{line} {function}" for file, line, function in printed.frames),
-    )  # fmt: skip

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from holdfast.explain.evidence import Evidence, Fit, PipelineNode, Said, number_of, op_name
+from holdfast.explain.evidence import Evidence, Fit, Said
 from holdfast.explain.finding import Fact
+from holdfast.explain.nodes import PipelineNode, number_of, op_name
 from holdfast.explain.output import is_advice
 from holdfast.explain.words import clipped, size, span
 from holdfast.journal import events as ev

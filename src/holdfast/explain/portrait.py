@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.explain.evidence import Evidence, PipelineNode
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.nodes import PipelineNode
 from holdfast.explain.words import median
 from holdfast.journal import events as ev
 

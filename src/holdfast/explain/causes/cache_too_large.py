@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence, PipelineNode
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.grounds import at_the_end, grew, memory_end
+from holdfast.explain.nodes import PipelineNode
 from holdfast.explain.words import size
 
 

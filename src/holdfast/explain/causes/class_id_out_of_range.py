@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, non_finite, users_line
+from holdfast.explain.nodes import number_of
 
 
 def class_id_out_of_range(evidence: Evidence) -> Finding | None:

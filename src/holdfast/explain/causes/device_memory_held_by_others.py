@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import gpu_refused, matched
+from holdfast.explain.nodes import number_of
 from holdfast.explain.words import listed, size
 from holdfast.journal import events as ev
 

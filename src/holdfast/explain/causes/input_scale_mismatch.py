@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import non_finite
+from holdfast.explain.nodes import number_of
 from holdfast.explain.words import number
 from holdfast.journal import events as ev
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence, part_bytes
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import at_the_end, gpu_refused, grew, memory_end
+from holdfast.explain.nodes import part_bytes
 from holdfast.explain.words import size
 from holdfast.journal import events as ev
 

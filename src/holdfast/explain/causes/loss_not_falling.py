@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.nodes import number_of
 from holdfast.explain.words import number, whole
 from holdfast.journal import events as ev
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.evidence import Evidence, number_of
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import non_finite, steps_before
+from holdfast.explain.nodes import number_of
 from holdfast.explain.words import clipped, number
 from holdfast.journal import events as ev
 
@@ -45,7 +46,7 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
 
 
 def _from_epochs(evidence: Evidence) -> Finding | None:
-    for said in evidence.all(ev.EpochDone):
+    for said in evidence.fit.epochs if evidence.fit is not None else ():
         loss = number_of(said.event.logs.get("loss"))
         if loss is not None and not math.isfinite(loss):
             return Finding(

@@ -1,0 +1,80 @@
+"""The exception that ended a run, from the probe or from the printed traceback."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from holdfast.explain.output import Traceback
+from holdfast.explain.standing import is_users
+from holdfast.journal import events as ev
+
+#: Lines that TensorFlow puts around what went wrong.
+_WRAPPING = re.compile(
+    r'(Graph execution error|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
+    r"Stack trace for|Original stack trace|Traceback \(most)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The exception that ended the run, from the probe or from the printed traceback."""
+
+    type: str
+    message: str
+    source: str
+    user_line: str = ""
+    user_code: str = ""
+    errno: int | None = None
+    left: str = "script"
+    callback: str = ""
+    chain: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()  # "file:line function", outermost first
+    phase: str = ""
+    caught: bool | None = None
+    paths: tuple[str, ...] = ()  # files named by the message or held by the user's frames
+
+    @property
+    def essence(self) -> str:
+        """The line of the message that says most. TensorFlow wraps it in a graph's history."""
+        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
+        telling = [line for line in lines if not _WRAPPING.match(line)]
+        if not telling:
+            return lines[0] if lines else ""
+        return telling[-1] if lines[0].startswith("Graph execution error") else telling[0]
+
+    @property
+    def text(self) -> str:
+        """Everything it said, for matching: type, message, and the causes behind it."""
+        return "\n".join((f"{self.type}: {self.message}", *self.chain))
+
+
+def from_event(event: ev.ExceptionRaised, source: str, told: list[ev.ExceptionRaised]) -> Raised:
+    callback = event.callback
+    user_line, user_code = event.user_line, event.user_code
+    for (
+        other
+    ) in told:  # the same exception is told again by each layer that it leaves; the innermost knows most
+        if other.type == event.type and other.message[:80] == event.message[:80]:
+            callback = callback or other.callback
+            user_line, user_code = user_line or other.user_line, user_code or other.user_code
+    return Raised(
+        type=event.type, message=event.message, source=source, user_line=user_line, user_code=user_code,
+        errno=event.errno, left="callback" if callback else event.left, callback=callback,
+        chain=tuple(event.chain), frames=tuple(event.frames), phase=event.phase, caught=event.caught,
+        paths=tuple(event.paths),
+    )  # fmt: skip
+
+
+def from_output(printed: Traceback) -> Raised:
+    own = [at for at, (file, _, _) in enumerate(printed.frames) if is_users(file)]
+    where, code = "", ""
+    if own:
+        file, line, _ = printed.frames[own[-1]]
+        where, code = f"{file}:{line}", printed.code[own[-1]]
+    errno = re.search(r"\[Errno (\d+)\]", printed.message)
+    return Raised(
+        type=printed.type, message=printed.message, source=printed.source, user_line=where, user_code=code,
+        errno=int(errno[1]) if errno else None, chain=printed.chain,
+        frames=tuple(f"{file}:{line} {function}" for file, line, function in printed.frames),
+    )  # fmt: skip
