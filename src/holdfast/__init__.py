@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 #: public name -> the module that defines it
 _PUBLIC = {
     "HoldfastError": "holdfast.errors",
-    "watch": "holdfast.supervise.beside",
+    "watch": "holdfast.beside",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]
