@@ -76,15 +76,17 @@ def max_boxes(feed: Feed, fullest: int) -> int:
     return max(1, fullest * (4 if feed.augment.mosaic else 1))
 
 
-def positions_of(step: Any, feed: Feed) -> Any:
-    """The positions in the data of this process's part of a step's batch."""
-    return step * feed.global_batch + feed.part * feed.batch + tf.range(feed.batch, dtype=tf.int64)
+def positions_of(first_step: Any, feed: Feed, steps: int) -> Any:
+    """The positions in the data of this process's part of the batches of some steps."""
+    starts = (first_step + tf.range(steps, dtype=tf.int64)) * feed.global_batch + feed.part * feed.batch
+    return tf.reshape(starts[:, None] + tf.range(feed.batch, dtype=tf.int64), [-1])
 
 
-def instructions(step: Any, feed: Feed, table: Tables) -> dict[str, Any]:
-    """All that follows from a step's number. `tiles` is (b, k, INSTRUCTIONS)."""
-    positions = positions_of(step, feed)
-    in_epoch = tf.ones([feed.batch], tf.bool) if feed.endless else positions < table.images
+def instructions(first_step: Any, feed: Feed, table: Tables, steps: int = 1) -> dict[str, Any]:
+    """All that follows from a step's number, for so many steps. `tiles` is (b, k, INSTRUCTIONS)."""
+    positions = positions_of(first_step, feed, steps)
+    pictures = feed.batch * steps
+    in_epoch = tf.ones([pictures], tf.bool) if feed.endless else positions < table.images
     positions = positions if feed.endless else tf.minimum(positions, table.images - 1)
     epochs = positions // table.images
     main = images_at(positions, feed, table.images)
@@ -96,10 +98,10 @@ def instructions(step: Any, feed: Feed, table: Tables) -> dict[str, Any]:
     corners, sizes, mosaic = _tile_frames(draws, feed, tiles_per_picture)
     boxes, labels, crowds = _boxes_of(rows, table)
     placed = _place(rows, boxes, draws, sizes, mosaic, feed, table)
-    labelled = _labelled(boxes, labels, crowds, placed, corners, feed, table)
-    mapping = tf.reshape(placement.scale_and_shift(placed), [feed.batch, -1, 4])[:, 0]
+    labelled = _labelled((boxes, labels, crowds), placed, corners, max_boxes(feed, table.fullest), pictures)
+    mapping = tf.reshape(placement.scale_and_shift(placed), [pictures, -1, 4])[:, 0]
     return {
-        "tiles": tf.reshape(_rows_of_instructions(rows, placed, table), [feed.batch, -1, INSTRUCTIONS]),
+        "tiles": tf.reshape(_rows_of_instructions(rows, placed, table), [pictures, -1, INSTRUCTIONS]),
         "image": main,
         "in_epoch": in_epoch,
         "mapping": mapping,
@@ -148,9 +150,9 @@ def _rows(shown_n: Any, epochs_n: Any, table: Tables) -> Any:
 def _tile_frames(draws: Any, feed: Feed, tiles: int) -> tuple[Any, Any, Any]:
     """(n, 2) corners and sizes of the tiles on the canvas, x first, and (n,) whether it is a mosaic's."""
     if tiles == 1:
-        sizes = tf.tile(tf.constant([[feed.width, feed.height]]), [feed.batch, 1])
-        return tf.zeros_like(sizes), sizes, tf.zeros([feed.batch], tf.bool)
-    main = tf.reshape(draws, [feed.batch, tiles, -1])[:, 0]
+        sizes = tf.tile(tf.constant([[feed.width, feed.height]]), [tf.shape(draws)[0], 1])
+        return tf.zeros_like(sizes), sizes, tf.zeros_like(draws[:, 0], tf.bool)
+    main = draws[::tiles]
     mosaic = main[:, windows.MOSAIC] < feed.augment.mosaic
     # The point where the four meet, in the middle two fifths.
     x = tf.cast(feed.width * (0.3 + 0.4 * main[:, windows.MOSAIC_X]), tf.int32)
@@ -213,19 +215,19 @@ def _rows_of_instructions(rows: Any, placed: placement.Placement, table: Tables)
 
 
 def _labelled(
-    boxes: Any, labels: Any, crowds: Any, placed: placement.Placement, corners: Any, feed: Feed, table: Tables
+    annotated: tuple[Any, Any, Any], placed: placement.Placement, corners: Any, most: int, pictures: int
 ) -> dict[str, Any]:
     """Boxes on the canvas, the largest first, padded to a fixed number.
 
     With more than that number the smallest are left out, and `boxes_left_out` counts them.
     """
+    boxes, labels, crowds = annotated
     moved = placement.move(boxes, placement.scale_and_shift(placed))
     cut, kept, rest = placement.visible_part(moved, placed)
     cut += tf.cast(tf.tile(corners, [1, 2]), tf.float32)[:, None, :]
-    most = max_boxes(feed, table.fullest)
-    # One column more than is needed, never real, so that a dataset without a box has something to take.
-    cut, labels, crowds = (_by_picture(part, feed.batch, most) for part in (cut, labels, crowds | rest))
-    shown = _by_picture(kept | rest, feed.batch, most)
+    # Columns that are never real, so that a dataset without a box has something to take.
+    cut, labels, crowds = (_by_picture(part, pictures, most) for part in (cut, labels, crowds | rest))
+    shown = _by_picture(kept | rest, pictures, most)
     areas = tf.reduce_prod(cut[..., 2:] - cut[..., :2], axis=-1)
     _, at = tf.math.top_k(tf.where(shown, areas, windows.NO_BOX), k=most)
     real = tf.gather(shown, at, batch_dims=1)
@@ -240,17 +242,17 @@ def _labelled(
     }
 
 
-def _by_picture(values: Any, batch: int, most: int) -> Any:
+def _by_picture(values: Any, pictures: int, most: int) -> Any:
     """(n, m, …) to (b, k·m or more, …)."""
     tail = values.shape[2:].as_list()
-    together = tf.reshape(values, [batch, -1, *tail])
+    together = tf.reshape(values, [pictures, -1, *tail])
     return tf.pad(together, [[0, 0], [0, most], *([[0, 0]] * len(tail))])
 
 
 def _colour(draws: Any, feed: Feed, tiles: int) -> Any:
     """(b, 4) what `device.recoloured` takes: added brightness, factors of contrast and saturation, turn of hue."""
     augment = feed.augment
-    main = tf.reshape(draws, [feed.batch, tiles, -1])[:, 0]
+    main = draws[::tiles]
     drawn = main[:, windows.BRIGHTNESS : windows.HUE + 1] * 2.0 - 1.0
     reach = tf.constant([augment.brightness, augment.contrast, augment.saturation, augment.hue])
     return drawn * reach + tf.constant([0.0, 1.0, 1.0, 0.0])

@@ -29,6 +29,7 @@ from holdfast.pipeline.pack import Packed, with_packed
 
 ENDLESS = np.iinfo(np.int64).max
 PREFETCHED_BATCHES = 2
+PLANNED_PICTURES = 128  # decided at once: some thousand small operations, whose cost is shared by so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Stream:
         self._skip_bad, self._on_bad = skip_bad, on_bad
         self._bad: dict[int, str] = {}
         self._traced: tuple[Any, Any] | None = None
+        self._at_once = max(1, PLANNED_PICTURES // feed.batch)  # steps
         for row, why in columns.unreadable.items():
             self._skip(row, why, step=0)
 
@@ -88,11 +90,13 @@ class Stream:
         options.deterministic = True
         options.threading.private_threadpool_size = self.threads
         options.autotune.enabled = False
-        steps = tf.data.Dataset.range(first_step, ENDLESS if self.steps is None else self.steps)
-        planned = steps.map(plain(plan_step), num_parallel_calls=1)
-        pictures = planned.prefetch(1).unbatch().map(
-            plain(with_pixels), num_parallel_calls=self.threads, deterministic=True
-        )  # fmt: skip
+        steps = tf.data.Dataset.range(
+            first_step, ENDLESS if self.steps is None else self.steps, self._at_once
+        )
+        planned = steps.map(plain(plan_step), num_parallel_calls=1).prefetch(1).unbatch()
+        if self.steps is not None:  # the last steps that were planned at once may reach past the end
+            planned = planned.take((self.steps - first_step) * self.feed.batch)
+        pictures = planned.map(plain(with_pixels), num_parallel_calls=self.threads, deterministic=True)
         return (
             pictures.batch(self.feed.batch, drop_remainder=True)
             .prefetch(PREFETCHED_BATCHES)
@@ -128,8 +132,8 @@ class Stream:
 
     def one_step(self, step: int) -> dict[str, Any]:
         """The instructions and boxes of a step, without its pixels: cheap, to name what was in a batch."""
-        planned: dict[str, Any] = self._graphs()[0](tf.constant(step, tf.int64))
-        return planned
+        planned = self._graphs()[0](tf.constant(step, tf.int64))
+        return {name: value[: self.feed.batch] for name, value in planned.items()}
 
     def encoded_bytes(self, images: np.ndarray) -> Any:
         """A dataset that only reads these pictures and gives their lengths: to time the storage alone."""
@@ -156,7 +160,9 @@ class Stream:
         if self._traced is None:
             table = self._tables()
             self._tile_graph = tf.function(self._tile_or_nothing, autograph=False)
-            plan_step = tf.function(lambda step: plan.instructions(step, self.feed, table), autograph=False)
+            plan_step = tf.function(
+                lambda step: plan.instructions(step, self.feed, table, self._at_once), autograph=False
+            )
             self._traced = plan_step, tf.function(self._with_pixels, autograph=False)
         return self._traced
 
