@@ -22,8 +22,10 @@ class Story:
     output_bytes: int = 0
     rss_bytes: int = 300 << 20
     state: str = "S"
+    gpu_busy: bool = False
     step: int = 0
     epoch: int = 0
+    fit: int = 1
     train_batches: int = 0
     test_batches: int = 0
     alarm: Judgement | None = None
@@ -41,9 +43,9 @@ class Story:
             setattr(self, name, value)
         self._sequence += 1
         self._beat = Beat(
-            sequence=self._sequence, mono=self.now, phase=phase, attempt=1, pid=7, detail=0, fit=1, epoch=self.epoch,
-            step=self.step, train_batches=self.train_batches, test_batches=self.test_batches, data_wait_ns=0,
-            compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
+            sequence=self._sequence, mono=self.now, phase=phase, attempt=1, pid=7, detail=0, fit=self.fit,
+            epoch=self.epoch, step=self.step, train_batches=self.train_batches, test_batches=self.test_batches,
+            data_wait_ns=0, compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
         )  # fmt: skip
         self._fresh.append(self._beat)
         return self
@@ -80,6 +82,7 @@ class Story:
         look = Look(
             now=self.now, beat=self._beat, state=self.state, cpu_s=self.cpu_s, read_bytes=self.read_bytes,
             rss_bytes=self.rss_bytes, output_bytes=self.output_bytes,
+            gpu_busy=self.gpu_busy,
         )  # fmt: skip
         self.progress.see(look, self._fresh)
         self._fresh = []

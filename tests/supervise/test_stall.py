@@ -102,6 +102,31 @@ def test_nobody_is_blamed_for_the_time_in_which_nobody_looked() -> None:
     assert story.alarm is None
 
 
+def test_a_long_first_step_on_the_gpu_is_no_stall() -> None:
+    story = Story(closer=Closer(doing=Doing.EXECUTING), gpu_busy=True).beat(Phase.COMPILE).wait(40)
+    story.beat(Phase.BETWEEN, step=1, train_batches=1).steps(10, 40, cores=0.0)
+    assert story.alarm is None
+
+
+def test_long_steps_that_leave_the_processor_idle_are_no_stall() -> None:
+    story = (
+        Story()
+        .beat(Phase.COMPILE)
+        .wait(50)
+        .beat(Phase.BETWEEN, step=1, train_batches=1)
+        .steps(10, 50, cores=0.0)
+    )
+    assert story.alarm is None
+
+
+def test_a_loop_of_the_scripts_own_may_evaluate_for_minutes_between_steps() -> None:
+    story = trained()
+    story.fit = 0
+    story.steps(20, 0.2).beat(Phase.BETWEEN).wait(1800, cores=1.0)
+    story.steps(20, 0.2).beat(Phase.STEP).wait(240, cores=1.0)
+    assert story.alarm is None
+
+
 # -- always a stall -------------------------------------------------------------------------------
 
 
@@ -120,6 +145,16 @@ def test_long_steps_are_given_three_times_the_longest() -> None:
     story.wait(60)
     assert story.alarm is not None
     assert 16 < story.alarm_at - began <= 18
+
+
+@pytest.mark.parametrize("phase", [Phase.STEP, Phase.DATA_WAIT, Phase.BETWEEN])
+def test_a_loop_of_the_scripts_own_that_blocks_is_announced_within_ten_seconds(phase: Phase) -> None:
+    story = trained()
+    story.fit = 0
+    story.steps(20, 0.2).beat(phase)
+    began = story.now
+    story.wait(60)
+    assert story.alarm is not None and story.alarm_at - began <= 10
 
 
 def test_hot_threads_without_a_batch_are_a_stall_in_the_middle_of_an_epoch() -> None:

@@ -22,7 +22,15 @@ _LOOK_AGAIN_S = 15.0  # between closer looks, which hold the process up for some
 _CLOSER_PATIENCE_S = 3.0
 _BEFORE_KILL_S = 1.5
 _WITH_STACK = frozenset(
-    {Stage.STARTING, Stage.STEP, Stage.VALIDATION_START, Stage.BUILD, Stage.IMPORT, Stage.CALLBACK}
+    {
+        Stage.STARTING,
+        Stage.STEP,
+        Stage.LOOP_STEP,
+        Stage.VALIDATION_START,
+        Stage.BUILD,
+        Stage.IMPORT,
+        Stage.CALLBACK,
+    }
 )
 
 

@@ -11,7 +11,7 @@ import enum
 import math
 from dataclasses import dataclass, replace
 
-from holdfast.journal.beats import Phase
+from holdfast.journal.beats import Beat, Phase
 
 #: Ten seconds are promised; a look a second and a closer look need the rest.
 FLOOR_S = 8.5
@@ -28,6 +28,8 @@ class Stage(enum.Enum):
     BUILD = "the script's own set-up"
     STARTING = "the first batch of an epoch"  # compiling, filling buffers, opening files: not told apart from outside
     STEP = "a training step"
+    LOOP_STEP = "a step of the script's own loop"  # whatever else the loop does between two batches is in it
+    LOOP = "the script's own loop, between steps"
     VALIDATION_START = "the first batch of a validation"
     VALIDATION = "a batch of validation"
     CALLBACK = "a callback"
@@ -60,6 +62,8 @@ _FIRST = {
     Stage.BUILD: Limit(60.0, math.inf),
     Stage.STARTING: Limit(20.0, 1800.0, flat_s=45.0),
     Stage.STEP: Limit(30.0, 120.0),
+    Stage.LOOP_STEP: Limit(30.0, 600.0),
+    Stage.LOOP: Limit(60.0, math.inf),
     Stage.VALIDATION_START: Limit(45.0, 900.0, flat_s=90.0),
     Stage.VALIDATION: Limit(30.0, 120.0),
     Stage.CALLBACK: Limit(30.0, 900.0),
@@ -78,14 +82,21 @@ _STAGES = {
 }  # fmt: skip
 
 
-def stage_of(phase: Phase | None, *, train_batches: int, test_batches: int) -> Stage:
-    """Inside `fit` on TensorFlow the first batch of an epoch is fetched within the step: it may be filling."""
-    if phase is None:
+def stage_of(beat: Beat | None) -> Stage:
+    """Inside `fit` on TensorFlow the first batch of an epoch is fetched within the step: it may be filling.
+
+    A loop of the script's own may evaluate, save or draw pictures between two batches, and no beat tells.
+    """
+    if beat is None:
         return Stage.NONE
-    if phase in (Phase.VALIDATION, Phase.PREDICT):
-        return Stage.VALIDATION if test_batches else Stage.VALIDATION_START
-    stage = _STAGES[phase]
-    return Stage.STARTING if stage is Stage.STEP and train_batches == 0 else stage
+    if beat.phase in (Phase.VALIDATION, Phase.PREDICT):
+        return Stage.VALIDATION if beat.test_batches else Stage.VALIDATION_START
+    if beat.fit == 0 and beat.phase is Phase.BETWEEN:
+        return Stage.LOOP
+    stage = _STAGES[beat.phase]
+    if stage is Stage.STEP and beat.train_batches == 0:
+        return Stage.STARTING
+    return Stage.LOOP_STEP if beat.fit == 0 and beat.phase is Phase.STEP else stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,9 @@ class Taken:
     longest_compile_s: float = 0.0
 
 
+_STEPPING = frozenset({Stage.STEP, Stage.LOOP_STEP, Stage.LOOP})
+
+
 def limit_of(
     stage: Stage, taken: Taken, *, doing: Doing = Doing.UNKNOWN, by_hand_s: float | None = None
 ) -> Limit:
@@ -109,8 +123,11 @@ def limit_of(
         return _COMPILING
     if doing is Doing.IMPORTING:
         return _IMPORTING
-    if stage is Stage.STEP and taken.steps >= 3:
-        return _of_step(taken)
+    if stage in _STEPPING and taken.steps >= 3:
+        step = _of_step(taken)
+        return (
+            replace(step, busy_s=max(step.busy_s, _FIRST[stage].busy_s)) if stage is not Stage.STEP else step
+        )
     first = _FIRST[stage]
     if stage is Stage.STARTING and doing is Doing.UNKNOWN:
         first = replace(first, idle_s=_BLIND_STARTING_S, flat_s=600.0)
@@ -136,6 +153,11 @@ def _grown(first: Limit, stage: Stage, taken: Taken) -> Limit:
     before_s = taken.longest_s.get(stage, 0.0)
     if stage is Stage.VALIDATION:
         before_s = max(before_s, taken.longest_step_s)
+    if stage in (
+        Stage.STEP,
+        Stage.LOOP_STEP,
+    ):  # before steps are known: the first one, which compiled as well
+        before_s = max(before_s, taken.longest_compile_s)
     grown_s = _TIMES * before_s
     if grown_s <= first.idle_s:
         return first
@@ -152,7 +174,7 @@ def _by_hand(stage: Stage, by_hand_s: float) -> Limit:
     why = "--stall-after"
     if stage is Stage.EXIT:
         return Limit(max(by_hand_s, _EXIT_FLOOR_S), max(by_hand_s, 120.0), why=why)
-    if stage in (Stage.STEP, Stage.VALIDATION):
+    if stage in (Stage.STEP, Stage.LOOP_STEP, Stage.VALIDATION):
         return Limit(by_hand_s, by_hand_s, why=why)
     first = _FIRST[stage]
     return Limit(by_hand_s, max(by_hand_s, first.busy_s), max(by_hand_s, min(first.flat_s, 60.0)), why)

@@ -37,6 +37,7 @@ class Look:
     written_bytes: int = 0
     rss_bytes: int = 0
     output_bytes: int = 0
+    gpu_busy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Marks:
     output: float
     read: float
     written: float
-    cpu: float  # any processor time
+    cpu: float  # any processor time, here or on the GPU
     memory: float  # grew or shrank by half a mebibyte since the last such mark
     working: float  # worked in earnest: a twentieth of a core, reads, output
 
@@ -101,6 +102,7 @@ class Progress:
             look.cpu_s - lately.cpu_s >= _WORK_SHARE * max(1.0, look.now - lately.now)
             or look.read_bytes - lately.read_bytes >= _WORK_READ_BYTES
             or look.output_bytes > lately.output_bytes
+            or look.gpu_busy
             or look.state == "R"  # on a crowded machine it may be ready to run and yet get next to nothing
         )
         last = self._looks[-2] if len(self._looks) > 1 else look
@@ -118,7 +120,8 @@ class Progress:
             else marks.read,
             written=now if look.written_bytes - before.written_bytes >= _STIR_BYTES
             and look.written_bytes > last.written_bytes else marks.written,
-            cpu=now if look.cpu_s - before.cpu_s >= _STIR_CPU_S and look.cpu_s > last.cpu_s else marks.cpu,
+            cpu=now if look.gpu_busy or (look.cpu_s - before.cpu_s >= _STIR_CPU_S and look.cpu_s > last.cpu_s)
+            else marks.cpu,
             memory=now if memory_moved else marks.memory,
             working=now if worked else marks.working,
         )  # fmt: skip
@@ -139,14 +142,14 @@ class Progress:
             self._stepping_s, self._whole_step = 0.0, False
             return
         gap_s = beat.mono - last.mono
-        stage = stage_of(last.phase, train_batches=last.train_batches, test_batches=last.test_batches)
+        stage = stage_of(last)
         if last.phase is Phase.COMPILE:  # says nothing about how long later first batches take
             self._longest_compile_s = max(self._longest_compile_s, gap_s)
         else:
             self._longest_s[stage] = max(self._longest_s.get(stage, 0.0), gap_s)
-        if stage is Stage.STEP:
+        if stage in (Stage.STEP, Stage.LOOP_STEP):
             self._stepping_s += gap_s
-        elif stage is not Stage.CALLBACK:
+        elif stage not in (Stage.CALLBACK, Stage.LOOP):
             self._whole_step = False
         if beat.step > last.step:
             if self._whole_step:

@@ -47,7 +47,7 @@ class Judgement:
 def judge(situation: Situation) -> Judgement:
     """Stalled when nothing has stirred for the phase's idle limit, or no beat came for its busy limit."""
     now, marks, beat = situation.now, situation.marks, situation.beat
-    stage = _stage(beat)
+    stage = stage_of(beat)
     limit = _limit(situation, stage)
     silent_for_s = now - (marks.beat if beat is not None else _last_stir(marks))
     idle_for_s = now - max(marks.beat, marks.working if stage in _STRICT else _last_stir(marks))
@@ -72,16 +72,10 @@ def judge(situation: Situation) -> Judgement:
 
 
 #: In these a little stirring counts for nothing: batches are due.
-_STRICT = frozenset({Stage.STEP, Stage.VALIDATION})
+_STRICT = frozenset({Stage.STEP, Stage.LOOP_STEP, Stage.VALIDATION})
 _FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be looked at
 #: In these a process may wait for a person or a lock as long as it likes, as far as we know.
 _NOT_OURS = frozenset({Stage.NONE, Stage.START})
-
-
-def _stage(beat: Beat | None) -> Stage:
-    if beat is None:
-        return Stage.NONE
-    return stage_of(beat.phase, train_batches=beat.train_batches, test_batches=beat.test_batches)
 
 
 def _limit(situation: Situation, stage: Stage) -> Limit:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from holdfast.journal.beats import Beat
 from holdfast.journal.events import ChildStateChanged, OomKillSeen, WorkerGone
@@ -31,6 +32,7 @@ _FIRST_EVERY_S = 0.2  # at first, so that a command that dies young is seen at a
 _FIRST_TICKS = 5
 _MOST_EVERY_S = 5.0
 _OWN_SHARE = 0.005  # of a core that looking may take; where a look is dearer, looks come less often
+_GPU_BUSY_PERCENT = 10
 _YOUNG_S = 2.0  # helpers such as `nvcc --version` come and go; they are not workers
 
 
@@ -116,6 +118,7 @@ class Watch:
             written_bytes=sums.written_bytes,
             rss_bytes=sample.tree_rss_bytes,
             output_bytes=sample.output_bytes,
+            gpu_busy=any(_works_for_us(gpu) for gpu in sample.gpus),
         )
         self.alarm.look(look, self.pulse.fresh if alive else [], self.sampler.pids, self.trainer)
 
@@ -180,6 +183,13 @@ class Watch:
         for pid, one in seen.items():
             if pid not in self._workers and pid != self.sampler.root and one.state != "Z":
                 self._workers[pid] = Worker(one, procfs.command_line(pid), now)
+
+
+def _works_for_us(gpu: dict[str, Any]) -> bool:
+    """In a container the card may name no process at all; then its work is taken for ours."""
+    return gpu.get("utilisation", 0) >= _GPU_BUSY_PERCENT and (
+        gpu.get("ours_bytes", 0) > 0 or not gpu.get("others")
+    )
 
 
 def _gone(worker: Worker, now_seen: Stat | None, now: float, oom_kills_rose: bool) -> WorkerGone:
