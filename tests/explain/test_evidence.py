@@ -75,6 +75,24 @@ def test_a_living_process_is_running_and_a_dead_one_killed(tmp_path: Path) -> No
     assert any("the process is gone" in fact.fact for fact in verdict.known)
 
 
+def test_a_run_close_to_its_limit_is_not_blamed_while_it_lives(tmp_path: Path) -> None:
+    _opened_here(tmp_path, os.getpid())
+    journal = JournalWriter(tmp_path / "journal.jsonl", by="supervisor")
+    journal.append(ev.MachineRead(memory_limit_bytes=1000 * MIB))
+    journal.append(
+        ev.DatasetSeen(type="tf.data", nodes=[{"op": "shuffle", "buffer_size": 900, "element_bytes": MIB}])
+    )
+    with (tmp_path / "vitals.jsonl").open("wb") as file:
+        for second in range(12):
+            sample = vitals.Sample(
+                mono=float(second), rss_bytes=(300 + 60 * second) * MIB, phase="fill", fit=1
+            )
+            file.write(vitals.encode(sample))
+    verdict = explain(tmp_path)
+    assert (verdict.outcome, verdict.findings[0].cause) == ("running", "shuffle-buffer-too-large")
+    assert verdict.findings[0].strength == Strength.POSSIBLE and verdict.went_well
+
+
 def test_silent_but_moving_is_told_of_a_living_process(tmp_path: Path) -> None:
     _opened_here(tmp_path, os.getpid())
     with (tmp_path / "vitals.jsonl").open("wb") as file:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.explain.causes import CAUSES
+from holdfast.explain.causes import BY_SLUG, CAUSES
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, RuledOut, Strength, Verdict
 from holdfast.explain.gather import gather
@@ -25,8 +26,6 @@ def explain(path: Path | RunFolder, now: float | None = None, *, compare: bool =
     verdict = judge(evidence)
     if not compare or verdict.went_well:
         return verdict
-    from dataclasses import replace
-
     from holdfast.explain.neighbours import since_last_good
 
     return replace(verdict, changes=since_last_good(evidence))
@@ -52,7 +51,7 @@ def judge(evidence: Evidence) -> Verdict:
         elif said is not None:
             ruled_out.append(said)
     word = outcome(evidence)
-    ranked = rank(found, word)
+    ranked = rank([_while_it_lives(one) if word == "running" else one for one in found], word)
     if not ranked and word not in ("finished", "running"):
         ranked = (unknown(evidence, word),)
     return Verdict(
@@ -66,6 +65,12 @@ def judge(evidence: Evidence) -> Verdict:
         known=(*_known(evidence, word), *doubts),
         extra=_extra(evidence),
     )
+
+
+def _while_it_lives(finding: Finding) -> Finding:
+    """A run that is close to its limit of memory and still runs has not run out of it."""
+    memory = BY_SLUG[finding.cause].group == "memory of the host"
+    return replace(finding, strength=Strength.POSSIBLE) if memory and finding.ends else finding
 
 
 def blames(verdict: Verdict) -> bool:
