@@ -6,6 +6,7 @@ Nothing is reported as written before the written file itself was run and compar
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,10 +58,7 @@ def to_saved_model(
         lambda image: _as_dict(_on_any_size(detector, image)),
         input_signature=[tf.TensorSpec([None, None, 3], tf.uint8, name="image")],
     )
-    archive = keras.export.ExportArchive()
-    archive.track(detector)
-    archive.add_endpoint("serve", function)
-    archive.write_out(partial, verbose=False)
+    _write(detector, function, partial)
     loaded = tf.saved_model.load(str(partial))  # its functions do not keep its variables alive
     compared = compare(_reading(function), _reading(loaded.serve), pictures, tolerance)
     partial.replace(folder)
@@ -74,18 +72,28 @@ def to_tflite(detector: Detector, path: Path, pictures: Pictures, *, tolerance: 
     _refuse_there(path)
     height, width = detector.spec.input
     signature = tf.TensorSpec([1, height, width, 3], tf.uint8, name="images")
-    function = tf.function(lambda images: _as_dict([part[0] for part in detector.detect(images)]))
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(
-        [function.get_concrete_function(signature)], detector
+    function = tf.function(
+        lambda images: _as_dict([part[0] for part in detector.detect(images)]), input_signature=[signature]
     )
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(converter.convert())
-    runner = tf.lite.Interpreter(model_path=str(partial)).get_signature_runner()
+    # Through a SavedModel: the direct way converts Keras' variables to nothing, without a word.
+    with tempfile.TemporaryDirectory() as folder:
+        _write(detector, function, Path(folder) / "saved")
+        converter = tf.lite.TFLiteConverter.from_saved_model(f"{folder}/saved", signature_keys=["serve"])
+        partial.write_bytes(converter.convert())
+    runner = tf.lite.Interpreter(model_path=str(partial)).get_signature_runner("serve")
     name = next(iter(runner.get_input_details()))
     written = _reading(lambda image: runner(**{name: image[None]}))
     compared = compare(_reading(lambda image: function(image[None])), written, pictures, tolerance)
     partial.replace(path)
     return compared
+
+
+def _write(detector: Detector, function: Any, folder: Path) -> None:
+    archive = keras.export.ExportArchive()
+    archive.track(detector)
+    archive.add_endpoint("serve", function)
+    archive.write_out(str(folder), verbose=False)
 
 
 def compare(model: Run, written: Run, pictures: Pictures, tolerance: float) -> Compared:
