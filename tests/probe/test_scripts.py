@@ -10,6 +10,7 @@ import pytest
 from holdfast.journal.beats import Phase
 from holdfast.journal.events import (
     BadFilesFound,
+    BatchSeen,
     DatasetSeen,
     EpochDone,
     ExceptionRaised,
@@ -203,6 +204,11 @@ def test_loop_without_fit_is_counted_exactly(probed: Callable[[str], Run]) -> No
     assert set(first.logs) == {"loss", "result 1"}
     roles = {(event.role, event.cardinality) for event in told.all(DatasetSeen)}
     assert {("train", 8), ("validation", 3)} <= roles
+    [batch] = told.all(BatchSeen)
+    assert [(part["path"], part["shape"], part["finite"]) for part in batch.parts] == [
+        ("x", [8, 8], True), ("y", [8, 1], True),
+    ]  # fmt: skip
+    assert 0 <= batch.parts[0]["min"] < batch.parts[0]["max"] <= 1
     shuffle = told.all(DatasetSeen)[0].nodes[1]
     assert (shuffle["op"], shuffle["buffer_size"]) == ("shuffle", 64)
 

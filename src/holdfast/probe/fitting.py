@@ -8,7 +8,7 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import PredictDone
-from . import badfiles, datasets, failures, fits, holdings, lines, loops, losses, models, stopping
+from . import badfiles, batches, datasets, failures, fits, holdings, lines, loops, losses, models, stopping
 from .patch import observe
 from .progress import Stopwatch
 from .session import Session
@@ -156,7 +156,7 @@ def hook_epoch_iterator(session: Session, module: Any) -> None:
     observe(
         session, kind, "__next__", "data_wait",
         before=lambda args, kwargs: _wait_begins(session),
-        after=lambda clock, _: _wait_ends(session, clock),
+        after=lambda clock, result: _wait_ends(session, clock, result),
     )  # fmt: skip
 
 
@@ -177,8 +177,10 @@ def _wait_begins(session: Session) -> Stopwatch | None:
     return Stopwatch()
 
 
-def _wait_ends(session: Session, clock: Stopwatch | None) -> None:
+def _wait_ends(session: Session, clock: Stopwatch | None, result: Any) -> None:
     if clock is not None:
+        if isinstance(result, tuple) and len(result) == 3:  # begin, end, the batches of one execution
+            session.guard(batches.PART, batches.drawn, session, result[2], session.progress.step + 1)
         fit = fits.of(session).current
         if fit is not None and fit.first_step_s is not None:
             session.progress.data_wait_ns += clock.ns

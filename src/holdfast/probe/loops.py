@@ -15,7 +15,20 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import LoopSeen
-from . import badfiles, datasets, failures, finite, fits, frameworks, holdings, lines, losses, models, traces
+from . import (
+    badfiles,
+    batches,
+    datasets,
+    failures,
+    finite,
+    fits,
+    frameworks,
+    holdings,
+    lines,
+    losses,
+    models,
+    traces,
+)
 from .patch import observe
 from .progress import Stopwatch
 from .session import Session
@@ -41,6 +54,7 @@ class Loop:
         self._step_began_ns = 0
         self._loss: Any = None
         self._current: int | None = None  # the dataset drawn from last
+        self._stepped_on: int | None = None  # the dataset of the last step
         self._trained_on: int | None = None  # the dataset of a step that JAX compiled
         self._batch_pending = False  # a batch of it was drawn, and its step is not counted yet
         self._dataset: Any = None  # drawn from, and not yet known what for
@@ -83,10 +97,12 @@ class Loop:
         progress.enter(Phase.FILL if fresh else Phase.DATA_WAIT)
         return Stopwatch()
 
-    def next_ends(self, clock: Stopwatch | None) -> None:
+    def next_ends(self, clock: Stopwatch | None, element: Any) -> None:
         if clock is None:
             return
         progress = self.progress
+        if not progress.step or self._current == self._stepped_on:
+            self.session.guard(batches.PART, batches.drawn, self.session, element, progress.step + 1)
         if progress.phase is not Phase.FILL:
             progress.data_wait_ns += clock.ns
         self._step_began_ns = time.perf_counter_ns()
@@ -203,6 +219,7 @@ class Loop:
             self.session.guard("frameworks", frameworks.devices_seen, self.session)
         progress.train_batches += 1
         self._iterator_trained = True
+        self._stepped_on = self._current
         watch = losses.of(self.session)
         model = self.model()
         self.session.guard("losses", watch.loop_step, model, logs)
@@ -284,7 +301,7 @@ def hook_iterators(session: Session, module: Any) -> None:
     observe(
         session, module.OwnedIterator, "__next__", PART,
         before=lambda args, kwargs: loop.next_begins(args[0]),
-        after=lambda clock, _: loop.next_ends(clock),
+        after=loop.next_ends,
         failed=loop.next_failed,
     )  # fmt: skip
 
