@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.events import EndlessSeen, StacksCaptured, Stalled, StallEnded
@@ -12,7 +13,7 @@ from holdfast.supervise.capture import Capturing
 from holdfast.supervise.ending import duration
 from holdfast.supervise.endless import Course, Endless
 from holdfast.supervise.errand import Errand
-from holdfast.supervise.phases import Stage
+from holdfast.supervise.phases import Doing, Stage
 from holdfast.supervise.progress import Look, Progress
 from holdfast.supervise.record import Recorder
 from holdfast.supervise.stall import Closer, Judgement, Situation
@@ -128,15 +129,18 @@ class Alarm:
         sequence = look.beat.sequence if look.beat is not None else -1
         if look.now - self._closer_at < _LOOK_AGAIN_S and sequence == self._closer_sequence:
             return
+        if sequence != self._closer_sequence:  # what was seen before was seen in another phase or step
+            self._closer = Closer()
         self._closer_at, self._closer_sequence = look.now, sequence
-        self._closer = Closer()
         with_stack = stage in _WITH_STACK
         self._closer_errand = Errand(lambda: closer.look(trainer, list(pids), with_stack=with_stack))
 
     def _take_in_closer(self) -> None:
         errand = self._closer_errand
         if errand is not None and errand.done:
-            self._closer = errand.result or Closer()
+            found = errand.result or Closer()
+            known = found.doing is not Doing.UNKNOWN
+            self._closer = found if known else replace(found, doing=self._closer.doing)
             self._closer_errand = None
 
     def _closer_under_way(self, now: float) -> bool:
