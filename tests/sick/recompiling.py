@@ -1,14 +1,14 @@
 # /// zoo
 # cause = "recompiling"
-# variants = ["HOW=jax STEPS=20"]
+# variants = ["HOW=tf", "STEPS=30"]
 # near = ["HOW=few"]
 # limit_s = 300
 # ///
 """XLA compiles anew for every length of a sequence."""
 import os
 
-how = os.environ.get("HOW", "tf")
-if how == "jax":
+how = os.environ.get("HOW", "jax")
+if how != "tf":
     os.environ["KERAS_BACKEND"] = "jax"
 import keras
 import numpy as np

@@ -4,7 +4,7 @@
 # variants = ["EPOCHS=6"]
 # near = ["WHOLE=1"]
 # ///
-"""Goes on from saved weights, but the optimizer's state was never saved with them."""
+"""Goes on from saved weights in a fresh model: its optimizer is not built yet, so its state is left behind."""
 from pathlib import Path
 
 from own_training import batches, keras, knob, network
@@ -24,4 +24,4 @@ model.fit(batches(160), epochs=begin + knob("EPOCHS", 3), initial_epoch=begin, v
 if whole:
     model.save(path)
 else:
-    keras.Sequential(model.layers).save_weights(path)
+    model.save_weights(path)

@@ -1,13 +1,13 @@
 # /// zoo
 # cause = "retracing"
 # leads_to = "killed-for-memory"
-# memory_mib = 900
-# limit_s = 300
+# memory_mib = 800
+# limit_s = 500
 # ///
 """Retraces until the memory of its container is used up."""
 from own_training import keras, knob, tf
 
-model = keras.Sequential([*(keras.layers.Dense(16, activation="relu") for _ in range(knob("LAYERS", 12))), keras.layers.Dense(1)])
+model = keras.Sequential([*(keras.layers.Dense(16, activation="relu") for _ in range(knob("LAYERS", 16))), keras.layers.Dense(1)])
 optimizer = keras.optimizers.Adam(1e-3)
 model.build((None, 16))
 optimizer.build(model.trainable_variables)
