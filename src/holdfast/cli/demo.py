@@ -134,7 +134,7 @@ class Demo:
             "data": ["--set", "data.train=shapes/train"],
         }
         name = "runs/shapes" if how in ("kill", "stall") else f"runs/{how}"
-        words = ("train", "recipe.toml", "--run-dir", name, *changed.get(how, []))
+        words = ("train", "recipe.toml", "--run-dir", name, "--restarts", "0", *changed.get(how, []))
         process = self.start(*words)
         if how in ("kill", "stall"):
             self._strike(process, self.folder / name, signal.SIGKILL if how == "kill" else signal.SIGSTOP)
