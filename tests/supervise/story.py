@@ -15,6 +15,7 @@ class Story:
     """Counters as a process would have them. Each method lets time pass; `alarm` is the first stall, if any."""
 
     by_hand_s: float | None = None
+    crowding: float = 1.0
     closer: Closer = field(default_factory=Closer)
     now: float = 1000.0
     cpu_s: float = 0.0
@@ -100,6 +101,7 @@ class Story:
                 taken=self.progress.taken(),
                 closer=self.closer if judgement_would_look(self) else Closer(),
                 by_hand_s=self.by_hand_s,
+                crowding=self.crowding,
             )
         )
         if judgement.stalled and self.alarm is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.journal.beats import Phase
+from holdfast.supervise.alarm import crowding
 from holdfast.supervise.phases import Doing, Stage
 from holdfast.supervise.stall import Closer
 
@@ -169,6 +170,22 @@ def test_hot_threads_before_the_first_batch_are_a_stall_when_the_memory_stands_s
     story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.COMPILE).wait(300, cores=2.0)
     assert story.alarm is not None and story.alarm.silent_for_s < 70
     assert story.alarm.limit_from == "busy, but neither a batch comes nor does the memory grow"
+
+
+def test_on_a_crowded_machine_work_gets_the_time_it_needs_and_idleness_does_not() -> None:
+    compiling = (
+        Story(closer=Closer(doing=Doing.EXECUTING), crowding=8.0).beat(Phase.COMPILE).wait(300, cores=0.2)
+    )
+    assert compiling.alarm is None
+    compiling.wait(600, cores=0.2)
+    assert compiling.alarm is not None
+    blocked = Story(closer=Closer(doing=Doing.EXECUTING), crowding=8.0).beat(Phase.COMPILE).wait(60)
+    assert blocked.alarm is not None and blocked.alarm.silent_for_s < 30
+
+
+@pytest.mark.parametrize(("load", "cores", "each"), [(0.5, 2, 1.0), (8.0, 2, 4.0), (500.0, 2, 10.0)])
+def test_how_crowded_a_machine_is(load: float, cores: int, each: float) -> None:
+    assert crowding(load, cores) == each
 
 
 def test_a_fifo_that_is_never_written_is_noticed_before_the_first_batch() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from holdfast.supervise.told import Told
 
 _LOOK_AGAIN_S = 15.0  # between closer looks, which hold the process up for some milliseconds
 _CLOSER_PATIENCE_S = 3.0
+_MOST_CROWDED = 10.0
 _BEFORE_KILL_S = 1.5
 _WITH_STACK = frozenset(
     {
@@ -33,6 +35,11 @@ _WITH_STACK = frozenset(
         Stage.CALLBACK,
     }
 )
+
+
+def crowding(load: float, cores: int) -> float:
+    """How many processes want each core; at least one, and bounded so that a stall is noticed at last."""
+    return min(_MOST_CROWDED, max(1.0, load / cores))
 
 
 class Alarm:
@@ -121,6 +128,7 @@ class Alarm:
             taken=self._progress.taken(),
             closer=Closer() if moved else self._closer,
             by_hand_s=self._by_hand_s,
+            crowding=crowding(os.getloadavg()[0], len(os.sched_getaffinity(0))),
         )
 
     def _look_closer(self, look: Look, pids: Sequence[int], trainer: int, stage: Stage) -> None:

@@ -31,6 +31,9 @@ class Situation:
     taken: Taken
     closer: Closer = Closer()
     by_hand_s: float | None = None
+    crowding: float = (
+        1.0  # how many want each core: work that takes a minute on a quiet machine takes as many
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,15 @@ def judge(situation: Situation) -> Judgement:
     over: tuple[float, float, str] | None = None
     if idle_for_s > limit.idle_s:
         over = (max(idle_for_s, silent_for_s), limit.idle_s, limit.why)
-    elif silent_for_s > limit.busy_s:
-        over = (silent_for_s, limit.busy_s, f"busy all the time without a beat; {limit.why}")
-    elif situation.flat and silent_for_s > limit.flat_s:
-        over = (silent_for_s, limit.flat_s, "busy, but neither a batch comes nor does the memory grow")
+    elif silent_for_s > situation.crowding * limit.busy_s:
+        over = (
+            silent_for_s,
+            situation.crowding * limit.busy_s,
+            f"busy all the time without a beat; {limit.why}",
+        )
+    elif situation.flat and silent_for_s > situation.crowding * limit.flat_s:
+        why = "busy, but neither a batch comes nor does the memory grow"
+        over = (silent_for_s, situation.crowding * limit.flat_s, why)
     if over is not None:
         return Judgement(True, True, stage, *over, progress)
     suspicious = idle_for_s > min(_SUSPICIOUS_S, 0.7 * limit.idle_s) or silent_for_s > 0.8 * min(
