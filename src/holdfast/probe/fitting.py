@@ -102,7 +102,7 @@ class CallWatch:
     def evaluate_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         progress = self._session.progress
         previous = progress.phase, progress.detail
-        self._loop.call_begins()
+        self._call_begins()
         if progress.here or self._fits.current is None:
             progress.enter(Phase.VALIDATION)
         return previous
@@ -110,10 +110,15 @@ class CallWatch:
     def predict_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         progress = self._session.progress
         previous = progress.phase, progress.detail
-        self._loop.call_begins()
+        self._call_begins()
         if progress.here or self._fits.current is None:
             progress.enter(Phase.PREDICT)
         return previous, Stopwatch()
+
+    def _call_begins(self) -> None:
+        self._loop.call_begins()
+        if self._fits.current is None:
+            self._session.keep_ring()
 
     def resume(self, previous: Any, _: Any) -> None:
         self._loop.call_ends()

@@ -150,6 +150,7 @@ def _import_begins(name: str) -> None:
 
     session = start.session()
     if session is not None and name in FRAMEWORKS:
+        session.keep_ring()
         session.progress.import_begins()
 
 

@@ -83,6 +83,7 @@ class Loop:
             progress.compute_ns += now - self._step_began_ns
         fresh = id(iterator) != self._iterator
         if fresh:
+            self.session.keep_ring()
             self._iterator = id(iterator)
             if self._iterator_trained:
                 progress.epoch += 1

@@ -31,6 +31,7 @@ class Losses:
         self._average: float | None = None
         self._last_mean: tuple[int, int, float] | None = None  # epoch, batch of it, mean
         self._written_at = 0.0
+        self._rate_at: tuple[float, float | None] | None = None
         self._fit_step = 0
         self._said: set[str] = set()
         self._means = True  # what is reported is the mean since the epoch began
@@ -48,6 +49,7 @@ class Losses:
         self._average = None
         self._last_mean = None
         self._means = True
+        self._rate_at = None
         self._on_cpu = None
         self._sentinel = None
         self._said.clear()
@@ -132,7 +134,7 @@ class Losses:
                     step=step,
                     epoch=epoch,
                     logs=logs,
-                    learning_rate=models.learning_rate(model),
+                    learning_rate=self._rate(model, now),
                     step_loss=self._last_step_loss(),
                 )
             )
@@ -145,6 +147,12 @@ class Losses:
         self._session.seen["last_logs"] = logs
         if not math.isfinite(loss) and "loss" not in self._said:
             self._not_finite("loss", "loss", loss, None, exact=False, before=None)
+
+    def _rate(self, model: Any, now: float) -> float | None:
+        """The learning rate, read once a second at most: it is a variable of the framework's, or a whole schedule."""
+        if self._rate_at is None or now - self._rate_at[0] >= _EVERY_S:
+            self._rate_at = now, models.learning_rate(model)
+        return self._rate_at[1]
 
     def _interval(self) -> float:
         hours = (self._now() - self._session.started) / 3600

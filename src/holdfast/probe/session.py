@@ -110,6 +110,20 @@ class Session:
         self.progress.ring = self._ring
         return True
 
+    def keep_ring(self) -> None:
+        """Before beats of a process that is not training: another one may have taken the ring meanwhile."""
+        if self._ring is not None:
+            self.take_ring()
+
+    def _trained_elsewhere(self) -> bool:
+        """A process below this one has trained, and this one has not: its last beat is worth more than our exit."""
+        newest = BeatReader(self.folder.beats).newest()
+        elsewhere = newest is not None and newest.pid != os.getpid() and newest.step > 0
+        if elsewhere and not self.progress.step:
+            self.progress.ring = None
+            return True
+        return False
+
     # -- the journal and the guard ------------------------------------------------------------------
 
     def say(self, event: Event) -> None:
@@ -165,7 +179,7 @@ class Session:
         last = getattr(sys, "last_value", None)
         if last is not None and last is not self.last_exception:  # somebody else's excepthook was in place
             failures.script_raised(self, last)
-        if self.progress.ring is None and self.progress.step:
+        if self._ring is not None and not self._trained_elsewhere():
             self.take_ring()
         raised = type(last).__name__ if last is not None else ""
         self.progress.enter(Phase.EXIT)
