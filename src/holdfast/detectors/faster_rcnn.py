@@ -150,7 +150,7 @@ class FasterRCNN(keras.Model):
             ops.logical_and(matches.positive, present), ops.logical_and(matches.negative, present),
             _seeds(batch) + 1, size=self.numbers.regions, positive_share=0.25,
         )  # fmt: skip
-        picked = ops.where(drawn.chosen[..., None], rows(candidates, drawn.index), _SOMEWHERE)
+        picked = ops.where(drawn.chosen[..., None], rows(candidates, drawn.index), _somewhere())
         logits, offsets = self._look_closer(maps, picked)
         boxes, classes = box_targets(batch, rows(matches.box_index, drawn.index))
         labels = ops.where(drawn.positive, classes, self.classes)
@@ -179,4 +179,6 @@ def _seeds(batch: Batch) -> Tensor:
     return ops.cast(batch["seeds"] if "seeds" in batch else batch["image"], "int32")
 
 
-_SOMEWHERE = (0.0, 0.0, 16.0, 16.0)  # padding of the sample is cut out here, and enters no loss
+def _somewhere() -> Tensor:
+    """Where padding of the sample is cut out; it enters no loss."""
+    return ops.convert_to_tensor((0.0, 0.0, 16.0, 16.0), dtype="float32")
