@@ -15,7 +15,7 @@ from keras import ops
 from holdfast.train import checkpoints
 from holdfast.train.network import Network, names_of
 from holdfast.train.step import is_out_of_memory
-from holdfast.train.update import Rule, advance, fresh
+from holdfast.train.update import Layout, Rule, advance, fresh
 from tests.train import tiny
 
 pytestmark = pytest.mark.hot
@@ -37,36 +37,36 @@ def test_the_arithmetic_is_keras_own(name: str, make: Any) -> None:
     start = [np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), np.array([[0.5]], np.float32)]
     variables = [keras.Variable(value) for value in start]
     optimizer = make()
-    rule = Rule(optimizer=name, weight_decay=0.1)
-    now = fresh([ops.convert_to_tensor(value) for value in start], rule)
+    rule, layout = Rule(optimizer=name, weight_decay=0.1), Layout(((2, 3), (1, 1)), (False, False))
+    now = fresh(layout.joined(start), rule)
     for turn in range(5):
         gradients = [ops.convert_to_tensor(np.sin(value * 3 + turn).astype(np.float32)) for value in start]
         optimizer.apply(gradients, variables)
-        held = [ops.convert_to_tensor(False)] * 2
-        now, facts = advance(now, gradients, ops.cast(1.0, "float32"), ops.cast(0.01, "float32"), held, rule)
+        now, facts = advanced(now, gradients, layout, rule, rate=0.01)
         assert bool(facts.applied)
-    for variable, weight in zip(variables, now.weights, strict=True):
+    for variable, weight in zip(variables, layout.parted(now.weights), strict=True):
         np.testing.assert_allclose(np.asarray(variable), np.asarray(weight), rtol=2e-6, atol=1e-7)
 
 
+def advanced(now: Any, gradients: list[Any], layout: Layout, rule: Rule, *, rate: float) -> tuple[Any, Any]:
+    numbers = [ops.cast(value, "float32") for value in (1.0, rate)]
+    held = ops.convert_to_tensor(False)
+    return advance(now, layout.joined(gradients), *numbers, held, layout.masks(), rule)
+
+
 def test_biases_and_scales_do_not_decay() -> None:
-    rule = Rule(optimizer="sgd", weight_decay=0.5)
-    now = fresh([ops.ones((2,)), ops.ones((2, 1))], rule)
-    held = [ops.convert_to_tensor(False)] * 2
-    nothing = [ops.zeros((2,)), ops.zeros((2, 1))]
-    now, _ = advance(now, nothing, ops.cast(0.0, "float32"), ops.cast(0.1, "float32"), held, rule)
-    assert np.asarray(now.weights[0]).tolist() == [1.0, 1.0]
-    np.testing.assert_allclose(np.asarray(now.weights[1]).ravel(), 0.95)
+    rule, layout = Rule(optimizer="sgd", weight_decay=0.5), Layout(((2,), (2, 1)), (False, False))
+    now = fresh(ops.ones((4,)), rule)
+    now, _ = advanced(now, [ops.zeros((2,)), ops.zeros((2, 1))], layout, rule, rate=0.1)
+    np.testing.assert_allclose(np.asarray(now.weights), [1.0, 1.0, 0.95, 0.95])
 
 
 def test_clipping_is_by_the_norm_of_all_gradients_together() -> None:
-    rule = Rule(optimizer="sgd", clip_norm=1.0)
-    now = fresh([ops.zeros((1, 1)), ops.zeros((1, 1))], rule)
-    held = [ops.convert_to_tensor(False)] * 2
-    gradients = [ops.full((1, 1), 3.0), ops.full((1, 1), 4.0)]
-    now, facts = advance(now, gradients, ops.cast(1.0, "float32"), ops.cast(1.0, "float32"), held, rule)
+    rule, layout = Rule(optimizer="sgd", clip_norm=1.0), Layout(((1, 1), (1, 1)), (False, False))
+    now = fresh(ops.zeros((2,)), rule)
+    now, facts = advanced(now, [ops.full((1, 1), 3.0), ops.full((1, 1), 4.0)], layout, rule, rate=1.0)
     assert float(facts.gradient_norm) == pytest.approx(5.0)
-    assert [float(weight[0, 0]) for weight in now.weights] == pytest.approx([-0.6, -0.8])
+    assert np.asarray(now.weights).tolist() == pytest.approx([-0.6, -0.8])
 
 
 @pytest.mark.parametrize("micro", [4, 2, 1])

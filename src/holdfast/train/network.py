@@ -9,6 +9,8 @@ from typing import Any
 
 import keras
 
+from holdfast.train.update import Layout
+
 Tensor = Any
 Batch = Mapping[str, Tensor]
 #: From a batch to the parts of the loss, each one number a picture: (b,). Their sum is what is minimised.
@@ -32,8 +34,12 @@ class Network:
         """Statistics and the random state of layers: carried along, never given to the optimizer."""
         return list(self.model.non_trainable_variables)
 
-    def holdable(self) -> list[bool]:
-        return [any(prefix in variable.path for prefix in self.held_first) for variable in self.trainable]
+    def layout(self) -> Layout:
+        trainable = self.trainable
+        return Layout(
+            tuple(tuple(int(side) for side in variable.shape) for variable in trainable),
+            tuple(any(prefix in variable.path for prefix in self.held_first) for variable in trainable),
+        )
 
 
 def names_of(variables: Sequence[Any]) -> list[str]:

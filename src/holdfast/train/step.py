@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
 from holdfast.train.checkpoints import Array
-from holdfast.train.update import Moving
+from holdfast.train.update import Layout, Moving
 
 Groups = dict[str, dict[str, Array]]
+SCALARS = ("count", "scale", "good", "unapplied")
 #: The keys of a pipeline's batch that the step looks at; the rest stays on the host.
 USED = ("images", "boxes", "labels", "real", "crowd", "colour", "image")
 
@@ -43,21 +44,20 @@ class Step(Protocol):
     def traces(self) -> int: ...
 
 
-def to_groups(moving: Moving, fixed: list[Array], trainable: list[str], others: list[str]) -> Groups:
+def to_groups(
+    moving: Moving, fixed: list[Array], layout: Layout, trainable: list[str], others: list[str]
+) -> Groups:
     """A state on the host as the named arrays of a checkpoint."""
-    weights = dict(zip([*trainable, *others], [*moving.weights, *fixed], strict=True))
-    optimizer = dict(zip((f"first/{name}" for name in trainable), moving.first, strict=True))
-    if moving.second:
-        optimizer |= dict(zip((f"second/{name}" for name in trainable), moving.second, strict=True))
-    optimizer |= {
-        "count": moving.count,
-        "scale": moving.scale,
-        "good": moving.good,
-        "unapplied": moving.unapplied,
-    }
-    groups = {"weights": weights, "optimizer": optimizer}
-    if moving.average:
-        groups["ema"] = dict(zip(trainable, moving.average, strict=True))
+    weights, first, second, average = (
+        dict(zip(trainable, parts, strict=True)) if (parts := layout.parted_on_host(vector)) else {}
+        for vector in (moving.weights, moving.first, moving.second, moving.average)
+    )
+    optimizer = {f"first/{name}": value for name, value in first.items()}
+    optimizer |= {f"second/{name}": value for name, value in second.items()}
+    optimizer |= {name: getattr(moving, name) for name in SCALARS}
+    groups = {"weights": weights | dict(zip(others, fixed, strict=True)), "optimizer": optimizer}
+    if average:
+        groups["ema"] = average
     return {
         group: {name: np.asarray(value) for name, value in arrays.items()} for group, arrays in groups.items()
     }
@@ -66,24 +66,25 @@ def to_groups(moving: Moving, fixed: list[Array], trainable: list[str], others: 
 def from_groups(
     groups: Mapping[str, Mapping[str, Array]], trainable: list[str], others: list[str]
 ) -> tuple[Moving, list[Array]]:
-    """The reverse. A name that is missing raises KeyError: `resume` has compared them before."""
+    """The reverse. A name that is missing raises KeyError."""
     weights, optimizer, average = groups["weights"], groups["optimizer"], groups.get("ema", {})
     adam = any(name.startswith("second/") for name in optimizer)
     moving = Moving(
-        weights=[weights[name] for name in trainable],
-        first=[optimizer[f"first/{name}"] for name in trainable],
-        second=[optimizer[f"second/{name}"] for name in trainable] if adam else [],
-        average=[average[name] for name in trainable] if average else [],
-        count=optimizer["count"],
-        scale=optimizer["scale"],
-        good=optimizer["good"],
-        unapplied=optimizer["unapplied"],
+        weights=_joined(weights[name] for name in trainable),
+        first=_joined(optimizer[f"first/{name}"] for name in trainable),
+        second=_joined(optimizer[f"second/{name}"] for name in trainable if adam),
+        average=_joined(average[name] for name in trainable if average),
+        **{name: optimizer[name] for name in SCALARS},
     )
     return moving, [weights[name] for name in others]
 
 
-def numbers(result: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
-    """Host values of a step's result."""
+def _joined(arrays: Iterable[Array]) -> Array:
+    return np.concatenate([np.zeros(0, np.float32), *(array.ravel() for array in arrays)])
+
+
+def numbers(result: Mapping[str, Any], layout: Layout, names: list[str]) -> dict[str, Any]:
+    """Host values of a step's result. `result["squares"]` is a function: fetched only when something is wrong."""
     plain: dict[str, Any] = {
         "loss": float(result["loss"]),
         "parts": {name: float(value) for name, value in result["parts"].items()},
@@ -93,7 +94,8 @@ def numbers(result: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
         "scale": float(result["scale"]),
     }
     if not plain["finite"]:
-        plain["norms"] = dict(zip(names, np.asarray(result["norms"]).tolist(), strict=True))
+        parts = layout.parted_on_host(np.asarray(result["squares"]()))
+        plain["norms"] = {name: float(np.sqrt(part.sum())) for name, part in zip(names, parts, strict=True)}
     return plain
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from holdfast.train import update
 from holdfast.train.network import Network, loss_sums, names_of
 from holdfast.train.step import USED, Groups, from_groups, numbers, to_groups
-from holdfast.train.update import Moving, Rule
+from holdfast.train.update import Masks, Moving, Rule
 
 
 class JaxStep:
@@ -31,11 +31,13 @@ class JaxStep:
     ) -> None:
         self.network, self.rule, self.batch, self.micro_batch = network, rule, batch, micro_batch
         self.names, self.others = names_of(network.trainable), names_of(network.fixed)
+        self.layout = network.layout()
+        self._masks = update.Masks(*(jnp.asarray(mask) for mask in self.layout.masks()))
+        weights = self.layout.joined([variable.value for variable in network.trainable])
         self._moving, self._fixed = state or (
-            update.fresh([jnp.asarray(v.value) for v in network.trainable], rule),
-            [jnp.asarray(v.value) for v in network.fixed],
+            update.fresh(weights, rule),
+            [jnp.asarray(variable.value) for variable in network.fixed],
         )
-        self._holdable = network.holdable()
         self._traces = 0
         self._compiled = jax.jit(self._step)
 
@@ -43,12 +45,14 @@ class JaxStep:
         used = {name: np.asarray(batch[name]) for name in USED if name in batch}
         before = (self._moving, self._fixed)
         self._moving, self._fixed, result = self._compiled(
-            *before, used, np.int32(step), np.float32(rate), np.bool_(held)
+            *before, self._masks, used, np.int32(step), np.float32(rate), np.bool_(held)
         )
         return result, before
 
     def fetch(self, result: Any) -> dict[str, Any]:
-        return numbers(jax.device_get(result[0]), self.names)
+        squares = result[0]["squares"]
+        light = jax.device_get({name: value for name, value in result[0].items() if name != "squares"})
+        return numbers({**light, "squares": lambda: jax.device_get(squares)}, self.layout, self.names)
 
     def undo(self, result: Any) -> None:
         """JAX computes behind our back and an error shows at `fetch`, when the state is already the new one."""
@@ -57,11 +61,12 @@ class JaxStep:
     def export(self) -> Groups:
         """Also brings the Keras model up to date, which is what predicts."""
         moving, fixed = jax.device_get((self._moving, self._fixed))
+        variables = [*self.network.trainable, *self.network.fixed]
         for variable, value in zip(
-            [*self.network.trainable, *self.network.fixed], [*self._moving.weights, *self._fixed], strict=True
+            variables, [*self.layout.parted(self._moving.weights), *self._fixed], strict=True
         ):
             variable.assign(value)
-        return to_groups(moving, list(fixed), self.names, self.others)
+        return to_groups(moving, list(fixed), self.layout, self.names, self.others)
 
     def load(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
         moving, fixed = from_groups(groups, self.names, self.others)
@@ -83,15 +88,21 @@ class JaxStep:
     # -- inside the compiled function ---------------------------------------------------------------
 
     def _step(
-        self, now: Moving, fixed: list[Any], batch: dict[str, Any], step: Any, rate: Any, held: Any
+        self,
+        now: Moving,
+        fixed: list[Any],
+        masks: Masks,
+        batch: dict[str, Any],
+        step: Any,
+        rate: Any,
+        held: Any,
     ) -> tuple[Moving, list[Any], dict[str, Any]]:
         self._traces += 1  # runs when traced, not when called
         batch = batch | {"step": jnp.full((self.batch,), step)}
-        sums, gradients, fixed_after = self._accumulated(now, fixed, batch)
+        sums, gradient, fixed_after = self._accumulated(now, fixed, batch)
         parts = {name: value / self.batch for name, value in sums.items()}
         loss = sum(parts[name] for name in sorted(parts))
-        holds = [jnp.logical_and(held, holdable) for holdable in self._holdable]
-        new, facts = update.advance(now, gradients, loss, rate, holds, self.rule)
+        new, facts = update.advance(now, gradient, loss, rate, held, masks, self.rule)
         fixed_new = [
             jnp.where(facts.applied, after, old) for after, old in zip(fixed_after, fixed, strict=True)
         ]
@@ -99,29 +110,27 @@ class JaxStep:
 
     def _accumulated(
         self, now: Moving, fixed: list[Any], batch: dict[str, Any]
-    ) -> tuple[Any, list[Any], list[Any]]:
+    ) -> tuple[Any, Any, list[Any]]:
         count = self.batch // self.micro_batch
         if count == 1:
-            return self._gradients(now, fixed, batch)
+            return self._gradient(now, fixed, batch)
         pieces = {
             name: value.reshape(count, self.micro_batch, *value.shape[1:]) for name, value in batch.items()
         }
-        first = self._gradients(now, fixed, {name: value[0] for name, value in pieces.items()})
+        first = self._gradient(now, fixed, {name: value[0] for name, value in pieces.items()})
 
         def more(so_far: Any, piece: Any) -> tuple[Any, None]:
-            sums, gradients, fixed = so_far
-            parts, added, fixed = self._gradients(now, fixed, piece)
-            return (jax.tree.map(jnp.add, sums, parts), jax.tree.map(jnp.add, gradients, added), fixed), None
+            sums, gradient, fixed = so_far
+            parts, added, fixed = self._gradient(now, fixed, piece)
+            return (jax.tree.map(jnp.add, sums, parts), gradient + added, fixed), None
 
         total, _ = jax.lax.scan(more, first, {name: value[1:] for name, value in pieces.items()})
         return total
 
-    def _gradients(
-        self, now: Moving, fixed: list[Any], piece: dict[str, Any]
-    ) -> tuple[Any, list[Any], list[Any]]:
-        def wanted(weights: list[Any]) -> tuple[Any, Any]:
-            parts, fixed_after = loss_sums(self.network, weights, fixed, piece)
+    def _gradient(self, now: Moving, fixed: list[Any], piece: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+        def wanted(weights: Any) -> tuple[Any, Any]:
+            parts, fixed_after = loss_sums(self.network, self.layout.parted(weights), fixed, piece)
             return sum(parts[name] for name in sorted(parts)) * (now.scale / self.batch), (parts, fixed_after)
 
-        (_, (parts, fixed_after)), gradients = jax.value_and_grad(wanted, has_aux=True)(now.weights)
-        return parts, gradients, fixed_after
+        (_, (parts, fixed_after)), gradient = jax.value_and_grad(wanted, has_aux=True)(now.weights)
+        return parts, gradient, fixed_after

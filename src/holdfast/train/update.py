@@ -4,14 +4,19 @@ Both backends compile the same lines. Nothing is assigned here: the step gets th
 so an update that runs out of memory half way has changed nothing, and one that is not finite is undone by
 taking the old state. AdamW and SGD are Keras' own arithmetic (a test compares them); Keras' classes assign
 to variables on TensorFlow, which could not be undone.
+
+All weights together are one long vector: a few dozen operations, not dozens for each of hundreds of variables,
+which would take longer to trace than the network itself.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from keras import ops
 
 Tensor = Any
@@ -35,12 +40,12 @@ class Rule:
 
 
 class Moving(NamedTuple):
-    """Everything that an update changes. Lists are in the order of the trainable variables."""
+    """Everything that an update changes. Each vector holds all trainable weights, one variable after the other."""
 
-    weights: list[Tensor]
-    first: list[Tensor]  # Adam's first moments, or SGD's momentum
-    second: list[Tensor]  # Adam's second moments; empty for SGD
-    average: list[Tensor]  # the EMA of the weights; empty without
+    weights: Tensor
+    first: Tensor  # Adam's first moments, or SGD's momentum
+    second: Tensor  # Adam's second moments; empty for SGD
+    average: Tensor  # the EMA of the weights; empty without
     count: Tensor  # updates applied, int32
     scale: Tensor  # of the loss, float32
     good: Tensor  # steps since the scale last changed, int32
@@ -49,18 +54,66 @@ class Moving(NamedTuple):
 
 class Facts(NamedTuple):
     gradient_norm: Tensor  # before clipping
-    norms: Tensor  # of each variable's gradient: read only when something is wrong
+    squares: Tensor  # of the gradient, each: read only when something is wrong
     finite: Tensor
     applied: Tensor
 
 
-def fresh(weights: Sequence[Tensor], rule: Rule) -> Moving:
-    zeros = [ops.zeros_like(weight) for weight in weights]
+class Masks(NamedTuple):
+    """One number a weight. Arrays on the device, handed to the step: as constants they would bloat its graph."""
+
+    decays: Tensor  # 1, or 0 for biases and the scales of normalisations, which are vectors
+    holds: Tensor  # 1 for what stays as it is while the first steps are made
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each variable lies in the vectors, and which of them can be held as they are."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    holdable: tuple[bool, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [math.prod(shape) for shape in self.shapes]
+
+    def masks(self) -> Masks:
+        decays = [len(shape) > 1 for shape in self.shapes]
+        return Masks(
+            np.repeat(np.asarray(decays, np.float32), self.sizes),
+            np.repeat(np.asarray(self.holdable, np.float32), self.sizes),
+        )
+
+    def joined(self, values: Sequence[Tensor]) -> Tensor:
+        return ops.concatenate([ops.reshape(ops.cast(value, "float32"), (-1,)) for value in values])
+
+    def parted(self, vector: Tensor) -> list[Tensor]:
+        return [
+            ops.reshape(part, shape)
+            for part, shape in zip(ops.split(vector, self._edges), self.shapes, strict=True)
+        ]
+
+    def parted_on_host(self, vector: Any) -> list[np.ndarray]:
+        """The same of a numpy vector; none of an empty one."""
+        if not vector.size:
+            return []
+        return [
+            part.reshape(shape)
+            for part, shape in zip(np.split(vector, self._edges), self.shapes, strict=True)
+        ]
+
+    @property
+    def _edges(self) -> list[int]:
+        return [int(edge) for edge in np.cumsum(self.sizes)[:-1]]
+
+
+def fresh(weights: Tensor, rule: Rule) -> Moving:
+    nothing = ops.zeros((0,), "float32")
     return Moving(
-        weights=list(weights),
-        first=zeros,
-        second=[ops.zeros_like(weight) for weight in weights] if rule.optimizer == "adamw" else [],
-        average=[ops.copy(weight) for weight in weights] if rule.ema else [],
+        weights=weights,
+        first=ops.zeros_like(weights),
+        second=ops.zeros_like(weights) if rule.optimizer == "adamw" else nothing,
+        average=ops.copy(weights) if rule.ema else nothing,
         count=ops.cast(0, "int32"),
         scale=ops.cast(2.0**15 if rule.loss_scaling else 1.0, "float32"),
         good=ops.cast(0, "int32"),
@@ -69,77 +122,54 @@ def fresh(weights: Sequence[Tensor], rule: Rule) -> Moving:
 
 
 def advance(
-    now: Moving,
-    scaled_gradients: Sequence[Tensor],
-    loss: Tensor,
-    rate: Tensor,
-    held: Sequence[Tensor],
-    rule: Rule,
+    now: Moving, scaled_gradient: Tensor, loss: Tensor, rate: Tensor, held: Tensor, masks: Masks, rule: Rule
 ) -> tuple[Moving, Facts]:
-    """The state after one update. `held` says for each weight whether it is to stay as it is (bool tensors)."""
-    gradients = [ops.cast(gradient, "float32") / now.scale for gradient in scaled_gradients]
-    gradients = [ops.where(hold, 0.0, one) for hold, one in zip(held, gradients, strict=True)]
-    squares = ops.stack([ops.sum(ops.square(one)) for one in gradients])
+    """The state after one update. While `held`, the variables that can be held stay as they are."""
+    moves = 1.0 - ops.cast(held, "float32") * masks.holds
+    gradient = ops.where(moves > 0.0, scaled_gradient / now.scale, 0.0)
+    squares = ops.square(gradient)
     norm = ops.sqrt(ops.sum(squares))
     finite = ops.logical_and(ops.isfinite(norm), ops.isfinite(loss))
     overflow = ops.logical_and(ops.logical_not(finite), now.scale > SMALLEST_SCALE)
     bad = ops.logical_and(ops.logical_not(finite), ops.logical_not(overflow))
     applied = ops.logical_and(finite, now.unapplied <= rule.tolerated)
     if rule.clip_norm is not None:
-        share = ops.minimum(1.0, rule.clip_norm / ops.maximum(norm, 1e-12))
-        gradients = [one * share for one in gradients]
-    new = _stepped(now, gradients, rate, held, rule)
-    kept = Moving(*(_chosen(applied, after, before) for after, before in zip(new, now, strict=True)))
+        gradient = gradient * ops.minimum(1.0, rule.clip_norm / ops.maximum(norm, 1e-12))
+    new = _stepped(now, gradient, rate * moves, masks, rule)
+    kept = Moving(*(ops.where(applied, after, before) for after, before in zip(new, now, strict=True)))
     kept = kept._replace(unapplied=now.unapplied + ops.cast(bad, "int32"))
     if rule.loss_scaling:
         kept = _rescaled(kept, now, finite)
-    return kept, Facts(norm, ops.sqrt(squares), finite, applied)
+    return kept, Facts(norm, squares, finite, applied)
 
 
-def _stepped(
-    now: Moving, gradients: list[Tensor], rate: Tensor, held: Sequence[Tensor], rule: Rule
-) -> Moving:
+def _stepped(now: Moving, gradient: Tensor, rate: Tensor, masks: Masks, rule: Rule) -> Moving:
+    """`rate` is zero for weights that are held: neither the step nor the decay moves them then."""
     count = now.count + 1
+    weights = now.weights
+    if rule.weight_decay:  # decoupled (Loshchilov & Hutter 2019)
+        weights = weights - weights * (masks.decays * rule.weight_decay) * rate
     moved = _adam if rule.optimizer == "adamw" else _momentum
-    decayed = [_decayed(weight, rate, rule) for weight in now.weights]
-    weights, first, second = moved(now._replace(weights=decayed), gradients, rate, count)
-    weights = [ops.where(hold, old, one) for hold, old, one in zip(held, now.weights, weights, strict=True)]
+    weights, first, second = moved(now._replace(weights=weights), gradient, rate, count)
     average = now.average
     if rule.ema:
         age = ops.cast(count, "float32")
         decay = ops.minimum(rule.ema, (1.0 + age) / (10.0 + age))  # young averages forget their random start
-        average = [old + (one - old) * (1.0 - decay) for old, one in zip(now.average, weights, strict=True)]
+        average = average + (weights - average) * (1.0 - decay)
     return now._replace(weights=weights, first=first, second=second, average=average, count=count)
 
 
-def _decayed(weight: Tensor, rate: Tensor, rule: Rule) -> Tensor:
-    """Decoupled decay (Loshchilov & Hutter 2019); biases and the scales of normalisations are left alone."""
-    return (
-        weight - weight * rule.weight_decay * rate if rule.weight_decay and len(weight.shape) > 1 else weight
-    )
-
-
-def _adam(now: Moving, gradients: list[Tensor], rate: Tensor, count: Tensor) -> tuple[list[Tensor], ...]:
+def _adam(now: Moving, gradient: Tensor, rate: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     age = ops.cast(count, "float32")
     alpha = rate * ops.sqrt(1.0 - ops.power(BETA_2, age)) / (1.0 - ops.power(BETA_1, age))
-    first = [m + (g - m) * (1 - BETA_1) for m, g in zip(now.first, gradients, strict=True)]
-    second = [v + (ops.square(g) - v) * (1 - BETA_2) for v, g in zip(now.second, gradients, strict=True)]
-    weights = [
-        weight - m * alpha / (ops.sqrt(v) + EPSILON)
-        for weight, m, v in zip(now.weights, first, second, strict=True)
-    ]
-    return weights, first, second
+    first = now.first + (gradient - now.first) * (1 - BETA_1)
+    second = now.second + (ops.square(gradient) - now.second) * (1 - BETA_2)
+    return now.weights - first * alpha / (ops.sqrt(second) + EPSILON), first, second
 
 
-def _momentum(now: Moving, gradients: list[Tensor], rate: Tensor, count: Tensor) -> tuple[list[Tensor], ...]:
-    first = [m * MOMENTUM - g * rate for m, g in zip(now.first, gradients, strict=True)]
-    return [weight + m for weight, m in zip(now.weights, first, strict=True)], first, []
-
-
-def _chosen(applied: Tensor, after: Any, before: Any) -> Any:
-    if isinstance(after, list):
-        return [ops.where(applied, new, old) for new, old in zip(after, before, strict=True)]
-    return ops.where(applied, after, before)
+def _momentum(now: Moving, gradient: Tensor, rate: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    first = now.first * MOMENTUM - gradient * rate
+    return now.weights + first, first, now.second
 
 
 def _rescaled(kept: Moving, now: Moving, finite: Tensor) -> Moving:
