@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from .trials import Trial, all_trials
 
 
 def main() -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so would they
     asked = _arguments()
     trials = [trial for trial in all_trials() if _chosen(trial, asked)]
     if asked.list:
