@@ -83,13 +83,14 @@ def path_missing(evidence: Evidence) -> Finding | None:
 
 
 def _path(text: str) -> str:
+    text = re.sub(r"\{\{.*?\}\}", "", text)  # TensorFlow names the node first, and a device looks like a path
     for pattern in (
         r"No such file or directory: b?['\"]([^'\"]+)",
         r"can't open file '([^']+)'",
         r"No files matched pattern: (\S+)",
         r"filepath=([^\s,]+)",
+        r"(\S+); No such file",
         r"NotFoundError:.*?([\w./~-]*/[\w./~*-]+)",
-        r"([\w./~*-]*/[\w./~*-]+); No such file",
         r"File system scheme '(\w+)'",
         r"['\"]([^'\"]*/[^'\"]+)['\"]",
     ):
