@@ -160,11 +160,14 @@ def grew(evidence: Evidence) -> Fact:
 
 def at_the_end(evidence: Evidence) -> tuple[Fact, ...]:
     """What was used of what was allowed when it was last measured."""
-    if evidence.memory_limit is None or not evidence.samples:
+    alive = [(line, sample) for line, sample in evidence.samples if sample.rss_bytes]  # a dead process uses nothing
+    if evidence.memory_limit is None or not alive:
         return ()
-    line, sample = evidence.samples[-1]
+    line, sample = alive[-1]
     limit, by = evidence.memory_limit
-    used = max(sample.tree_rss_bytes, sample.rss_bytes)
+    # what a group is held to leaves out the pages of libraries that others share, which a process's own sum counts
+    by_group = sample.memory_limit_bytes == limit and sample.memory_used_bytes
+    used = by_group or max(sample.tree_rss_bytes, sample.rss_bytes)
     return (Fact(f"last measured at {size(used)}; {by} is {size(limit)}", f"vitals.jsonl:{line}"),)
 
 

@@ -10,7 +10,9 @@ from holdfast.journal import events as ev
 
 def epoch_never_ends(evidence: Evidence) -> Finding | None:
     fit, data = evidence.fit, evidence.data()
-    if fit is None or fit.started is None or data is None or fit.started.event.steps_per_epoch or fit.epochs:
+    if fit is None or fit.started is None or data is None or fit.epochs:
+        return None
+    if fit.started.event.steps_per_epoch or fit.started.event.planned_steps_per_epoch:
         return None
     if (
         (fit.done is not None and not fit.done.event.raised)
