@@ -401,7 +401,7 @@ def epoch_never_ends(run: Run) -> None:
 
 
 def near_epoch_never_ends(run: Run) -> None:
-    run.fit(steps=500, steps_per_epoch=500, data=ev.DatasetSeen(type="tf.data", cardinality=-1))
+    run.fit(steps=500, data=ev.DatasetSeen(type="tf.data", cardinality=-1))
     run.samples(30, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: 10 * n + 1)
     run.ended(signal="SIGINT")
 
