@@ -11,7 +11,7 @@ from holdfast.journal import events as ev
 
 #: Lines that TensorFlow puts around what went wrong.
 _WRAPPING = re.compile(
-    r'(Graph execution error|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
+    r'(Graph execution error|in user code:|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
     r"Stack trace for|Original stack trace|Traceback \(most)"
 )
 
@@ -37,11 +37,13 @@ class Raised:
     @property
     def essence(self) -> str:
         """The line of the message that says most. TensorFlow wraps it in a graph's history."""
-        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
+        plain = re.sub(r"\{\{function_node .*?\}\} ?", "", self.message)
+        lines = [line.strip() for line in plain.splitlines() if line.strip()]
         telling = [line for line in lines if not _WRAPPING.match(line)]
         if not telling:
             return lines[0] if lines else ""
-        return telling[-1] if lines[0].startswith("Graph execution error") else telling[0]
+        wrapped = lines[0].startswith(("Graph execution error", "in user code:"))
+        return (telling[-1] if wrapped else telling[0]).removeprefix(f"{self.type}: ")
 
     @property
     def text(self) -> str:

@@ -24,11 +24,16 @@ def mixed_image_sizes(evidence: Evidence) -> Finding | None:
     )
     if pair:
         a, b = pair[1].split(","), pair[2].split(",")
+        if len(a) != len(b):
+            return None
         if a[:-1] == b[:-1] and len(a) == len(b) and {a[-1], b[-1]} <= {"1", "2", "3", "4"}:
             return None
         boxes = len(a) == len(b) == 2 and a[1] == b[1] and a[1] in ("4", "5")
         what = f"elements of shape [{pair[1]}] and [{pair[2]}] do not go into one batch"
     elif stacked:
+        ranks = {shape.count(",") for shape in re.findall(r"shape = \[([\d,]*)\]", error.text)}
+        if len(ranks) > 1:  # a picture and its label, say: not pictures of two sizes
+            return None
         boxes, what = False, "images of different sizes do not go into one batch"
     else:
         return None
