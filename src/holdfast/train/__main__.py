@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from holdfast.journal import events as ev
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
 
 GRACE_S = 25.0  # to write what is pending after a signal; clouds give about 30 s
+UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 EXITS = {"finished": 0, "early-stopping": 0, "SIGTERM": 143, "SIGINT": 130}
 
 
@@ -45,12 +47,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(error)
     except OSError as error:
         return _say(of_os(error))
+    except Exception:  # a defect, or a library's: not an answer of ours, so the supervisor tries again
+        traceback.print_exc()
+        return UNEXPECTED
 
 
 def _train(folder: RunFolder, *, resume: bool) -> int:
     from holdfast.settings import read
 
-    asked = Asked()
     _without_probe()
     recipe = read(folder.recipe)
     attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1") or 1)
@@ -65,7 +69,7 @@ def _train(folder: RunFolder, *, resume: bool) -> int:
     os.environ["KERAS_BACKEND"] = recipe.train.backend  # before anything imports Keras
     from holdfast.train.session import Session
 
-    session = Session(folder, recipe, attempt=attempt, resume=resume, asked=asked)
+    session = Session(folder, recipe, attempt=attempt, resume=resume, asked=Asked())
     reason = session.run(grace_s=GRACE_S)
     session.say(ev.ExitStarted(exit_code=EXITS[reason], steps=session.steps_done))
     return EXITS[reason]

@@ -180,3 +180,10 @@ def deterministic(seed: int) -> None:
     import tensorflow as tf
 
     tf.config.experimental.enable_op_determinism()
+
+
+def leave_gpus_to_jax() -> None:
+    """The pipeline is TensorFlow's, which would take all the memory of a GPU that it sees."""
+    import tensorflow as tf
+
+    tf.config.set_visible_devices([], "GPU")

@@ -52,6 +52,8 @@ class Session:
         self.pulse.beat(Phase.BUILD)
         self.say(ev.ProcessJoined(python=sys.version.split()[0], executable=sys.executable, argv=sys.argv))
         self.say(framework())
+        if self.recipe.train.backend == "jax":
+            assemble.leave_gpus_to_jax()
         if self.recipe.train.deterministic:
             assemble.deterministic(self.recipe.train.seed)
         killed = self._killed_for_memory()

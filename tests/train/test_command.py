@@ -1,0 +1,71 @@
+"""`holdfast train` and the trainer's process: what they refuse, and in which words, before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast import settings
+from holdfast.cli.main import main
+from holdfast.cli.train import _placed
+from holdfast.train.__main__ import main as trainer
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nothing", ["train"]),
+        ("no-such-path", ["train", "data/trian"]),
+        ("resume-what", ["train", "--resume"]),
+        ("resume-no-run", ["train", "--resume", "--run-dir", "runs/none"]),
+        ("folder-taken", ["train", "data", "--run-dir", "runs/old"]),
+    ],
+)
+def test_refusals(
+    name: str, words: list[str], capsys: pytest.CaptureFixture[str], stored: Callable[[str, str], None]
+) -> None:
+    Path("data").mkdir()
+    Path("runs/old").mkdir(parents=True)
+    Path("runs/old/output.log").write_text("")
+    assert main(words) == 2
+    stored(f"train/command-{name}", said(capsys))
+    assert not Path("runs/data-1").exists()
+
+
+def test_a_mistake_in_the_recipe_is_found_before_a_folder_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("recipe.toml").write_text('[data]\ntrain = "data"\n[train]\nbatch = 0\n')
+    assert main(["train", "recipe.toml"]) == 2
+    assert "train.batch = 0 is out of range" in said(capsys)
+    assert not Path("runs").exists()
+
+
+def test_paths_are_made_whole_from_here_or_from_beside_the_recipe() -> None:
+    for folder in ("here", "recipes/beside"):
+        Path(folder).mkdir(parents=True)
+    recipe = settings.resolve(
+        {"data": {"train": "here", "validation": "beside"}, "model": {"weights": "imagenet"}}
+    )
+    placed = _placed(recipe, Path("recipes"))
+    assert placed.data.train == str(Path("here").resolve())
+    assert placed.data.validation == str(Path("recipes/beside").resolve())
+    assert placed.model.weights == "imagenet"
+    remote = settings.resolve({"data": {"train": "gs://bucket/train"}})
+    assert _placed(remote, Path()).data.train == "gs://bucket/train"
+
+
+def test_the_trainer_never_overwrites_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("run/checkpoints/step-3").mkdir(parents=True)
+    Path("run/recipe.toml").write_text('[data]\ntrain = "x"\n')
+    assert trainer(["run"]) == 2
+    assert "this folder holds a run with checkpoints" in said(capsys)
