@@ -68,7 +68,10 @@ class Completion:
 
 _TWO_ARGUMENTS = (r"lambda \w+, ?\w+:", "lambda *_:")
 _PAIRS_APART = (r"from_tensor_slices\((\w+)\)", r"from_tensor_slices(tuple(map(list, zip(*\1))))")
-_OWN_OPTIMIZER = (r"(?m)^(large_model\b.*)$", r"\1\noptimizer = tf.keras.optimizers.Adam()")
+_OWN_OPTIMIZER = (
+    r"(?m)^(large_model\b.*)$",
+    r"\1\noptimizer = tf.keras.optimizers.Adam()\noptimizer.build(large_model.trainable_variables)",
+)
 COMPLETIONS = {
     "000-1": Completion(),
     "000-2": Completion(
