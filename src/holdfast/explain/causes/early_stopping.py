@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import stop_request
@@ -19,6 +21,8 @@ def early_stopping(evidence: Evidence) -> Finding | None:
     if asked is None or evidence.went_wrong or evidence.stall is not None:
         return None
     event = asked.event
+    if "stopped_epoch" not in event.settings and event.where and not _KERAS.match(event.where):
+        return None  # a callback of the user's own that has this name
     monitor, patience = event.settings.get("monitor", "its metric"), event.settings.get("patience")
     best = event.settings.get("best")
     at = f" after epoch {event.epoch + 1}" if event.epoch is not None else ""
@@ -59,6 +63,9 @@ def early_stopping(evidence: Evidence) -> Finding | None:
         remedies,
         normal=True,
     )
+
+
+_KERAS = re.compile(r"(.*/)?(tf_)?keras/")
 
 
 PAGE = """\
