@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "stopped-by-callback"
-# variants = ["AT=5 WHEN=batch", "HOW=stopiteration"]
+# variants = ["AT=5 WHEN=batch", "HOW=stopiteration", "NAME=EarlyStopping"]
 # near = ["AT=99", "AT=9"]
 # ///
 """A callback of one's own sets `stop_training` (or raises StopIteration, which Keras swallows)."""
@@ -21,6 +21,7 @@ class Budget(keras.callbacks.Callback):
             self.model.stop_training = True
 
 
+Budget.__name__ = knob("NAME", "Budget")  # a name like Keras's own does not make it Keras's
 model = network()
 model.compile("sgd", "mse")
 model.fit(batches(128), epochs=10, callbacks=[Budget()], verbose=2)

@@ -25,7 +25,7 @@ for number in range(count):
 
 def load(name):
     numbers = tf.io.decode_raw(tf.io.read_file(name), tf.uint8)
-    return tf.cast(numbers[:4], tf.float32) / 255.0, tf.ones((1,))
+    return tf.ensure_shape(tf.cast(numbers[:4], tf.float32) / 255.0, (4,)), tf.ones((1,))
 
 
 data = tf.data.Dataset.list_files("pictures/*.bin", shuffle=False).map(load, num_parallel_calls=2).batch(2)
