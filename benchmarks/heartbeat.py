@@ -30,16 +30,24 @@ def microseconds(call: Callable[[], object], count: int, rounds: int = 7) -> flo
     return statistics.median(means)
 
 
+def drain(fd: int) -> None:
+    while os.read(fd, 1 << 16):
+        pass
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         beats = BeatWriter(Path(folder) / "beats")
         journal = JournalWriter(Path(folder) / "journal.jsonl", by="benchmark")
         read_end, write_end = os.pipe()
-        threading.Thread(target=lambda: [None for _ in iter(lambda: os.read(read_end, 1 << 16), b"")], daemon=True).start()
+        threading.Thread(target=drain, args=(read_end,), daemon=True).start()
         record = b"x" * 92
         rows = [
             ("reading the clock", microseconds(time.monotonic, 100_000)),
-            ("one heartbeat", microseconds(lambda: beats.beat(Phase.STEP, step=7, epoch=1, loss=0.5), 50_000)),
+            (
+                "one heartbeat",
+                microseconds(lambda: beats.beat(Phase.STEP, step=7, epoch=1, loss=0.5), 50_000),
+            ),
             ("the same bytes into a pipe", microseconds(lambda: os.write(write_end, record), 20_000)),
             ("one journal event", microseconds(lambda: journal.append(EpochDone(epoch=3, steps=10)), 3_000)),
             ("one event that is synced", microseconds(lambda: journal.append(SaveDone(path="x")), 30)),

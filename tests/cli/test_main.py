@@ -58,7 +58,11 @@ def test_every_command_file_is_in_the_table() -> None:
         (["recipe", "/nowhere.toml"], "path-missing", "/nowhere.toml"),
         (["recipe", "/"], "not-a-file", "is a folder"),
         (["data", "repiar"], "usage", "did you mean repair"),
-        (["data", "convert", "a", "b", "--to", "coco", "--shrads", "3"], "unknown-option", "the nearest is --shards"),
+        (
+            ["data", "convert", "a", "b", "--to", "coco", "--shrads", "3"],
+            "unknown-option",
+            "the nearest is --shards",
+        ),
     ],
 )
 def test_a_mistake_gets_one_clear_error(

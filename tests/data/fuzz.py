@@ -95,13 +95,12 @@ def bomb(rng: random.Random, data: bytes) -> bytes:
     entities = (
         b'<!DOCTYPE a [<!ENTITY a "ha">'
         + b"".join(
-            b'<!ENTITY a%d "%s">' % (n, b"&a%s;" % (str(n - 1).encode() if n else b"") * 10) for n in range(1, 20)
+            b'<!ENTITY a%d "%s">' % (n, b"&a%s;" % (str(n - 1).encode() if n else b"") * 10)
+            for n in range(1, 20)
         )
         + b"]><annotation><filename>&a19;</filename></annotation>"
     )
-    outside = (
-        b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotation><filename>&x;</filename></annotation>'
-    )
+    outside = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotation><filename>&x;</filename></annotation>'
     return rng.choice((
         entities,
         outside,
@@ -126,12 +125,16 @@ def picture_bomb(rng: random.Random, data: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     header = b"\x89PNG\r\n\x1a\n"
-    width, height = rng.choice(((40_000, 40_000), (2**31 - 1, 2**31 - 1), (1, 2**31 - 1), (14_000, 14_000), (0, 0)))
+    width, height = rng.choice(
+        ((40_000, 40_000), (2**31 - 1, 2**31 - 1), (1, 2**31 - 1), (14_000, 14_000), (0, 0))
+    )
     depth = rng.choice((1, 8, 16))
     rows = zlib.compress(bytes(rng.choice((10, 30_000_000))), 9)
     text = chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(20_000_000), 9))
     size = struct.pack(">IIBBBBB", width, height, depth, 2 if depth > 1 else 0, 0, 0, 0)
-    return header + chunk(b"IHDR", size) + rng.choice((b"", text)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return (
+        header + chunk(b"IHDR", size) + rng.choice((b"", text)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    )
 
 
 ANY: tuple[Mutation, ...] = (flip, cut, stuff, repeat)
@@ -145,13 +148,22 @@ def seeds(folder: Path) -> list[Path]:
     pictures.mkdir()
     records = []
     for n, (format, suffix) in enumerate(
-        (("JPEG", ".jpg"), ("PNG", ".png"), ("GIF", ".gif"), ("BMP", ".bmp"), ("WEBP", ".webp"), ("TIFF", ".tif"))
+        (
+            ("JPEG", ".jpg"),
+            ("PNG", ".png"),
+            ("GIF", ".gif"),
+            ("BMP", ".bmp"),
+            ("WEBP", ".webp"),
+            ("TIFF", ".tif"),
+        )
     ):
         path = pictures / f"{n}{suffix}"
         path.write_bytes(made.picture(40, 30, seed=n, format=format))
         boxes = (Box(1, 2, 20, 25, "cat"), Box(5, 5, 12.5, 29, "dog", crowd=True))
         records.append(
-            Record(str(n), path.name, Picture(str(path), width=40, height=30), boxes, "train" if n % 2 else "val")
+            Record(
+                str(n), path.name, Picture(str(path), width=40, height=30), boxes, "train" if n % 2 else "val"
+            )
         )
     dataset = Dataset("", "coco", tuple(records), ("cat", "dog"), (1, 2))
     made_here = []
@@ -212,7 +224,14 @@ def one(rng: random.Random, dataset: Path, work: Path) -> tuple[str, str]:
 
 def _harmless(victim: Path) -> bool:
     """Files that are a help and not the annotations: without them the dataset is read all the same."""
-    return victim.name in ("holdfast.json", "label_map.pbtxt", "data.yaml", "train.txt", "val.txt", "labels.csv")
+    return victim.name in (
+        "holdfast.json",
+        "label_map.pbtxt",
+        "data.yaml",
+        "train.txt",
+        "val.txt",
+        "labels.csv",
+    )
 
 
 def main(count: int, seed: int) -> dict[str, object]:
@@ -237,7 +256,9 @@ def main(count: int, seed: int) -> dict[str, object]:
             if outcome not in ("report", "finding", "error"):
                 bad.append(f"case {seed}/{number}: {outcome}: {said}")
         gc.collect()
-    peaks = [resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    peaks = [
+        resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
     return {
         "outcomes": dict(outcomes),
         "peak_mib": [round(peak) for peak in peaks],

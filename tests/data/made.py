@@ -66,7 +66,10 @@ def clean_voc(folder: Path, count: int = 12) -> Path:
 
 
 def coco(
-    folder: Path, images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]
+    folder: Path,
+    images: list[dict[str, Any]],
+    annotations: list[dict[str, Any]],
+    categories: list[dict[str, Any]],
 ) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     document = {"images": images, "annotations": annotations, "categories": categories}

@@ -79,7 +79,9 @@ DIRT: list[tuple[str, str, Plant]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("slug", "severity", "plant"), DIRT, ids=[f"{row[0]}-{n}" for n, row in enumerate(DIRT)])
+@pytest.mark.parametrize(
+    ("slug", "severity", "plant"), DIRT, ids=[f"{row[0]}-{n}" for n, row in enumerate(DIRT)]
+)
 def test_planted_dirt_is_found(tmp_path: Path, slug: str, severity: str, plant: Plant) -> None:
     folder = made.clean_voc(tmp_path / "d")
     plant(folder)
@@ -97,7 +99,8 @@ def test_planted_dirt_is_found(tmp_path: Path, slug: str, severity: str, plant: 
 def test_a_leak_between_splits(tmp_path: Path) -> None:
     folder = made.clean_voc(tmp_path / "d" / "train")
     made.voc(
-        tmp_path / "d" / "test", {"x.jpg": ((folder / "003.jpg").read_bytes(), (64, 48), [("cat", 5, 6, 33, 40)])}
+        tmp_path / "d" / "test",
+        {"x.jpg": ((folder / "003.jpg").read_bytes(), (64, 48), [("cat", 5, 6, 33, 40)])},
     )
     report = checked(tmp_path / "d")
     leak = next(finding for finding in report.findings if finding.slug == "split-leak")
@@ -108,7 +111,9 @@ def test_a_leak_between_splits(tmp_path: Path) -> None:
 def test_a_leak_between_two_paths(tmp_path: Path) -> None:
     made.clean_voc(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    report, _ = check([Part(str(tmp_path / "a"), "train"), Part(str(tmp_path / "b"), "validation")], processes=1)
+    report, _ = check(
+        [Part(str(tmp_path / "a"), "train"), Part(str(tmp_path / "b"), "validation")], processes=1
+    )
     assert made.slugs(report)["split-leak"] == 24
 
 

@@ -61,7 +61,10 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["check", "set/001.jpg"], "this is one picture, not a dataset"),
         (["check", "a.pbtxt"], "this is a label map, which has no pictures"),
         (["check", "*.record"], "no file matches this pattern"),
-        (["data", "convert", "set", "set/x", "--to", "coco"], "source and destination are inside one another"),
+        (
+            ["data", "convert", "set", "set/x", "--to", "coco"],
+            "source and destination are inside one another",
+        ),
         (["data", "convert", "set", "x", "--to", "yolov8"], "'yolov8' is not a format that is written"),
         (["data", "inspect", "set", "--out", "a.pbtxt"], "nothing is overwritten unasked"),
         (["data", "repair", "set", "empty/../set"], "source and destination are inside one another"),

@@ -30,7 +30,9 @@ def pictures(folder: Path, *names: str, size: tuple[int, int] = (100, 50)) -> Pa
 
 
 def test_voc_counts_from_one_and_includes_both_corners(tmp_path: Path) -> None:
-    made.voc(tmp_path, {"a.jpg": (made.picture(), (64, 48), [("cat", 1, 1, 64, 48), ("dog", 11, 21, 30, 40)])})
+    made.voc(
+        tmp_path, {"a.jpg": (made.picture(), (64, 48), [("cat", 1, 1, 64, 48), ("dog", 11, 21, 30, 40)])}
+    )
     assert corners(read(str(tmp_path)).records[0]) == [("cat", 0, 0, 64, 48), ("dog", 10, 20, 30, 40)]
 
 
@@ -91,10 +93,20 @@ def test_coco_with_sparse_ids_crowds_and_categories_last(tmp_path: Path) -> None
     pictures(tmp_path / "images", "a.jpg", "b.jpg")
     document = {
         "annotations": [
-            {"id": 7, "image_id": 900, "category_id": 44, "bbox": [1.5, 2, 10, 20], "iscrowd": 1, "area": 12.5},
+            {
+                "id": 7,
+                "image_id": 900,
+                "category_id": 44,
+                "bbox": [1.5, 2, 10, 20],
+                "iscrowd": 1,
+                "area": 12.5,
+            },
             {"id": 9, "image_id": 900, "category_id": 3, "segmentation": [[5, 6, 25, 8, 9, 30]]},
         ],
-        "images": [{"id": 900, "file_name": "a.jpg", "width": 100, "height": 50}, {"id": 2, "file_name": "b.jpg"}],
+        "images": [
+            {"id": 900, "file_name": "a.jpg", "width": 100, "height": 50},
+            {"id": 2, "file_name": "b.jpg"},
+        ],
         "categories": [{"id": 44, "name": "cat"}, {"id": 3, "name": "dog"}],
     }
     (tmp_path / "x.json").write_text(json.dumps(document))
@@ -165,7 +177,9 @@ def test_roboflow_layout(tmp_path: Path) -> None:
     for split, name in (("train", "a"), ("valid", "b")):
         (tmp_path / split / "labels").mkdir()
         (tmp_path / split / "labels" / f"{name}.txt").write_text("0 0.5 0.5 0.5 0.5\n")
-    (tmp_path / "data.yaml").write_text("train: ../train/images\nval: ../valid/images\nnc: 1\nnames: ['cat']\n")
+    (tmp_path / "data.yaml").write_text(
+        "train: ../train/images\nval: ../valid/images\nnc: 1\nnames: ['cat']\n"
+    )
     dataset = read(str(tmp_path / "data.yaml"))
     assert [(record.split, len(record.boxes)) for record in dataset.records] == [("train", 1), ("val", 1)]
 
@@ -187,7 +201,9 @@ def test_labelme_shapes(tmp_path: Path) -> None:
         {"label": "c", "points": [[50, 20], [53, 24]], "shape_type": "circle"},
         {"label": "dot", "points": [[5, 5]], "shape_type": "point"},
     ]
-    (tmp_path / "a.json").write_text(json.dumps({"shapes": shapes, "imagePath": "..\\x\\a.jpg", "imageData": None}))
+    (tmp_path / "a.json").write_text(
+        json.dumps({"shapes": shapes, "imagePath": "..\\x\\a.jpg", "imageData": None})
+    )
     (source,) = sources(str(tmp_path))
     first, second = parse_all(source)
     assert first.record is not None and second.record is not None
@@ -207,7 +223,10 @@ ONE_BOX = [("cat", 10, 5, 40, 30)]
         ("filename,width,height,class,xmin,ymin,xmax,ymax\na.jpg,100,50,cat,10,5,40,30\n", ONE_BOX),
         ("image,xmin,ymin,xmax,ymax,label\na.jpg,10,5,40,30,cat\n", ONE_BOX),
         ("filename,cell_type,xmin,xmax,ymin,ymax\na.jpg,cat,10,40,5,30\n", ONE_BOX),
-        ("\ufeffImage_Path; Label; X1; Y1; X2; Y2\r\nimgs\\a.jpg; cat; 10; 5; 40; 30\r\n", [(" cat", 10, 5, 40, 30)]),
+        (
+            "\ufeffImage_Path; Label; X1; Y1; X2; Y2\r\nimgs\\a.jpg; cat; 10; 5; 40; 30\r\n",
+            [(" cat", 10, 5, 40, 30)],
+        ),
         ("image_id,x,y,w,h,category\na,10,5,30,25,cat\n", ONE_BOX),
         ('image_id,width,height,bbox,source\na,100,50,"[10, 5, 30.0, 25]",x\n', [("object", 10, 5, 40, 30)]),
         ("a.jpg,10,5,40,30,cat\n", ONE_BOX),

@@ -29,7 +29,9 @@ def test_boxes_that_fit_one_frame_prove_it() -> None:
     assert (frame.name, frame.proof) == ("upright", "the boxes fit 40x60 and not 60x40")
     wide = (Box(45, 2, 58, 30, "a"),)
     assert boxes_frame(STORED, 6, None, wide).name == "stored"
-    assert boxes_frame(STORED, 6, (40, 60), wide).name == "stored"  # the boxes weigh more than the declaration
+    assert (
+        boxes_frame(STORED, 6, (40, 60), wide).name == "stored"
+    )  # the boxes weigh more than the declaration
 
 
 def test_a_declared_size_decides_where_boxes_fit_both() -> None:

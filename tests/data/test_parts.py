@@ -56,7 +56,12 @@ def test_label_maps_are_read_back() -> None:
 
 
 def test_json_in_pieces_is_the_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = {"info": {"a": 1}, "images": [{"id": n, "text": "ü" * n} for n in range(50)], "empty": [], "n": 12.5}
+    document = {
+        "info": {"a": 1},
+        "images": [{"id": n, "text": "ü" * n} for n in range(50)],
+        "empty": [],
+        "n": 12.5,
+    }
     for chunk in (1, 7, 1000):
         monkeypatch.setattr("holdfast.data.jsonstream.CHUNK_BYTES", chunk)
         found = list(top_level(io.BytesIO(json.dumps(document, ensure_ascii=False).encode())))
@@ -108,7 +113,9 @@ def test_examples_are_read_back() -> None:
     assert parsed.numbers("none") == parsed.numbers("absent") == []
 
 
-@pytest.mark.parametrize("data", [b"\x12\x00", b"\x0a\xff", b"\x0a\x02\x0a", b"\xff" * 11, b"\x0b", b"\x00\x00"])
+@pytest.mark.parametrize(
+    "data", [b"\x12\x00", b"\x0a\xff", b"\x0a\x02\x0a", b"\xff" * 11, b"\x0b", b"\x00\x00"]
+)
 def test_what_is_no_example_is_refused(data: bytes) -> None:
     with pytest.raises(NotAnExample):
         parse_example(data)

@@ -88,7 +88,10 @@ def test_the_header_of_a_cut_file_still_has_the_size() -> None:
 def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.jpg")
     facts = probe(Picture(str(tmp_path / "a.jpg")))
-    assert (facts.problem, facts.detail) == ("unreadable-image", "this is a folder, a pipe or a device, not a file")
+    assert (facts.problem, facts.detail) == (
+        "unreadable-image",
+        "this is a folder, a pipe or a device, not a file",
+    )
 
 
 def test_a_missing_file() -> None:

@@ -87,12 +87,19 @@ def same(before: Dataset, after: Dataset) -> None:
         assert len(other.boxes) == len(record.boxes)
         for box, copy in zip(record.boxes, other.boxes, strict=True):
             assert copy.corners == pytest.approx(box.corners, abs=1e-4)
-            assert (copy.name, copy.crowd, copy.difficult, copy.id) == (box.name, box.crowd, box.difficult, box.id)
+            assert (copy.name, copy.crowd, copy.difficult, copy.id) == (
+                box.name,
+                box.crowd,
+                box.difficult,
+                box.id,
+            )
         assert other.picture.read() == record.picture.read()
 
 
 @pytest.mark.parametrize("to", WRITTEN)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(made_dataset=datasets())
 def test_written_and_read_again_is_the_same(
     to: str, made_dataset: tuple[list[tuple[str, tuple[int, int]]], Dataset]
@@ -147,7 +154,10 @@ def test_two_pictures_of_one_name_are_both_kept(tmp_path: Path) -> None:
         box = Box(number, 0, 20, 20, "cat")
         records.append(
             Record(
-                str(number), f"A{suffix}" if number else f"a{suffix}", Picture(str(path), width=64, height=48), (box,)
+                str(number),
+                f"A{suffix}" if number else f"a{suffix}",
+                Picture(str(path), width=64, height=48),
+                (box,),
             )
         )
     for to in WRITTEN:

@@ -28,7 +28,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
@@ -159,7 +163,9 @@ def test_a_repaired_copy_is_clean_and_every_change_is_listed(tmp_path: Path) -> 
     (source / "005.jpg").write_bytes((source / "007.jpg").read_bytes())
     (source / "005.xml").write_text((source / "007.xml").read_text().replace("007", "005"))
     (source / "006.xml").write_text(
-        made.voc_xml("006.jpg", (64, 48), [("dog", 30, 5, 10, 20), ("dog", 5, 5, 99, 20), ("dog", 9, 9, 9, 9)])
+        made.voc_xml(
+            "006.jpg", (64, 48), [("dog", 30, 5, 10, 20), ("dog", 5, 5, 99, 20), ("dog", 9, 9, 9, 9)]
+        )
     )
     (source / "008.xml").write_text(made.voc_xml("008.jpg", (128, 96), [("Dog ", 61, 51, 120, 90)]))
     before = files(source)

@@ -1,4 +1,4 @@
-"""`holdfast data convert|repair|inspect`: between formats, a cleaned copy, a page to look at."""
+"""`holdfast data convert|repair|inspect|pack`: between formats, a cleaned copy, a page to look at, smaller pictures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from typing import Any
 
+from holdfast.cli import data_pack
 from holdfast.errors import ExitCode
 
 HELP = "convert a dataset, write a cleaned copy, or look at it"
@@ -14,7 +15,7 @@ _FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="convert|repair|inspect")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="convert|repair|inspect|pack")
     convert = actions.add_parser("convert", help="write the dataset in another format")
     convert.add_argument("source", metavar="SRC")
     convert.add_argument("destination", metavar="DST")
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inspect.add_argument(
         "--pictures", type=int, default=48, metavar="N", help="how many pictures to show (48)"
     )
+    data_pack.add_arguments(actions.add_parser("pack", help=data_pack.HELP))
     for each in (convert, repair, inspect):
         each.add_argument("--format", choices=_FORMATS, help="read the source as this instead of finding out")
         each.add_argument("--overwrite", action="store_true", help="replace what is already there")
@@ -42,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action == "pack":
+        return data_pack.run(args)
     action = {"convert": _convert, "repair": _repair, "inspect": _inspect}[args.action]
     result, text = action(args)
     print(json.dumps(result, ensure_ascii=False) if args.json else text)

@@ -30,6 +30,9 @@ class Command(NamedTuple):
 
 #: Every command that works. `when` groups them in the help.
 COMMANDS: tuple[Command, ...] = (
+    Command(
+        "demo", "start", "the whole story in a few minutes: check, train, break, explain, resume, report"
+    ),
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
     Command("check", "before", "what is wrong with a dataset or a recipe, before a run finds out"),
     Command("data", "before", "convert a dataset, write a cleaned copy, or look at it"),

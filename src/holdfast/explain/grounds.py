@@ -160,7 +160,9 @@ def grew(evidence: Evidence) -> Fact:
 
 def at_the_end(evidence: Evidence) -> tuple[Fact, ...]:
     """What was used of what was allowed when it was last measured."""
-    alive = [(line, sample) for line, sample in evidence.samples if sample.rss_bytes]  # a dead process uses nothing
+    alive = [
+        (line, sample) for line, sample in evidence.samples if sample.rss_bytes
+    ]  # a dead process uses nothing
     if evidence.memory_limit is None or not alive:
         return ()
     line, sample = alive[-1]

@@ -330,7 +330,9 @@ class FitStarted(Event):
     )  # {"class", "module", "file", "line", "settings": {"monitor", "patience", …}}
     iterations: int | None = None  # the optimizer's count at the start
     where: str = ""
-    data_wait: str = ""  # exact | sampled | none: how waiting for data is told from computing; none: steps contain both
+    data_wait: str = (
+        ""  # exact | sampled | none: how waiting for data is told from computing; none: steps contain both
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +419,9 @@ class LossSeen(Event):
     logs: dict[str, float] = field(default_factory=dict)
     learning_rate: float | None = None
     gradient_norm: float | None = None
-    step_loss: float | None = None  # of this step alone, worked out where `logs` holds the mean since the epoch began
+    step_loss: float | None = (
+        None  # of this step alone, worked out where `logs` holds the mean since the epoch began
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +464,8 @@ class PipelineSeen(Event):
     role: str = "train"
     step: int = 0
     nodes: list[Json] = field(default_factory=list)
-    # {"name": "Shuffle", "elements": handed on so far, "buffered_elements", "buffered_bytes", "produced_bytes", "processing_s", "parallelism"}
+    # {"name": "Shuffle", "elements": handed on so far, "buffered_elements", "buffered_bytes", "produced_bytes",
+    #  "processing_s", "parallelism"}
     between_fetches_s: float | None = None  # mean of late: what the consumer does between two batches
     step_s: float | None = None  # mean of late, waiting and computing
     waiting_share: float | None = None  # of the time of late that was spent waiting for a batch
@@ -594,8 +599,8 @@ class NoteMade(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    RunOpened, MachineRead, AttemptStarted, Stalled, StallEnded, EndlessSeen, StacksCaptured, SignalReceived, SignalSent,
-    ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted, RestartRefused, WatchFailed, RunClosed,
+    RunOpened, MachineRead, AttemptStarted, Stalled, StallEnded, EndlessSeen, StacksCaptured, SignalReceived,
+    SignalSent, ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted, RestartRefused, WatchFailed, RunClosed,
     ProcessJoined, ProbeFailed, FrameworkSeen, SeedSet, ModelSeen, DatasetSeen, FitStarted, EpochStarted, EpochDone,
     ValidationStarted, ValidationDone, PredictDone, StopRequested, FitDone, LoopSeen, LossSeen, NonFiniteSeen,
     BatchSeen, PipelineSeen, WarningSeen, TracesCounted, HoldingsSeen, SaveStarted, SaveDone, SaveFailed, Restored,

@@ -17,7 +17,9 @@ class Frame:
     file: str = ""
     line: int = 0
     function: str = ""
-    code: str = ""  # wanted by explain: the text of the line, for files of the user's own; names the lock or the call
+    code: str = (
+        ""  # wanted by explain: the text of the line, for files of the user's own; names the lock or the call
+    )
 
 
 @dataclass(frozen=True, slots=True)
