@@ -599,12 +599,13 @@ class NoteMade(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    RunOpened, MachineRead, AttemptStarted, Stalled, StallEnded, EndlessSeen, StacksCaptured, SignalReceived,
-    SignalSent, ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted, RestartRefused, WatchFailed, RunClosed,
-    ProcessJoined, ProbeFailed, FrameworkSeen, SeedSet, ModelSeen, DatasetSeen, FitStarted, EpochStarted, EpochDone,
-    ValidationStarted, ValidationDone, PredictDone, StopRequested, FitDone, LoopSeen, LossSeen, NonFiniteSeen,
-    BatchSeen, PipelineSeen, WarningSeen, TracesCounted, HoldingsSeen, SaveStarted, SaveDone, SaveFailed, Restored,
-    ExceptionRaised, BadFilesFound, SignalSeen, WorkersStarted, ExitStarted, NoteMade,
+    RunOpened, MachineRead, AttemptStarted, Stalled, StallEnded, EndlessSeen, StacksCaptured,
+    SignalReceived, SignalSent, ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted,
+    RestartRefused, WatchFailed, RunClosed, ProcessJoined, ProbeFailed, FrameworkSeen, SeedSet, ModelSeen,
+    DatasetSeen, FitStarted, EpochStarted, EpochDone, ValidationStarted, ValidationDone, PredictDone,
+    StopRequested, FitDone, LoopSeen, LossSeen, NonFiniteSeen, BatchSeen, PipelineSeen, WarningSeen,
+    TracesCounted, HoldingsSeen, SaveStarted, SaveDone, SaveFailed, Restored, ExceptionRaised,
+    BadFilesFound, SignalSeen, WorkersStarted, ExitStarted, NoteMade,
 )  # fmt: skip
 
 _BY_KIND = {event.kind: event for event in EVENTS}
