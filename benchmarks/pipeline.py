@@ -19,6 +19,7 @@ for all, by stretching, without augmentation unless said. Contenders:
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import statistics
@@ -26,19 +27,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 SIZES = {"0.5": (816, 612), "3": (2048, 1536), "12": (4000, 3000)}
 TARGET, BATCH, CORES = 512, 8, 2
-DRAINED = 6  # batches that may lie ready from before a round, and are not timed
+WARM = 3  # batches that are not timed: a round starts its contender anew and stops it, so that none works in another's
 TIMED = {"0.5": 24, "3": 12, "12": 6}  # batches a round
 CONTENDERS = ("tutorial", "torch", "full decode", "ours", "ours, light", "packed", "packed, light")
 AIMS = (("ours", "tutorial", "12", 1.6), ("packed", "tutorial", "12", 6.0), ("packed", "tutorial", "3", 2.5),
         ("ours", "tutorial", "0.5", 1.0), ("ours", "tutorial", "3", 1.0), ("ours", "torch", "0.5", 1.0),
         ("ours", "torch", "3", 1.0), ("ours", "torch", "12", 1.0))  # fmt: skip
+
+
+Start = Callable[[], Iterator[Any]]
 
 
 # -- pictures -----------------------------------------------------------------------------------------
@@ -72,10 +76,10 @@ def generate(folder: Path, megapixels: str, count: int) -> list[str]:
     return [str(path) for path in paths]
 
 
-# -- contenders: each gives batches for ever ------------------------------------------------------------
+# -- contenders: each gives a way to start batches that never end -------------------------------------
 
 
-def tutorial(paths: list[str], folder: Path) -> Iterator[Any]:
+def tutorial(paths: list[str], folder: Path) -> Start:
     import tensorflow as tf
 
     def load(path: Any) -> Any:
@@ -83,20 +87,22 @@ def tutorial(paths: list[str], folder: Path) -> Iterator[Any]:
         return tf.image.resize(image, (TARGET, TARGET)) / 255.0
 
     data = tf.data.Dataset.from_tensor_slices(paths).repeat().map(load, num_parallel_calls=CORES)
-    return iter(data.batch(BATCH).prefetch(2))
+    batches = data.batch(BATCH).prefetch(2)
+    return lambda: iter(batches)
 
 
-def full_decode(paths: list[str], folder: Path) -> Iterator[Any]:
+def full_decode(paths: list[str], folder: Path) -> Start:
     import tensorflow as tf
 
     def load(path: Any) -> Any:
         return tf.reduce_max(tf.io.decode_jpeg(tf.io.read_file(path), channels=3)[:1])
 
     data = tf.data.Dataset.from_tensor_slices(paths).repeat().map(load, num_parallel_calls=CORES)
-    return iter(data.batch(BATCH).prefetch(2))
+    batches = data.batch(BATCH).prefetch(2)
+    return lambda: iter(batches)
 
 
-def torch_loader(paths: list[str], folder: Path) -> Iterator[Any]:
+def torch_loader(paths: list[str], folder: Path) -> Start:
     import numpy as np
     import torch
     from PIL import Image
@@ -111,10 +117,11 @@ def torch_loader(paths: list[str], folder: Path) -> Iterator[Any]:
             return torch.from_numpy(np.asarray(image).copy()).permute(2, 0, 1).float() / 255.0
 
     torch.set_num_threads(1)
-    return iter(torch.utils.data.DataLoader(Pictures(), batch_size=BATCH, num_workers=CORES))
+    loader = torch.utils.data.DataLoader(Pictures(), batch_size=BATCH, num_workers=CORES)
+    return lambda: iter(loader)
 
 
-def ours(paths: list[str], folder: Path, *, light: bool = False, packed: bool = False) -> Iterator[Any]:
+def ours(paths: list[str], folder: Path, *, light: bool = False, packed: bool = False) -> Start:
     from holdfast.data.records import Box, Dataset, Picture, Record
     from holdfast.pipeline import columns, pack, packing
     from holdfast.pipeline.feed import LIGHT, PLAIN, Feed
@@ -125,10 +132,10 @@ def ours(paths: list[str], folder: Path, *, light: bool = False, packed: bool = 
     data = columns.of_dataset(Dataset(str(folder), "made", records, ("a",)))
     feed = Feed(height=TARGET, width=TARGET, batch=BATCH, fit="stretch", augment=LIGHT if light else PLAIN)
     copies = packing.make(pack.job_for(data, feed, 1 << 40), folder / "packs") if packed else None
-    return Stream(data, feed, threads=CORES, packed=pack.read(copies) if copies else None).batches()
+    return Stream(data, feed, threads=CORES, packed=pack.read(copies) if copies else None).batches
 
 
-def contender(name: str, paths: list[str], folder: Path) -> Iterator[Any]:
+def contender(name: str, paths: list[str], folder: Path) -> Start:
     made = {"tutorial": tutorial, "torch": torch_loader, "full decode": full_decode}
     if name in made:
         return made[name](paths, folder)
@@ -140,22 +147,25 @@ def contender(name: str, paths: list[str], folder: Path) -> Iterator[Any]:
 
 def serve(names: list[str], paths: list[str], folder: Path, timed: int) -> None:
     """Answers every line of input, a contender's name, with the seconds and CPU seconds of one round."""
-    batches = {name: contender(name, paths, folder) for name in names}
-    for one in batches.values():
-        drain(one)
+    starts = {name: contender(name, paths, folder) for name in names}
+    for start in starts.values():
+        timed_round(start, 1)
     print("ready", flush=True)
     for line in sys.stdin:
-        one = batches[line.strip()]
-        drain(one)
-        cpu, clock = cpu_seconds(), time.perf_counter()
-        for _ in range(timed):
-            next(one)
-        print(json.dumps([time.perf_counter() - clock, cpu_seconds() - cpu]), flush=True)
+        print(json.dumps(timed_round(starts[line.strip()], timed)), flush=True)
 
 
-def drain(batches: Iterator[Any]) -> None:
-    for _ in range(DRAINED):
+def timed_round(start: Start, timed: int) -> tuple[float, float]:
+    batches = start()
+    for _ in range(WARM):
         next(batches)
+    cpu, clock = cpu_seconds(), time.perf_counter()
+    for _ in range(timed):
+        next(batches)
+    taken = time.perf_counter() - clock, cpu_seconds() - cpu
+    del batches
+    gc.collect()
+    return taken
 
 
 def cpu_seconds() -> float:
