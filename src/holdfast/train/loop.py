@@ -126,7 +126,7 @@ class Loop:
         if before is not None:
             self._look_at(before)
         pulse.compute_ns += time.monotonic_ns() - began
-        pulse.step, pulse.epoch = self.now.step, self.now.epoch
+        pulse.step = self.now.step
         pulse.beat(Phase.BETWEEN, step_ns=time.monotonic_ns() - began)
 
     def _settle(self) -> None:
@@ -273,7 +273,7 @@ class Loop:
 
     def _begin(self) -> None:
         plan, now = self.plan, self.now
-        self.world.pulse.step, self.world.pulse.epoch = now.step, now.epoch
+        self.world.pulse.step = now.step
         # One "epoch" of the journal is the whole run: its steps are what is planned, and passes over the data
         # seldom divide them. Which pass a step belongs to stands in every point of the loss.
         self._say(

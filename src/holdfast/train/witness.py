@@ -56,7 +56,7 @@ class Pulse:
     """The heartbeats: where the loop is, in about a microsecond. Silent when the ring cannot be made."""
 
     def __init__(self, folder: RunFolder, attempt: int) -> None:
-        self.step = self.epoch = 0
+        self.step = 0
         self.wait_ns = self.compute_ns = 0
         self.loss: float | None = None
         try:
@@ -72,6 +72,6 @@ class Pulse:
     def beat(self, phase: Phase, *, test_batches: int = 0, step_ns: int = 0) -> None:
         if self._ring is not None:
             self._ring.beat(
-                phase, fit=1, epoch=self.epoch, step=self.step, train_batches=self.step, test_batches=test_batches,
+                phase, fit=1, step=self.step, train_batches=self.step, test_batches=test_batches,
                 data_wait_ns=self.wait_ns, compute_ns=self.compute_ns, loss=self.loss, step_ns=step_ns,
             )  # fmt: skip
