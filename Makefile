@@ -5,8 +5,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 COLD := .venv-cold/bin
-# PARTS of the cold zone, whose tests also run where TensorFlow is not installed
+# The tests of the cold zone run where TensorFlow is not installed; the contracts in both places.
 COLD_TESTS := tests/test_errors.py tests/test_contracts.py tests/cli tests/explain tests/journal tests/report tests/settings tests/supervise
+HOT_TESTS := tests/test_contracts.py tests/data tests/detectors tests/evaluate tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
 
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
@@ -36,7 +37,7 @@ test-cold: .venv-cold/ready
 	$(COLD)/python -m pytest -m "not proof and not hot" $(COLD_TESTS)
 
 test-hot: .venv/ready
-	$(BIN)/python -m pytest -m "not proof"
+	$(BIN)/python -m pytest -m "not proof" --durations=25 $(HOT_TESTS)
 
 lint: .venv/ready
 	$(BIN)/ruff check
