@@ -22,6 +22,7 @@ _KEEP = 10
 _SMALL_BYTES = 1 << 20
 _COUNTED = frozenset({"Model", "Sequential", "Functional", "EagerTensor", "Function", "ConcreteFunction", "FuncGraph",
                       "AtomicFunction", "ResourceVariable", "OwnedIterator", "Variable", "ArrayImpl"})  # fmt: skip
+_FRAMEWORKS = frozenset({"keras", "tensorflow", "tf_keras", "jax", "numpy", "torch", "builtins"})
 _CONTAINERS = (list, dict, set, frozenset, tuple, deque)
 
 
@@ -117,24 +118,17 @@ def walk(
         except ValueError:
             continue
         yield from walk(f"{name} (closure)", held, lines.of_function(value) or where, seen, depth - 1)
-    if type(value).__module__.partition(".")[0] in (
-        "keras",
-        "tensorflow",
-        "tf_keras",
-        "jax",
-        "numpy",
-        "torch",
-        "builtins",
-    ):
+    kind = value if isinstance(value, type) else type(value)
+    if kind.__module__.partition(".")[0] in _FRAMEWORKS:
         return
-    for key, held in list(getattr(value, "__dict__", {}).items()):
-        place = lines.of_class(type(value)) if not isinstance(value, type) else where
-        label = (
-            type(value).__name__
-            if name == type(value).__name__ or "." in name
-            else f"{name}({type(value).__name__})"
-        )
-        yield from walk(f"{label}.{key}", held, place or where, seen, depth - 1)
+    place = lines.of_class(kind) or where
+    if kind is not value:
+        label = kind.__name__ if name == kind.__name__ or "." in name else f"{name}({kind.__name__})"
+        for key, held in list(getattr(value, "__dict__", {}).items()):
+            yield from walk(f"{label}.{key}", held, place, seen, depth - 1)
+    for key, held in list(vars(kind).items()):  # what a class keeps, all of its objects share
+        if isinstance(held, _CONTAINERS) and not key.startswith("__"):
+            yield from walk(f"{kind.__name__}.{key}", held, place, seen, depth - 1)
 
 
 def bytes_of(value: Any) -> int:

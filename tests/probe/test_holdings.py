@@ -1,0 +1,50 @@
+"""Which of the script's own objects hold what: by attributes, classes, closures and globals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.probe.holdings import bytes_of, walk
+
+
+class Keeper:
+    shared: list[bytes] = []  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.own = [b"x" * 1000] * 10
+        self.by_name = {"losses": [1.0] * 50}
+
+
+def paths(name: str, value: Any) -> Iterator[str]:
+    return (path for path, _, _ in walk(name, value, "train.py:1", set()))
+
+
+def test_what_an_object_and_its_class_keep() -> None:
+    assert list(paths("Keeper", Keeper())) == [
+        "Keeper.own",
+        "Keeper.by_name",
+        "Keeper.by_name['losses']",
+        "Keeper.shared",
+    ]
+
+
+def test_a_class_among_the_globals() -> None:
+    assert list(paths("Keeper", Keeper)) == ["Keeper.shared"]
+
+
+def test_an_object_under_another_name() -> None:
+    assert next(iter(paths("keep", Keeper()))) == "keep(Keeper).own"
+
+
+def test_a_closure() -> None:
+    kept: list[int] = [1, 2, 3]
+
+    def step() -> int:
+        return len(kept)
+
+    assert list(paths("step", step)) == ["step (closure)"]
+
+
+def test_bytes_are_counted_from_a_sample() -> None:
+    assert 1000 * 100 <= bytes_of([b"x" * 1000 for _ in range(100)]) <= 1100 * 100
