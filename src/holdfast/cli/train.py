@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,6 @@ from holdfast.journal.folder import RunFolder
 if TYPE_CHECKING:
     from holdfast.settings.recipe import Recipe
 
-#: Tells the probe, which is on the path of every watched process, that this one reports by itself.
-TRAINER_VARIABLE = "HOLDFAST_TRAINER"
 #: The trainer's own answers: what it said will not change by itself. Kills, crashes and defects are tried again.
 FINAL_CODES = frozenset({1, 2})
 
@@ -57,7 +54,6 @@ def run(args: argparse.Namespace) -> int:
         str(folder.path),
         *(["--resume"] if args.resume else []),
     )
-    os.environ[TRAINER_VARIABLE] = "1"
     say = _Say()
     orders = session.Orders(
         command=command, run_dir=folder.path, restarts=max(0, args.restarts), watch="train", on_stall=args.on_stall,
