@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--folder", default="holdfast-demo", help="where to make it (default: ./holdfast-demo)"
     )
     parser.add_argument(
-        "--steps", type=int, default=240, help="of training (default: 240, about two minutes)"
+        "--steps", type=int, default=150, help="of training (default: 150, two to three minutes)"
     )
     parser.add_argument("--break", dest="broken", default="kill", choices=("kill", "stall", "nan", "data", "none"),
                         help="how the training goes wrong on its first try (default: kill)")  # fmt: skip
@@ -144,7 +144,7 @@ class Demo:
 
     def train(self, broken: str) -> None:
         resumed = broken in ("kill", "stall")
-        self.chapter("Go on where it was: the same weights, to the last bit" if resumed else "Train it")
+        self.chapter("Go on where it was" if resumed else "Train it")
         self.holdfast("train", "recipe.toml", "--run-dir", "runs/shapes", *(["--resume"] if resumed else []))
 
     def show(self, *, open_it: bool) -> None:
