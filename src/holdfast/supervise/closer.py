@@ -25,6 +25,13 @@ _COMPILERS = (
     ("torch/_dynamo/", ("compile", "_compile", "transform")),
     ("torch/_inductor/", ("compile",)),
 )
+#: Python code that never waits by itself. Innermost there, the thread is inside a destructor: at the end of an epoch
+#: tf.data joins its autotuning thread, which sleeps for up to a minute (3 to 40 s were seen without Holdfast).
+_NEVER_WAIT = (
+    "keras/src/utils/traceback_utils.py", "keras/src/backend/tensorflow/trainer.py", "keras/src/backend/jax/trainer.py",
+    "keras/src/trainers/epoch_iterator.py", "tensorflow/python/data/ops/iterator_ops.py",
+    "tensorflow/python/data/ops/dataset_ops.py", "holdfast/probe/patch.py",
+)  # fmt: skip
 _LOCKS = frozenset({"futex", "wait4", "waitid"})
 _LOOKED_AT = 8  # processes
 
@@ -56,6 +63,8 @@ def doing_of(frames: Sequence[Frame]) -> Doing:
                 return Doing.COMPILING
         if "importlib._bootstrap" in frame.file:
             return Doing.IMPORTING
+    if frames and frames[0].file.endswith(_NEVER_WAIT):
+        return Doing.FREEING
     return Doing.EXECUTING if frames else Doing.UNKNOWN
 
 

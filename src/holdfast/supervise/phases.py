@@ -44,6 +44,7 @@ class Doing(enum.Enum):
     UNKNOWN = "unknown"
     COMPILING = "compiling"
     IMPORTING = "importing"
+    FREEING = "freeing"  # the main thread stands in code that cannot wait: something native is taken apart below it
     EXECUTING = "executing"
 
 
@@ -73,6 +74,7 @@ _FIRST = {
 }
 _COMPILING = Limit(180.0, 3600.0, why="the Python stack shows that it compiles")
 _IMPORTING = Limit(120.0, 1800.0, why="the Python stack shows that it imports")
+_FREEING = Limit(90.0, 900.0, why="tf.data takes a finished iterator apart, which may take a minute")
 _BLIND_STARTING_S = 60.0  # where the stack could not be read, compiling cannot be ruled out
 
 _STAGES = {
@@ -123,6 +125,8 @@ def limit_of(
         return _COMPILING
     if doing is Doing.IMPORTING:
         return _IMPORTING
+    if doing is Doing.FREEING:
+        return _FREEING
     if stage in _STEPPING and taken.steps >= 3:
         step = _of_step(taken)
         return (
