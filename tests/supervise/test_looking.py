@@ -129,7 +129,8 @@ def test_what_the_stack_says(file: str, function: str, doing: Doing) -> None:
 def test_innermost_in_code_that_never_waits_something_is_freed() -> None:
     fit = Frame("/x/keras/src/backend/tensorflow/trainer.py", 397, "TensorFlowTrainer.fit")
     assert closer.doing_of([fit, Frame("train.py", 9, "<module>")]) is Doing.FREEING
-    assert closer.doing_of([Frame("/x/tensorflow/python/eager/execute.py", 53, "quick_execute"), fit]) is Doing.EXECUTING
+    running = Frame("/x/tensorflow/python/eager/execute.py", 53, "quick_execute")
+    assert closer.doing_of([running, fit]) is Doing.EXECUTING
 
 
 def test_faulthandlers_text_is_read_and_the_main_thread_is_the_last() -> None:
