@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -194,9 +195,11 @@ def test_places_are_few_and_counts_are_whole(tmp_path: Path) -> None:
 
 def test_the_second_run_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import holdfast.data.checks as checks
+    import holdfast.data.workers as workers
 
     folder = made.clean_voc(tmp_path / "d")
     first = checked(folder)
+    monkeypatch.setattr(workers, "_context", lambda: multiprocessing.get_context("fork"))
 
     def never(_: object) -> None:
         raise AssertionError("decoded again")
