@@ -60,7 +60,9 @@ NEAR = Trial(Path("a.py"), "a", "near", (), not_blamed="cache-too-large")
         (NEAR, [_finding("cache-too-large")], Mark("false alarm", CACHE, fatal=True)),
     ],
 )  # fmt: skip
-def test_a_verdict_is_marked_for_what_it_is_worth(trial: Trial, findings: list[dict[str, str]], expected: Mark) -> None:
+def test_a_verdict_is_marked_for_what_it_is_worth(
+    trial: Trial, findings: list[dict[str, str]], expected: Mark
+) -> None:
     assert mark(trial, {"findings": findings}) == expected
 
 
@@ -71,7 +73,9 @@ def test_a_root_without_its_mechanism_is_not_right() -> None:
 
 
 def test_a_program_under_other_names_is_the_same_program() -> None:
-    source = "import os\nkept = []\ndef load(kept_too):\n    kept.append(kept_too)\nprint(os.kept, kept=load(1))\n"
+    source = (
+        "import os\nkept = []\ndef load(kept_too):\n    kept.append(kept_too)\nprint(os.kept, kept=load(1))\n"
+    )
     renamed = rename(source, seed=3)
     assert own_names(source) == {"kept", "load"}
     assert "load" not in renamed and "os.kept" in renamed and "kept=" in renamed and "kept_too" in renamed

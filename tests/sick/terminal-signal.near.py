@@ -1,5 +1,5 @@
 # /// zoo
-# cause = "script-error"
+# cause = ["callback-raised", "script-error"]
 # ///
 """Raises KeyboardInterrupt's cousin by itself: nobody pressed a key."""
 from own_training import batches, network, train

@@ -119,6 +119,7 @@ def short_of_memory(limit: int) -> Network:
     return Network(net.model, losses, held_first=net.held_first)
 
 
+@pytest.mark.proof  # TensorFlow has been seen to hang for ever in a refused allocation
 def test_out_of_memory_is_undone_and_goes_on_with_smaller_micro_batches(tmp_path: Path) -> None:
     made = Tiny(tmp_path / "short", SHORT, network=short_of_memory(2))
     assert made.run() == "finished"
@@ -131,6 +132,7 @@ def test_out_of_memory_is_undone_and_goes_on_with_smaller_micro_batches(tmp_path
     assert made.batches_seen == plain.batches_seen
 
 
+@pytest.mark.proof  # TensorFlow has been seen to hang for ever in a refused allocation
 def test_nothing_smaller_is_an_answer_and_not_a_loop(tmp_path: Path) -> None:
     made = Tiny(tmp_path, SHORT, network=short_of_memory(0))
     with pytest.raises(HoldfastError, match="a single picture at a time does not fit") as caught:
