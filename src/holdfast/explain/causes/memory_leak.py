@@ -30,7 +30,7 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
     if grown.when == "none" and (kept is None or kept[0] < 0.2 * max(1, grown.peak_bytes)):
         return None
     facts = [grew(evidence)]
-    named = kept is not None and kept[0] > 0.4 * max(1, grown.total.bytes)
+    named = kept is not None and kept[0] * _steps_since(evidence) > 0.4 * max(1, grown.total.bytes)
     if kept is not None and kept[0] > 0.1 * max(1, grown.total.bytes):
         facts.append(_holder(kept))
     facts += at_the_end(evidence)
@@ -53,6 +53,14 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
         _remedies(kept if named else None),
         led_to=ended or None,
     )
+
+
+def _steps_since(evidence: Evidence) -> float:
+    """How many times more steps were done at the end than when the holdings were last counted."""
+    counted = evidence.last(ev.HoldingsSeen)
+    if counted is None or not counted.event.step or not evidence.step:
+        return 1.0
+    return max(1.0, evidence.step / counted.event.step)
 
 
 def _strength(evidence: Evidence, named: bool) -> Strength:
