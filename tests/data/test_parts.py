@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.data import labelmap, plots, workers
+from holdfast.data import labelmap, workers
 from holdfast.data.census import id_gaps, near_duplicates, percentile
 from holdfast.data.cover import best_overlaps, uncovered
 from holdfast.data.framing import Broken, Frame, framed, frames, looks_framed, masked_crc, read_frame
@@ -23,6 +23,7 @@ from holdfast.data.progress import line
 from holdfast.data.records import Box
 from holdfast.data.wire import NotAnExample, example, parse_example
 from holdfast.errors import UnreadableAnnotation
+from holdfast.report import plots
 
 
 def test_label_maps_of_any_dialect() -> None:

@@ -12,7 +12,7 @@ from html import escape
 
 from holdfast.data.judge import frame_of
 from holdfast.data.orientation import turned_upright
-from holdfast.data.pictures import BOMB_PIXELS, header_of, open_image
+from holdfast.data.pictures import BOMB_PIXELS, Facts, header_of, open_image
 from holdfast.data.records import Box, Record
 from holdfast.errors import HoldfastError
 
@@ -55,9 +55,24 @@ def figure(record: Record, colours: dict[str, str]) -> str:
 
 
 def _drawn(record: Record, colours: dict[str, str]) -> str:
+    data = record.picture.read()
+    facts, small = thumbnail(data)
+    boxes = record.boxes
+    if frame_of(record, facts)[1].name == "stored":
+        boxes = tuple(turned_upright(box, facts.size, facts.orientation) for box in boxes)
+    width, height = facts.upright_size
+    encoded = base64.b64encode(small).decode()
+    shapes = "".join(_shape(box, colours, max(width, height)) for box in boxes[:MOST_BOXES])
+    return (
+        f'<svg viewBox="0 0 {width} {height}"><image width="{width}" height="{height}" '
+        f'href="data:image/jpeg;base64,{encoded}"/>{shapes}</svg>'
+    )
+
+
+def thumbnail(data: bytes, side_px: int = SIDE_PX) -> tuple[Facts, bytes]:
+    """The facts of an encoded picture, and a small JPEG of it, upright."""
     from PIL import ImageOps
 
-    data = record.picture.read()
     facts = header_of(data)
     if facts is None:
         raise ValueError("it is not a picture")
@@ -66,21 +81,12 @@ def _drawn(record: Record, colours: dict[str, str]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         image = open_image(data)
-        image.draft("RGB", (SIDE_PX, SIDE_PX))
+        image.draft("RGB", (side_px, side_px))
         image = ImageOps.exif_transpose(image).convert("RGB")
-        image.thumbnail((SIDE_PX, SIDE_PX))
+        image.thumbnail((side_px, side_px))
         out = io.BytesIO()
         image.save(out, "JPEG", quality=82)
-    boxes = record.boxes
-    if frame_of(record, facts)[1].name == "stored":
-        boxes = tuple(turned_upright(box, facts.size, facts.orientation) for box in boxes)
-    width, height = facts.upright_size
-    encoded = base64.b64encode(out.getvalue()).decode()
-    shapes = "".join(_shape(box, colours, max(width, height)) for box in boxes[:MOST_BOXES])
-    return (
-        f'<svg viewBox="0 0 {width} {height}"><image width="{width}" height="{height}" '
-        f'href="data:image/jpeg;base64,{encoded}"/>{shapes}</svg>'
-    )
+    return facts, out.getvalue()
 
 
 def _shape(box: Box, colours: dict[str, str], longest: int) -> str:

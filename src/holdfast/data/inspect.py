@@ -6,7 +6,6 @@ import os
 from html import escape
 from pathlib import Path
 
-from holdfast.data import plots
 from holdfast.data.census import Census
 from holdfast.data.checks import Part, Report, check
 from holdfast.data.findings import Finding
@@ -15,6 +14,7 @@ from holdfast.data.kinds import KINDS
 from holdfast.data.progress import tracked
 from holdfast.data.reading import read
 from holdfast.errors import AlreadyThere
+from holdfast.report import plots
 
 GRID = 24
 MOST_CLASSES = 40

@@ -39,12 +39,12 @@ def count(truth: Truth, found: Found, *, iou: float = 0.5, score_above: float = 
         kept = ~_only_in_crowd(table, same, crowd, iou)
         table, same = table[kept][:, ~crowd], same[kept][:, ~crowd]
         there, seen = there[~crowd], seen[kept]
-        partner = _matched(np.where(same, table, 0.0), iou)
+        partner = matched(np.where(same, table, 0.0), iou)
         right += int((partner >= 0).sum())
         kinds["missed"] += len(there) - int((partner >= 0).sum())
         for row in np.flatnonzero(partner < 0):
             kinds[_kind(table[row], same[row], iou)] += 1
-        _confuse(confusion, truth.category[there], found.category[seen], _matched(table, iou))
+        _confuse(confusion, truth.category[there], found.category[seen], matched(table, iou))
     return Mistakes(iou, score_above, right, kinds, confusion)
 
 
@@ -57,7 +57,7 @@ def _only_in_crowd(
     return np.asarray(in_crowd & ~of_a_box)
 
 
-def _matched(table: Floats, iou: float) -> Ints:
+def matched(table: Floats, iou: float) -> Ints:
     """Best score first, each takes the free box that it overlaps most; -1 for none at or above `iou`."""
     partner = np.full(len(table), -1, dtype=np.int64)
     free = table.copy()

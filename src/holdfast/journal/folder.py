@@ -51,6 +51,16 @@ class RunFolder:
         return self.path / "verdict.json"
 
     @property
+    def dataset(self) -> Path:
+        """Numbers of the data, to draw."""
+        return self.path / "dataset.json"
+
+    @property
+    def validation(self) -> Path:
+        """The newest validation, to look at."""
+        return self.path / "validation.json"
+
+    @property
     def report(self) -> Path:
         return self.path / "report.html"
 

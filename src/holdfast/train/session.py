@@ -17,6 +17,7 @@ from holdfast.journal.beats import Phase
 from holdfast.journal.folder import RunFolder
 from holdfast.settings.recipe import Recipe
 from holdfast.train import assemble, progress, relief, resume
+from holdfast.train.album import Album
 from holdfast.train.checkpoints import Snapshot
 from holdfast.train.loop import Loop, World
 from holdfast.train.progress import Progress
@@ -95,7 +96,8 @@ class Session:
     def _world(self, data: assemble.Data, model: Any, saver: Saver) -> World:
         pulse = self.pulse
         beat = lambda number: pulse.beat(Phase.VALIDATION, test_batches=number)  # noqa: E731
-        validation = Validation(data.validation, compiled(model), beat)
+        album = Album(self.folder, data.train.columns, data.validation.columns, lambda: pulse.step)
+        validation = Validation(data.validation, compiled(model), beat, album.validated)
         names = data.train.columns.name
         jax = self.recipe.train.backend == "jax"
         return World(

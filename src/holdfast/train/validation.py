@@ -7,20 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.evaluate.coco import score
+from holdfast.evaluate.coco import CocoScore, score
 from holdfast.evaluate.columns import Found, Truth
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.stream import Stream
 from holdfast.train.step import is_out_of_memory
 
 Detect = Callable[[Any], tuple[np.ndarray, ...]]
+Scored = Callable[[Truth, Found, CocoScore], None]
 
 
 class Validation:
-    """`batch_done` is told the number of each batch, for the heartbeat. Halves its batch when memory is short."""
+    """`batch_done` is told the number of each batch, for the heartbeat; `scored` what came of it, to be shown.
 
-    def __init__(self, stream: Stream, detect: Detect, batch_done: Callable[[int], None]) -> None:
-        self._stream, self._detect, self._batch_done = stream, detect, batch_done
+    Halves its batch when memory is short.
+    """
+
+    def __init__(
+        self, stream: Stream, detect: Detect, batch_done: Callable[[int], None], scored: Scored | None = None
+    ) -> None:
+        self._stream, self._detect, self._batch_done, self._scored = stream, detect, batch_done, scored
         self._at_once = stream.feed.batch
 
     def __call__(self, stop_asked: Callable[[], bool]) -> dict[str, float] | None:
@@ -32,7 +38,11 @@ class Validation:
             if stop_asked():
                 return None
         found = Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        return dict(score(truth_of(self._stream.columns), found).numbers)
+        truth = truth_of(self._stream.columns)
+        result = score(truth, found)
+        if self._scored is not None:
+            self._scored(truth, found, result)
+        return dict(result.numbers)
 
     def _found(self, batch: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
         images = batch["images"]

@@ -1,0 +1,146 @@
+"""An evaluation to look at: the curves, what is taken for what, and the pictures that went worst, as JSON.
+
+`Pictures` hands over a picture's name, its size and a small JPEG; everything else is arithmetic.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.evaluate.coco import ClassScore, CocoScore
+from holdfast.evaluate.columns import Found, Ints, Truth, by_image, overlaps
+from holdfast.evaluate.mistakes import Mistakes, count, matched
+
+MOST_PICTURES = 24
+MOST_CLASSES = 40  # with a curve of their own
+MOST_CONFUSED = 24  # rows of the confusion matrix
+MOST_BOXES = 100  # drawn in one picture
+SCORE_ABOVE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A picture as it is shown: `jpeg` is empty where it cannot be decoded."""
+
+    name: str
+    width: int
+    height: int
+    jpeg: bytes
+
+
+Pictures = Callable[[int], Small]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One picture. `partner[k]` is the place in `there` that find `seen[k]` is right about, or -1."""
+
+    image: int
+    there: Ints
+    seen: Ints
+    partner: Ints
+
+    @property
+    def missed(self) -> int:
+        return len(self.there) - int((self.partner >= 0).sum())
+
+    @property
+    def wrong(self) -> int:
+        return int((self.partner < 0).sum())
+
+
+def worst(truth: Truth, found: Found, *, most: int = MOST_PICTURES, iou: float = 0.5) -> list[Looked]:
+    """The pictures with the most boxes missed and the most wrong finds; of equals, the less sure ones first."""
+    looked: list[tuple[float, float, Looked]] = []
+    for image, there, seen in by_image(truth, found):
+        crowd = truth.crowd[there]
+        real = there[~crowd]
+        table = overlaps(found.boxes[seen], truth.boxes[real], truth.crowd[real])
+        same = found.category[seen][:, None] == truth.category[real][None, :]
+        one = Looked(image, real, seen, matched(np.where(same, table, 0.0), iou))
+        sure = float(found.score[seen][one.partner >= 0].sum())
+        looked.append((-float(one.missed + one.wrong), sure, one))
+    return [one for *_, one in sorted(looked, key=lambda entry: (*entry[:2], entry[2].image))[:most]]
+
+
+def show(
+    truth: Truth, found: Found, score: CocoScore, pictures: Pictures, *, most: int = MOST_PICTURES
+) -> dict[str, Any]:
+    """What a report needs of an evaluation. The pictures are drawn one at a time."""
+    counted = found.only(found.score >= SCORE_ABOVE)
+    return {
+        "numbers": score.numbers,
+        "images": len(truth.images),
+        "boxes": int((~truth.crowd).sum()),
+        "score_above": SCORE_ABOVE,
+        "classes": [_class(one) for one in _lowest(score)],
+        "class_count": len(score.classes),
+        **_mistakes(count(truth, found, score_above=SCORE_ABOVE), truth.names),
+        "pictures": [_picture(one, truth, counted, pictures) for one in worst(truth, counted, most=most)],
+    }
+
+
+def _lowest(score: CocoScore) -> list[ClassScore]:
+    seen = [one for one in score.classes if one.boxes]
+    return sorted(seen, key=lambda one: one.numbers["AP"])[:MOST_CLASSES]
+
+
+def _class(one: ClassScore) -> dict[str, Any]:
+    curves = {str(curve.iou): [round(value, 3) for value in curve.precision] for curve in one.curves}
+    numbers = {name: round(one.numbers[name], 4) for name in ("AP", "AP50", "AP75", "AR100")}
+    return {"name": one.name, "boxes": one.boxes, **numbers, "precision_at_recall": curves}
+
+
+def _mistakes(mistakes: Mistakes, names: tuple[str, ...]) -> dict[str, Any]:
+    shown = most_confused(mistakes.confusion)
+    everything = [*names, "background"]
+    return {
+        "mistakes": {"right": mistakes.right, **mistakes.kinds},
+        "confusion": {
+            "classes": [everything[row] for row in shown],
+            "true_by_found": mistakes.confusion[np.ix_(shown, shown)].tolist(),
+            "left_out": len(everything) - len(shown),
+        },
+    }
+
+
+def most_confused(confusion: NDArray[np.int64], most: int = MOST_CONFUSED) -> list[int]:
+    """All rows, or those with the most off the diagonal; background stays last."""
+    background = len(confusion) - 1
+    if background < most:
+        return list(range(background + 1))
+    off = confusion.copy()
+    np.fill_diagonal(off, 0)
+    blamed = off[:background].sum(axis=1) + off[:, :background].sum(axis=0)
+    kept = np.argsort(-blamed, kind="stable")[: most - 1]
+    return [*sorted(int(row) for row in kept), background]
+
+
+def _picture(one: Looked, truth: Truth, found: Found, pictures: Pictures) -> dict[str, Any]:
+    small = pictures(one.image)
+    hit = set(one.partner[one.partner >= 0].tolist())
+    there = [
+        {"box": _corners(truth.boxes[row]), "name": truth.names[truth.category[row]], "found": place in hit}
+        for place, row in enumerate(one.there[:MOST_BOXES])
+    ]
+    seen = [
+        {"box": _corners(found.boxes[row]), "name": truth.names[found.category[row]],
+         "score": round(float(found.score[row]), 3), "right": bool(partner >= 0)}
+        for row, partner in list(zip(one.seen, one.partner, strict=True))[:MOST_BOXES]
+    ]  # fmt: skip
+    return {
+        "name": small.name, "width": small.width, "height": small.height,
+        "jpeg": base64.b64encode(small.jpeg).decode(), "missed": one.missed, "wrong": one.wrong,
+        "truth": there, "found": seen,
+    }  # fmt: skip
+
+
+def _corners(box: NDArray[np.float64]) -> list[float]:
+    x, y, width, height = (float(value) for value in box)
+    return [round(value, 1) for value in (x, y, x + width, y + height)]

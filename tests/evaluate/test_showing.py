@@ -1,0 +1,86 @@
+"""An evaluation to look at: which pictures are worst, what was right in them, what is confused."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+
+from holdfast.evaluate.coco import score
+from holdfast.evaluate.columns import Found, Truth
+from holdfast.evaluate.showing import Small, most_confused, show, worst
+
+
+def truth() -> Truth:
+    """Picture 0: a cat. Picture 1: a cat and a dog. Picture 2: nothing. Picture 3: a crowd of cats."""
+    boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 10], [50, 50, 10, 10], [0, 0, 90, 90]], float)
+    return Truth(
+        images=(10, 11, 12, 13),
+        categories=((1, "cat"), (2, "dog")),
+        image=np.array([0, 1, 1, 3]),
+        category=np.array([0, 0, 1, 0]),
+        boxes=boxes,
+        crowd=np.array([False, False, False, True]),
+        area=boxes[:, 2] * boxes[:, 3],
+    )
+
+
+def found() -> Found:
+    """Right in picture 0; in picture 1 a dog where the cat is; in picture 2 a cat where nothing is."""
+    return Found(
+        image=np.array([0, 1, 2]),
+        category=np.array([0, 1, 0]),
+        boxes=np.array([[0, 0, 10, 9], [0, 0, 10, 10], [5, 5, 20, 20]], float),
+        score=np.array([0.9, 0.8, 0.7]),
+    )
+
+
+def small(row: int) -> Small:
+    return Small(f"{row}.jpg", 100, 80, b"" if row == 2 else b"jpeg")
+
+
+def test_the_worst_picture_comes_first() -> None:
+    ranked = worst(truth(), found())
+    assert [(one.image, one.missed, one.wrong) for one in ranked] == [
+        (1, 2, 1), (2, 0, 1), (3, 0, 0), (0, 0, 0)
+    ]  # fmt: skip
+    assert [one.image for one in worst(truth(), found(), most=1)] == [1]
+
+
+def test_what_is_shown() -> None:
+    result = show(truth(), found(), score(truth(), found()), small)
+    assert json.loads(json.dumps(result)) == result
+    first = result["pictures"][0]
+    assert first["name"] == "1.jpg"
+    assert base64.b64decode(first["jpeg"]) == b"jpeg"
+    assert first["truth"] == [
+        {"box": [0, 0, 10, 10], "name": "cat", "found": False},
+        {"box": [50, 50, 60, 60], "name": "dog", "found": False},
+    ]
+    assert first["found"] == [{"box": [0, 0, 10, 10], "name": "dog", "score": 0.8, "right": False}]
+    assert result["pictures"][3]["truth"][0]["found"]
+    assert result["mistakes"]["right"] == 1
+    assert result["mistakes"]["missed"] == 2
+    assert result["confusion"]["classes"] == ["cat", "dog", "background"]
+    assert result["confusion"]["true_by_found"] == [[1, 1, 0], [0, 0, 1], [1, 0, 0]]
+    cat = next(one for one in result["classes"] if one["name"] == "cat")
+    assert cat["boxes"] == 2
+    assert len(cat["precision_at_recall"]["0.5"]) == 101
+    assert cat["precision_at_recall"]["0.5"][0] == 1.0
+
+
+def test_finds_of_low_score_are_not_drawn() -> None:
+    faint = Found(found().image, found().category, found().boxes, np.array([0.9, 0.1, 0.1]))
+    result = show(truth(), faint, score(truth(), faint), small)
+    assert [len(one["found"]) for one in result["pictures"]] == [0, 0, 1]
+
+
+def test_of_many_classes_the_most_confused_stay_and_background_is_last() -> None:
+    confusion = np.zeros((40, 40), int)
+    confusion[30, 31] = 5
+    confusion[7, 39] = 3
+    kept = most_confused(confusion, most=4)
+    assert kept[-1] == 39
+    assert {30, 31, 7} == set(kept[:-1])
+    assert most_confused(np.zeros((3, 3), int)) == [0, 1, 2]
