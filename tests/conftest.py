@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+# A shell that starts the tests in the background, or under nohup, has these ignored, and a program inherits that:
+# Ctrl-C and hang-up would then do nothing in the programs under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _inherited in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(_inherited, signal.SIG_DFL)
 
 RENDERED = Path(__file__).parent / "rendered"
 

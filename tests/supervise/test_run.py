@@ -413,6 +413,8 @@ def in_terminal(
         if typed and b"ready" in shown:
             os.write(master, typed)
             typed = b""
+    else:
+        os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
 
 
