@@ -6,6 +6,8 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from holdfast.journal.events import Event, LossSeen, NonFiniteSeen
 from holdfast.probe.losses import Losses
 from holdfast.probe.progress import Progress
@@ -19,9 +21,13 @@ class Heard:
         self.seen: dict[str, Any] = {}
         self.started = 0.0
         self.said: list[Event] = []
+        self.guarded: list[str] = []
 
     def say(self, event: Event) -> None:
         self.said.append(event)
+
+    def guard(self, part: str, action: Any, *args: Any) -> None:
+        self.guarded.append(part)
 
     def steps(self) -> list[int]:
         return [event.step for event in self.said if isinstance(event, LossSeen)]
@@ -96,3 +102,23 @@ def test_a_value_in_host_memory_is_seen_at_the_step_itself() -> None:
     [seen] = heard.said
     assert isinstance(seen, NonFiniteSeen)
     assert seen.detail["seen"] == "at once"
+
+
+def test_weights_that_broke_under_a_finite_loss_are_told_at_the_end_of_the_epoch() -> None:
+    heard, losses = _losses([0.0])
+    whole, broken = np.ones((3, 2), "float32"), np.array([[1.0, np.nan]], "float32")
+    losses.fit_begins(None)
+    losses.logs_had(1, 0, {"loss": 64.0}, None)
+    heard.progress.step = 1
+    losses.epoch_over(SimpleNamespace(trainable_variables=[whole]))
+    assert not [event for event in heard.said if isinstance(event, NonFiniteSeen)]
+    losses.fit_ends(SimpleNamespace(trainable_variables=[whole, broken]))
+    [seen] = [event for event in heard.said if isinstance(event, NonFiniteSeen)]
+    assert (seen.what, seen.name, seen.last_finite, seen.weights_finite) == (
+        "weights",
+        "weight 1",
+        64.0,
+        False,
+    )
+    assert seen.detail["seen"] == "later"
+    assert heard.guarded == ["culprit"]

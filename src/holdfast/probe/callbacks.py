@@ -111,6 +111,7 @@ class ListWatch:
         if hook == "on_epoch_end" and fit is not None:
             self.fits.epoch_ends(fit, _local.argument, fits.numbers(logs))
             self.losses.epoch_done(self.progress.step, self.progress.epoch, fits.numbers(logs))
+            self.session.guard("losses", self.losses.epoch_over, fit.model)
         elif hook == "on_test_end":
             clock: Stopwatch | None = self.session.seen.pop("validation_clock", None)
             self.fits.validation_ends(fit, fits.numbers(logs), clock.seconds if clock else 0.0)

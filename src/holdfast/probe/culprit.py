@@ -22,6 +22,7 @@ _BUDGET_S = 8.0
 _AT_EXIT_S = 4.0
 _ROWS_TO_KNOW = 16  # so many rows of four numbers must look like boxes before one of them is called a bad one
 _BATCHES_TO_KNOW = 16
+_ROWS = 256  # of an array, at a time
 _WRITES = ("cache", "snapshot", "save")
 
 
@@ -50,12 +51,16 @@ def look(session: Session) -> None:
     session.at_exit.append(finish)
 
 
+def _arrays(session: Session) -> list[Any]:
+    return [array for reference in session.seen.get("arrays") or [] if (array := reference()) is not None]
+
+
 def _source(session: Session) -> Callable[[], Iterable[list[Any]]] | None:
     """Batches as lists of arrays, made anew; None when that could disturb the run."""
-    arrays = [array for reference in session.seen.get("arrays") or [] if (array := reference()) is not None]
+    arrays = _arrays(session)
     if arrays:
         return lambda: (
-            [array[start : start + 256] for array in arrays] for start in range(0, len(arrays[0]), 256)
+            [array[start : start + _ROWS] for array in arrays] for start in range(0, len(arrays[0]), _ROWS)
         )
     reference = session.seen.get("train_dataset")
     dataset = reference() if callable(reference) else None
@@ -76,6 +81,7 @@ def _drawn(dataset: Any) -> Iterable[list[Any]]:
 
 def _search(session: Session, source: Callable[[], Iterable[list[Any]]], stop: threading.Event) -> None:
     until = time.monotonic() + _BUDGET_S
+    of_arrays = bool(_arrays(session))
     known = BoxColumns()
     for arrays in itertools.islice(source(), _BATCHES_TO_KNOW):
         known.learn(arrays)
@@ -83,6 +89,9 @@ def _search(session: Session, source: Callable[[], Iterable[list[Any]]], stop: t
         parts = [
             part for index, array in enumerate(arrays) if (part := judge(array, index, known)) is not None
         ]
+        for part in parts if of_arrays else ():
+            if "row" in part:
+                part["sample"] = (number - 1) * _ROWS + int(part["row"])
         if parts:
             session.say(
                 BatchSeen(

@@ -12,6 +12,7 @@ _SENTINELS = 2
 _SENTINEL_SIZE = 4096
 _SURVEY_BYTES = 2 << 30
 _SHARE = 0.002  # of the time of a step that looking at the sentinels may take
+_REVIEW_SHARE = 0.002  # of the training's time that looking at all weights may take
 
 
 class Sentinel:
@@ -54,6 +55,22 @@ class Survey:
     weights: bool | None = None  # trainable ones
     statistics: bool | None = None  # others, such as the moving means of batch normalisation
     name: str = ""  # the first weight that is not finite
+
+
+class Review:
+    """All weights, at the end of an epoch: a ReLU makes 0 of NaN, so that a broken model may show a finite loss."""
+
+    def __init__(self) -> None:
+        self._not_before = 0.0
+
+    def look(self, model: Any, now: float) -> Survey | None:
+        """None while another look would cost more than it may."""
+        if now < self._not_before:
+            return None
+        begun = time.thread_time()
+        found = survey(model)
+        self._not_before = now + (time.thread_time() - begun) / _REVIEW_SHARE
+        return found
 
 
 def survey(model: Any) -> Survey:

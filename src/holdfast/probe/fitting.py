@@ -90,7 +90,8 @@ class CallWatch:
             self._fits.say_started(fit, [])
         if error is not None:
             failures.left_call(session, error, "fit")
-        losses.of(session).fit_ends()
+        if error is None:
+            session.guard("losses", losses.of(session).fit_ends, fit.model)
         self._fits.end(fit, error)
         if self._fits.current is not None:
             session.progress.enter(*previous)

@@ -87,6 +87,7 @@ class Loop:
             self._iterator = id(iterator)
             if self._iterator_trained:
                 progress.epoch += 1
+                self.look_over()
             self._iterator_trained = False
             progress.train_batches = progress.test_batches = 0
             self._dataset = iterator
@@ -218,6 +219,7 @@ class Loop:
         if progress.step == 1:
             self.session.guard(holdings.PART, holdings.start, self.session)
             self.session.guard("frameworks", frameworks.devices_seen, self.session)
+            self.session.at_exit.append(self.look_over)
         progress.train_batches += 1
         self._iterator_trained = True
         self._stepped_on = self._current
@@ -231,6 +233,10 @@ class Loop:
         optimizer = self._optimizer()
         variables = getattr(optimizer, "_trainable_variables", None) or getattr(optimizer, "_variables", None)
         return SimpleNamespace(optimizer=optimizer, trainable_variables=variables or [], name="")
+
+    def look_over(self) -> None:
+        """At the end of an epoch and of the process."""
+        self.session.guard("losses", losses.of(self.session).epoch_over, self.model())
 
     def _logs_of(self, function: Any, result: Any) -> dict[str, Any]:
         if isinstance(result, dict):

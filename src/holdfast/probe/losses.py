@@ -41,6 +41,7 @@ class Losses:
             False  # another thread saw a loss that is not finite: the weights are to be looked at here
         )
         self._sentinel: finite.Sentinel | None = None
+        self._review = finite.Review()
 
     # -- called by the thread that trains -----------------------------------------------------------
 
@@ -57,8 +58,18 @@ class Losses:
         self.recent_steps.clear()
         self._last_finite = None
 
-    def fit_ends(self) -> None:
+    def fit_ends(self, model: Any) -> None:
         self._sentinel = None
+        self._review = finite.Review()
+        self.epoch_over(model)
+
+    def epoch_over(self, model: Any) -> None:
+        """Weights may be broken under a loss that is still a number."""
+        if model is None or not self._session.progress.step or {"loss", "weights"} & self._said:
+            return
+        found = self._review.look(model, self._now())
+        if found is not None and found.weights is False:
+            self._not_finite("weights", found.name, math.nan, model, exact=False, before=None)
 
     def step_done(self, model: Any, logs: Any) -> None:
         """Right after a step, in its own thread. Only a value that is in host memory already is looked at."""

@@ -50,7 +50,7 @@ def already_at_target(evidence: Evidence) -> Finding | None:
                 "your-choice",
                 f"model.fit(…, epochs={(event.epochs or 0) * 2}, initial_epoch={begin})",
             ),
-            Remedy("or start anew: remove the backup or the checkpoint that is restored", "your-choice"),
+            Remedy("start anew: remove the backup or the checkpoint that is restored", "your-choice"),
         ),
     )
 

@@ -35,7 +35,7 @@ def cache_lock_stale(evidence: Evidence) -> Finding | None:
         (
             Remedy("start it again: TensorFlow has removed the lock, and the next run works", "your-choice"),
             Remedy(
-                "or remove the cache's *.lockfile and *.tempstate* files; a cache for each run avoids it",
+                "remove the cache's *.lockfile and *.tempstate* files; a cache for each run avoids it",
                 "your-choice",
                 'ds = ds.cache(f"/tmp/cache-{os.getpid()}")',
             ),

@@ -54,7 +54,7 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
                 "model.fit(ds.repeat(), steps_per_epoch=…, epochs=…)",
             ),
             Remedy(
-                "or leave steps_per_epoch out: Keras then uses the whole dataset in every epoch",
+                "leave steps_per_epoch out: Keras then uses the whole dataset in every epoch",
                 "your-choice",
             ),
         ),

@@ -56,7 +56,7 @@ def deadlock(evidence: Evidence) -> Finding | None:
                 "with first, second:   # the same order in every thread",
             ),
             Remedy(
-                "or give up after a while, and say so",
+                "give up after a while, and say so",
                 "your-choice",
                 "if not lock.acquire(timeout=30): raise RuntimeError(…)",
             ),

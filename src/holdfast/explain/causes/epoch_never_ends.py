@@ -58,7 +58,7 @@ def epoch_never_ends(evidence: Evidence) -> Finding | None:
                 "your-choice",
                 "model.fit(ds, steps_per_epoch=records // batch, epochs=…)",
             ),
-            Remedy("or leave out repeat(): Keras starts the dataset anew in every epoch", "your-choice"),
+            Remedy("leave out repeat(): Keras starts the dataset anew in every epoch", "your-choice"),
         ),
     )
 

@@ -60,7 +60,7 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
                 "your-choice",
                 'multiprocessing.set_start_method("spawn")',
             ),
-            Remedy("or use threads or tf.data instead of processes", "your-choice"),
+            Remedy("use threads or tf.data instead of processes", "your-choice"),
         ),
     )
 

@@ -40,7 +40,7 @@ def generator_exhausted(evidence: Evidence) -> Finding | None:
                 "steps_per_epoch=n, epochs=…)",
             ),
             Remedy(
-                "or a keras.utils.PyDataset or tf.data.Dataset, which start anew in every epoch",
+                "a keras.utils.PyDataset or tf.data.Dataset, which start anew in every epoch",
                 "your-choice",
             ),
         ),

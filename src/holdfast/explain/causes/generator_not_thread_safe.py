@@ -27,7 +27,7 @@ def generator_not_thread_safe(evidence: Evidence) -> Finding | None:
                 "your-choice",
                 "class Batches(keras.utils.PyDataset): …",
             ),
-            Remedy("or one worker", "your-choice", "workers=1"),
+            Remedy("one worker", "your-choice", "workers=1"),
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, non_finite
-from holdfast.explain.words import listed
+from holdfast.explain.words import listed, number
 from holdfast.journal import events as ev
 
 
@@ -41,14 +41,7 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
         return None
     facts: list[Fact] = []
     if bad is not None:
-        what = bad.event.what if bad.event.what in ("input", "target") else "input"
-        facts.append(
-            Fact(
-                f"the {what}{f' {bad.event.name}' if bad.event.what == what else ''} is not finite at step "
-                f"{bad.event.step:,}",
-                bad.source,
-            )
-        )
+        facts.append(Fact(_seen(bad.event), bad.source))
         if bad.event.weights_finite_before or bad.event.weights_finite:
             facts.append(Fact("the weights were still finite before that step", bad.source))
     if batch is not None:
@@ -58,12 +51,7 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
             Fact(f"the array {listed(arrays)} given to fit has values that are not finite", data.source)
         )
     if broken is not None:
-        facts.append(
-            Fact(
-                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}",
-                broken.source,
-            )
-        )
+        facts.append(Fact(_broke(broken.event), broken.source))
     return Finding(
         "input-not-finite",
         Strength.ESTABLISHED,
@@ -77,7 +65,7 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
                 'ds = ds.map(lambda x, y: (tf.debugging.check_numerics(x, "x"), y))',
             ),
             Remedy(
-                "or replace what is not finite, if that is right for your data",
+                "replace what is not finite, if that is right for your data",
                 "your-choice",
                 "x = np.nan_to_num(x)",
             ),
@@ -87,10 +75,30 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
     )
 
 
+def _seen(event: ev.NonFiniteSeen) -> str:
+    if event.what in ("input", "target"):
+        return f"the {event.what} {event.name} is not finite at step {event.step:,}".replace("  ", " ")
+    return f"what feeds the training holds values that are not finite (looked through at step {event.step:,})"
+
+
+def _broke(event: ev.NonFiniteSeen) -> str:
+    if event.what != "weights":
+        return f"the {event.what} became {event.value} at step {event.step:,}"
+    late = event.detail.get("seen") == "later"
+    hidden = (
+        f", though the loss still showed {number(event.last_finite)}: a ReLU makes 0 of NaN" if late else ""
+    )
+    return (
+        f"the weights ({event.name}) were not finite {'after' if late else 'at'} step {event.step:,}{hidden}"
+    )
+
+
 def _place(said: Said[ev.BatchSeen], part: dict[str, Any]) -> str:
     where = f"{part.get('path', 'it')}"
     if part.get("found") != "afterwards":
         return f"the batch of step {said.event.step:,} has values that are not finite in {where}"
+    if "sample" in part:
+        return f"sample {part['sample']:,} holds {part.get('value', 'such a value')} in {where}"
     row = f", sample {part['row']}" if "row" in part else ""
     return (
         f"batch {said.event.step:,} of the data, gone through once more, holds {part.get('value', 'such a value')}"

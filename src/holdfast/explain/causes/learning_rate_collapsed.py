@@ -75,7 +75,7 @@ def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
                 "keras.callbacks.ReduceLROnPlateau(patience=10, factor=0.5, min_lr=1e-5)",
             ),
             Remedy(
-                "or a schedule that ends with the training",
+                "a schedule that ends with the training",
                 "your-choice",
                 "keras.optimizers.schedules.CosineDecay(1e-3, steps)",
             ),

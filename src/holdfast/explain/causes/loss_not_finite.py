@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.evidence import Evidence
+from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import non_finite, steps_before
 from holdfast.explain.nodes import number_of
@@ -17,6 +17,8 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
     if broken is None:
         return _from_epochs(evidence)
     event = broken.event
+    if event.what == "weights":
+        return _broken_weights(broken)
     facts = [
         Fact(
             f"the {event.what} {event.name if event.name != event.what else ''} became {event.value} at step "
@@ -40,6 +42,25 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
         f"the {event.what} is {event.value} since step {event.step:,}",
         tuple(facts),
         (Fact("not found: growth before it, inputs that are not finite, bad boxes, float16"),),
+        _REMEDIES,
+        ends=False,
+    )
+
+
+def _broken_weights(broken: Said[ev.NonFiniteSeen]) -> Finding:
+    event = broken.event
+    name = event.name or "a weight"
+    found = "found after" if event.detail.get("seen") == "later" else "since"
+    facts = [Fact(f"{name} holds values that are not finite, {found} step {event.step:,}", broken.source)]
+    if event.last_finite is not None:
+        shown = f"the loss still showed {number(event.last_finite)}: a ReLU makes 0 of NaN, and hides it"
+        facts.append(Fact(shown, broken.source))
+    return Finding(
+        "loss-not-finite",
+        Strength.SUPPORTED,
+        f"the weights are not finite ({name}), {found} step {event.step:,}: nothing is learnt any more",
+        tuple(facts),
+        (Fact("not found: inputs that are not finite, bad boxes, float16"),),
         _REMEDIES,
         ends=False,
     )

@@ -17,6 +17,9 @@ def loss_singular(evidence: Evidence) -> Finding | None:
     before = event.what in ("loss", "loss-part") and event.weights_finite_before is False
     if not (first or before) or event.input_finite is False or "float16" in event.precision:
         return None
+    late = (
+        event.detail.get("seen") == "later"
+    )  # when it broke was not seen, and a NaN in the data looks the same
     facts = []
     if first:
         facts.append(
@@ -37,7 +40,7 @@ def loss_singular(evidence: Evidence) -> Finding | None:
     facts.append(Fact("so the loss had a value there and its gradient had none", broken.source))
     return Finding(
         "loss-singular",
-        Strength.SUPPORTED,
+        Strength.POSSIBLE if late and event.input_finite is not True else Strength.SUPPORTED,
         "the loss has no finite gradient at some value: the weights broke before the loss did",
         tuple(facts),
         (),

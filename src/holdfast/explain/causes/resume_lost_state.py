@@ -73,7 +73,7 @@ def resume_lost_state(evidence: Evidence) -> Finding | None:
                 'model.save("last.keras")\nmodel = keras.models.load_model("last.keras")',
             ),
             Remedy(
-                "or let a backup do it",
+                "let a backup do it",
                 "your-choice",
                 'keras.callbacks.BackupAndRestore("backup", double_checkpoint=True)',
             ),

@@ -1,0 +1,65 @@
+"""Runs of people's scripts that were once judged wrong, told again by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength, Verdict
+from holdfast.journal import events as ev
+from holdfast.report.verdict import render
+from tests.explain.made import Run
+
+
+def _first(verdict: Verdict) -> tuple[str, Strength]:
+    return verdict.findings[0].cause, verdict.findings[0].strength
+
+
+def _facts(verdict: Verdict) -> str:
+    return "\n".join(fact.fact for fact in verdict.findings[0].because)
+
+
+def _weights_broke_behind_a_relu(
+    path: Path, *, input_finite: bool | None, parts: list[dict[str, object]]
+) -> Verdict:
+    """A ReLU makes 0 of NaN: the weights broke, and the loss stayed a number to the end."""
+    run = Run(path)
+    run.fit()
+    run.epochs([100, 100, 100], [63.9, 65.3, 64.8])
+    run.probe(
+        ev.NonFiniteSeen(
+            what="weights", name="dense/kernel", step=100, value="nan", last_finite=64.8, recent=[64.0, 65.0, 64.8],
+            weights_finite=False, input_finite=input_finite, precision="float32", detail={"seen": "later"},
+        )
+    )  # fmt: skip
+    if parts:
+        run.probe(ev.BatchSeen(step=2, parts=parts))
+    run.ended(0)
+    return run.verdict()
+
+
+def test_a_nan_in_the_data_is_told_though_the_loss_stayed_a_number(tmp_path: Path) -> None:
+    part = {
+        "path": "part 0", "finite": False, "row": 44, "sample": 300, "value": "nan", "found": "afterwards",
+    }  # fmt: skip
+    verdict = _weights_broke_behind_a_relu(tmp_path / "run", input_finite=False, parts=[part])
+    assert _first(verdict) == ("input-not-finite", Strength.ESTABLISHED)
+    assert "sample 300 holds nan in part 0" in _facts(verdict)
+    assert "the loss still showed 64.8: a ReLU makes 0 of NaN" in _facts(verdict)
+
+
+def test_broken_weights_of_unknown_origin_blame_neither_the_data_nor_the_loss(tmp_path: Path) -> None:
+    verdict = _weights_broke_behind_a_relu(tmp_path / "run", input_finite=None, parts=[])
+    assert _first(verdict) == ("loss-not-finite", Strength.SUPPORTED)
+    assert "dense/kernel holds values that are not finite, found after step 100" in _facts(verdict)
+    assert not [one for one in verdict.findings[1:] if one.strength >= Strength.SUPPORTED]
+
+
+def test_no_remedy_is_joined_by_a_doubled_or(tmp_path: Path) -> None:
+    from holdfast.explain.causes import CAUSES
+    from tests.explain.test_causes import ALIVE, told
+
+    for cause in CAUSES:
+        if cause.slug in ALIVE:
+            continue
+        text = render(told(cause.slug, tmp_path / cause.slug))
+        assert "  or      or " not in text, text
