@@ -215,14 +215,16 @@ def stop_request(
 
 
 def gpu_refused(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
-    """An allocation on a device that was refused, in the words of TensorFlow, XLA or JAX."""
+    """An allocation on a device that was refused, in the words of TensorFlow, XLA, JAX or torch."""
     if full_disk(evidence) is not None:
         return None
     return matched(
         evidence,
         r"CUDA_ERROR_OUT_OF_MEMORY|OOM when allocating tensor.*GPU|GPU_\d+_bfc\) ran out of memory|"
         r"Out of memory (while )?trying to allocate [\d.]+|RESOURCE_EXHAUSTED: .*(GPU|device|Out of memory|allocate)|"
-        r"ran out of memory trying to allocate.*GPU|hipErrorOutOfMemory",
+        r"ran out of memory trying to allocate.*GPU|hipErrorOutOfMemory|"
+        r"(CUDA|HIP|MPS backend|XPU) out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|"
+        r"CUDNN_STATUS_ALLOC_FAILED",
     )
 
 

@@ -39,19 +39,20 @@ def device_memory_exhausted(evidence: Evidence) -> Finding | None:
         f"the GPU has no memory left{what}",
         tuple(facts),
         (),
-        (
-            Remedy(
-                "a smaller batch, and gradient accumulation to keep its effect; `holdfast plan` says what fits",
-                "your-choice",
-                "optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=4)",
-            ),
-            Remedy(
-                "half precision of activations",
-                "your-choice",
-                'keras.mixed_precision.set_global_policy("mixed_bfloat16")',
-            ),
-        ),
+        _TORCH if "PyTorch" in text else _KERAS,
     )
+
+
+_SMALLER = "a smaller batch, and gradient accumulation to keep its effect"
+_HALF = "half precision of activations"
+_KERAS = (
+    Remedy(_SMALLER, "your-choice", "optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=4)"),
+    Remedy(_HALF, "your-choice", 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'),
+)
+_TORCH = (
+    Remedy(_SMALLER, "your-choice", "(loss / 4).backward()   # and optimizer.step() at every fourth batch"),
+    Remedy(_HALF, "your-choice", 'with torch.autocast("cuda", torch.bfloat16):'),
+)
 
 
 PAGE = """\
@@ -61,9 +62,9 @@ What it is
   the square of the image's side.
 
 How Holdfast knows
-  TensorFlow, XLA or JAX said so: "OOM when allocating tensor … on GPU",
-  CUDA_ERROR_OUT_OF_MEMORY, RESOURCE_EXHAUSTED with a device. Words about
-  files or the host's memory are not taken for it.
+  TensorFlow, XLA, JAX or torch said so: "OOM when allocating tensor … on
+  GPU", CUDA_ERROR_OUT_OF_MEMORY, RESOURCE_EXHAUSTED with a device, "CUDA out
+  of memory". Words about files or the host's memory are not taken for it.
 
 How to make it happen
   A batch four times too large.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
@@ -16,27 +17,40 @@ def device_memory_fragmented(evidence: Evidence) -> Finding | None:
         return None
     text = "\n".join(line.text for line in evidence.output.lines[-600:]) + "\n" + evidence.error_text
     asked = _bytes(re.search(r"allocate ([\d.]+) ?([KMGT]?i?B|bytes)", text))
-    limit, used = re.search(r"Limit:\s+(\d+)", text), re.search(r"InUse:\s+(\d+)", text)
-    if not (asked and limit and used):
-        return None
-    free = int(limit[1]) - int(used[1])
-    if free < 1.5 * asked:
+    pool = _tensorflow_pool(text) or _torch_pool(text)
+    if not asked or pool is None or pool.free < 1.5 * asked:
         return None
     return Finding(
         "device-memory-fragmented",
         Strength.SUPPORTED,
-        f"{size(asked)} were refused although {size(free)} were free, in pieces",
-        (
-            said[1],
-            Fact(
-                f"the allocator's own figures: limit {size(int(limit[1]))}, in use {size(int(used[1]))}",
-                said[1].source,
-            ),
-        ),
+        f"{size(asked)} were refused although {size(pool.free)} were free, in pieces",
+        (said[1], Fact(f"the allocator's own figures: {pool.figures}", said[1].source)),
         (),
-        (Remedy("let CUDA's own allocator handle it", "your-choice", "TF_GPU_ALLOCATOR=cuda_malloc_async"),),
+        (Remedy("let the allocator move its pieces together", "your-choice", pool.cure),),
         led_to="device-memory-exhausted",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    free: float
+    figures: str
+    cure: str
+
+
+def _tensorflow_pool(text: str) -> _Pool | None:
+    limit, used = re.search(r"Limit:\s+(\d+)", text), re.search(r"InUse:\s+(\d+)", text)
+    if not (limit and used):
+        return None
+    figures = f"limit {size(int(limit[1]))}, in use {size(int(used[1]))}"
+    return _Pool(int(limit[1]) - int(used[1]), figures, "TF_GPU_ALLOCATOR=cuda_malloc_async")
+
+
+def _torch_pool(text: str) -> _Pool | None:
+    idle = _bytes(re.search(r"([\d.]+) ?([KMGT]?i?B) is reserved by PyTorch but unallocated", text))
+    if idle is None:
+        return None
+    return _Pool(idle, f"{size(idle)} reserved and not in use", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
 
 
 def _bytes(found: re.Match[str] | None) -> float | None:
@@ -52,14 +66,16 @@ What it is
   that live long; a large tensor finds no gap.
 
 How Holdfast knows
-  The figures that TensorFlow's allocator prints with the failure: what was
-  asked for is far less than limit minus in use.
+  The figures that TensorFlow's or torch's allocator prints with the failure:
+  what was asked for is far less than what its pool holds and does not use.
 
 How to make it happen
   Alternate large and small tensors of varying sizes on a nearly full card.
 
 How to cure it
-  `TF_GPU_ALLOCATOR=cuda_malloc_async`, or fixed shapes.
+  `TF_GPU_ALLOCATOR=cuda_malloc_async` for TensorFlow,
+  `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` for torch; or fixed
+  shapes.
 
 When Holdfast would be wrong
   If the free part is reserved for something that the figures do not show.

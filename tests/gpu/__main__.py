@@ -1,0 +1,69 @@
+"""`python -m tests.gpu`: programs that are ill on a real GPU, under the real supervisor. Needs one NVIDIA card."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# program: the cause that must stand first, or None for a healthy one
+EXPECTED = {
+    "healthy": None,
+    "jax_too_large": "device-memory-exhausted",
+    "torch_grows": "device-memory-exhausted",
+    "held_by_others": "device-memory-held-by-others",
+    "not_used": "gpu-not-used",
+}
+
+
+def main() -> int:
+    wrong = 0
+    names = sys.argv[1:] or list(EXPECTED)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            wrong += not _right(name, Path(folder) / name)
+    print(f"{len(names) - wrong} of {len(names)} right")
+    return 1 if wrong else 0
+
+
+def _right(name: str, run: Path) -> bool:
+    program = str(HERE / f"{name}.py")
+    other = _holder(program) if name == "held_by_others" else None
+    try:
+        words = [
+            sys.executable,
+            "-m",
+            "holdfast",
+            "run",
+            "--run-dir",
+            str(run),
+            "--",
+            sys.executable,
+            program,
+        ]
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=240)
+    finally:
+        if other:
+            other.kill()
+    answer = subprocess.run(
+        [sys.executable, "-m", "holdfast", "explain", str(run), "--json"], capture_output=True, text=True
+    )
+    findings = json.loads(answer.stdout)["findings"]
+    blamed = [one for one in findings if one["strength"] in ("established", "supported")]
+    first = blamed[0]["cause"] if blamed else None
+    print(f"== {name}: {first} (expected {EXPECTED[name]}), exit {ended.returncode}")
+    print("\n".join((ended.stdout + ended.stderr).splitlines()[-40:]))
+    return first == EXPECTED[name]
+
+
+def _holder(program: str) -> subprocess.Popen[str]:
+    other = subprocess.Popen([sys.executable, program, "hold"], stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None and other.stdout.readline() == "held\n"
+    return other
+
+
+if __name__ == "__main__":
+    sys.exit(main())
