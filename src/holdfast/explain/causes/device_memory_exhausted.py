@@ -46,7 +46,9 @@ def device_memory_exhausted(evidence: Evidence) -> Finding | None:
 _SMALLER = "a smaller batch, and gradient accumulation to keep its effect"
 _HALF = "half precision of activations"
 _KERAS = (
-    Remedy(_SMALLER, "your-choice", "optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=4)"),
+    Remedy(
+        _SMALLER, "your-choice", "optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=4)"
+    ),
     Remedy(_HALF, "your-choice", 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'),
 )
 _TORCH = (

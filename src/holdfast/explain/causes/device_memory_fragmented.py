@@ -50,7 +50,9 @@ def _torch_pool(text: str) -> _Pool | None:
     idle = _bytes(re.search(r"([\d.]+) ?([KMGT]?i?B) is reserved by PyTorch but unallocated", text))
     if idle is None:
         return None
-    return _Pool(idle, f"{size(idle)} reserved and not in use", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
+    return _Pool(
+        idle, f"{size(idle)} reserved and not in use", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+    )
 
 
 def _bytes(found: re.Match[str] | None) -> float | None:
