@@ -25,6 +25,8 @@ from holdfast.probe.loops import returned_names
         (lines.__file__, False),
         ("<frozen runpy>", False),
         ("/tmp/__autograph_generated_filex.py", False),
+        ("h5py/_proxy.pyx", False),
+        ("h5py/h5d.pyx", False),
     ],
 )
 def test_whose_file(path: str, is_users: bool) -> None:

@@ -24,6 +24,7 @@ class Story:
     rss_bytes: int = 300 << 20
     state: str = "S"
     gpu_busy: bool = False
+    sifts_per_s: int = 0  # elements that a filter is given and drops
     step: int = 0
     epoch: int = 0
     fit: int = 1
@@ -31,6 +32,7 @@ class Story:
     test_batches: int = 0
     alarm: Judgement | None = None
     alarm_at: float = 0.0
+    sifted: int = 0
     _sequence: int = 0
     _beat: Beat | None = None
     _fresh: list[Beat] = field(default_factory=list)
@@ -76,6 +78,7 @@ class Story:
             self.read_bytes += round(reads_per_s * passed)
             self.rss_bytes += round(grows_per_s * passed)
             self.output_bytes += 10 if prints else 0
+            self.sifted += round(self.sifts_per_s * passed)
             self._look()
         return self
 
@@ -101,6 +104,7 @@ class Story:
                 taken=self.progress.taken(),
                 closer=self.closer if judgement_would_look(self) else Closer(),
                 by_hand_s=self.by_hand_s,
+                sifted=self.sifted,
                 crowding=self.crowding,
             )
         )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,27 @@ def test_a_futex_without_a_time_limit_waits_for_ever() -> None:
     assert waits.parse("running") is None
     assert not Call("epoll_wait", (4, 0, 64, 0xFFFFFFFFFFFFFFFF, 0, 0)).timed
     assert Call("epoll_wait", (4, 0, 64, 500, 0, 0)).timed
+
+
+def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path) -> None:
+    """The real thing: a thread of another process stands in openat."""
+    os.mkfifo(tmp_path / "pipe")
+    code = (
+        "import sys, threading, time; threading.Thread(target=open, args=(sys.argv[1],), daemon=True).start()"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); time.sleep(60)", tmp_path / "pipe"],
+                             stdout=subprocess.PIPE)  # fmt: skip
+    try:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+        deadline = time.monotonic() + 10
+        while not closer.look(child.pid, [child.pid], with_stack=False).opens_in_vain:
+            assert time.monotonic() < deadline
+        assert not closer.look(os.getpid(), [os.getpid()], with_stack=False).opens_in_vain
+    finally:
+        child.kill()
+        child.wait()
+        assert child.stdout is not None
+        child.stdout.close()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from holdfast.journal.events import (
     FitDone,
     FitStarted,
     NoteMade,
+    PipelineSeen,
     SaveStarted,
     ValidationDone,
     WatchFailed,
@@ -118,3 +119,16 @@ def test_the_pulse_sees_only_its_own_attempt(tmp_path: Path) -> None:
     assert pulse.step_s == 0.2
     pulse.poll()
     assert pulse.fresh == []
+
+
+def test_what_a_filter_was_given_since_it_last_let_one_through() -> None:
+    def nodes(passed: int, given: int) -> list[dict[str, object]]:
+        return [
+            {"name": "Batch"},
+            {"name": "Filter(id:3)", "elements": passed},
+            {"name": "Repeat", "elements": given},
+        ]
+
+    seen = [(0, 10), (0, 5_000), (0, 9_000), (1, 12_000), (1, 13_000), (0, 20)]
+    looks = [PipelineSeen(nodes=nodes(passed, given)) for passed, given in seen]
+    assert [told(*looks[: count + 1]).sifted for count in range(6)] == [0, 4_990, 8_990, 0, 1_000, 0]

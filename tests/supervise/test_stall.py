@@ -188,9 +188,34 @@ def test_how_crowded_a_machine_is(load: float, cores: int, each: float) -> None:
     assert crowding(load, cores) == each
 
 
-def test_a_fifo_that_is_never_written_is_noticed_before_the_first_batch() -> None:
+def test_a_first_batch_that_nothing_stirs_for_gets_twenty_seconds() -> None:
     story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL).wait(120)
     assert story.alarm is not None and 20 <= story.alarm.silent_for_s <= 22
+
+
+def test_a_fifo_that_nobody_writes_to_is_noticed_before_the_first_batch_within_ten_seconds() -> None:
+    story = Story(closer=Closer(doing=Doing.EXECUTING, opens_in_vain=True)).beat(Phase.FILL).wait(120)
+    assert story.alarm is not None and story.alarm.silent_for_s <= 10
+    assert story.alarm.limit_from == "it waits to open a file that nobody opens at the other end"
+
+
+def test_a_filter_that_lets_nothing_through_is_noticed_within_ten_seconds() -> None:
+    story = Story(sifts_per_s=20_000, closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL)
+    story.wait(30, cores=2.0)
+    assert story.alarm is not None and story.alarm.silent_for_s <= 10
+    assert (
+        story.alarm.limit_from == "busy: the dataset's filter was given 180,000 elements and let none through"
+    )
+
+
+def test_a_filter_that_passes_rarely_is_given_three_times_what_a_batch_took_before() -> None:
+    story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL)
+    story.wait(8, cores=2.0).beat(Phase.STEP, train_batches=1, step=1).steps(5, 7.0, cores=2.0)
+    story.sifts_per_s = 20_000
+    story.beat(Phase.STEP).wait(20, cores=2.0)
+    assert story.alarm is None
+    story.wait(10, cores=2.0)
+    assert story.alarm is not None
 
 
 def test_without_a_stack_the_first_batch_gets_a_minute() -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from holdfast.journal.stacks import Capture, Frame, ProcessStacks, Thread
 
 _LIBRARY = re.compile(
-    r"(site-packages|dist-packages|/lib(64)?/python\d|<frozen|<string>|<__array_function__)|holdfast/probe/"
+    r"(site-packages|dist-packages|/lib(64)?/python\d|<frozen|<string>|<__array_function__)|holdfast/probe/|"
+    r"\.(pyx|pxd|pxi|c|cpp)$"
 )
 _STORAGE_WAITS = re.compile(
     r"rpc_|nfs|fuse|ceph|cifs|smb|io_schedule|folio_wait|wait_on_page|wait_on_buffer|blk_|ext4|xfs_|request_wait|"

@@ -8,13 +8,14 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import DatasetSeen
-from . import dropped, fits, lines, nodes
+from . import dropped, endless, fits, lines, nodes
 from .session import Session
 
 PART = "datasets"
 _SAMPLE_ROWS = 64
 _SAMPLE_VALUES = 2_000_000
 _SAY_AT_MOST = 40
+INFINITE, _UNKNOWN = -1, -2  # as tf.data has them
 
 
 def iterator_made(session: Session, iterator: Any, arguments: dict[str, Any]) -> None:
@@ -77,7 +78,7 @@ def of_tf_data(session: Session, dataset: Any, role: str, where: str = "") -> Da
         python_fed=nodes.is_python_fed(dataset),
         element_spec=_specs(dataset.element_spec),
         element_bytes=_bytes_of(dataset.element_spec, nodes.batch_size_of(dataset)),
-        cardinality=_cardinality(dataset),
+        cardinality=INFINITE if endless.of_nodes(described) else _cardinality(dataset),
         nodes=described,
         files=files[:20],
         file_count=len(files) or None,
@@ -111,13 +112,16 @@ def of_arrays(session: Session, arrays: list[Any], batches: Any, role: str, wher
 def _of_generator(adapter: Any, role: str, where: str) -> DatasetSeen:
     generator = getattr(adapter, "generator", None)
     code = getattr(_underlying(generator), "gi_code", None)
+    never_ends = code is not None and endless.never_returns(code)
     return DatasetSeen(
         role=role,
         type="generator",
         python_fed=True,
         element_spec=_specs(getattr(adapter, "_output_signature", None)),
-        cardinality=-2,
-        nodes=[{"op": "generator", "where": lines.of_code(code), "function": code.co_name}]
+        cardinality=INFINITE if never_ends else _UNKNOWN,
+        nodes=[
+            {"op": "generator", "where": lines.of_code(code), "function": code.co_name, "endless": never_ends}
+        ]
         if code is not None
         else [],
         where=where,
@@ -196,7 +200,7 @@ def _safe_batches(adapter: Any) -> int | None:
         found = adapter.num_batches
     except Exception:
         return None
-    return found if isinstance(found, int) else -2
+    return found if isinstance(found, int) else _UNKNOWN
 
 
 def _specs(value: Any) -> Any:

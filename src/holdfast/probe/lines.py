@@ -19,6 +19,13 @@ _LIBRARIES = tuple(
     | {os.path.dirname(os.__file__)}
 )
 _START_FOLDER = os.getcwd() if os.path.isdir(".") else "/"
+_COMPILED = (
+    ".pyx",
+    ".pxd",
+    ".pxi",
+    ".c",
+    ".cpp",
+)  # Cython names the source it was made from: "h5py/_proxy.pyx"
 _TEXT_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in ([^\s]+))?')
 
 
@@ -29,6 +36,7 @@ def is_user_file(path: str) -> bool:
         or path.startswith("<frozen")
         or "__autograph_generated" in path
         or path == "<attrs generated>"
+        or path.endswith(_COMPILED)
     ):
         return False
     if "/site-packages/" in path or "/dist-packages/" in path or path.startswith(PROBE_FOLDER):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from . import lines
+from . import endless, lines
 
 _NUMBERS = (
     "buffer_size", "batch_size", "count", "num_parallel_calls", "cycle_length", "block_length", "num_shards", "index",
@@ -124,6 +124,8 @@ def _describe_one(node: Any) -> dict[str, Any]:
         found["where"] = lines.of_function(function)
         if _generator_function(node) is not None:
             found["op"] = "generator"
+            if endless.never_returns(function):
+                found["endless"] = True
     if _calls_python(node):
         found["python"] = True
     tensors = getattr(node, "_tensors", None)

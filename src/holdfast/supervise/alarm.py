@@ -128,6 +128,7 @@ class Alarm:
             taken=self._progress.taken(),
             closer=Closer() if moved else self._closer,
             by_hand_s=self._by_hand_s,
+            sifted=self._told.sifted,
             crowding=crowding(os.getloadavg()[0], len(os.sched_getaffinity(0))),
         )
 
@@ -189,6 +190,8 @@ class Alarm:
             found["reads_terminal"] = True
         if self._closer.locked:
             found["all_threads_locked"] = True
+        if self._closer.opens_in_vain:
+            found["opens_in_vain"] = True
         return found
 
     def _end(self, now: float) -> None:

@@ -51,6 +51,11 @@ def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> Closer:
         doing=doing,
         reads_terminal=any(_waits_for_a_person(pid, call) for (pid, _), call in calls.items()),
         locked=len(pids) <= _LOOKED_AT and all_locked(calls.values()),
+        opens_in_vain=any(
+            opens_in_vain(call, _state(pid, thread))
+            for (pid, thread), call in calls.items()
+            if call is not None
+        ),
     )
 
 
@@ -74,6 +79,16 @@ def all_locked(calls: Iterable[Call | None]) -> bool:
     if not known or any(call is None or call.timed or call.name not in _LOCKS for call in known):
         return False
     return any(call is not None and call.name == "futex" for call in known)
+
+
+def opens_in_vain(call: Call, state: str) -> bool:
+    """Opening sleeps, and can be interrupted, at a FIFO without a partner. A dead disk or mount is state D."""
+    return call.name in ("open", "openat") and state == "S"
+
+
+def _state(pid: int, thread: int) -> str:
+    stat = procfs.stat(pid, thread)
+    return stat.state if stat is not None else ""
 
 
 def _waits_for_a_person(pid: int, call: Call | None) -> bool:

@@ -15,7 +15,7 @@ from holdfast.journal.beats import Beat, Phase
 
 #: Ten seconds are promised; a look a second and a closer look need the rest.
 FLOOR_S = 8.5
-_TIMES = 3.0  # the longest normal step
+TIMES = 3.0  # the longest normal step
 _EXIT_FLOOR_S = 15.0  # TensorFlow's threads take up to ten seconds to go on a loaded machine
 
 
@@ -44,7 +44,9 @@ class Doing(enum.Enum):
     UNKNOWN = "unknown"
     COMPILING = "compiling"
     IMPORTING = "importing"
-    FREEING = "freeing"  # the main thread stands in code that cannot wait: something native is taken apart below it
+    FREEING = (
+        "freeing"  # the main thread stands in code that cannot wait: something native is taken apart below it
+    )
     EXECUTING = "executing"
 
 
@@ -144,7 +146,7 @@ def _of_step(taken: Taken) -> Limit:
     Few steps say little about how much steps vary, so that until thirty are known twelve medians are allowed
     too. A step of another shape is compiled anew, so a busy one may take as long as the first compilation.
     """
-    idle_s = max(FLOOR_S, _TIMES * taken.longest_step_s - 1.0)
+    idle_s = max(FLOOR_S, TIMES * taken.longest_step_s - 1.0)
     why = f"three times the longest normal step of {taken.longest_step_s:.3g} s, at least {FLOOR_S:g} s"
     if taken.steps < 30 and 12 * taken.median_step_s > idle_s:
         idle_s = 12 * taken.median_step_s
@@ -162,7 +164,7 @@ def _grown(first: Limit, stage: Stage, taken: Taken) -> Limit:
         Stage.LOOP_STEP,
     ):  # before steps are known: the first one, which compiled as well
         before_s = max(before_s, taken.longest_compile_s)
-    grown_s = _TIMES * before_s
+    grown_s = TIMES * before_s
     if grown_s <= first.idle_s:
         return first
     return Limit(

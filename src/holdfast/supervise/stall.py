@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.journal.beats import Beat
-from holdfast.supervise.phases import FLOOR_S, Doing, Limit, Stage, Taken, limit_of, stage_of
+from holdfast.supervise.phases import FLOOR_S, TIMES, Doing, Limit, Stage, Taken, limit_of, stage_of
 from holdfast.supervise.progress import Marks
 
 _SUSPICIOUS_S = 6.0
@@ -19,6 +19,7 @@ class Closer:
     doing: Doing = Doing.UNKNOWN
     reads_terminal: bool = False  # a thread waits for somebody to type
     locked: bool = False  # every thread waits for another one, without a time limit
+    opens_in_vain: bool = False  # a thread waits to open a file: a FIFO that nobody has opened to write
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Situation:
     taken: Taken
     closer: Closer = Closer()
     by_hand_s: float | None = None
+    sifted: int = 0  # elements that a filter of the dataset was given since it last let one through
     crowding: float = (
         1.0  # how many want each core: work that takes a minute on a quiet machine takes as many
     )
@@ -71,6 +73,9 @@ def judge(situation: Situation) -> Judgement:
     elif situation.flat and silent_for_s > situation.crowding * limit.flat_s:
         why = "busy, but neither a batch comes nor does the memory grow"
         over = (silent_for_s, situation.crowding * limit.flat_s, why)
+    elif situation.sifted >= _SIFTED and silent_for_s > situation.crowding * _sift_limit(situation, stage):
+        why = f"busy: the dataset's filter was given {situation.sifted:,} elements and let none through"
+        over = (silent_for_s, situation.crowding * _sift_limit(situation, stage), why)
     if over is not None:
         return Judgement(True, True, stage, *over, progress)
     suspicious = idle_for_s > min(_SUSPICIOUS_S, 0.7 * limit.idle_s) or silent_for_s > 0.8 * min(
@@ -82,8 +87,17 @@ def judge(situation: Situation) -> Judgement:
 #: In these a little stirring counts for nothing: batches are due.
 _STRICT = frozenset({Stage.STEP, Stage.LOOP_STEP, Stage.VALIDATION})
 _FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be looked at
+_SIFTED = 5_000  # elements in a row that a filter drops; one that passes rarely is slow, but it passes
 #: In these a process may wait for a person or a lock as long as it likes, as far as we know.
 _NOT_OURS = frozenset({Stage.NONE, Stage.START})
+
+
+def _sift_limit(situation: Situation, stage: Stage) -> float:
+    """Ten seconds, or three times what a batch has taken before."""
+    if situation.by_hand_s is not None:
+        return situation.by_hand_s
+    taken = situation.taken
+    return max(FLOOR_S, TIMES * max(taken.longest_s.get(stage, 0.0), taken.longest_step_s))
 
 
 def _limit(situation: Situation, stage: Stage) -> Limit:
@@ -95,6 +109,9 @@ def _limit(situation: Situation, stage: Stage) -> Limit:
         return Limit(
             FLOOR_S, limit.busy_s, limit.flat_s, "every thread waits for another, without a time limit"
         )
+    if closer.opens_in_vain and stage not in _NOT_OURS:
+        why = "it waits to open a file that nobody opens at the other end"
+        return Limit(FLOOR_S, limit.busy_s, limit.flat_s, why)
     if closer.reads_terminal and stage not in _NOT_OURS:
         return Limit(FLOOR_S, limit.busy_s, limit.flat_s, "it waits for somebody to type")
     return limit

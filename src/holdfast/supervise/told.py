@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from holdfast.journal import events
 from holdfast.journal.events import Event, FitStarted
 from holdfast.journal.reader import Entry
+
+
+def sifted_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> int:
+    """How many elements a filter was given between two looks in which it let none through.
+
+    Nodes come from the end of the pipeline to its source, each with the count of what it has handed on.
+    """
+    if len(before) != len(after):
+        return 0
+    for at, node in enumerate(after[:-1]):
+        if "Filter" in str(node.get("name")) and node.get("elements", 0) == before[at].get("elements", 0):
+            return max(0, int(after[at + 1].get("elements", 0)) - int(before[at + 1].get("elements", 0)))
+    return 0
 
 
 class Told:
@@ -26,6 +40,8 @@ class Told:
         self.steps_done = 0  # as the last FitDone had it, all fits together
         self.exit_raised = ""
         self.looped = False
+        self.sifted = 0  # elements that a filter was given since it last let one through
+        self._sifting: list[dict[str, Any]] = []
         self._first_fit = True
         self._steps_before = 0  # of the fits before the last one
 
@@ -71,6 +87,10 @@ class Told:
                 self.exit_raised = raised
             case events.LoopSeen():
                 self.looped = True
+            case events.PipelineSeen(role="train", nodes=nodes):
+                given = sifted_between(self._sifting, nodes)
+                self.sifted = self.sifted + given if given else 0
+                self._sifting = nodes
             case _:
                 pass
 

@@ -37,19 +37,20 @@ def epoch_never_ends(evidence: Evidence) -> Finding | None:
         Fact(f"fit{where} was called without steps_per_epoch", fit.started.source),
         Fact(f"the first epoch has {whole(batches)} steps so far and has not ended", "beats"),
     ]
-    facts.insert(
-        1,
-        Fact(
-            "the dataset says itself that it is infinite"
-            if endless
-            else f"the data is a {data.event.type} of unknown length",
-            data.source,
-        ),
+    generator_at = _endless_generator(data.event)
+    length = (
+        f"its generator ({generator_at}) has no end: a `while True` without a return"
+        if generator_at
+        else "the dataset says itself that it is infinite"
+        if endless
+        else f"the data is a {data.event.type} of unknown length"
     )
+    facts.insert(1, Fact(length, data.source))
+    by = "the generator" if generator_at else "the dataset"
     return Finding(
         "epoch-never-ends",
         Strength.ESTABLISHED if endless else Strength.POSSIBLE,
-        "the first epoch never ends: the dataset repeats for ever and steps_per_epoch is not given",
+        f"the first epoch never ends: {by} goes on for ever and steps_per_epoch is not given",
         tuple(facts),
         (),
         (
@@ -58,9 +59,16 @@ def epoch_never_ends(evidence: Evidence) -> Finding | None:
                 "your-choice",
                 "model.fit(ds, steps_per_epoch=records // batch, epochs=…)",
             ),
-            Remedy("leave out repeat(): Keras starts the dataset anew in every epoch", "your-choice"),
+            Remedy("let the generator return after one pass through the data", "your-choice")
+            if generator_at
+            else Remedy("leave out repeat(): Keras starts the dataset anew in every epoch", "your-choice"),
         ),
     )
+
+
+def _endless_generator(data: ev.DatasetSeen) -> str:
+    """Where the generator without an end was written, if one feeds it."""
+    return next((str(node.get("where") or "it") for node in data.nodes if node.get("endless")), "")
 
 
 PAGE = """\
@@ -69,14 +77,16 @@ What it is
   no validation, no checkpoint at its end, no second epoch.
 
 How Holdfast knows
-  The dataset's own cardinality is infinite and `steps_per_epoch` was not
-  given.
+  The dataset's own cardinality is infinite, or the generator behind it has
+  no return in its code, and `steps_per_epoch` was not given.
 
 How to make it happen
   `model.fit(ds.repeat(), epochs=5)`
 
 How to cure it
-  Give `steps_per_epoch`, or do not repeat.
+  Give `steps_per_epoch`, or do not repeat. A generator may also return
+  after one pass; Keras does not start it anew, a tf.data.Dataset around it
+  does.
 
 When Holdfast would be wrong
   Never, for a dataset that says that it is infinite. A generator of unknown
