@@ -75,3 +75,68 @@ def test_a_generator_without_an_end_is_named_by_its_line(tmp_path: Path) -> None
     verdict = run.verdict()
     assert _first(verdict) == ("epoch-never-ends", Strength.ESTABLISHED)
     assert "its generator (train.py:12) has no end: a `while True` without a return" in _facts(verdict)
+
+
+_SHAPES = (
+    "Exception encountered when calling Sequential.call().\n\n\x1b[1mInput 0 of layer 'dense' is incompatible with the "
+    "layer: expected axis -1 of input shape to have value 12, but received input with shape (32, 7)\x1b[0m\n\n"
+    "Arguments received by Sequential.call():"
+)
+
+
+def _fit_that_raised(run: Run, number: int) -> None:
+    run.probe(
+        ev.FitStarted(fit=number, epochs=2, planned_steps_per_epoch=20),
+        ev.ExceptionRaised(
+            type="ValueError", message=_SHAPES, left="fit", user_line="train.py:10", process="main"
+        ),
+        ev.FitDone(fit=number, steps=0, epochs=1, epochs_done=0, raised="ValueError", steps_by_epoch=[0]),
+    )
+
+
+def test_an_exception_that_left_every_fit_is_told_though_the_script_caught_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _fit_that_raised(run, 1)
+    _fit_that_raised(run, 2)
+    run.ended(0)
+    verdict = run.verdict()
+    assert verdict.outcome == "stopped-early"
+    assert _first(verdict) == ("script-error", Strength.ESTABLISHED)
+    assert verdict.findings[0].title == (
+        "no fit got through, and the script went on as if it had: ValueError at train.py:10: Input 0 of layer 'dense' "
+        "is incompatible with the layer: expected axis -1 of input shape to have value 12, but received input with "
+        "shape (32, 7)"
+    )
+
+
+def test_an_exception_that_a_later_fit_made_good_blames_nobody(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _fit_that_raised(run, 1)
+    run.probe(ev.FitStarted(fit=2, epochs=3, planned_steps_per_epoch=100))
+    run.epochs([100, 100, 100], fit=2)
+    run.ended(0)
+    assert not [one for one in run.verdict().findings if one.strength >= Strength.SUPPORTED]
+
+
+def _ended_itself(path: Path, exit_code: int, *, steps: list[int], **called: object) -> Verdict:
+    run = Run(path)
+    run.fit()
+    run.epochs(steps)
+    facts = {"by": "sys.exit", "code": 1, "message": "", "where": "train.py:9", "phase": "after", **called}
+    run.probe(ev.NoteMade(facts={"exit_called": facts}))
+    run.ended(exit_code)
+    return run.verdict()
+
+
+def test_a_script_that_ends_itself_is_told_by_its_line_and_its_words(tmp_path: Path) -> None:
+    verdict = _ended_itself(tmp_path / "a", 1, steps=[100] * 3, message="the loss is above the gate")
+    assert _first(verdict) == ("script-error", Strength.ESTABLISHED)
+    title = "the script ended itself by sys.exit at train.py:9: the loss is above the gate"
+    assert verdict.findings[0].title == title
+    short = _ended_itself(tmp_path / "b", 0, steps=[100], by="os._exit", code=0, phase="callback")
+    assert short.findings[0].title == "the script ended itself by os._exit at train.py:9"
+
+
+def test_an_exit_that_was_asked_for_or_caught_blames_nobody(tmp_path: Path) -> None:
+    assert not _ended_itself(tmp_path / "a", 0, steps=[100] * 3, code=0).findings
+    assert not _ended_itself(tmp_path / "b", 0, steps=[100] * 3, code=9).findings

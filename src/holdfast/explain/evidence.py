@@ -249,10 +249,20 @@ class Evidence:
     # -- the exception --------------------------------------------------------------------------
 
     @cached_property
+    def exit_called(self) -> tuple[dict[str, Any], str] | None:
+        """The call of sys.exit or os._exit that ended it: by, code, message, where, phase; and its source."""
+        for said in reversed(self.all(ev.NoteMade)):
+            called = said.event.facts.get("exit_called")
+            if isinstance(called, dict):
+                fits = (called.get("code") or 0) & 0xFF == self.exit_code  # one that was caught is not it
+                return (called, said.source) if fits else None
+        return None
+
+    @cached_property
     def error(self) -> raised.Raised | None:
-        """The exception that ended it. One that the script caught and went on from is not it."""
+        """The exception that ended it. One that the script caught and went on from is not it, unless no fit worked."""
         if self.exit_code == 0 and not self.exit_signal:
-            return None
+            return self._swallowed
         if self.exit_signal in ("SIGKILL", "SIGTERM", "SIGHUP") and not self.stall:
             return None
         told = [
@@ -268,6 +278,21 @@ class Evidence:
         if printed is None or not printed.closes or self.alive:
             return None
         return raised.from_output(printed)
+
+    @cached_property
+    def _swallowed(self) -> raised.Raised | None:
+        """What left every fit of a script that caught it each time and ended as if all were well."""
+        fits = [fit for fit in self.fits if fit.done is not None]
+        if not fits or not all(fit.done is not None and fit.done.event.raised for fit in fits) or self.alive:
+            return None
+        told = [
+            said
+            for said in self.all(ev.ExceptionRaised)
+            if said.event.left in ("fit", "callback") and said.event.type == fits[-1].done.event.raised  # type: ignore[union-attr]
+        ]
+        if not told or told[-1].event.type in ("KeyboardInterrupt", "SystemExit"):
+            return None
+        return raised.from_event(told[-1].event, told[-1].source, [said.event for said in told], caught=True)
 
     @cached_property
     def error_text(self) -> str:

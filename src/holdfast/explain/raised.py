@@ -12,8 +12,9 @@ from holdfast.journal import events as ev
 #: Lines that TensorFlow puts around what went wrong.
 _WRAPPING = re.compile(
     r'(Graph execution error|in user code:|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
-    r"Stack trace for|Original stack trace|Traceback \(most)"
+    r"Stack trace for|Original stack trace|Traceback \(most|Exception encountered when calling)"
 )
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Raised:
     @property
     def essence(self) -> str:
         """The line of the message that says most. TensorFlow wraps it in a graph's history."""
-        plain = re.sub(r"\{\{function_node .*?\}\} ?", "", self.message)
+        plain = re.sub(r"\{\{function_node .*?\}\} ?", "", _COLOUR.sub("", self.message))
         lines = [line.strip() for line in plain.splitlines() if line.strip()]
         telling = [line for line in lines if not _WRAPPING.match(line)]
         if not telling:
@@ -48,10 +49,12 @@ class Raised:
     @property
     def text(self) -> str:
         """Everything it said, for matching: type, message, and the causes behind it."""
-        return "\n".join((f"{self.type}: {self.message}", *self.chain))
+        return _COLOUR.sub("", "\n".join((f"{self.type}: {self.message}", *self.chain)))
 
 
-def from_event(event: ev.ExceptionRaised, source: str, told: list[ev.ExceptionRaised]) -> Raised:
+def from_event(
+    event: ev.ExceptionRaised, source: str, told: list[ev.ExceptionRaised], *, caught: bool | None = None
+) -> Raised:
     callback = event.callback
     user_line, user_code = event.user_line, event.user_code
     for (
@@ -63,7 +66,8 @@ def from_event(event: ev.ExceptionRaised, source: str, told: list[ev.ExceptionRa
     return Raised(
         type=event.type, message=event.message, source=source, user_line=user_line, user_code=user_code,
         errno=event.errno, left="callback" if callback else event.left, callback=callback,
-        chain=tuple(event.chain), frames=tuple(event.frames), phase=event.phase, caught=event.caught,
+        chain=tuple(event.chain), frames=tuple(event.frames), phase=event.phase,
+        caught=event.caught if caught is None else caught,
         paths=tuple(event.paths),
     )  # fmt: skip
 

@@ -60,8 +60,9 @@ class Session:
         self.guard("stacks", self._answer_with_stacks)
         self.guard("exit", self._watch_exit)
         os.register_at_fork(after_in_child=self._after_fork)
-        from . import failures, notices
+        from . import exits, failures, notices
 
+        self.guard(exits.PART, exits.watch, self)
         self.guard("notices", notices.watch, self)
         self.guard("threads", failures.watch_threads, self)
 

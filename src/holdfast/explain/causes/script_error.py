@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import users_line
+from holdfast.explain.outcome import fell_short
 from holdfast.explain.words import clipped
 
 
@@ -15,15 +18,22 @@ def script_error(evidence: Evidence) -> Finding | None:
     if error.type in ("KeyboardInterrupt", "SystemExit"):
         return _by_exit_code(evidence) if error.type == "SystemExit" else None
     facts = [Fact(clipped(f"{error.type}: {error.essence}", 300), error.source), *users_line(evidence)]
-    facts += [Fact(f"it came from {clipped(cause, 200)}", error.source) for cause in error.chain[-2:]]
+    if error.caught:
+        facts.append(Fact("the script caught it and went on, so the exit code is 0", evidence.exit_source))
+    facts += [
+        Fact(f"it came from {clipped(cause, 200)}", error.source)
+        for cause in error.chain[-2:]
+        if error.essence[:60] not in cause  # told again by each layer that it left
+    ]
     strength = Strength.ESTABLISHED if evidence.ended is not None or error.user_line else Strength.SUPPORTED
     if evidence.stands:
         strength = Strength.POSSIBLE
     place = f" at {error.user_line}" if error.user_line else ""
+    swallowed = "no fit got through, and the script went on as if it had: " if error.caught else ""
     return Finding(
         "script-error",
         strength,
-        f"{error.type}{place}: {clipped(error.essence, 120)}",
+        f"{swallowed}{error.type}{place}: {clipped(error.essence, 160)}",
         tuple(facts),
         (),
         (
@@ -39,7 +49,11 @@ def script_error(evidence: Evidence) -> Finding | None:
 
 def _by_exit_code(evidence: Evidence) -> Finding | None:
     code = evidence.exit_code
-    if not code or evidence.exit_signal is not None or evidence.stopped_by_us:
+    if evidence.exit_signal is not None or evidence.stopped_by_us:
+        return None
+    if evidence.exit_called is not None and (code or fell_short(evidence)):
+        return _by_its_own_call(evidence, *evidence.exit_called)
+    if not code:
         return None
     facts = [Fact(f"it ended with exit code {code} and printed no traceback", evidence.exit_source)]
     facts += [
@@ -60,6 +74,27 @@ def _by_exit_code(evidence: Evidence) -> Finding | None:
     )
 
 
+def _by_its_own_call(evidence: Evidence, called: dict[str, Any], source: str) -> Finding:
+    where = f" at {called['where']}" if called.get("where") else ""
+    message = clipped(str(called.get("message") or ""), 160)
+    facts = [Fact(f"{called.get('by')} was called{where} in phase {called.get('phase')}", source)]
+    facts += [Fact(f"with the words: {message}", source)] if message else []
+    facts.append(Fact(f"the exit code is {evidence.exit_code}", evidence.exit_source))
+    return Finding(
+        "script-error",
+        Strength.ESTABLISHED,
+        f"the script ended itself by {called.get('by')}{where}" + (f": {message}" if message else ""),
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                f"look at what makes it reach {called['where']}" if where else "look for what calls it",
+                "your-choice",
+            ),
+        ),
+    )
+
+
 PAGE = """\
 What it is
   An exception left the script and ended it, and it is none of the kinds
@@ -68,7 +103,9 @@ What it is
 
 How Holdfast knows
   From the exception itself as the probe saw it, or from the printed
-  traceback, and the exit status.
+  traceback, and the exit status. `sys.exit` and `os._exit` are seen with
+  the line that calls them. A script that catches what leaves every one of
+  its fits, and ends with exit code 0, is told as well.
 
 How to make it happen
   `raise ValueError("no")` in a training script.

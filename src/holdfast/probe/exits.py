@@ -1,0 +1,45 @@
+"""`sys.exit` and `os._exit`, by which a script ends itself without a traceback: from which line, with what."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from typing import Any
+
+from ..journal.events import NoteMade
+from . import lines
+from .session import Session
+
+PART = "exit"
+
+
+def watch(session: Session) -> None:
+    _watch(session, sys, "exit")
+    _watch(session, os, "_exit")
+
+
+def _watch(session: Session, module: Any, name: str) -> None:
+    original = getattr(module, name)
+
+    @functools.wraps(original)
+    def told(*args: Any) -> Any:
+        ours = not session.forked and session.role == "main"
+        if ours and (name == "_exit" or threading.current_thread() is threading.main_thread()):
+            session.guard(PART, _say, session, f"{module.__name__}.{name}", args[0] if args else None)
+        return original(*args)
+
+    setattr(module, name, told)
+
+
+def _say(session: Session, by: str, given: Any) -> None:
+    plain = given is None or isinstance(given, int)
+    facts = {
+        "by": by,
+        "code": int(given or 0) if plain else 1,
+        "message": "" if plain else str(given)[:500],
+        "where": lines.caller_line(),
+        "phase": session.progress.phase.word,
+    }
+    session.say(NoteMade(text=f"{by} was called", facts={"exit_called": facts}))
