@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.journal.events import Event, LossSeen, NonFiniteSeen
+from holdfast.probe import finite
 from holdfast.probe.losses import Losses
 from holdfast.probe.progress import Progress
 
@@ -122,3 +123,39 @@ def test_weights_that_broke_under_a_finite_loss_are_told_at_the_end_of_the_epoch
     )
     assert seen.detail["seen"] == "later"
     assert heard.guarded == ["culprit"]
+
+
+class Gradient:
+    """A value in host memory, as TensorFlow hands it out."""
+
+    device = "/job:localhost/replica:0/task:0/device:CPU:0"
+    shape = (2,)
+
+    def __init__(self, *values: float) -> None:
+        self._values = np.array(values, "float32")
+
+    def numpy(self) -> np.ndarray:
+        return self._values
+
+
+def test_a_gradient_that_is_not_finite_under_a_finite_loss_is_told_at_its_step() -> None:
+    heard, losses = _losses([0.0])
+    model = SimpleNamespace(trainable_variables=[])
+    losses.loop_step(model, {"loss": 0.5}, Gradient(1.0, 2.0))
+    heard.progress.step = 2
+    losses.loop_step(model, {"loss": 0.0}, Gradient(math.inf, 0.0))
+    [seen] = [event for event in heard.said if isinstance(event, NonFiniteSeen)]
+    assert (seen.what, seen.step, seen.last_finite, seen.weights_finite_before) == ("gradient", 2, 0.0, True)
+
+
+def test_the_gradient_of_a_loss_that_is_itself_broken_says_nothing_more() -> None:
+    heard, losses = _losses([0.0])
+    losses.loop_step(SimpleNamespace(trainable_variables=[]), {"loss": math.nan}, Gradient(math.nan, 0.0))
+    assert [event.what for event in heard.said if isinstance(event, NonFiniteSeen)] == ["loss"]
+
+
+def test_the_small_gradient_nearest_the_loss_is_looked_at() -> None:
+    near, far = Gradient(1.0), Gradient(2.0)
+    assert finite.small_gradient([far, near, None]) is near
+    assert finite.small_gradient([None]) is None
+    assert finite.small_gradient(None) is None

@@ -157,7 +157,7 @@ class Loop:
 
     # -- optimizers -----------------------------------------------------------------------------------
 
-    def applied(self, optimizer: Any, eager: bool) -> None:
+    def applied(self, optimizer: Any, eager: bool, gradients: Any = None) -> None:
         """An optimizer was asked to apply gradients: now, or in a function that is being traced."""
         if self._fits.current is not None:
             return
@@ -175,7 +175,8 @@ class Loop:
         if self._optimizer() is optimizer:
             self._see("apply_gradients", None)
             loss, self._loss = self._loss, None
-            self._step({"loss": loss} if loss is not None else {})
+            gradient = self.session.guard("losses", finite.small_gradient, gradients)
+            self._step({"loss": loss} if loss is not None else {}, gradient)
 
     def gradient_asked(self, target: Any) -> None:
         """What a GradientTape differentiates is the loss, where it is a number in host memory."""
@@ -206,7 +207,7 @@ class Loop:
 
     # -- a step -----------------------------------------------------------------------------------------
 
-    def _step(self, logs: dict[str, Any]) -> None:
+    def _step(self, logs: dict[str, Any], gradient: Any = None) -> None:
         self._take_over()
         self._dataset_is("train")
         progress = self.progress
@@ -225,7 +226,7 @@ class Loop:
         self._stepped_on = self._current
         watch = losses.of(self.session)
         model = self.model()
-        self.session.guard("losses", watch.loop_step, model, logs)
+        self.session.guard("losses", watch.loop_step, model, logs, gradient)
         progress.enter(Phase.STEP if self._iterator is not None else Phase.BETWEEN)
 
     def model(self) -> Any:
@@ -327,9 +328,14 @@ def hook_optimizer3(session: Session, module: Any) -> None:
     for name in ("apply", "stateless_apply"):
         observe(
             session, module.BaseOptimizer, name, PART,
-            before=lambda args, kwargs: (args[0], _is_eager(args[1:], kwargs)),
+            before=lambda args, kwargs: (args[0], _is_eager(args[1:], kwargs), _gradients(args, kwargs)),
             after=lambda token, _: loop.applied(*token) if token else None,
         )  # fmt: skip
+
+
+def _gradients(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = args[1] if len(args) > 1 else kwargs.get("grads")
+    return given if isinstance(given, list | tuple) else None
 
 
 def watch_train_on_batch(session: Session, kind: Any) -> None:

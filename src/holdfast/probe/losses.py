@@ -97,16 +97,28 @@ class Losses:
         if not self._sentinel.look(self._session.progress.step_ns) and "weights" not in self._said:
             self._not_finite("weights", self._sentinel.name, math.nan, model, exact=True, before=True)
 
-    def loop_step(self, model: Any, logs: dict[str, Any]) -> None:
+    def loop_step(self, model: Any, logs: dict[str, Any], gradient: Any = None) -> None:
         """A step of a loop of the user's own: every number is of this step alone."""
         progress = self._session.progress
         known = {name: float(value) for name, value in logs.items()}
         self._means = False
+        if (
+            gradient is not None
+            and "gradient" not in self._said
+            and math.isfinite(known.get("loss", math.nan))
+        ):
+            self._watch_gradient(gradient, known["loss"], model)
         if "loss" not in known:
             return
         self._on_cpu = True
         self.step_done(model, known)
         self.logs_had(progress.step, progress.epoch, known, model)
+
+    def _watch_gradient(self, gradient: Any, loss: float, model: Any) -> None:
+        """The gradient of a loss that is a number itself."""
+        if not finite.all_finite(gradient.numpy()):
+            self._last_finite = loss
+            self._not_finite("gradient", "", math.nan, model, exact=True, before=True)
 
     def numbers(self, logs: Any) -> dict[str, float]:
         """Of logs that are numbers already, or, as Keras 2 hands them on, values in host memory."""
@@ -198,7 +210,7 @@ class Losses:
     def _not_finite(
         self, what: str, name: str, value: float, model: Any, *, exact: bool, before: bool | None
     ) -> None:
-        self._said.add(name if what != "weights" else "weights")
+        self._said.add(what if what in ("weights", "gradient") else name)
         progress = self._session.progress
         survey = finite.survey(model) if model is not None and (exact or progress.here) else finite.Survey()
         if what == "weights" and survey.weights is not False and not exact:

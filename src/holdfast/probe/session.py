@@ -191,10 +191,11 @@ class Session:
 
     def _tidy_stacks(self) -> None:
         """Files that no signal has written to: ours, and those of children that are gone."""
-        for path in self.folder.stacks.glob("faulthandler-*.txt"):
-            pid = int(path.stem.rpartition("-")[2])
-            if path.stat().st_size == 0 and (pid == os.getpid() or not _alive(pid)):
-                path.unlink(missing_ok=True)  # ours is still open: a late signal writes into nothing
+        with contextlib.suppress(OSError):  # no files left to open, or no right to remove them: they stay
+            for path in self.folder.stacks.glob("faulthandler-*.txt"):
+                pid = int(path.stem.rpartition("-")[2])
+                if path.stat().st_size == 0 and (pid == os.getpid() or not _alive(pid)):
+                    path.unlink(missing_ok=True)  # ours is still open: a late signal writes into nothing
 
     def _after_fork(self) -> None:
         """A forked child is a loader until it trains: it keeps the journal, but not its parent's ring."""
