@@ -1,0 +1,42 @@
+"""A process's place among those that train together, as it is handed down in the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+RANK, COUNT = "HOLDFAST_RANK", "HOLDFAST_PROCESSES"
+COORDINATOR, GROUP_DIR = "HOLDFAST_COORDINATOR", "HOLDFAST_GROUP_DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`group` is the folder that all share in name: recipe and checkpoints. Each writes its journal into its own."""
+
+    rank: int
+    count: int
+    coordinator: str  # host:port where the engine's processes meet, at the process of rank 0
+    group: Path
+
+    def environment(self) -> dict[str, str]:
+        return {
+            RANK: str(self.rank),
+            COUNT: str(self.count),
+            COORDINATOR: self.coordinator,
+            GROUP_DIR: str(self.group),
+        }
+
+
+def of_environment(environment: Mapping[str, str] = os.environ) -> Place | None:
+    """None for a process that trains alone."""
+    count = int(environment.get(COUNT, "1") or 1)
+    if count <= 1:
+        return None
+    return Place(int(environment[RANK]), count, environment[COORDINATOR], Path(environment[GROUP_DIR]))
+
+
+def folder_of(group: Path, rank: int) -> Path:
+    """Rank 0 writes into the run's own folder, so that `explain` and `report` of the run show a whole story."""
+    return group if rank == 0 else group / "peers" / str(rank)

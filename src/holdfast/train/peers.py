@@ -1,0 +1,188 @@
+"""The other processes of a run: joining them on JAX, and agreeing with them.
+
+In a group nobody may decide alone: a process that stops, validates or saves at another step than the rest would
+leave them waiting for ever. So a wish to stop and the clock travel with every step (`step_peers`), and what comes
+back is the same for all; everything else in the loop follows from numbers that are the same for all anyway.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.journal import events as ev
+from holdfast.launch.pace import FILE as PACE_FILE
+from holdfast.launch.pace import PaceWriter
+from holdfast.launch.place import Place
+from holdfast.train import checkpoints, resume
+from holdfast.train.checkpoints import Snapshot, Torn
+from holdfast.train.witness import Witnesses
+
+SIGNALS = ("", "SIGINT", "SIGTERM")  # a larger one wins
+JOIN_S = 120  # that the engine's processes may take to meet, once all supervisors are there
+HEARTBEAT_S = 100  # JAX's own; ours is faster, and JAX ends a process without an answer when its own runs out
+PEER_LOST = 75  # EX_TEMPFAIL of sysexits.h: it is not this process that is at fault
+
+
+class Peers:
+    """This process among `count`. Numbers from `exchange` are the same in all of them."""
+
+    def __init__(self, place: Place, asked: Callable[[], str], folder: Path) -> None:
+        self.rank, self.count, self.group = place.rank, place.count, place.group
+        self._asked, self.pace = asked, PaceWriter(folder / PACE_FILE)
+        self._began = time.monotonic()
+        self._agreed_signal, self._agreed_clock = "", 0.0
+
+    @property
+    def first(self) -> bool:
+        """Whether this one writes what there is once: checkpoints, results, the model."""
+        return self.rank == 0
+
+    # -- what travels with a step ------------------------------------------------------------------
+
+    def signals(self) -> np.ndarray:
+        """This process's wish to stop, and the time, which is that of rank 0."""
+        clock = time.monotonic() - self._began if self.first else 0.0
+        return np.array([SIGNALS.index(self._asked()), clock], np.float32)
+
+    def heard(self, agreed: np.ndarray) -> None:
+        self._agreed_signal = self._agreed_signal or SIGNALS[int(agreed[0])]
+        self._agreed_clock = max(self._agreed_clock, float(agreed[1]))
+
+    def stop_asked(self) -> str:
+        return self._agreed_signal
+
+    def clock(self) -> float:
+        return self._agreed_clock
+
+    # -- between steps -----------------------------------------------------------------------------
+
+    def exchange(self, values: Any) -> np.ndarray:
+        """Everybody's array of the same shape, by rank: (count, …). All must call it."""
+        from jax.experimental import multihost_utils
+
+        return np.asarray(multihost_utils.process_allgather(np.asarray(values))).reshape(
+            self.count, *np.shape(values)
+        )
+
+    def stop_now(self) -> bool:
+        """Agrees on whether to stop without a step, as in a validation."""
+        self.heard(self.exchange(self.signals()).max(axis=0))
+        return bool(self._agreed_signal)
+
+    def gathered(self, columns: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Rows of all processes, one after the other; each may have another number of them."""
+        rows = self.exchange(np.array([len(columns[0])], np.int32))[:, 0]
+        whole = []
+        for column in columns:
+            padded = np.zeros((int(rows.max()), *column.shape[1:]), column.dtype)
+            padded[: len(column)] = column
+            as_bytes = np.frombuffer(padded.tobytes(), np.uint8)  # JAX would make 64 bits 32
+            parts = self.exchange(as_bytes)
+            whole += [
+                np.concatenate(
+                    [
+                        np.frombuffer(part.tobytes(), column.dtype).reshape(padded.shape)[:count]
+                        for part, count in zip(parts, rows, strict=True)
+                    ]
+                )
+            ]
+        return tuple(whole)
+
+    # -- checkpoints -------------------------------------------------------------------------------
+
+    def newest(self, folder: Path, witnesses: Witnesses) -> Snapshot | None:
+        """The newest checkpoint that all have; where they share none, rank 0's is sent to the others."""
+        own = resume.newest(folder, witnesses)
+        steps = self.exchange(np.array([own.step if own else -1], np.int32))[:, 0]
+        if (steps == steps[0]).all():
+            return own
+        common = int(steps.min())
+        mine = _read_or_none(folder, common) if own is None or own.step != common else own
+        if self.exchange(np.array([mine is not None], np.int32)).all():
+            witnesses.say(_note(f"goes on from step {common}, the newest that all processes have", steps))
+            return mine
+        if steps[0] < 0:
+            witnesses.say(_note("rank 0 has no checkpoint: all begin at the first step", steps))
+            return None
+        witnesses.say(_note(f"rank 0 sends its checkpoint of step {steps[0]} to the others", steps))
+        return self._sent_by_first(own)
+
+    def _sent_by_first(self, own: Snapshot | None) -> Snapshot:
+        packed = np.frombuffer(packed_snapshot(own) if self.first and own else b"", np.uint8)
+        size = int(self.exchange(np.array([len(packed)], np.int32))[0, 0])
+        from jax.experimental import multihost_utils
+
+        padded = packed if self.first else np.zeros(size, np.uint8)
+        return unpacked_snapshot(np.asarray(multihost_utils.broadcast_one_to_all(padded)).tobytes())
+
+
+def join(place: Place, *, devices: int) -> None:
+    """Meets the others. Before anything of JAX is computed, or it would have taken its devices alone."""
+    import jax
+
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    part_cpu(devices)
+    jax.distributed.initialize(
+        place.coordinator,
+        place.count,
+        place.rank,
+        initialization_timeout=JOIN_S,
+        heartbeat_timeout_seconds=HEARTBEAT_S,
+        coordinator_bind_address=f"0.0.0.0:{place.coordinator.rpartition(':')[2]}"
+        if place.rank == 0
+        else None,
+    )
+
+
+def part_cpu(devices: int) -> None:
+    """On a machine without a GPU, several devices are parts of the CPU: slower than one, and good for a trial."""
+    import jax
+
+    if devices > 1 and not os.path.exists("/dev/nvidia0"):
+        jax.config.update("jax_num_cpu_devices", devices)
+
+
+def lost_a_peer(error: BaseException) -> bool:
+    """Whether this is the error of a collective operation whose other side has gone."""
+    signs = ("Gloo", "gloo", "Connection closed by peer", "coordination service", "Connection reset by peer")
+    return any(sign in str(error) for sign in signs)
+
+
+def packed_snapshot(snapshot: Snapshot) -> bytes:
+    arrays = {
+        f"{group}\n{name}": array for group, named in snapshot.groups.items() for name, array in named.items()
+    }
+    head = json.dumps({"step": snapshot.step, "meta": dict(snapshot.meta), "names": list(arrays)})
+    out = io.BytesIO()
+    numbered = {str(number): array for number, array in enumerate(arrays.values())}
+    np.savez(out, head=np.frombuffer(head.encode(), np.uint8), **numbered)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def unpacked_snapshot(packed: bytes) -> Snapshot:
+    with np.load(io.BytesIO(packed), allow_pickle=False) as file:
+        head = json.loads(file["head"].tobytes())
+        groups: dict[str, dict[str, Any]] = {}
+        for number, full in enumerate(head["names"]):
+            group, name = full.split("\n", 1)
+            groups.setdefault(group, {})[name] = file[str(number)]
+    return Snapshot(head["step"], groups, head["meta"])
+
+
+def _read_or_none(folder: Path, step: int) -> Snapshot | None:
+    try:
+        return checkpoints.read(folder / f"step-{step}") if step >= 0 else None
+    except Torn:
+        return None
+
+
+def _note(text: str, steps: np.ndarray) -> ev.NoteMade:
+    return ev.NoteMade(text=text, facts={"newest_by_rank": [int(step) for step in steps]})

@@ -1,0 +1,98 @@
+"""One process of a group that trains the tiny detector: `python -m tests.launch.tiny_peer FOLDER [--steps N]`.
+
+Its place comes from the environment, as the real trainer's does; alone it is the same run in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
+from holdfast.launch import place
+from holdfast.train import checkpoints, peers, progress, resume
+from holdfast.train.loop import Loop, World
+from holdfast.train.progress import Progress
+from holdfast.train.saver import NoSaver, Saver
+from holdfast.train.witness import Journal, Pulse, Witnesses
+
+BATCH = 8
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--slow-rank", type=int, default=-1)
+    parser.add_argument("--step-s", type=float, default=0.0)
+    args = parser.parse_args()
+    ours = place.of_environment()
+    if ours is not None:
+        peers.join(ours, devices=1)
+    asked: list[str] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: asked.append("SIGTERM"))
+    group = peers.Peers(ours, lambda: asked[0] if asked else "", args.folder) if ours else None
+    reason = trained(args, group, lambda: asked[0] if asked else "")
+    return {"finished": 0, "SIGTERM": 143}[reason]
+
+
+def trained(args: argparse.Namespace, group: peers.Peers | None, asked: Any) -> str:
+    from holdfast.train.step_peers import PeersStep
+    from tests.train import tiny
+    from tests.train.tiny_run import PLAN, RULE
+
+    attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1"))
+    rank, count = (group.rank, group.count) if group else (0, 1)
+    run, folder = (
+        RunFolder(args.folder),
+        (RunFolder(group.group) if group else RunFolder(args.folder)).checkpoints,
+    )
+    witnesses = Witnesses([Journal(run, attempt)])
+    pulse = Pulse(run, attempt)
+    saver = Saver(folder, keep=3, say=witnesses.say, retry_after_s=0.05) if rank == 0 else NoSaver()
+    step = PeersStep(tiny.network(), RULE, batch=BATCH, micro_batch=2, peers=group)
+    now = Progress()
+    newest = lambda: group.newest(folder, witnesses) if group else resume.newest(folder, witnesses)  # noqa: E731
+    found = newest() if args.resume or attempt > 1 else None
+    if found is not None:
+        step.load(found.groups)
+        now = progress.from_json(dict(found.meta["progress"]))
+    plan = replace(PLAN, steps=args.steps, schedule=replace(PLAN.schedule, steps=args.steps))
+
+    def batches(first: int) -> Iterator[Mapping[str, Any]]:
+        number, part = first, BATCH // count
+        while True:
+            if args.step_s or rank == args.slow_rank:
+                time.sleep(args.step_s + (0.2 if rank == args.slow_rank else 0.0))
+            whole = tiny.batch(number, BATCH)
+            yield {name: value[rank * part : (rank + 1) * part] for name, value in whole.items()}
+            number += 1
+
+    world = World(
+        batches=batches, picture_names=lambda batch: [], validate=lambda stop: {"AP": 0.0},
+        serving=contextlib.nullcontext, newest=newest, facts={}, saver=saver, witnesses=witnesses, pulse=pulse,
+        stop_asked=group.stop_asked if group else asked, clock=group.clock if group else time.monotonic,
+    )  # fmt: skip
+    loop = Loop(plan, step, now, world)
+    try:
+        reason = loop.run()
+    finally:
+        saver.close(20.0)
+    weights = np.concatenate([value.ravel() for value in step.export()["weights"].values()])
+    print(reason, loop.now.step, checkpoints.digest_of({"w": {"w": weights}}), flush=True)
+    return reason
+
+
+if __name__ == "__main__":
+    sys.exit(main())
