@@ -6,8 +6,9 @@ from pathlib import Path
 
 from holdfast.explain import Strength, Verdict
 from holdfast.journal import events as ev
+from holdfast.journal.stacks import Frame, ProcessStacks
 from holdfast.report.verdict import render
-from tests.explain.made import Run
+from tests.explain.made import MIB, Run, main_in_fit, python_thread, user
 
 
 def _first(verdict: Verdict) -> tuple[str, Strength]:
@@ -140,3 +141,64 @@ def test_a_script_that_ends_itself_is_told_by_its_line_and_its_words(tmp_path: P
 def test_an_exit_that_was_asked_for_or_caught_blames_nobody(tmp_path: Path) -> None:
     assert not _ended_itself(tmp_path / "a", 0, steps=[100] * 3, code=0).findings
     assert not _ended_itself(tmp_path / "b", 0, steps=[100] * 3, code=9).findings
+
+
+def test_an_idle_worker_forked_by_the_script_is_no_deadlock_where_another_died(tmp_path: Path) -> None:
+    """Python 3.11 names methods with their class, and a forked child keeps the frames of the script."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.WorkersStarted(by="Process", method="fork", count=2, after_framework=True))
+    run.fit()
+    run.supervisor(ev.WorkerGone(worker_pid=4101, name="python", lived_s=12.0, rss_bytes=700 * MIB))
+    frames = [
+        Frame("/usr/lib/python3.11/multiprocessing/synchronize.py", 95, "SemLock.__enter__"),
+        Frame("/usr/lib/python3.11/multiprocessing/queues.py", 364, "SimpleQueue.get"),
+        Frame("/usr/lib/python3.11/multiprocessing/pool.py", 114, "worker"),
+        user(12, "<module>"),
+    ]
+    child = ProcessStacks(
+        pid=4100, name="python", state="S", threads=[python_thread(4100, *frames, main=True)]
+    )
+    run.stalled("between", main_in_fit(), others=(child,))
+    run.stopped()
+    verdict = run.verdict()
+    assert [one.cause for one in verdict.findings] == ["worker-died"]
+
+
+def test_a_thread_that_ended_with_an_exception_is_the_root_of_the_wait_for_its_queue(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(
+        ev.ExceptionRaised(
+            type="IndexError", message="list index out of range", left="thread", user_line="train.py:12",
+            user_code="q.put(rows[i])", process="main",
+        )
+    )  # fmt: skip
+    queue = Frame("/usr/lib/python3.11/queue.py", 171, "Queue.get")
+    run.stalled("step", main_in_fit(), python_thread(4002, queue, user(15, "gen", "yield q.get()")))
+    run.stopped()
+    verdict = run.verdict()
+    assert _first(verdict) == ("worker-died", Strength.ESTABLISHED)
+    assert (
+        verdict.findings[0].title
+        == "a thread ended with IndexError at train.py:12, and the loader waits for it for ever"
+    )
+    assert "input-blocked" not in [one.cause for one in verdict.findings]
+
+
+def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    values = {"min": -60.2, "max": 65.1, "finite": True}
+    run.fit(steps=20, data=ev.DatasetSeen(type="array", cardinality=20, statistics={"x": values},
+                                element_spec=[[[None, 12], "float32"]]))  # fmt: skip
+    run.probe(
+        ev.ModelSeen(parameters=600, trainable_parameters=600, layer_kinds={"Dense": 2}),
+        ev.NonFiniteSeen(
+            what="loss", name="loss", step=1, value="nan", input_finite=True, precision="float32"
+        ),
+    )
+    run.epochs([20, 20, 20], [float("nan")] * 3)
+    run.ended(0)
+    verdict = run.verdict()
+    assert _first(verdict) == ("loss-not-finite", Strength.SUPPORTED)
+    assert "it was the first step: what a fresh model predicts has no finite loss" in _facts(verdict)
+    assert "pixels" not in render(verdict)

@@ -139,6 +139,11 @@ def is_users(file: str) -> bool:
     return ("/" in file or file.endswith(".py")) and not _LIBRARY.search(file)
 
 
+def plain_name(frame: Frame) -> str:
+    """The function without its class: py-spy has either, by the version of Python."""
+    return frame.function.rpartition(".")[2]
+
+
 def place(frame: Frame) -> str:
     return (
         f"{frame.file}:{frame.line} in {frame.function}" if frame.function else f"{frame.file}:{frame.line}"

@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.standing import is_users
+from holdfast.explain.standing import is_users, plain_name
 from holdfast.explain.words import span
 
 
@@ -20,7 +20,7 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
             (
                 one
                 for one in main.frames
-                if re.match(r"on_(train|test|predict|epoch|batch)\w*", one.function) and is_users(one.file)
+                if re.match(r"on_(train|test|predict|epoch|batch)\w*", plain_name(one)) and is_users(one.file)
             ),
             None,
         )

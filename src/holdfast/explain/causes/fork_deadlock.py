@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.standing import Stands
+from holdfast.explain.standing import Stands, is_users, plain_name
 from holdfast.journal import events as ev
 
 
@@ -70,21 +72,30 @@ def _lone_on_lock(process: Stands) -> bool:
 
 
 def _rests(process: Stands) -> bool:
-    """An idle worker of a pool waits for work in its queue, which takes a lock too."""
+    """An idle worker of a pool waits for work in its queue, which takes a lock too.
+
+    A forked one still has the frames of the script that made the pool, outside those of the pool.
+    """
     thread = process.threads[0]
-    idle = thread.within(
-        "multiprocessing/pool.py",
-        "multiprocessing/queues.py",
-        "multiprocessing/resource_tracker",
-        "concurrent/futures/process.py",
-    )
-    innermost = thread.frames[0] if thread.frames else None
-    waits_for_work = (
-        innermost is not None
-        and innermost.function in ("get", "_recv", "recv_bytes", "__enter__", "acquire", "main")
-        and thread.users is None
-    )
-    return idle is not None and waits_for_work
+    inner = list(itertools.takewhile(lambda frame: not is_users(frame.file), thread.frames))
+    if not inner or plain_name(inner[0]) not in (
+        "get",
+        "_recv",
+        "recv_bytes",
+        "__enter__",
+        "acquire",
+        "main",
+    ):
+        return False
+    return any(place in frame.file for frame in inner for place in _QUEUES)
+
+
+_QUEUES = (
+    "multiprocessing/pool.py",
+    "multiprocessing/queues.py",
+    "multiprocessing/resource_tracker",
+    "concurrent/futures/process.py",
+)
 
 
 PAGE = """\

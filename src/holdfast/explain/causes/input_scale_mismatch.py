@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
@@ -13,8 +15,8 @@ from holdfast.journal import events as ev
 
 
 def input_scale_mismatch(evidence: Evidence) -> Finding | None:
-    model, (top, source) = evidence.model, _range(evidence)
-    if model is None or top is None or top < 32:
+    model, reach = evidence.model, _range(evidence)
+    if model is None or reach is None or reach.top < 32:
         return None
     kinds = model.event.layer_kinds
     scaled = any(
@@ -42,7 +44,7 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     if not (flat or broken is not None):
         return None
     facts = [
-        Fact(f"inputs go up to {number(top)}, as pixels do that were not scaled", source),
+        Fact(reach.words, reach.source),
         Fact("the model has no layer that scales or normalises", model.source),
     ]
     if broken is not None:
@@ -56,15 +58,17 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
         facts.append(Fact(f"the loss went from {number(first)} to {number(last)}", "journal.jsonl"))
     return Finding(
         "input-scale-mismatch",
-        Strength.SUPPORTED,
-        f"inputs go up to {number(top)}, and the model has nothing that scales them",
+        Strength.SUPPORTED if reach.pixels or reach.top >= _FAR else Strength.POSSIBLE,
+        f"inputs go up to {number(reach.top)}, and the model has nothing that scales them",
         tuple(facts),
         (),
         (
             Remedy(
                 "scale in the model, where it cannot be forgotten",
                 "your-choice",
-                "keras.layers.Rescaling(1 / 255)",
+                "keras.layers.Rescaling(1 / 255)"
+                if reach.pixels
+                else "keras.layers.Normalization()   # and adapt(x)",
             ),
             Remedy("with weights of others, use their own preprocess_input", "your-choice"),
         ),
@@ -72,20 +76,54 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     )
 
 
-def _range(evidence: Evidence) -> tuple[float | None, str]:
+#: A column of a table may well reach 100 and be learnt; at a thousand a fresh network is lost.
+_FAR = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The range of the inputs."""
+
+    top: float
+    bottom: float
+    picture: bool
+    source: str
+
+    @property
+    def pixels(self) -> bool:
+        """No picture has negative values before it is scaled."""
+        return self.bottom >= 0 and (self.picture or 128 <= self.top <= 256)
+
+    @property
+    def words(self) -> str:
+        if self.pixels:
+            return f"inputs go up to {number(self.top)}, as pixels do that were not scaled"
+        return f"inputs reach from {number(self.bottom)} to {number(self.top)}; a fresh network expects about -1 to 1"
+
+
+def _range(evidence: Evidence) -> Reach | None:
     data = evidence.data()
-    if data is not None:
-        for name, values in data.event.statistics.items():
-            if name.startswith("x") and isinstance(values, dict) and values.get("max") is not None:
-                return number_of(values["max"]), data.source
+    for name, values in data.event.statistics.items() if data is not None else ():
+        if name.startswith("x") and isinstance(values, dict) and values.get("max") is not None:
+            shape = _input_shape(data.event.element_spec) if data is not None else []
+            return _reach(values, len(shape) >= 3, data.source if data is not None else "")
     for said in evidence.all(ev.BatchSeen):
         for part in said.event.parts:
             shape = part.get("shape") or []
             if part.get("max") is not None and len(shape) >= 3:
-                return number_of(part["max"]), said.source
+                return _reach(part, True, said.source)
         if said.event.parts and said.event.parts[0].get("max") is not None:
-            return number_of(said.event.parts[0]["max"]), said.source
-    return None, ""
+            return _reach(said.event.parts[0], False, said.source)
+    return None
+
+
+def _input_shape(spec: Any) -> list[Any]:
+    return spec[0][0] or [] if isinstance(spec, list) and spec and spec[0] else []
+
+
+def _reach(values: dict[str, Any], picture: bool, source: str) -> Reach | None:
+    top, bottom = number_of(values["max"]), number_of(values.get("min"))
+    return None if top is None else Reach(top, bottom if bottom is not None else 0.0, picture, source)
 
 
 def _loss_course(evidence: Evidence) -> tuple[float | None, float | None]:

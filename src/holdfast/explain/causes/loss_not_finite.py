@@ -31,6 +31,9 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
         facts.append(
             Fact(f"the losses before: {', '.join(number(value) for value in values[-5:])}", broken.source)
         )
+    if event.step == 1 and not values:
+        fresh = "it was the first step: what a fresh model predicts has no finite loss, as log(0) or 0/0 have none"
+        facts.append(Fact(fresh, broken.source))
     looked = [
         ("the weights were finite before that step", event.weights_finite_before is True),
         ("the inputs were finite", event.input_finite is True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, users_line
+from holdfast.explain.standing import plain_name
 from holdfast.journal import events as ev
 
 
@@ -48,10 +49,10 @@ def peer_missing(evidence: Evidence) -> Finding | None:
         and not (main is not None and main.busy)
         and standing is not None
     ):
-        certain = inside.function in ("ensure_initialized", "wait_at_barrier", "initialize") or bool(
+        certain = plain_name(inside) in ("ensure_initialized", "wait_at_barrier", "initialize") or bool(
             configured
         )
-        if inside.function == "ensure_initialized" and not (
+        if plain_name(inside) == "ensure_initialized" and not (
             configured or (main is not None and main.within("collective", "multi_worker", "distribute"))
         ):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched
-from holdfast.explain.words import size, span
+from holdfast.explain.words import clipped, size, span
 from holdfast.journal import events as ev
 
 
@@ -17,7 +17,7 @@ def worker_died(evidence: Evidence) -> Finding | None:
         r"terminated|DataLoader worker .*(killed|exited)",
     )
     if said is None and (not gone or evidence.stall is None):
-        return None
+        return _thread_ended(evidence)
     if said is None and evidence.phase in ("exit", "after"):
         return None
     facts = [said[1]] if said is not None else []
@@ -81,17 +81,62 @@ def worker_died(evidence: Evidence) -> Finding | None:
     )
 
 
+def _thread_ended(evidence: Evidence) -> Finding | None:
+    """A thread that filled a queue ended with an exception, and a reader waits for what it will never put there."""
+    stall, standing = evidence.stall, evidence.standing
+    ended = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
+    if not ended or stall is None or standing is None or evidence.phase in ("exit", "after"):
+        return None
+    waiting = [
+        thread
+        for thread in standing.python_threads
+        if not thread.busy and thread.users is not None and thread.within("queue.py", "threading.py")
+    ]
+    if not waiting or not standing.idle or ended[-1].mono > stall.mono + 5:
+        return None
+    event, reader = ended[-1].event, waiting[0]
+    where = f" at {event.user_line}" if event.user_line else ""
+    return Finding(
+        "worker-died",
+        Strength.ESTABLISHED if reader.within("queue.py") else Strength.SUPPORTED,
+        f"a thread ended with {event.type}{where}, and the loader waits for it for ever",
+        (
+            Fact(clipped(f"the thread ended with {event.type}: {event.message}", 200), ended[-1].source),
+            *(
+                (Fact(f"its line: `{clipped(event.user_code, 90)}`", ended[-1].source),)
+                if event.user_code
+                else ()
+            ),
+            Fact(f"a reader waits for more at {reader.where}", standing.source),
+            Fact(f"nothing has moved for {span(stall.event.silent_for_s)}", stall.source),
+        ),
+        (),
+        (
+            Remedy(
+                f"mend {event.user_line}" if event.user_line else "mend the thread's error", "your-choice"
+            ),
+            Remedy(
+                "hand a thread's exception on to its reader",
+                "your-choice",
+                "except Exception as error: queue.put(error)   # and raise it where the queue is read",
+            ),
+        ),
+    )
+
+
 PAGE = """\
 What it is
   A process of a `multiprocessing.Pool` was killed (for memory, by a person,
   by a crash in native code). The pool starts another and forgets the task,
   so the main process waits for a result that never comes. The number of
-  processes looks right.
+  processes looks right. A thread that fills a queue and ends with an
+  exception leaves its reader waiting in the same way.
 
 How Holdfast knows
   The supervisor saw a descendant go while the main process lived, and
   nothing moved afterwards; whether the kernel killed it for memory is known
-  from its counter.
+  from its counter. Of a thread the probe saw the exception that ended it,
+  and the stacks show who waits in a queue.
 
 How to make it happen
   `PyDataset(workers=2, use_multiprocessing=True)` and `kill -9` of one
