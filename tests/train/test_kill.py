@@ -1,6 +1,7 @@
 """SIGKILL at random instants, resume, and the same bits: the tiny run by default, real detectors as a proof.
 
-HOLDFAST_KILLS and HOLDFAST_KILL_SEED choose how often and when: `HOLDFAST_KILLS=50 make proof`.
+HOLDFAST_KILLS and HOLDFAST_KILL_SEED choose how often and when: `HOLDFAST_KILLS=50 make proof`. HOLDFAST_KILL_LOG
+names a file that gets a line for each detector: in which phase and at which step every kill struck.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from holdfast.journal import events as ev
 from holdfast.journal import reader
-from holdfast.journal.beats import BeatReader
+from holdfast.journal.beats import Beat, BeatReader, Phase
 from holdfast.train import checkpoints
 from tests.train import shapes
 
@@ -31,43 +33,80 @@ SEED = int(os.environ.get("HOLDFAST_KILL_SEED", "0"))
 
 def started(command: list[str], backend: str, output: Path) -> subprocess.Popen[bytes]:
     environment = os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    # What XLA compiled is kept between the attempts: the same code, without the minutes.
+    environment |= {"JAX_COMPILATION_CACHE_DIR": str(output.parent / "compiled"),
+                    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}  # fmt: skip
     with output.open("ab") as file:
         return subprocess.Popen(
             [sys.executable, "-m", *command], cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT
         )
 
 
-def kill_at(child: subprocess.Popen[bytes], folder: Path, step: int, delay_s: float) -> bool:
-    """Kills it once its heartbeat has reached `step`. False when it ended before that."""
+@dataclass(frozen=True)
+class Instant:
+    """When to kill: once `step` is reached and the trainer is in `phase`, or anywhere; then `delay_s` later."""
+
+    step: int
+    phase: Phase | None
+    delay_s: float
+
+    def has_come(self, beat: Beat) -> bool:
+        """Not every phase comes at every step: two steps later, any will do."""
+        reached = beat.step >= self.step
+        return reached and (self.phase in (None, beat.phase) or beat.step > self.step + 2)
+
+
+#: Besides "wherever it is": while a step is compiled, a batch awaited, the state saved or validated, and at the end.
+PHASES = (None, None, None, Phase.COMPILE, Phase.DATA_WAIT, Phase.SAVE, Phase.VALIDATION, Phase.AFTER)
+IN_A_CHAIN = 5
+
+
+def instants(dice: random.Random, steps: int, kills: int) -> list[Instant]:
+    """Of one run from its first step to its last, in the order of the steps."""
+    at = sorted(dice.choice([0, dice.randrange(steps), dice.randrange(steps), steps]) for _ in range(kills))
+    return [Instant(step, dice.choice(PHASES), dice.uniform(0, 0.05)) for step in at]
+
+
+def kill_at(child: subprocess.Popen[bytes], folder: Path, instant: Instant) -> str:
+    """Kills it then, and returns the phase and step that it was in; nothing when it ended before that."""
     beats = BeatReader(folder / "beats")
     while child.poll() is None:
         newest = beats.newest()
-        if newest is not None and newest.pid == child.pid and newest.step >= step:
-            time.sleep(delay_s)
+        if newest is not None and newest.pid == child.pid and instant.has_come(newest):
+            time.sleep(instant.delay_s)
             child.kill()
-            return child.wait() != 0
-        time.sleep(0.001)
-    return False
+            last = beats.newest() or newest
+            return f"{last.phase.word}@{last.step}" if child.wait() != 0 else ""
+        time.sleep(0.0005)
+    return ""
 
 
 def killed_and_resumed(
-    command: list[str], folder: Path, backend: str, *, steps: int, kills: int
-) -> list[int]:
-    """Kills `kills` times at random instants, then lets it finish. Returns the steps that it went on from."""
-    dice = random.Random(f"{SEED} {backend} {command[0]}")
+    command: list[str], folder: Path, backend: str, *, steps: int, kills: int, dice: random.Random
+) -> list[str]:
+    """Kills `kills` times at random instants, then lets it finish. Returns where each kill struck."""
     folder.mkdir(exist_ok=True)
     output = folder.parent / f"{folder.name}.log"
-    for _ in range(kills):
-        at = dice.choice([0, dice.randrange(steps), dice.randrange(steps), steps - 1])
+    struck = []
+    for instant in instants(dice, steps, kills):
         child = started([*command, str(folder), "--resume"], backend, output)
-        kill_at(child, folder, at, dice.uniform(0, 0.05))
+        struck.append(kill_at(child, folder, instant))
         assert child.wait() in (0, -9), output.read_text()[-3000:]
     last = started([*command, str(folder), "--resume"], backend, output)
     assert last.wait(timeout=550) == 0, output.read_text()[-3000:]
-    restored = [
-        one.event for one in reader.read(folder / "journal.jsonl") if isinstance(one.event, ev.Restored)
-    ]
-    return [event.iterations or 0 for event in restored]
+    return [where for where in struck if where]
+
+
+def chains(kills: int) -> list[int]:
+    """So many kills, in runs of a few each: a run that has been killed at its end has no other instant left."""
+    return [min(IN_A_CHAIN, kills - first) for first in range(0, kills, IN_A_CHAIN)]
+
+
+def note(detector: str, backend: str, struck: list[str]) -> None:
+    """For a person, where HOLDFAST_KILL_LOG says: what was killed where."""
+    if log := os.environ.get("HOLDFAST_KILL_LOG"):
+        with open(log, "a") as file:
+            file.write(f"{detector} {backend} seed {SEED}: {len(struck)} kills: {' '.join(struck)}\n")
 
 
 def ended(folder: Path) -> str:
@@ -77,10 +116,28 @@ def ended(folder: Path) -> str:
 @pytest.mark.parametrize("backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.proof)])
 def test_killed_at_random_instants_it_ends_with_the_same_bits(backend: str, tmp_path: Path) -> None:
     command = ["tests.train.tiny_run"]
-    killed_and_resumed(command, tmp_path / "whole", backend, steps=60, kills=0)
-    killed_and_resumed(command, tmp_path / "killed", backend, steps=60, kills=KILLS or 2)
+    dice, struck = random.Random(f"{SEED} {backend} tiny"), []
+    killed_and_resumed(command, tmp_path / "whole", backend, steps=60, kills=0, dice=dice)
     assert re.fullmatch(r"finished [0-9a-f]{64}", ended(tmp_path / "whole"))
-    assert ended(tmp_path / "killed") == ended(tmp_path / "whole")
+    for number, kills in enumerate(chains(KILLS or 2)):
+        folder = tmp_path / f"killed-{number}"
+        struck += killed_and_resumed(command, folder, backend, steps=60, kills=kills, dice=dice)
+        assert ended(folder) == ended(tmp_path / "whole")
+        assert lineage(folder) == list(range(60))
+    note("tiny", backend, struck)
+
+
+def lineage(folder: Path) -> list[int]:
+    """The batches that made the final weights: of every attempt, those before the step that the next went on from."""
+    attempts = [[int(number) for number in line.split()] for line in attempts_of(folder / "batches.log")]
+    kept: list[int] = []
+    for batches in attempts:
+        kept = [number for number in kept if number < batches[0]] + batches if batches else kept
+    return kept
+
+
+def attempts_of(log: Path) -> list[str]:
+    return log.read_text().split("attempt\n")[1:]
 
 
 RECIPE = """
@@ -116,17 +173,22 @@ def test_a_detector_killed_at_random_instants_ends_with_the_same_bits(
     detector: str, backend: str, tmp_path: Path
 ) -> None:
     data = json.dumps(str(shapes.write(tmp_path / "shapes", 20)))
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "recipe.toml").write_text(
-            RECIPE.format(data=data, detector=detector, backend=backend)
-        )
-    command = ["holdfast.train"]
-    killed_and_resumed(command, tmp_path / "whole", backend, steps=12, kills=0)
-    killed_and_resumed(command, tmp_path / "killed", backend, steps=12, kills=KILLS or 3)
-    assert weights_of(tmp_path / "killed") == weights_of(tmp_path / "whole")
-    ends = [checkpoints.read(tmp_path / name / "checkpoints" / "step-12") for name in ("whole", "killed")]
+    recipe = RECIPE.format(data=data, detector=detector, backend=backend)
+    dice, struck = random.Random(f"{SEED} {backend} {detector}"), []
+    for number, kills in enumerate([0, *chains(KILLS or 3)]):
+        folder = tmp_path / f"run-{number}"
+        folder.mkdir()
+        (folder / "recipe.toml").write_text(recipe)
+        struck += killed_and_resumed(["holdfast.train"], folder, backend, steps=12, kills=kills, dice=dice)
+        same_end(tmp_path / "run-0", folder)
+    note(detector, backend, struck)
+
+
+def same_end(whole: Path, killed: Path) -> None:
+    assert weights_of(killed) == weights_of(whole)
+    ends = [checkpoints.read(run / "checkpoints" / "step-12") for run in (whole, killed)]
     assert checkpoints.digest_of(ends[0].groups) == checkpoints.digest_of(ends[1].groups)
     assert ends[0].meta["progress"] == ends[1].meta["progress"]
-    tables = [(tmp_path / name / "results.csv").read_text() for name in ("whole", "killed")]
-    assert tables[0] == tables[1]
+    assert (killed / "results.csv").read_text() == (whole / "results.csv").read_text()
+    models = [checkpoints._arrays(run / "model.npz") for run in (whole, killed)]
+    assert checkpoints.digest_of({"model": models[0]}) == checkpoints.digest_of({"model": models[1]})

@@ -93,10 +93,13 @@ class Tiny:
 
     def _batches(self, first: int) -> Iterator[Mapping[str, Any]]:
         number = first
-        while True:
-            self.batches_seen.append(number)
-            yield self.drawn(number)
-            number += 1
+        with (self.folder.path / "batches.log").open("a", buffering=1) as log:
+            log.write("attempt\n")
+            while True:
+                self.batches_seen.append(number)
+                log.write(f"{number}\n")
+                yield self.drawn(number)
+                number += 1
 
     def _validate(self, stop_asked: Callable[[], bool]) -> dict[str, float] | None:
         found = np.asarray(self.model(tiny.batch(999)["images"].astype(np.float32), training=False))

@@ -1,7 +1,8 @@
-"""What a person sees while it trains: one line that lives on a terminal, plain lines elsewhere."""
+"""Progress for a person: a block that is redrawn in place on a terminal, plain lines in a file."""
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -10,68 +11,115 @@ from typing import TextIO
 
 from holdfast.journal import events as ev
 from holdfast.journal.events import Event
+from holdfast.report.text import wants_colour
+from holdfast.train import view
+from holdfast.train.pace import Pace
+from holdfast.train.usage import host
+from holdfast.train.view import Memory, Seen, span
 
-PLAIN_EVERY_S, LIVE_EVERY_S = 10.0, 0.2
+LIVE_EVERY_S = 0.2
+#: A line every 10 s for the first minutes, then every minute: a run of a day leaves a log that can be read.
+PLAIN_EVERY_S, SELDOM_AFTER_S, SELDOM_EVERY_S = 10.0, 300.0, 60.0
 
 
 class Screen:
-    """`rss` gives the bytes of memory in use and at their peak, `wait_share` the part of the time spent on data."""
+    """`memory` gives what is in use, `wait_share` the part of the time that is spent waiting for data."""
 
     def __init__(
         self, steps: int, batch: int, *, out: TextIO = sys.stdout, clock: Callable[[], float] = time.monotonic,
-        rss: Callable[[], tuple[int, int]] = lambda: memory_now(), wait_share: Callable[[], float] | None = None,
+        memory: Callable[[], tuple[Memory, ...]] = lambda: (host(),), wait_share: Callable[[], float] | None = None,
     ) -> None:  # fmt: skip
-        self._steps, self._batch, self._out, self._clock, self._rss = steps, batch, out, clock, rss
+        self._steps, self._batch, self._out, self._clock, self._memory = steps, batch, out, clock, memory
         self._wait_share = wait_share
-        self._live = out.isatty()
-        self._shown_at = -1e9
-        self._began: tuple[int, float] | None = None
+        self._live, self._colour = out.isatty(), wants_colour(out)
+        self._began = self._shown_at = -math.inf
+        self._pace = Pace()
         self._last: ev.LossSeen | None = None
-        self._validation = ""
+        self._validation, self._best = "", -math.inf
+        self._saved_at: int | None = None
+        self._doing = ""
+        self._drawn = 0  # lines of the block that stand on the terminal
 
     def say(self, event: Event) -> None:
-        if isinstance(event, ev.LossSeen):
-            self._seen(event)
-            return
-        text = words(event)
-        if isinstance(event, ev.ValidationDone) and event.logs:
-            self._validation = f"AP {event.logs.get('AP', -1):.3f}"
-        if text:
+        match event:
+            case ev.LossSeen(gradient_norm=None) if self._last is not None and self._last.step == event.step:
+                return  # the means before a validation: the step itself was shown
+            case ev.LossSeen():
+                self._seen(event)
+                return
+            case ev.ValidationStarted():
+                self._pace.idle_from(self._clock())
+                self._doing = "validating"
+                self._draw()
+            case ev.ValidationDone(logs=logs):
+                self._pace.idle_until(self._clock())
+                self._doing = ""
+                self._line(self._validated(event))
+                self._validation = f"AP {logs['AP']:.3f}" if "AP" in logs else ""
+            case ev.SaveDone(step=step):
+                self._saved_at = step
+            case ev.FitDone():
+                self._draw()
+                self._drawn = 0  # what is said from here on stands below
+        if not isinstance(event, ev.ValidationDone) and (text := words(event)):
             self._line(text)
+
+    def _validated(self, event: ev.ValidationDone) -> str:
+        at = f" at step {self._last.step}" if self._last is not None else ""
+        value = event.logs.get("AP", -math.inf)
+        best = ", the best so far" if value > self._best > -math.inf else ""
+        self._best = max(self._best, value)
+        shown = "  ".join(
+            f"{name} {event.logs[name]:.3f}" for name in ("AP", "AP50", "AP75") if name in event.logs
+        )
+        return f"validation{at}: {shown}{best}  ({span(event.duration_s)})"
 
     def _seen(self, event: ev.LossSeen) -> None:
         now = self._clock()
-        if self._began is None:
-            self._began = (event.step, now)
+        self._began = now if self._last is None else self._began
         self._last = event
-        if (
-            now - self._shown_at >= (LIVE_EVERY_S if self._live else PLAIN_EVERY_S)
-            or event.step == self._steps
-        ):
+        self._pace.step_done(event.step, now)
+        if now - self._shown_at >= self._every_s(now) or event.step == self._steps:
             self._shown_at = now
-            text = self._status(now)
-            self._write(f"\r\x1b[2K{text[: _width() - 1]}" if self._live else f"{text}\n")
+            if self._live:
+                self._draw()
+            else:
+                self._write(view.line(self._state()) + "\n")
 
-    def _status(self, now: float) -> str:
+    def _every_s(self, now: float) -> float:
+        if self._live:
+            return LIVE_EVERY_S
+        return PLAIN_EVERY_S if now - self._began < SELDOM_AFTER_S else SELDOM_EVERY_S
+
+    def _state(self) -> Seen:
         assert self._last is not None
-        assert self._began is not None
-        seen, (first, since) = self._last, self._began
-        done, taken_s = seen.step - first, now - since
-        parts = [f"step {seen.step}/{self._steps}", f"epoch {(seen.epoch or 0) + 1}"]
-        losses = " ".join(f"{name} {value:.3f}" for name, value in seen.logs.items() if name != "loss")
-        parts.append(f"loss {seen.logs.get('loss', float('nan')):.3f} ({losses})")
-        parts.append(f"rate {seen.learning_rate or 0:.2e}")
-        if done > 0 and taken_s > 0:
-            parts.append(f"{done * self._batch / taken_s:.1f} images/s")
-            parts.append(f"{span((self._steps - seen.step) * taken_s / done)} left")
-        if self._wait_share is not None:
-            parts.append(f"waits for data {self._wait_share():.0%}")
-        now_bytes, peak_bytes = self._rss()
-        parts.append(f"memory {now_bytes / 2**30:.1f} GiB (peak {peak_bytes / 2**30:.1f})")
-        return "  ".join([*parts, *([self._validation] if self._validation else [])])
+        seen, speed = self._last, self._pace.steps_per_s()
+        return Seen(
+            step=seen.step, steps=self._steps, epoch=(seen.epoch or 0) + 1, loss=seen.logs.get("loss", math.nan),
+            parts={name: value for name, value in seen.logs.items() if name != "loss"},
+            rate=seen.learning_rate or 0.0, images_per_s=speed * self._batch if speed else None,
+            left_s=(self._steps - seen.step) / speed if speed else None,
+            wait_share=self._wait_share() if self._wait_share else None, memory=self._memory(),
+            validation=self._validation, saved_at=self._saved_at, doing=self._doing,
+        )  # fmt: skip
+
+    def _draw(self) -> None:
+        """Redraws the block over the one that stands there."""
+        if not self._live or self._last is None:
+            return
+        lines = view.block(self._state(), width=_width(), colour=self._colour)
+        self._write(self._erased() + "\r\n".join(lines))
+        self._drawn = len(lines)
 
     def _line(self, text: str) -> None:
-        self._write(f"\r\x1b[2K{text}\n" if self._live else f"{text}\n")
+        """A line that stays, above the block."""
+        self._write(f"{self._erased()}{text}\n")
+        self._drawn = 0
+        self._draw()
+
+    def _erased(self) -> str:
+        up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
+        return f"\r{up}\x1b[J" if self._drawn else ""
 
     def _write(self, text: str) -> None:
         try:
@@ -88,12 +136,16 @@ def words(event: Event) -> str:
             return text
         case ev.Restored(path=path, iterations=iterations):
             return f"goes on from step {iterations} ({path})"
-        case ev.ValidationDone(logs=logs, duration_s=took_s) if logs:
-            shown = "  ".join(f"{name} {logs[name]:.3f}" for name in ("AP", "AP50", "AP75") if name in logs)
-            return f"validation: {shown}  ({span(took_s)})"
+        case ev.FitStarted():
+            return "compiling the first step, which takes longer than those after it"
         case ev.SaveFailed(path=path, error=error, free_bytes=free):
             room = f", {free / 2**20:.0f} MiB free" if free is not None else ""
             return f"not saved: {path}: {error}{room}"
+        case ev.StopRequested(by="early-stopping", settings=known):
+            return (
+                f"early stopping: {known.get('monitor')} has not risen in {known.get('waited')} validations; the best "
+                f"was {known.get('best'):.3f} at step {known.get('best_step')}"
+            )
         case ev.StopRequested(by=by):
             return f"stopping: {by}"
         case ev.NonFiniteSeen(name=name, step=step, value=value):
@@ -101,21 +153,8 @@ def words(event: Event) -> str:
     return ""
 
 
-def span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def memory_now() -> tuple[int, int]:
-    """Resident bytes of this process, now and at its peak."""
-    with open("/proc/self/status") as file:
-        fields = dict(line.split(":", 1) for line in file)
-    return tuple(int(fields[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))  # type: ignore[return-value]
-
-
 def _width() -> int:
     try:
-        return os.get_terminal_size().columns
+        return os.get_terminal_size().columns or 80
     except OSError:
         return 80

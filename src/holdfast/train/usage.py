@@ -1,0 +1,49 @@
+"""Memory in use by this process, now, at its peak and against its limit: the host's, and the device's if it has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.pipeline.machine import V1_LIMIT, V2_LIMIT, _groups, _number, _words
+from holdfast.train.view import Memory
+
+
+def host(root: Path = Path("/")) -> Memory:
+    with open("/proc/self/status") as file:
+        fields = dict(line.split(":", 1) for line in file)
+    now, peak = (int(fields[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+    return Memory("memory", now, peak, host_limit(root))
+
+
+def host_limit(root: Path = Path("/")) -> int | None:
+    """The tightest of the machine's memory and the limits of the containers around this process."""
+    words = _words(root / "proc/meminfo")
+    known = [int(words[words.index("MemTotal:") + 1]) * 1024] if "MemTotal:" in words else []
+    for folder in _groups(root, "memory"):
+        known += [limit for name in (V1_LIMIT, V2_LIMIT) if (limit := _number(folder / name)) is not None]
+    return min(known, default=None)
+
+
+def device(backend: str) -> Memory | None:
+    """The first accelerator's, as its own allocator counts; None on a CPU."""
+    if backend == "jax":
+        import jax
+
+        found = jax.local_devices()[0]
+        counted = found.memory_stats() if found.platform != "cpu" else None
+        if not counted:
+            return None
+        return Memory(
+            "device", counted["bytes_in_use"], counted["peak_bytes_in_use"], counted.get("bytes_limit")
+        )
+    import tensorflow as tf
+
+    if not tf.config.list_logical_devices("GPU"):
+        return None
+    seen = tf.config.experimental.get_memory_info("GPU:0")
+    return Memory("device", int(seen["current"]), int(seen["peak"]))
+
+
+def of(backend: str) -> tuple[Memory, ...]:
+    on_device = device(backend)
+    return (*([on_device] if on_device else []), host())
