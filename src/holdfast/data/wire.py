@@ -142,28 +142,28 @@ def _varint(data: bytes, start: int, stop: int) -> tuple[int, int]:
 
 def example(features: Mapping[str, list[bytes] | list[float] | list[int]]) -> bytes:
     """A serialised tf.train.Example. Keys are sorted, so the same features give the same bytes."""
-    entries = [_delimited(1, _map_entry(key, features[key])) for key in sorted(features)]
-    return _delimited(1, b"".join(entries))
+    entries = [delimited(1, _map_entry(key, features[key])) for key in sorted(features)]
+    return delimited(1, b"".join(entries))
 
 
 def _map_entry(key: str, values: list[bytes] | list[float] | list[int]) -> bytes:
-    return _delimited(1, key.encode()) + _delimited(2, _feature_of(values))
+    return delimited(1, key.encode()) + delimited(2, _feature_of(values))
 
 
 def _feature_of(values: list[bytes] | list[float] | list[int]) -> bytes:
     if values and isinstance(values[0], bytes):
-        return _delimited(1, b"".join(_delimited(1, value) for value in values if isinstance(value, bytes)))
+        return delimited(1, b"".join(delimited(1, value) for value in values if isinstance(value, bytes)))
     if values and isinstance(values[0], float):
-        return _delimited(2, _delimited(1, struct.pack(f"<{len(values)}f", *values)))
-    packed = b"".join(_encoded(int(value) & 0xFFFFFFFFFFFFFFFF) for value in values)
-    return _delimited(3, _delimited(1, packed)) if values else b""
+        return delimited(2, delimited(1, struct.pack(f"<{len(values)}f", *values)))
+    packed = b"".join(encoded(int(value) & 0xFFFFFFFFFFFFFFFF) for value in values)
+    return delimited(3, delimited(1, packed)) if values else b""
 
 
-def _delimited(field: int, payload: bytes) -> bytes:
-    return _encoded(field << 3 | _BYTES) + _encoded(len(payload)) + payload
+def delimited(field: int, payload: bytes) -> bytes:
+    return encoded(field << 3 | _BYTES) + encoded(len(payload)) + payload
 
 
-def _encoded(value: int) -> bytes:
+def encoded(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
