@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from holdfast.explain import Strength, Verdict
@@ -202,3 +203,62 @@ def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None
     assert _first(verdict) == ("loss-not-finite", Strength.SUPPORTED)
     assert "it was the first step: what a fresh model predicts has no finite loss" in _facts(verdict)
     assert "pixels" not in render(verdict)
+
+
+def test_a_script_that_saves_and_leaves_on_sigterm_was_preempted(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=10)
+    run.probe(ev.LossSeen(step=120, logs={"loss": 1.0}), ev.SignalSeen(signal="SIGTERM"))
+    facts = {"by": "sys.exit", "code": 0, "where": "train.py:9", "phase": "step"}
+    run.probe(ev.NoteMade(facts={"exit_called": facts}))
+    run.ended(0)
+    verdict = run.verdict()
+    assert [one.cause for one in verdict.findings] == ["preempted"]
+    assert "it ended itself by sys.exit at train.py:9" in _facts(verdict)
+
+
+def test_a_signal_that_came_after_the_work_was_done_blames_nobody(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.epochs([100, 100, 100])
+    run.probe(ev.SignalSeen(signal="SIGTERM"))
+    run.ended(0)
+    assert not run.verdict().findings
+
+
+_CRASH = """Fatal Python error: Segmentation fault
+
+Current thread 0x00007f3c (most recent call first):
+  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
+  File "/home/me/train.py", line 10 in on_train_batch_end
+  File "/venv/lib/python3.11/site-packages/keras/src/callbacks/callback_list.py", line 107 in on_train_batch_end
+
+Thread 0x00007f3d (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 331 in wait
+"""
+
+
+def test_a_crash_is_placed_at_the_line_that_led_there(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    (tmp_path / "run" / "stacks").mkdir()
+    (tmp_path / "run" / "stacks" / f"faulthandler-{os.getpid()}.txt").write_text(_CRASH)
+    run.ended(None, "SIGSEGV")
+    verdict = run.verdict()
+    assert _first(verdict) == ("native-crash", Strength.ESTABLISHED)
+    title = "it crashed in native code (SIGSEGV) at /home/me/train.py:10 in on_train_batch_end"
+    assert verdict.findings[0].title == title
+    assert "Segmentation fault in /usr/lib/python3.11/ctypes/__init__.py:519 in string_at" in _facts(verdict)
+
+
+def test_an_exception_of_python_inside_a_graph_is_told_by_its_own_name(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    message = (
+        "Graph execution error:\n\nDetected at node PyFunc defined at (most recent call last):\n"
+        "<stack traces unavailable>\nRecursionError: maximum recursion depth exceeded\n"
+        'Traceback (most recent call last):\n\n  File "/home/me/train.py", line 7, in depth\n    return depth(node)\n'
+    )
+    run.raised("UnknownError", message, user_line="train.py:7")
+    title = "RecursionError at train.py:7: maximum recursion depth exceeded"
+    assert run.verdict().findings[0].title == title

@@ -127,6 +127,7 @@ class Evidence:
     beats: tuple[Beat, ...] = ()
     captures: tuple[tuple[str, Capture], ...] = ()  # file under stacks/, oldest first
     output: Output = field(default_factory=Output)
+    fatal: raised.Fatal | None = None  # what Python's fault handler wrote at a crash
     alive: bool | None = None  # the process of the last attempt; None: cannot be known from here
     same_boot: bool | None = None  # the machine has not restarted since; None: another machine, or not known
     missing: tuple[str, ...] = ()  # records that are not there or could not be read, in words

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import NotARun, PathMissing
-from holdfast.explain import output
+from holdfast.explain import output, raised
 from holdfast.explain.evidence import Attempt, Evidence, Said
 from holdfast.journal import events as ev
 from holdfast.journal import reader, stacks, vitals
@@ -35,6 +35,7 @@ _ATTEMPT = re.compile(rb'"attempt": ?(\d+), ?"event"')
 _WHOLE_VITALS_BYTES = 256 << 10
 _BEATS = 1200  # the newest; older ones are in the samples
 _MIDDLE_SAMPLES = 200
+_FATAL_CHARACTERS = 200_000
 
 
 def gather(path: Path, *, now: float) -> Evidence:
@@ -68,6 +69,7 @@ def gather(path: Path, *, now: float) -> Evidence:
         beats=beats,
         captures=_captures(folder.stacks, ours),
         output=output.read(folder.output),
+        fatal=_fatal(folder.stacks, ours),
         alive=alive,
         same_boot=same_boot,
         missing=tuple(missing + _absent(folder, samples, beats)),
@@ -191,6 +193,22 @@ def _captures(folder: Path, said: tuple[Said[Any], ...]) -> tuple[tuple[str, sta
         if capture is not None:
             found.append((name, capture))
     return tuple(found)
+
+
+def _fatal(folder: Path, said: tuple[Said[Any], ...]) -> raised.Fatal | None:
+    """What the fault handler of one of this attempt's processes wrote when it crashed; the trainer's before others'."""
+    trainers = [one.pid for one in said if isinstance(one.event, ev.FitStarted)]
+    joined = [one.pid for one in said if isinstance(one.event, ev.ProcessJoined)]
+    for pid in dict.fromkeys([*reversed(trainers), *joined]):
+        path = folder / f"faulthandler-{pid}.txt"
+        try:
+            text = path.read_text(errors="replace")[-_FATAL_CHARACTERS:]
+        except OSError:
+            continue
+        found = raised.read_fatal(text, source=f"stacks/{path.name}")
+        if found is not None:
+            return found
+    return None
 
 
 def _still_there(said: tuple[Said[Any], ...]) -> tuple[bool | None, bool | None]:

@@ -14,7 +14,49 @@ _WRAPPING = re.compile(
     r'(Graph execution error|in user code:|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
     r"Stack trace for|Original stack trace|Traceback \(most|Exception encountered when calling)"
 )
+_PYTHON_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception): ")
+#: What TensorFlow makes of an exception that leaves a Python function inside a graph.
+_FROM_PYTHON = (
+    "UnknownError",
+    "InvalidArgumentError",
+    "InternalError",
+    "UnimplementedError",
+    "ResourceExhaustedError",
+)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True, slots=True)
+class Fatal:
+    """A crash in native code, as Python's fault handler told it."""
+
+    what: str  # "Segmentation fault"
+    frames: tuple[
+        tuple[str, int, str], ...
+    ]  # file, line, function of the thread that crashed, innermost first
+    source: str
+
+    @property
+    def where(self) -> str:
+        """The innermost line of the user's own code."""
+        own = next((frame for frame in self.frames if is_users(frame[0])), None)
+        return f"{own[0]}:{own[1]} in {own[2]}" if own is not None else ""
+
+    @property
+    def inside(self) -> str:
+        """The innermost line of all, where it is a library's."""
+        return f"{self.frames[0][0]}:{self.frames[0][1]} in {self.frames[0][2]}" if self.frames else ""
+
+
+def read_fatal(text: str, *, source: str) -> Fatal | None:
+    """The last crash in a file that the fault handler wrote."""
+    _, mark, told = text.rpartition("Fatal Python error: ")
+    if not mark:
+        return None
+    what, _, rest = told.partition("\n")
+    current = re.search(r"Current thread .*\n((?:  File .*\n?)*)", rest)
+    frames = re.findall(r'  File "(.*?)", line (\d+) in (.*)', current[1]) if current else []
+    return Fatal(what.strip(), tuple((file, int(line), name) for file, line, name in frames), source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +86,16 @@ class Raised:
         if not telling:
             return lines[0] if lines else ""
         wrapped = lines[0].startswith(("Graph execution error", "in user code:"))
+        named = [line for line in telling if _PYTHON_ERROR.match(line)] if wrapped else []
+        if named:  # an exception of the user's own Python, inside the graph
+            return named[0].removeprefix(f"{self.type}: ")
         return (telling[-1] if wrapped else telling[0]).removeprefix(f"{self.type}: ")
+
+    @property
+    def own(self) -> tuple[str, str]:
+        """Type and words; those of the user's exception where TensorFlow has made its own of it."""
+        inner = re.match(r"([A-Za-z_]\w*(?:Error|Exception)): (.+)", self.essence)
+        return (inner[1], inner[2]) if inner and self.type in _FROM_PYTHON else (self.type, self.essence)
 
     @property
     def text(self) -> str:

@@ -45,6 +45,7 @@ class Session:
         self._off: set[str] = set()
         self._fault = os.environ.get(FAULT_VARIABLE, "")
         self._stacks_file: Any = None
+        self._tells_crashes = False
         self._closed = False
         self._exiting = False
         self.at_exit: list[Callable[[], None]] = []
@@ -60,8 +61,9 @@ class Session:
         self.guard("stacks", self._answer_with_stacks)
         self.guard("exit", self._watch_exit)
         os.register_at_fork(after_in_child=self._after_fork)
-        from . import exits, failures, notices
+        from . import exits, failures, notices, signals
 
+        self.guard(signals.PART, signals.watch, self)
         self.guard(exits.PART, exits.watch, self)
         self.guard("notices", notices.watch, self)
         self.guard("threads", failures.watch_threads, self)
@@ -207,12 +209,15 @@ class Session:
         self.guard("stacks", self._answer_with_stacks)
 
     def _answer_with_stacks(self) -> None:
-        """SIGUSR2 writes all Python stacks, also while the main thread is blocked in native code."""
+        """SIGUSR2 writes all Python stacks, also while the main thread is blocked in native code; so does a crash."""
         if signal.getsignal(signal.SIGUSR2) not in (signal.SIG_DFL, None) and self._stacks_file is None:
             return  # the script uses the signal itself
         self.folder.stacks.mkdir(parents=True, exist_ok=True)
         self._stacks_file = (self.folder.stacks / f"faulthandler-{os.getpid()}.txt").open("a")
         faulthandler.register(signal.SIGUSR2, file=self._stacks_file, all_threads=True)
+        if self._tells_crashes or not faulthandler.is_enabled():  # the script's own fault handler comes first
+            self._tells_crashes = True
+            faulthandler.enable(file=self._stacks_file, all_threads=True)
 
 
 def _script() -> str:

@@ -30,6 +30,9 @@ def native_crash(evidence: Evidence) -> Finding | None:
     )
     if fatal is not None:
         facts.append(Fact(clipped(fatal.text, 200), fatal.source))
+    elif evidence.fatal is not None:
+        inside = f" in {evidence.fatal.inside}" if evidence.fatal.inside else ""
+        facts.append(Fact(f"{evidence.fatal.what}{inside}", evidence.fatal.source))
     place, source = _place(evidence)
     if place:
         facts.append(Fact(f"the Python stack ends at {place}", source))
@@ -53,7 +56,15 @@ def native_crash(evidence: Evidence) -> Finding | None:
         tuple(facts),
         (),
         (
-            Remedy("see where: run with the fault handler", "your-choice", "python -X faulthandler train.py"),
+            Remedy(
+                f"look at what {place.partition(' in ')[0]} calls",
+                "your-choice",
+                "gdb -ex run -ex bt --args python train.py",
+            )
+            if place
+            else Remedy(
+                "see where: run with the fault handler", "your-choice", "python -X faulthandler train.py"
+            ),
             Remedy(
                 "two libraries with copies of one runtime clash: import TensorFlow first, and leave out cv2, "
                 "torch or others in turn",
@@ -64,7 +75,9 @@ def native_crash(evidence: Evidence) -> Finding | None:
 
 
 def _place(evidence: Evidence) -> tuple[str, str]:
-    """The innermost line of the user's in the stack that Python's fault handler printed."""
+    """The innermost line of the user's in the stack that Python's fault handler wrote or printed."""
+    if evidence.fatal is not None and evidence.fatal.where:
+        return evidence.fatal.where, evidence.fatal.source
     frames = [
         (re.search(r'File "([^"]+)", line (\d+) in (\S+)', line.text), line)
         for line in evidence.output.lines[-200:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.outcome import fell_short
 from holdfast.journal import events as ev
 
 
@@ -13,6 +14,8 @@ def preempted(evidence: Evidence) -> Finding | None:
     by_term = evidence.exit_signal == "SIGTERM" and evidence.stopped_by_us != "stall"
     if not (told or seen or by_term) or evidence.stopped_by_us == "stall" or evidence.alive:
         return None
+    if evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence):
+        return None  # it was told to, and had done its work
     facts = []
     for said in told[-1:]:
         sender = (
@@ -23,6 +26,11 @@ def preempted(evidence: Evidence) -> Finding | None:
         facts.append(Fact("the script was sent SIGTERM", child.source))
     if by_term:
         facts.append(Fact("the process ended on SIGTERM", evidence.exit_source))
+    elif evidence.exit_called is not None:
+        called = evidence.exit_called[0]
+        facts.append(
+            Fact(f"it ended itself by {called.get('by')} at {called.get('where')}", evidence.exit_called[1])
+        )
     elif evidence.exit_signal == "SIGKILL":
         facts.append(Fact("SIGKILL followed, as schedulers do after a time of grace", evidence.exit_source))
     strength = Strength.POSSIBLE if evidence.stands else Strength.ESTABLISHED

@@ -17,7 +17,8 @@ def script_error(evidence: Evidence) -> Finding | None:
         return _by_exit_code(evidence)
     if error.type in ("KeyboardInterrupt", "SystemExit"):
         return _by_exit_code(evidence) if error.type == "SystemExit" else None
-    facts = [Fact(clipped(f"{error.type}: {error.essence}", 300), error.source), *users_line(evidence)]
+    kind, words = error.own
+    facts = [Fact(clipped(f"{kind}: {words}", 300), error.source), *users_line(evidence)]
     if error.caught:
         facts.append(Fact("the script caught it and went on, so the exit code is 0", evidence.exit_source))
     facts += [
@@ -33,7 +34,7 @@ def script_error(evidence: Evidence) -> Finding | None:
     return Finding(
         "script-error",
         strength,
-        f"{swallowed}{error.type}{place}: {clipped(error.essence, 160)}",
+        f"{swallowed}{kind}{place}: {clipped(words, 160)}",
         tuple(facts),
         (),
         (
