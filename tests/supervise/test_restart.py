@@ -56,3 +56,11 @@ def test_a_stall_is_known_by_its_phase() -> None:
     assert decide([stalled, replace(stalled, reached=9)], allowed=1) == Enough(
         "it stalled in phase step; all 1 restarts are used up"
     )
+
+
+def test_a_kill_while_less_was_done_at_once_is_another_failure() -> None:
+    def killed(manner: str) -> Failure:
+        return Failure(exit_code=None, signal="SIGKILL", reached=0, manner=manner)
+
+    assert isinstance(decide([killed("micro-batches of 16"), killed("micro-batches of 8")], allowed=3), Again)
+    assert isinstance(decide([killed("micro-batches of 1"), killed("micro-batches of 1")], allowed=3), Enough)

@@ -47,6 +47,26 @@ def test_after_a_kill_for_memory_the_micro_batch_in_use_is_halved() -> None:
     assert relief.after_kill([one, killed(0, 1, 1)], 2, 16) == (1, 1)
 
 
+def test_a_second_end_for_memory_in_a_row_takes_a_larger_step() -> None:
+    first = [entry(ev.NoteMade(facts={"micro_batch": 16}), 1), killed(0, 1, 1)]
+    second = [entry(ev.NoteMade(facts={"micro_batch": 8}), 2), killed(1, 2, 2)]
+    third = [entry(ev.NoteMade(facts={"micro_batch": 2}), 3), killed(2, 3, 3)]
+    assert relief.after_kill([*first, *second], 3, 16) == (8, 2)
+    assert relief.after_kill([*first, *second, *third], 4, 16) == (2, 1)
+
+
+def test_an_allocation_refused_outside_of_a_step_counts_as_an_end_for_memory() -> None:
+    refused = [
+        entry(ev.ExceptionRaised(type="ResourceExhaustedError", message="OOM when allocating tensor"), 1),
+        entry(ev.AttemptEnded(exit_code=70), 1),
+    ]
+    assert relief.after_kill(refused, 2, 16) == (16, 8)
+    assert relief.was_short(refused)
+    other = [entry(ev.ExceptionRaised(type="ValueError", message="no"), 1), entry(ev.AttemptEnded(exit_code=70), 1)]
+    assert relief.after_kill(other, 2, 16) is None
+    assert not relief.was_short(other)
+
+
 def test_the_answer_to_divergence() -> None:
     def answers(policy: str, can: bool = True) -> list[str]:
         return [divergence.answer(policy, so_far=n, limit=2, can_roll_back=can) for n in range(3)]

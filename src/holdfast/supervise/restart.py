@@ -28,6 +28,7 @@ class Failure:
     stalled_in: str = ""  # the phase
     reached: int | None = None  # steps in all, those before a resume included; None: no training was seen
     saves: int = 0
+    manner: str = ""  # how it ran, where that can differ between attempts: "micro-batches of 4"
 
     @property
     def fingerprint(self) -> tuple[str, ...]:
@@ -35,8 +36,9 @@ class Failure:
         if self.stopped_by_us == "stall":
             return ("stall", self.stalled_in)
         if self.exception:
-            return ("exception", self.exception)
-        return ("signal", self.signal) if self.signal is not None else ("exit", str(self.exit_code))
+            return ("exception", self.exception, self.manner)
+        ended = ("signal", self.signal) if self.signal is not None else ("exit", str(self.exit_code))
+        return (*ended, self.manner)  # killed for its memory, it goes on with less at once: that is not the same
 
     @property
     def words(self) -> str:

@@ -211,6 +211,7 @@ def _failure(outcome: Outcome, watch: Watch) -> Failure:
         stalled_in=beat.phase.word if beat is not None else "",
         reached=None if beat is None else told.start_iterations + beat.step,
         saves=told.saves_done,
+        manner=told.manner,
     )
 
 

@@ -40,6 +40,7 @@ class Told:
         self.steps_done = 0  # as the last FitDone had it, all fits together
         self.exit_raised = ""
         self.looped = False
+        self.manner = ""  # how our trainer runs in this attempt
         self.sifted = 0  # elements that a filter was given since it last let one through
         self._sifting: list[dict[str, Any]] = []
         self._first_fit = True
@@ -85,6 +86,8 @@ class Told:
                 self.exception = f"{kind} at {line}" if line else kind
             case events.ExitStarted(raised=raised):
                 self.exit_raised = raised
+            case events.NoteMade(facts={"micro_batch": size}):
+                self.manner = f"micro-batches of {size}"
             case events.LoopSeen():
                 self.looped = True
             case events.PipelineSeen(role="train", nodes=nodes):

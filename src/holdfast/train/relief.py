@@ -39,18 +39,49 @@ def said(step: int, before: int, after: int, batch: int) -> str:
 
 
 def after_kill(entries: Sequence[Entry], attempt: int, batch: int) -> tuple[int, int] | None:
-    """Micro-batch before and now, when the kernel killed the attempt before this one for its memory.
+    """Micro-batch before and now, when memory ended the attempt before this one: the kernel, or a refused allocation.
 
-    The size that was in use is the last one told; when one picture at a time was too much, it stays.
+    The size that was in use is the last one told. A second such end in a row quarters it, a third divides it by
+    eight, so that the few restarts that a run has are enough; when one picture at a time was too much, it stays.
     """
-    before = [entry.event for entry in entries if entry.attempt == attempt - 1]
-    ended = next((event for event in reversed(before) if isinstance(event, ev.AttemptEnded)), None)
-    if ended is None or (ended.oom_kills_after or 0) <= (ended.oom_kills_before or 0):
+    in_a_row = 0
+    while attempt - 1 - in_a_row >= 1 and _died_of_memory(_of(entries, attempt - 1 - in_a_row)):
+        in_a_row += 1
+    if not in_a_row:
         return None
     told = [
         event.facts["micro_batch"]
-        for event in before
+        for event in _of(entries, attempt - 1)
         if isinstance(event, ev.NoteMade) and "micro_batch" in event.facts
     ]
-    used = int(told[-1]) if told else batch
-    return used, smaller(used, batch) or used
+    used = now = int(told[-1]) if told else batch
+    for _ in range(in_a_row):
+        now = smaller(now, batch) or now
+    return used, now
+
+
+def was_short(entries: Sequence[Entry]) -> bool:
+    """Whether memory ended any attempt of this run: then no pictures are kept in memory from there on."""
+    return any(_died_of_memory(_of(entries, attempt)) for attempt in {entry.attempt for entry in entries})
+
+
+def _of(entries: Sequence[Entry], attempt: int) -> list[ev.Event]:
+    return [entry.event for entry in entries if entry.attempt == attempt]
+
+
+def _died_of_memory(events: Sequence[ev.Event]) -> bool:
+    ended = next((event for event in reversed(events) if isinstance(event, ev.AttemptEnded)), None)
+    if ended is None:
+        return False
+    if (ended.oom_kills_after or 0) > (ended.oom_kills_before or 0):
+        return True
+    raised = next((event for event in reversed(events) if isinstance(event, ev.ExceptionRaised)), None)
+    return raised is not None and says_out_of_memory(f"{raised.type}: {raised.message}")
+
+
+def says_out_of_memory(text: str) -> bool:
+    """Whether an error's words are those of a refused allocation, by TensorFlow, XLA or the interpreter."""
+    return any(sign in text for sign in SIGNS)
+
+
+SIGNS = ("MemoryError", "ResourceExhaustedError", "RESOURCE_EXHAUSTED", "OOM when allocating", "Out of memory")

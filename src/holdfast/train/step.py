@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from holdfast.train.checkpoints import Array
+from holdfast.train.relief import says_out_of_memory
 from holdfast.train.update import Layout, Moving
 
 Groups = dict[str, dict[str, Array]]
@@ -101,8 +102,4 @@ def numbers(result: Mapping[str, Any], layout: Layout, names: list[str]) -> dict
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an allocation was refused, by TensorFlow, XLA or the interpreter."""
-    text = f"{type(error).__name__}: {error}"
-    return isinstance(error, MemoryError) or any(
-        sign in text
-        for sign in ("ResourceExhaustedError", "RESOURCE_EXHAUSTED", "OOM when allocating", "Out of memory")
-    )
+    return isinstance(error, MemoryError) or says_out_of_memory(f"{type(error).__name__}: {error}")
