@@ -9,6 +9,8 @@ from typing import Any
 
 import keras
 
+from holdfast.detectors.build import Detector
+from holdfast.pipeline.device import recoloured
 from holdfast.train.update import Layout
 
 Tensor = Any
@@ -40,6 +42,23 @@ class Network:
             tuple(tuple(int(side) for side in variable.shape) for variable in trainable),
             tuple(any(prefix in variable.path for prefix in self.held_first) for variable in trainable),
         )
+
+
+def detector_network(model: Detector, *, changes_colour: bool, seed: int) -> Network:
+    """What is trained of a detector: pictures as the pipeline sends them, recoloured on the device."""
+    offset = seed % 2**16
+
+    def losses(batch: Batch) -> Mapping[str, Tensor]:
+        images = recoloured(batch["images"], batch["colour"]) if changes_colour else batch["images"]
+        number = keras.ops.cast(batch["image"], "int32") if "image" in batch else 0
+        return model.losses_of(
+            {
+                "images": images, "boxes": batch["boxes"], "labels": batch["labels"], "real": batch["real"],
+                "crowd": batch["crowd"], "seeds": batch["step"] * 7919 + number + offset,
+            }
+        )  # fmt: skip
+
+    return Network(model, losses, held_first=(f"{model.backbone.name}/",))
 
 
 def names_of(variables: Sequence[Any]) -> list[str]:
