@@ -136,6 +136,7 @@ def start(
     log: Path,
     environment: Mapping[str, str],
     when_ended_orphaned: Callable[[int], None],
+    hush: bool = False,
 ) -> Child:
     """Starts the command; raises CommandNotFound, naming the nearest program, when there is none."""
     program = programs.find(command[0], environment)
@@ -164,6 +165,7 @@ def start(
         log=log,
         keyboard=0 if user is not None and _is_terminal(0) else None,
         terminal=ends.ours,
+        hush=hush,
         when_orphaned=(lambda: user.take_back(even_in_background=True)) if user is not None else _nothing,
         when_ended_orphaned=when_ended_orphaned,
     )

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.supervise.hush import Hush
 from holdfast.supervise.outlog import CappedLog
 from holdfast.supervise.sink import Sink
 
@@ -80,6 +81,7 @@ class Wiring:
     log: Path
     keyboard: int | None = None  # the user's terminal, to be read
     terminal: int | None = None  # our side of the child's terminal, to be written
+    hush: bool = False  # known chatter of libraries goes into the log alone
     when_orphaned: Callable[[], None] = lambda: None
     when_ended_orphaned: Callable[[int], None] = lambda output_bytes: None
 
@@ -119,6 +121,7 @@ class _Relay:
         self._log = _log_sink(wiring.log)
         self._screens = {fd: Sink(_writer(fd), gap=_not_shown) for fd in {s.screen for s in wiring.streams}}
         self._screen_of = {stream.source: self._screens[stream.screen] for stream in wiring.streams}
+        self._hushed = {stream.source: Hush() for stream in wiring.streams if wiring.hush}
 
     def work(self) -> None:
         poll = select.poll()
@@ -149,7 +152,9 @@ class _Relay:
         self._count += len(data)
         self._last = time.monotonic()
         self._log.put(data)
-        self._screen_of[source].put(data)
+        hush = self._hushed.get(source)
+        if shown := hush.shown(data) if hush is not None else data:
+            self._screen_of[source].put(shown)
         return True
 
     def _mind_keyboard(self, poll: select.poll) -> None:
@@ -197,6 +202,9 @@ class _Relay:
         )
 
     def _finish(self) -> None:
+        for source, hush in self._hushed.items():
+            if rest := hush.rest():
+                self._screen_of[source].put(rest)
         self._log.finish(within_s=_LINGER_S)
         for screen in self._screens.values():
             screen.finish(within_s=_LINGER_S)

@@ -160,6 +160,7 @@ class Session:
             log=self.folder.output,
             environment=child_environment(os.environ, self.folder.path, number),
             when_ended_orphaned=lambda count: _note_orphan(self.folder, number, count),
+            hush=self.orders.watch == "train",
         )
         self._record.append(
             AttemptStarted(command=list(self.orders.command), pid=started.pid, terminal=started.has_terminal)

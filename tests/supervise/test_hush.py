@@ -1,0 +1,41 @@
+"""Known chatter off the screen, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.supervise.hush import Hush
+
+CHATTER = (
+    b"WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\r\n"
+    b"I0000 00:00:1794746039.668710   10222 port.cc:153] oneDNN custom operations are on. You may see slightly "
+    b"different numerical results due to floating-point round-off errors.\r\n"
+)
+LINES = (
+    b"validates on 12 of 60 pictures\n",
+    b"E0000 00:00:1794746074.950842   10222 util.cc:131] oneDNN supports DT_UINT8 only on platforms with AVX-512.\n",
+    b"E0000 00:00:1794746074.950842   10222 cuda.cc:7] CUDA error: out of memory\n",
+    b"\rstep 3",
+)
+
+
+def shown(hush: Hush, data: bytes, size: int) -> bytes:
+    return b"".join(hush.shown(data[at : at + size]) for at in range(0, len(data), size)) + hush.rest()
+
+
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_only_chatter_is_kept_back_however_it_is_cut(size: int) -> None:
+    assert shown(Hush(), CHATTER + b"".join(LINES), size) == LINES[0] + LINES[2] + LINES[3]
+
+
+def test_what_does_not_begin_like_chatter_is_never_delayed() -> None:
+    hush = Hush()
+    assert hush.shown(b"\r\x1b[2Kstep 1/60") == b"\r\x1b[2Kstep 1/60"
+    assert hush.shown(b" Wait") == b" Wait"
+    assert hush.shown(b"I0000 in the middle of a line") == b"I0000 in the middle of a line"
+
+
+def test_a_beginning_that_never_ends_is_shown_at_the_end() -> None:
+    hush = Hush()
+    assert hush.shown(b"I0000 unfinished") == b""
+    assert hush.rest() == b"I0000 unfinished"
