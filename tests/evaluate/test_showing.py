@@ -74,6 +74,8 @@ def test_finds_of_low_score_are_not_drawn() -> None:
     faint = Found(found().image, found().category, found().boxes, np.array([0.9, 0.1, 0.1]))
     result = show(truth(), faint, score(truth(), faint), small)
     assert [len(one["found"]) for one in result["pictures"]] == [0, 0, 1]
+    assert result["pictures"][0]["faint"] == [{"box": [0, 0, 10, 10], "name": "dog", "score": 0.1}]
+    assert result["pictures"][2]["faint"] == []
 
 
 def test_of_many_classes_the_most_confused_stay_and_background_is_last() -> None:

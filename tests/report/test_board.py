@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
-from holdfast.cli.board import _compare, _page_of
+from holdfast.cli.board import _compare, _explain
+from holdfast.journal import vitals
+from holdfast.journal.beats import BeatWriter, Phase
+from holdfast.journal.folder import RunFolder
 from holdfast.report.board import Board
 from tests.report.made import run_folder
 
@@ -23,7 +26,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
     run_folder(tmp_path / "runs" / "good", steps=30, end="finished")
     run_folder(tmp_path / "runs" / "<script>alert(1)<", steps=30)
     (tmp_path / "secret.txt").write_text("secret")
-    served = Board(tmp_path / "runs", port=0, page_of=_page_of, compare=_compare)
+    served = Board(tmp_path / "runs", port=0, explain=_explain, compare=_compare)
     thread = threading.Thread(target=served.serve_forever, daemon=True)
     thread.start()
     yield served
@@ -93,26 +96,80 @@ def test_it_listens_on_this_machine_alone(board: Board) -> None:
 def test_events_follow_a_run_that_is_being_written(board: Board) -> None:
     with urlopen(board.address + "events", timeout=30) as stream:
         first = json.loads(stream.readline().removeprefix(b"data: "))
-        assert len(first) == 2
+        assert len(first["order"]) == len(first["changed"]) == 2
         run_folder(board.root / "third", steps=9)
         for line in stream:
             if line.startswith(b"data: "):
-                assert {run["id"] for run in json.loads(line.removeprefix(b"data: "))} >= {"third", "good"}
+                news = json.loads(line.removeprefix(b"data: "))
+                assert set(news["order"]) >= {"third", "good"}
+                sent = {run["id"] for run in news["changed"]}
+                assert "third" in sent
+                assert "good" not in sent, "what did not change is not sent again"
                 break
 
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+def test_a_run_that_moves_is_sent_anew_and_one_that_ended_is_not(board: Board) -> None:
+    folder = live_run(board)
+    status, text = get(board.address + "run/moving")
+    assert status == 200
+    assert f'data-live="{board.home}live/moving"' in text
+    assert 'data-live=""' in get(board.address + "run/good")[1]
+    with urlopen(board.address + "live/moving", timeout=30) as stream:
+        assert stream.readline() == b": still here\n"
+        step_on(folder, 31)
+        line = next(line for line in stream if line.startswith(b"data: "))
+        news = json.loads(line.removeprefix(b"data: "))
+        assert "step 31" in news["main"]
+        assert not news["ended"]
+    assert get(board.address + "live/nothing")[0] == 404
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-def test_a_browser_shows_the_runs_without_an_error(board: Board, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--v=0", "--timeout=6000",
-         "--dump-dom", board.address],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert 'data-runs="2"' in done.stdout, done.stderr[-2000:]
-    assert "&lt;script&gt;alert(1)&lt;" in done.stdout
-    assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+def live_run(board: Board) -> RunFolder:
+    """A run that is being watched now, by this very process."""
+    folder = run_folder(board.root / "moving", steps=30, end="none")
+    step_on(folder, 30)
+    return folder
+
+
+def step_on(folder: RunFolder, step: int) -> None:
+    now, mono = time.time(), 1000.0 + step
+    BeatWriter(folder.beats).beat(Phase.STEP, step=step, loss=1 / step, step_ns=10**9, mono=mono)
+    with folder.vitals.open("ab") as file:
+        file.write(vitals.encode(vitals.Sample(at=now, mono=mono, step=step, rss_bytes=2**30, loss=1 / step)))
+
+
+def test_an_output_log_alone_makes_a_run(board: Board) -> None:
+    (board.root / "bare").mkdir()
+    (board.root / "bare" / "output.log").write_text("Epoch 1/3\nKilled\n")
+    assert {run["id"] for run in json.loads(get(board.address + "runs.json")[1])} >= {"bare", "good"}
+    assert "Killed" in get(board.address + "run/bare")[1]
+
+
+# -- in a browser -------------------------------------------------------------------------------------
+
+
+def test_a_browser_shows_the_runs_and_follows_them(board: Board, tab: Any) -> None:
+    tab.goto(board.address)
+    assert tab.locator("#runs tbody tr").count() == 2
+    assert "<script>alert(1)<" in tab.locator("#runs").inner_text()
+    run_folder(board.root / "third", steps=9)
+    tab.locator("#runs tbody tr", has_text="third").wait_for()
+    tab.locator("#runs a", has_text="<script>").click()
+    assert tab.locator("h1").inner_text().startswith("<script>alert(1)<")
+    tab.get_by_role("link", name="all runs").click()
+    tab.get_by_label("compare good").check()
+    tab.get_by_label("compare third").check()
+    tab.get_by_role("button", name="compare two").click()
+    assert tab.locator("canvas").count() > 3
+    assert "old" in tab.locator(".u-legend").first.inner_text()
+
+
+def test_a_browser_follows_the_page_of_a_run_that_trains(board: Board, tab: Any) -> None:
+    folder = live_run(board)
+    tab.goto(board.address + "run/moving")
+    tab.locator("summary", has_text="Framework").click()
+    tab.wait_for_timeout(500)
+    step_on(folder, 77)
+    tab.locator("header", has_text="step 77").wait_for(timeout=30_000)
+    assert tab.locator("details[open] summary").inner_text() == "Framework", "what was unfolded stays so"
+    assert tab.locator("canvas").count() > 3

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.journal import vitals
 from holdfast.journal.folder import RunFolder
-from holdfast.report import html, redact, story
-from holdfast.report.series import rates, thin
+from holdfast.journal.vitals import Sample
+from holdfast.report import charts, evaluation, html, redact, story
+from holdfast.report.charts import broken
+from holdfast.report.series import Mark, paces, rates, thin
 from tests.report.made import run_folder
 
 VERDICT: dict[str, Any] = {
@@ -99,7 +100,8 @@ def test_nothing_from_the_user_breaks_out_of_the_page(tmp_path: Path) -> None:
     assert "<b>for ever</b>" not in page
     assert page.count("<script") == 3
     assert "default-src 'none'" in page
-    assert not re.search(r'(?:src|href)="', page), "a page that is read offline fetches nothing"
+    fetched = re.findall(r'(?:src|href)="(?!data:|#)', page)
+    assert fetched == [], "a page that is read offline fetches nothing"
 
 
 def test_a_loss_that_is_not_finite_is_a_gap_and_a_mark(tmp_path: Path) -> None:
@@ -132,22 +134,163 @@ def test_what_redaction_makes_of_a_text(whole: str, shorter: str) -> None:
     assert redact.text(whole, "a-host.example") == shorter
 
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+def test_no_line_leads_from_one_attempt_to_the_next() -> None:
+    assert broken([(0.0, 1.0), (9.0, 2.0)], [5.0, 20.0])[1][0] == 5.0
+    assert math.isnan(broken([(0.0, 1.0), (9.0, 2.0)], [5.0])[1][1])
+    assert broken([], [5.0]) == []
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_the_pace_of_slow_steps_is_taken_over_seconds_not_samples() -> None:
+    """A step every 2 s, sampled every second: half a step a second, not 0, 1, 0, 1."""
+    samples = [(float(at), float(max(0, at - 10) // 2)) for at in range(210)]
+    found = paces(samples)
+    assert found[0][0] > 10
+    assert {round(rate, 1) for _, rate in found} <= {0.4, 0.5, 0.6}
+    assert paces([(0.0, 0.0), (1.0, 0.0)]) == []
+
+
+def test_the_first_step_of_an_attempt_does_not_flatten_the_others() -> None:
+    samples = [
+        Sample(mono=float(at), step=at, data_wait_s=at * 0.1, compute_s=at * 0.2 + (30.0 if at else 0.0))
+        for at in range(20)
+    ]
+    chart = next(one for one in charts.draw([], samples, [], 0.0) if one.title == "Time of a step")
+    assert chart.note == "Not drawn: the first steps of an attempt, which compile (30.3 s)."
+    assert [s.name for s in chart.series] == ["waiting for data", "computing", "other"]
+    assert chart.series[2].points[0] == (2.0, pytest.approx(0.7))
+    assert {round(value, 3) for _, value in chart.series[1].points} == {0.2}
+
+
+def test_marks_of_a_long_run_are_few_and_what_went_wrong_stays() -> None:
+    marks = story._few([Mark(float(at), "epoch", "") for at in range(10_000)])
+    assert len(marks) == 100
+    assert marks[-1].at == 9999.0
+
+
+def test_a_run_of_a_million_steps_makes_a_small_page(tmp_path: Path) -> None:
+    """Eleven days, a sample every fifty seconds, with one spike of memory and one of the loss."""
+    folder = RunFolder(tmp_path / "long")
+    folder.path.mkdir()
+    with folder.vitals.open("wb") as file:
+        for at in range(20_000):
+            file.write(vitals.encode(Sample(
+                at=1.7e9 + at * 50, mono=at * 50.0, step=at * 50, rss_bytes=77 * 2**30 if at == 14_321 else 2**30,
+                data_wait_s=at, compute_s=at * 8.0, cpu_s=at * 15.0, loss=1e6 if at == 12_345 else 0.5)))  # fmt: skip
+    page = html.render(story.tell(folder), {"outcome": "finished", "findings": []})
+    assert len(page) < 2_000_000
+    data = data_of(page)
+    points = {s["name"]: s["points"] for chart in data["charts"] for s in chart["series"]}
+    assert [617_250.0, 1e6] in points["loss"]
+    assert max(value for _, value in points["process"]) == pytest.approx(77 * 2**30, rel=1e-5)
+
+
+# -- what was validated, and the data ----------------------------------------------------------------
+
+PICTURE = {
+    "name": "<b>.jpg", "width": 40, "height": 20, "jpeg": "", "missed": 1, "wrong": 1,
+    "truth": [{"box": [0, 0, 10, 10], "name": "cat", "found": False}],
+    "found": [{"box": [30, 0, 40, 10], "name": "<i>", "score": 0.5, "right": False}],
+}  # fmt: skip
+SHOWN: dict[str, Any] = {
+    "step": 60, "numbers": {"AP": 0.25, "AP50": 0.5, "AP75": -1, "AR100": 0.5}, "images": 2, "boxes": 3,
+    "score_above": 0.25, "class_count": 1,
+    "classes": [{"name": "cat", "boxes": 3, "AP": 0.25, "AP50": 0.5, "AP75": -1,
+                 "precision_at_recall": {"0.5": [1.0] * 101}}],
+    "mistakes": {"right": 2, "missed": 1},
+    "confusion": {"classes": ["cat", "background"], "true_by_found": [[2, 1], [1, 0]], "left_out": 0},
+    "pictures": [PICTURE],
+}  # fmt: skip
+
+
+def test_a_validation_is_shown_with_its_curves_its_confusion_and_its_pictures() -> None:
+    page = evaluation.validation(SHOWN)
+    assert "Validation at step 60" in page
+    assert "<b>0.250</b>AP<" in page
+    assert page.count('class="curve"') == 1
+    assert 'title="cat, found as background: 1"' in page
+    assert "1 missed, 1 wrong" in page
+    assert "&lt;b&gt;.jpg" in page
+    assert "&lt;i&gt; 0.50" in page
+    assert "<i>" not in page
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"step": 1},
+        {**SHOWN, "images": "<script>"},
+        {**SHOWN, "classes": None},
+        {**SHOWN, "pictures": [{**PICTURE, "width": "40 onload=x"}]},
+    ],
+)
+def test_a_file_that_is_not_what_the_trainer_writes_shows_nothing(spoilt: dict[str, Any]) -> None:
+    assert evaluation.validation(spoilt) == ""
+    assert evaluation.dataset({"train": spoilt, "validation": spoilt}) == ""
+
+
+def test_a_picture_that_is_no_base64_stays_out() -> None:
+    page = evaluation.validation({**SHOWN, "pictures": [{**PICTURE, "jpeg": '"/><script>alert(1)</script>'}]})
+    assert "script" not in page
+    assert "blank" in page
+
+
+def test_redacted_pages_have_no_pictures(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "r")
+    folder.validation.write_text(json.dumps(SHOWN))
+    told = story.tell(folder)
+    assert "worst first" in html.render(told, VERDICT)
+    page = html.render(redact.story(told), VERDICT)
+    assert "worst first" not in page
+    assert "What was taken for what" in page
+
+
+# -- in a browser -------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("end", ["stall", "nan", "finished"])
-def test_a_browser_draws_every_chart_without_an_error(tmp_path: Path, end: str) -> None:
+def test_a_browser_draws_every_chart(tmp_path: Path, end: str, tab: Any) -> None:
     page = tmp_path / "report.html"
-    told = story.tell(run_folder(tmp_path / "r", end=end))
+    folder = run_folder(tmp_path / "<script>alert(1)<", end=end)
+    folder.validation.write_text(json.dumps(SHOWN))
+    told = story.tell(folder)
     page.write_text(html.render(told, VERDICT))
-    done = subprocess.run(
-        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-         "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}",
-         "--enable-logging=stderr", "--v=0", "--virtual-time-budget=4000", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert f'data-drawn="{len(told.charts)}"' in done.stdout, done.stderr[-2000:]
-    assert done.stdout.count("<canvas") == len(told.charts)
-    assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    tab.goto(page.as_uri())
+    assert tab.locator("canvas").count() == len(told.charts)
+    assert tab.evaluate("document.body.dataset.drawn") == str(len(told.charts))
+    assert tab.locator("h1").inner_text().startswith("<script>alert(1)<")
+    assert tab.locator("figure svg").count() == 2
+
+
+def test_a_chart_answers_the_pointer_and_zooms_all(tmp_path: Path, tab: Any) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(html.render(story.tell(run_folder(tmp_path / "r")), VERDICT))
+    tab.goto(page.as_uri())
+    first, memory = tab.locator(".u-over").first, tab.locator(".chart", has_text="Memory of the host")
+    box = first.bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
+    assert "GiB" in memory.locator(".u-legend").inner_text(), "hovering one chart reads all of them"
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 60, steps=4)
+    tab.mouse.up()
+    low, high = (float(one) for one in tab.evaluate("document.body.dataset.zoom").split())
+    assert 140 < low < 160
+    assert 215 < high < 235
+    tab.get_by_role("button", name="everything").click()
+    assert tab.evaluate("document.body.dataset.zoom") == ""
+    before = first.screenshot()
+    tab.get_by_role("button", name="linear").first.click()
+    assert tab.locator(".u-over").first.screenshot() != before
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1200, True)])
+def test_nothing_is_wider_than_the_window(tmp_path: Path, width: int, dark: bool, tab: Any) -> None:
+    page = tmp_path / "report.html"
+    folder = run_folder(tmp_path / ("a-very-long-name" * 9))
+    folder.validation.write_text(json.dumps(SHOWN))
+    page.write_text(html.render(story.tell(folder), VERDICT))
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.emulate_media(color_scheme="dark" if dark else "light")
+    tab.goto(page.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")

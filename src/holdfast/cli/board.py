@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from holdfast.errors import ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
@@ -22,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
 
     root = folder_of_runs(args.runs)
     try:
-        board = Board(root, port=args.port, page_of=_page_of, compare=_compare)
+        board = Board(root, port=args.port, explain=_explain, compare=_compare)
     except (OSError, OverflowError) as error:
         raise UsageError(
             f"port {args.port} cannot be listened on",
@@ -43,11 +44,10 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.FINE
 
 
-def _page_of(folder: RunFolder) -> str:
+def _explain(folder: RunFolder) -> dict[str, Any]:
     from holdfast.explain import explain
-    from holdfast.report import html, story
 
-    return html.render(story.tell(folder), explain(folder.path).as_json())
+    return explain(folder.path).as_json()
 
 
 def _compare(old: RunFolder, new: RunFolder) -> str:

@@ -73,7 +73,7 @@ def show(
     truth: Truth, found: Found, score: CocoScore, pictures: Pictures, *, most: int = MOST_PICTURES
 ) -> dict[str, Any]:
     """What a report needs of an evaluation. The pictures are drawn one at a time."""
-    counted = found.only(found.score >= SCORE_ABOVE)
+    counted, faint = found.only(found.score >= SCORE_ABOVE), found.only(found.score < SCORE_ABOVE)
     return {
         "numbers": score.numbers,
         "images": len(truth.images),
@@ -82,7 +82,10 @@ def show(
         "classes": [_class(one) for one in _lowest(score)],
         "class_count": len(score.classes),
         **_mistakes(count(truth, found, score_above=SCORE_ABOVE), truth.names),
-        "pictures": [_picture(one, truth, counted, pictures) for one in worst(truth, counted, most=most)],
+        "pictures": [
+            {**_picture(one, truth, counted, pictures), "faint": _faint(one, truth, faint)}
+            for one in worst(truth, counted, most=most)
+        ],
     }
 
 
@@ -139,6 +142,17 @@ def _picture(one: Looked, truth: Truth, found: Found, pictures: Pictures) -> dic
         "jpeg": base64.b64encode(small.jpeg).decode(), "missed": one.missed, "wrong": one.wrong,
         "truth": there, "found": seen,
     }  # fmt: skip
+
+
+def _faint(one: Looked, truth: Truth, faint: Found) -> list[dict[str, Any]]:
+    """The best of the finds that score too low to count, no more than there are boxes: what the model leans to."""
+    here = np.flatnonzero(faint.image == one.image)
+    best = here[np.argsort(-faint.score[here], kind="stable")][: max(0, len(one.there) - len(one.seen))]
+    return [
+        {"box": _corners(faint.boxes[row]), "name": truth.names[faint.category[row]],
+         "score": round(float(faint.score[row]), 3)}
+        for row in best
+    ]  # fmt: skip
 
 
 def _corners(box: NDArray[np.float64]) -> list[float]:

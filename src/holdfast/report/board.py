@@ -9,42 +9,50 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 import time
-from collections.abc import Callable
-from html import escape
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from holdfast.journal.folder import RunFolder
-from holdfast.report import overview
+from holdfast.report import html, overview, story
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "frame-ancestors 'none'"
 )
-PageOf = Callable[[RunFolder], str]
+_MOVING = ("running", "stalled")
+_LIST_EVERY_S, _PAGE_EVERY_S = 1.0, 2.0
+Explain = Callable[[RunFolder], Mapping[str, Any]]
 Compare = Callable[[RunFolder, RunFolder], str]
 
 
 class Board(ThreadingHTTPServer):
-    """The server. `page_of` makes the page of one run, `compare` the text about two."""
+    """The server. `explain` gives the verdict about one run, `compare` the text about two."""
 
     daemon_threads = True
 
-    def __init__(self, root: Path, *, port: int, page_of: PageOf, compare: Compare) -> None:
+    def __init__(self, root: Path, *, port: int, explain: Explain, compare: Compare) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.root = root
-        self.page_of = page_of
+        self.explain = explain
         self.compare = compare
         self.token = secrets.token_urlsafe(16)
+        self._lines = overview.Lines()
+        self._looking = threading.Lock()
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/{self.token}/"
+        return f"http://127.0.0.1:{self.server_address[1]}{self.home}"
+
+    @property
+    def home(self) -> str:
+        return f"/{self.token}/"
 
     def runs(self) -> dict[str, RunFolder]:
         """Found runs by their path below the root, newest first."""
@@ -54,9 +62,9 @@ class Board(ThreadingHTTPServer):
         }
 
     def lines(self, most: int = 500) -> list[dict[str, Any]]:
-        return [
-            {**overview.line(run).as_json(), "id": name} for name, run in list(self.runs().items())[:most]
-        ]
+        with self._looking:  # pages that follow the list share what was read
+            runs = list(self.runs().items())[:most]
+            return [{**self._lines.of(run).as_json(), "id": name} for name, run in runs]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -87,17 +95,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._events()
         elif path == "compare":
             self._compare(query)
-        elif path.startswith("run/"):
-            self._run(unquote(path.removeprefix("run/")))
+        elif path.startswith(("run/", "live/")):
+            kind, _, name = path.partition("/")
+            run = self.server.runs().get(unquote(name))
+            if run is None:
+                self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such run below the folder")
+            else:
+                self._run(run, unquote(name)) if kind == "run" else self._live(run)
         else:
             self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing at this address")
 
-    def _run(self, name: str) -> None:
-        run = self.server.runs().get(name)
-        if run is None:
-            self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such run below the folder")
-            return
-        self._send(HTTPStatus.OK, "text/html", self.server.page_of(run))
+    def _run(self, run: RunFolder, name: str) -> None:
+        verdict = self.server.explain(run)
+        live = f"{self.server.home}live/{quote(name)}" if verdict.get("outcome") in _MOVING else ""
+        self._send(
+            HTTPStatus.OK,
+            "text/html",
+            html.render(story.tell(run), verdict, live=live, home=self.server.home),
+        )
 
     def _compare(self, query: dict[str, str]) -> None:
         runs = self.server.runs()
@@ -107,22 +122,52 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.NOT_FOUND, "text/plain", "compare?old=RUN&new=RUN wants two runs of the list"
             )
             return
-        text = escape(self.server.compare(old, new))
-        title = escape(f"{old.name} → {new.name}")
-        head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{_asset('page.css')}</style>"
-        self._send(HTTPStatus.OK, "text/html", f"{head}<h1>{title}</h1><pre>{text}</pre>")
+        said = self.server.compare(old, new)
+        page = html.render_two(story.tell(old), story.tell(new), said, home=self.server.home)
+        self._send(HTTPStatus.OK, "text/html", page)
 
     def _events(self) -> None:
-        """Server-sent events: the list again whenever it has changed."""
+        """The list as server-sent events: all of it, then what has changed in it."""
+        sent: dict[str, dict[str, Any]] = {}
+
+        def changed() -> str | None:
+            lines = self.server.lines()
+            fresh = [line for line in lines if sent.get(line["id"]) != line]
+            order = [line["id"] for line in lines]
+            if not fresh and order == list(sent):
+                return None
+            sent.clear()
+            sent.update({line["id"]: line for line in lines})
+            return _json({"order": order, "changed": fresh})
+
+        self._stream(changed, _LIST_EVERY_S)
+
+    def _live(self, run: RunFolder) -> None:
+        """The page of a run as server-sent events, whenever its records have grown, until it has ended."""
+        last: list[tuple[float, int]] = overview.stamp(run)
+        ended = False
+
+        def grown() -> str | None:
+            nonlocal last, ended
+            now = overview.stamp(run)
+            if now == last or ended:
+                return None
+            last = now
+            told, verdict = story.tell(run), self.server.explain(run)
+            ended = verdict.get("outcome") not in _MOVING
+            data = json.loads(html.numbers(told.charts, told.marks))
+            return _json({"main": html.main(told, verdict), "story": data, "ended": ended})
+
+        self._stream(grown, _PAGE_EVERY_S)
+
+    def _stream(self, news: Callable[[], str | None], every_s: float) -> None:
         self._head(HTTPStatus.OK, "text/event-stream", None)
-        last = ""
         try:
             while True:
-                text = _json(self.server.lines())
-                self.wfile.write(b": still here\n\n" if text == last else f"data: {text}\n\n".encode())
+                text = news()
+                self.wfile.write(b": still here\n\n" if text is None else f"data: {text}\n\n".encode())
                 self.wfile.flush()
-                last = text
-                time.sleep(1.0)
+                time.sleep(every_s)
         except OSError:
             return  # the page was closed
 

@@ -9,42 +9,94 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from html import escape
 from importlib import resources
 from typing import Any
 
-from holdfast.report.series import Chart
+from holdfast.report import evaluation
+from holdfast.report.series import Chart, Mark
 from holdfast.report.story import Story
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _GOOD, _WARN = ("finished", "running"), ("stopped-early",)
 
 
-def render(story: Story, verdict: Mapping[str, Any]) -> str:
-    """The page. `verdict` is the object that `holdfast explain --json` prints."""
+def render(story: Story, verdict: Mapping[str, Any], *, live: str = "", home: str = "") -> str:
+    """The page. `verdict` is the object that `holdfast explain --json` prints.
+
+    `live` is where a board sends it anew, as server-sent events, and `home` the board itself; a page in a file
+    follows nothing and leads nowhere.
+    """
+    title = f"{story.name} · {verdict.get('outcome', '')}"
+    return _page(title, main(story, verdict), numbers(story.charts, story.marks), live=live, home=home)
+
+
+def render_two(old: Story, new: Story, said: str, *, home: str) -> str:
+    """Two runs on one time axis, each from its own beginning, below what is said of their differences."""
+    charts = together(old, new)
+    body = (
+        f"<header><h1>{escape(old.name)} → {escape(new.name)}</h1></header>"
+        f"<section><pre>{escape(said)}</pre></section>{_charts(charts)}"
+    )
+    return _page(f"{old.name} → {new.name}", body, numbers(charts, []), home=home)
+
+
+def together(old: Story, new: Story) -> list[Chart]:
+    """The charts that both have, with the lines of both that have the same name."""
+    before = {chart.title: chart for chart in old.charts}
+    merged = []
+    for chart in new.charts:
+        other = before.get(chart.title)
+        if other is not None and other.unit == chart.unit:
+            theirs = {one.name: one for one in other.series}
+            pairs = [(theirs[one.name], one) for one in chart.series if one.name in theirs]
+            series = [
+                replace(one, name=f"{one.name}, {whose}", dashed=False)
+                for pair in pairs
+                for one, whose in zip(pair, ("old", "new"), strict=True)
+            ]
+            merged.append(replace(chart, series=series, stacked=False, note=""))
+    return [chart for chart in merged if chart.series]
+
+
+def _page(title: str, body: str, data: str, *, live: str = "", home: str = "") -> str:
+    policy = _POLICY + ("; connect-src 'self'" if live else "")
+    back = f'<nav class="small"><a href="{escape(home)}">all runs</a></nav>' if home else ""
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            f"<title>{escape(story.name)} · {escape(str(verdict.get('outcome', '')))} · Holdfast</title>",
-            f"<style>{_asset('uplot.css')}\n{_asset('page.css')}</style></head><body>",
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<title>{escape(title)} · Holdfast</title>",
+            f"<style>{_asset('uplot.css')}\n{_asset('page.css')}</style></head>",
+            f'<body data-live="{escape(live)}">{back}',
+            f"<main>{body}</main>",
+            f'<script type="application/json" id="story">{data}</script>',
+            f"<script>{_asset('uplot.js')}</script><script>{_asset('page.js')}</script>",
+            "</body></html>",
+        ]
+    )
+
+
+def main(story: Story, verdict: Mapping[str, Any]) -> str:
+    """All that is read; what is drawn from `numbers` finds its place in it."""
+    return "\n".join(
+        [
             _head(story, verdict),
             _verdict(verdict),
-            _charts(story),
+            _charts(story.charts),
+            evaluation.validation(story.validation),
             _folded("Stacks", story.stacks),
             _changes(verdict),
+            evaluation.dataset(story.dataset),
             _tables(story),
             _folded("Recipe", [("recipe.toml", story.recipe)] if story.recipe else []),
             _folded(
                 "Output", [("the end of what it printed", story.output_tail)] if story.output_tail else []
             ),
-            f'<script type="application/json" id="story">{_story_json(story)}</script>',
-            f"<script>{_asset('uplot.js')}</script><script>{_asset('page.js')}</script>",
-            "</body></html>",
         ]
     )
 
@@ -81,11 +133,12 @@ def _span(seconds: float) -> str:
 
 def _verdict(verdict: Mapping[str, Any]) -> str:
     findings = verdict.get("findings", [])
-    parts = ["<section><h2>Why it ended</h2>"]
+    runs = verdict.get("outcome") in ("running", "stalled")
+    parts = [f"<section><h2>{'How it stands' if runs else 'Why it ended'}</h2>"]
     if verdict.get("summary"):
         parts.append(f"<p>{escape(str(verdict['summary']))}</p>")
     if not findings:
-        parts.append('<p class="soft">Nothing speaks against this run.</p>')
+        parts.append('<div class="finding normal"><h3>Nothing speaks against this run</h3></div>')
     parts += [_finding(one, first=number == 0) for number, one in enumerate(findings)]
     ruled_out = verdict.get("ruled_out", [])
     if ruled_out:
@@ -94,6 +147,12 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
         )
         parts.append(
             f"<details><summary>What was ruled out ({len(ruled_out)})</summary><table>{rows}</table></details>"
+        )
+    known = [one for one in verdict.get("known", []) if one.get("fact")]
+    if known:
+        items = "".join(f"<li>{_fact(one)}</li>" for one in known)
+        parts.append(
+            f"<details><summary>What else is known ({len(known)})</summary><ul>{items}</ul></details>"
         )
     return "".join(parts) + "</section>"
 
@@ -132,18 +191,22 @@ def _remedy(remedy: Mapping[str, Any]) -> str:
     return f'{_text(remedy, "do")} <span class="soft small">({_text(remedy, "safety")})</span>{code}'
 
 
-def _charts(story: Story) -> str:
-    if not story.charts:
+def _charts(charts: Sequence[Chart]) -> str:
+    if not charts:
         nothing = '<p class="soft">There are no measurements in this folder.</p>'
         return f'<section><h2>The run</h2>{nothing}<ul id="marks"></ul></section>'
     drawn = "".join(
         f'<div class="chart"><h3>{escape(_titled(chart))}</h3><div class="plot" data-chart="{number}"></div>'
         + (f'<p class="soft small">{escape(chart.note)}</p>' if chart.note else "")
         + "</div>"
-        for number, chart in enumerate(story.charts)
+        for number, chart in enumerate(charts)
     )
-    hint = '<p class="soft small">Drag to zoom all charts, double-click to see everything again.</p>'
-    return f'<section><h2>The run</h2>{hint}<ul id="marks"></ul>{drawn}</section>'
+    hint = (
+        '<p class="soft small">Drag over a chart to zoom all of them. <span id="zoom"><button type="button" '
+        'data-share="1">everything</button> <button type="button" data-share="0.5">last half</button> '
+        '<button type="button" data-share="0.1">last tenth</button></span></p>'
+    )
+    return f'<section><h2>The run</h2>{hint}<ul id="marks"></ul><div class="charts">{drawn}</div></section>'
 
 
 def _titled(chart: Chart) -> str:
@@ -176,15 +239,18 @@ def _folded(title: str, texts: list[tuple[str, str]]) -> str:
     return f"<section><h2>{escape(title)}</h2>{parts}</section>"
 
 
-def _story_json(story: Story) -> str:
-    charts = [
-        {
-            **asdict(chart),
-            "series": [{**asdict(s), "points": [_pair(*p) for p in s.points]} for s in chart.series],
-        }
-        for chart in story.charts
-    ]
-    data = {"charts": charts, "marks": [asdict(mark) for mark in story.marks]}
+def numbers(charts: Sequence[Chart], marks: Sequence[Mark]) -> str:
+    """The charts and marks as JSON that can stand inside a script element."""
+    data = {
+        "charts": [
+            {
+                **asdict(chart),
+                "series": [{**asdict(s), "points": [_pair(*p) for p in s.points]} for s in chart.series],
+            }
+            for chart in charts
+        ],
+        "marks": [asdict(mark) for mark in marks],
+    }
     return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
 
 

@@ -41,14 +41,21 @@ class RunLine:
 
 
 def find(root: Path, depth: int = 3) -> list[RunFolder]:
-    """Run folders below `root` (or `root` itself), newest first; links out of it are not followed."""
+    """Run folders below `root` (or `root` itself), newest first; links out of it are not followed.
+
+    Below the root an output log alone makes a run; the root itself needs a record of ours, since somebody's
+    own log beside their runs does not make it one.
+    """
     found: list[tuple[float, RunFolder]] = []
     pending = [(root, 0)]
     while pending:
         folder, level = pending.pop()
         run = RunFolder(folder)
-        if run.journal.is_file():
-            found.append((run.journal.stat().st_mtime, run))
+        times = [at for at, _ in stamp(run)]
+        if level == 0:
+            times = times if run.journal.is_file() else []
+        if any(times):
+            found.append((max(times), run))
             continue
         if level < depth:
             try:
@@ -58,6 +65,32 @@ def find(root: Path, depth: int = 3) -> list[RunFolder]:
             except OSError:
                 continue
     return [run for _, run in sorted(found, key=lambda one: -one[0])]
+
+
+def stamp(folder: RunFolder) -> list[tuple[float, int]]:
+    """When the records of a run were last written and how long they are; zeros for one that is not there."""
+    found = []
+    for path in (folder.journal, folder.vitals, folder.output, folder.verdict, folder.validation):
+        try:
+            known = os.stat(path)
+            found.append((known.st_mtime, known.st_size))
+        except OSError:
+            found.append((0.0, 0))
+    return found
+
+
+class Lines:
+    """Lines of runs, read again when their records have grown or time alone can change them."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[list[tuple[float, int]], RunLine]] = {}
+
+    def of(self, folder: RunFolder, *, now: float | None = None) -> RunLine:
+        written = stamp(folder)
+        known = self._known.get(folder.path)
+        if known is None or known[0] != written or known[1].state in ("running", "stalled"):
+            known = self._known[folder.path] = (written, line(folder, now=now))
+        return known[1]
 
 
 def line(folder: RunFolder, *, now: float | None = None) -> RunLine:

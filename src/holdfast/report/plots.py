@@ -83,6 +83,29 @@ def scatter(points: Sequence[tuple[float, float]], unit: str) -> str:
     return _svg("".join(parts) + _axes(ticks_x, ticks_y, unit))
 
 
+def curves(rows: Sequence[tuple[str, Sequence[float]]]) -> str:
+    """Lines of values between 0 and 1 over even steps from 0 to 1, one a name."""
+    if not rows:
+        return _empty()
+    wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM - TOP
+    lines = []
+    for at, (name, values) in enumerate(rows):
+        last = max(1, len(values) - 1)
+        path = " ".join(
+            f"{LEFT + wide * n / last:.1f},{TOP + tall * (1 - min(max(value, 0.0), 1.0)):.1f}"
+            for n, value in enumerate(values)
+        )
+        lines.append(
+            f'<polyline class="curve" points="{path}" stroke="{hue(at)}"><title>{escape(name)}</title></polyline>'
+        )
+    return _svg("".join(lines) + _axes([0, 0.25, 0.5, 0.75, 1], [0, 0.5, 1], ""))
+
+
+def hue(at: int) -> str:
+    """One hue a place in a list, by the golden angle, so that neighbours look different."""
+    return f"hsl({at * 137.508 % 360:.0f} 70% {44 if at % 2 else 54}%)"
+
+
 def heat(grid: Sequence[Sequence[int]]) -> str:
     """Where boxes are in their pictures: darker is more."""
     most = max((count for row in grid for count in row), default=0)

@@ -1,4 +1,4 @@
-"""Leaves out of a story and a verdict what a stranger need not see: paths, host, user, environment."""
+"""Leaves out of a story and a verdict what a stranger need not see: paths, host, environment, output, pictures."""
 
 from __future__ import annotations
 
@@ -46,4 +46,6 @@ def story(whole: Story) -> Story:
         stacks=[(title, text(body, host)) for title, body in whole.stacks],
         output_tail="",
         recipe=text(whole.recipe, host),
+        dataset=anything(whole.dataset, host),
+        validation={k: anything(v, host) for k, v in whole.validation.items() if k != "pictures"},
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
 from dataclasses import dataclass, field
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from holdfast.journal import events, reader, stacks, vitals
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
-from holdfast.journal.vitals import Sample
-from holdfast.report.series import Chart, Mark, Point, Series, rates, thin
+from holdfast.report import charts
+from holdfast.report.series import Chart, Mark
+
+_MANY = ("epoch", "save", "validation")  # kinds of marks of which a long run has thousands
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Story:
     output_tail: str = ""
     recipe: str = ""
     host: str = ""
+    dataset: dict[str, Any] = field(default_factory=dict)  # as the trainer leaves it in dataset.json
+    validation: dict[str, Any] = field(default_factory=dict)  # and in validation.json
 
 
 def tell(folder: RunFolder) -> Story:
@@ -46,114 +50,15 @@ def tell(folder: RunFolder) -> Story:
         command=" ".join(opened.event.command) if opened else "",  # type: ignore[attr-defined]
         began_at=entries[0].at if entries else None,
         duration_s=max(0.0, last - zero),
-        charts=[chart for chart in _charts(entries, samples, losses, zero) if chart.series],
+        charts=charts.draw(entries, samples, losses, zero),
         marks=_marks(entries, zero),
         tables=_tables(entries),
         stacks=_stacks(folder),
         output_tail=_tail(folder),
         recipe=folder.recipe.read_text(errors="replace") if folder.recipe.exists() else "",
         host=opened.event.host if opened else "",  # type: ignore[attr-defined]
-    )
-
-
-# -- charts ---------------------------------------------------------------------------------------
-
-
-def _charts(entries: list[Entry], samples: list[Sample], newest: list[Point], zero: float) -> list[Chart]:
-    return [
-        _loss(entries, samples, newest, zero),
-        _validation(entries, zero),
-        Chart("Learning rate", "1", _drawn([("learning rate", _learning_rates(entries, zero))]), log=True),
-        _step_time(samples, zero),
-        Chart(
-            "Throughput",
-            "steps/s",
-            _drawn([("steps", rates((s.mono - zero, float(s.step)) for s in samples))]),
-        ),
-        _memory(samples, zero),
-        _gpu(samples, zero),
-        Chart(
-            "Processor", "cores", _drawn([("busy cores", rates((s.mono - zero, s.cpu_s) for s in samples))])
-        ),
-    ]
-
-
-def _drawn(named: Iterable[tuple[str, list[Point]]], dashed: tuple[str, ...] = ()) -> list[Series]:
-    return [Series(name, thin(sorted(points)), name in dashed) for name, points in named if points]
-
-
-def _loss(entries: list[Entry], samples: list[Sample], newest: list[Point], zero: float) -> Chart:
-    parts: dict[str, list[Point]] = {"loss": [(s.mono - zero, s.loss) for s in samples if s.loss is not None]}
-    parts["loss"] += newest
-    for entry in entries:
-        if isinstance(entry.event, events.LossSeen):
-            for name, value in entry.event.logs.items():
-                if isinstance(value, int | float):
-                    parts.setdefault(name, []).append((entry.mono - zero, float(value)))
-    return Chart("Loss and its parts", "1", _drawn(parts.items()), log=True)
-
-
-def _validation(entries: list[Entry], zero: float) -> Chart:
-    parts: dict[str, list[Point]] = {}
-    for entry in entries:
-        if isinstance(entry.event, events.ValidationDone):
-            for name, value in entry.event.logs.items():
-                if isinstance(value, int | float):
-                    parts.setdefault(name, []).append((entry.mono - zero, float(value)))
-    return Chart("Validation", "1", _drawn(parts.items()))
-
-
-def _learning_rates(entries: list[Entry], zero: float) -> list[Point]:
-    return [
-        (entry.mono - zero, entry.event.learning_rate)
-        for entry in entries
-        if isinstance(entry.event, events.LossSeen | events.EpochDone)
-        and isinstance(entry.event.learning_rate, float)
-    ]
-
-
-def _step_time(samples: list[Sample], zero: float) -> Chart:
-    whole = [(s.mono - zero, s.step_s) for s in samples if s.step_s is not None]
-    waits: list[Point] = []
-    computes: list[Point] = []
-    for before, after in pairwise(samples):
-        steps = after.step - before.step
-        if steps > 0 and (after.data_wait_s > before.data_wait_s):
-            waits.append((after.mono - zero, (after.data_wait_s - before.data_wait_s) / steps))
-            computes.append((after.mono - zero, (after.compute_s - before.compute_s) / steps))
-    note = "" if waits else "Waiting for data and computing were not told apart in this run."
-    named = [("whole step", whole), ("waiting for data", waits), ("computing", computes)]
-    return Chart("Time of a step", "s", _drawn(named), note=note if whole else "")
-
-
-def _memory(samples: list[Sample], zero: float) -> Chart:
-    def line(name: str) -> list[Point]:
-        return [(s.mono - zero, float(v)) for s in samples if (v := getattr(s, name)) is not None and v > 0]
-
-    return Chart(
-        "Memory of the host",
-        "bytes",
-        _drawn(
-            [
-                ("process", line("rss_bytes")),
-                ("process and its children", line("tree_rss_bytes")),
-                ("limit", line("memory_limit_bytes")),
-                ("swap", line("swap_bytes")),
-            ],
-            dashed=("limit",),
-        ),
-    )
-
-
-def _gpu(samples: list[Sample], zero: float) -> Chart:
-    used = [
-        (s.mono - zero, float(sum(gpu.get("used_bytes", 0) for gpu in s.gpus))) for s in samples if s.gpus
-    ]
-    total = [
-        (s.mono - zero, float(sum(gpu.get("total_bytes", 0) for gpu in s.gpus))) for s in samples if s.gpus
-    ]
-    return Chart(
-        "Memory of the devices", "bytes", _drawn([("used", used), ("limit", total)], dashed=("limit",))
+        dataset=_json(folder.dataset),
+        validation=_json(folder.validation),
     )
 
 
@@ -166,9 +71,15 @@ def _marks(entries: list[Entry], zero: float) -> list[Mark]:
         label = _mark(entry.event)
         if label:
             found.append(Mark(entry.mono - zero, *label))
-    epochs = [mark for mark in found if mark.kind == "epoch"]
-    crowded = {id(mark) for mark in epochs[:: max(1, len(epochs) // 100)]} if len(epochs) > 100 else None
-    return [mark for mark in found if crowded is None or mark.kind != "epoch" or id(mark) in crowded]
+    return [mark for mark in found if mark.kind not in _MANY] + [
+        mark for kind in _MANY for mark in _few([mark for mark in found if mark.kind == kind])
+    ]
+
+
+def _few(marks: list[Mark], most: int = 100) -> list[Mark]:
+    """At even distances, with the last."""
+    step = -(-len(marks) // most) or 1
+    return marks[::-1][::step][::-1]
 
 
 def _mark(event: events.Event) -> tuple[str, str] | None:
@@ -195,8 +106,17 @@ def _mark(event: events.Event) -> tuple[str, str] | None:
             return "stop", f"{event.by} asked to stop ({event.where})"
         case events.ExceptionRaised():
             return "error", f"{event.type} at {event.user_line}"
+        case events.NoteMade() if "out_of_memory_at" in event.facts:
+            return "memory", event.text
+        case events.ValidationDone():
+            score = next(
+                (f"{name} {event.logs[name]:.3g}" for name in ("AP", "val_loss") if name in event.logs), ""
+            )
+            return "validation", f"validated {score}".rstrip()
         case events.AttemptEnded():
-            return "stop", f"ended: {event.signal or event.exit_code}"
+            if event.signal:
+                return "kill", f"ended by {event.signal}"
+            return "stop", f"ended with exit code {event.exit_code}"
     return None
 
 
@@ -268,6 +188,14 @@ def _process_text(process: stacks.ProcessStacks) -> str:
             lines += [f"    native {name}" for name in thread.native[:12]]
     bare = sum(not thread.frames and not thread.main and not thread.native for thread in process.threads)
     return "\n".join(lines + ([f"  and {bare} native threads"] if bare else []))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
 
 
 def _tail(folder: RunFolder, most: int = 20_000) -> str:

@@ -33,8 +33,13 @@
     document.body.dataset.runs = String(runs.length);
   }
   button.onclick = () => { const [a, b] = [...chosen].reverse(); location.href = "compare?old=" + encodeURIComponent(a) + "&new=" + encodeURIComponent(b); };
-  show(JSON.parse(document.getElementById("first").textContent));
+  const first = JSON.parse(document.getElementById("first").textContent), known = new Map(first.map((run) => [run.id, run]));
+  show(first);
   const stream = new EventSource("events");
-  stream.onmessage = (message) => show(JSON.parse(message.data));
+  stream.onmessage = (message) => {
+    const news = JSON.parse(message.data);
+    for (const run of news.changed) known.set(run.id, run);
+    show(news.order.map((id) => known.get(id)));
+  };
   stream.onerror = () => { said.textContent = "The board has ended, or is being started again."; };
 })();

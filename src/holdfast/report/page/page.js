@@ -1,10 +1,9 @@
 "use strict";
 // Draws the charts of the page from the JSON in it. One time axis: zooming one chart zooms all.
 (function () {
-  const story = JSON.parse(document.getElementById("story").textContent);
   const colours = ["#0b6bcb", "#d1495b", "#2e9e6b", "#a05fc0", "#e08e0b", "#3aa6b9", "#8a6d3b", "#6b7280"];
   const markColours = { epoch: "#9aa5b455", save: "#2e9e6b", stall: "#e08e0b", kill: "#d1495b", restart: "#a05fc0",
-    error: "#d1495b", stop: "#6b7280", nan: "#d1495b", validation: "#3aa6b9" };
+    error: "#d1495b", stop: "#6b7280", nan: "#d1495b", memory: "#d1495b", validation: "#3aa6b9" };
   const style = () => getComputedStyle(document.documentElement);
   const ink = () => style().getPropertyValue("--soft").trim(), grid = () => style().getPropertyValue("--line").trim();
 
@@ -15,6 +14,7 @@
     return value.toFixed(unit ? 1 : 0) + " " + units[unit];
   }
   function seconds(value) {
+    if (value === 0) return "0 s";
     if (Math.abs(value) < 1e-3) return (value * 1e6).toFixed(0) + " µs";
     if (Math.abs(value) < 1) return (value * 1e3).toFixed(1) + " ms";
     return value.toFixed(2) + " s";
@@ -26,18 +26,11 @@
   }
   const say = (unit) => (value) => value == null ? "–" : unit === "bytes" ? bytes(value) : unit === "s" ? seconds(value)
     : Number(value.toPrecision(5)) + (unit === "1" ? "" : " " + unit);
-
   const tick = (unit) => unit === "bytes" || unit === "s" ? say(unit) : say("1");
   const binary = Array.from({ length: 50 }, (_, i) => 2 ** i);
+  const times = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800, 1209600];
 
-  const charts = [];
-  let zooming = false;
-  function zoomAll(source, min, max) {
-    if (zooming) return;
-    zooming = true;
-    charts.forEach((one) => { if (one !== source) one.setScale("x", { min, max }); });
-    zooming = false;
-  }
+  let story = { charts: [], marks: [] }, charts = [], seen = null;
 
   function drawMarks(u) {
     const ctx = u.ctx, box = u.bbox;
@@ -52,49 +45,105 @@
     }
     ctx.restore();
   }
+  function nameMarks(u) { // hovering a mark says what it is
+    const near = story.marks.filter((mark) => Math.abs(u.valToPos(mark.at, "x") - u.cursor.left) < 5);
+    u.over.title = near.map((mark) => clock(mark.at) + " " + mark.label).join("\n");
+  }
+
+  function columns(chart) { // what is drawn, and what is said of it: stacked parts lie on top of each other
+    const tables = chart.series.map((one) => [one.points.map((p) => p[0]), one.points.map((p) => p[1])]);
+    const said = tables.length > 1 ? uPlot.join(tables) : tables[0];
+    if (!chart.stacked) return [said, said];
+    const sums = said[0].map(() => 0);
+    return [[said[0], ...said.slice(1).map((values) => values.map((v, i) => v == null ? v : (sums[i] += v)))], said];
+  }
 
   function draw(chart, holder) {
-    const tables = chart.series.map((one) => [one.points.map((p) => p[0]), one.points.map((p) => p[1])]);
-    const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
+    const [data, said] = columns(chart);
     const positive = chart.series.every((one) => one.points.every((p) => p[1] == null || p[1] > 0));
+    const span = () => ({ min: story.from, max: Math.max(story.to, story.from + 1) });
     let log = chart.log && positive;
+    const colour = (one, i) => one.dashed ? "#d1495b" : colours[i % colours.length];
     const options = () => ({
-      width: holder.clientWidth, height: 220,
-      cursor: { sync: { key: "story" }, drag: { x: true, y: false } },
-      scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
+      width: holder.clientWidth, height: 200,
+      cursor: { sync: { key: "story" }, drag: { x: true, y: false, setScale: false } }, // zooming is ours, so that a live page keeps it
+      scales: { x: { time: false, range: (u, min, max) => seen ? [seen.min, seen.max] : [span().min, span().max] },
+        y: { distr: log ? 3 : 1, range: chart.stacked ? (u, min, max) => [0, max * 1.08 || 1] : undefined } },
       axes: [
-        { stroke: ink, grid: { stroke: grid(), width: 1 }, ticks: { stroke: grid(), width: 1 }, values: (u, v) => v.map(clock) },
+        { stroke: ink, grid: { stroke: grid(), width: 1 }, ticks: { stroke: grid(), width: 1 }, incrs: times, values: (u, v) => v.map(clock) },
         { stroke: ink, grid: { stroke: grid(), width: 1 }, ticks: { stroke: grid(), width: 1 }, size: 76,
           incrs: chart.unit === "bytes" ? binary : undefined,
           values: (u, v) => v.map((one) => one == null ? "" : tick(chart.unit)(one)) },
       ],
       series: [{ label: "time", value: (u, v) => v == null ? "–" : clock(v) }].concat(chart.series.map((one, i) => ({
-        label: one.name, stroke: one.dashed ? "#d1495b" : colours[i % colours.length], width: 1.6, spanGaps: true,
-        dash: one.dashed ? [6, 4] : undefined, points: { show: one.points.length < 40 }, value: (u, v) => say(chart.unit)(v) }))),
-      hooks: { draw: [drawMarks], setScale: [(u, key) => { if (key === "x") zoomAll(u, u.scales.x.min, u.scales.x.max); }] },
+        label: one.name, stroke: colour(one, i), width: 1.6, show: !one.hidden,
+        fill: chart.stacked && i === 0 ? colour(one, i) + "44" : undefined,
+        dash: one.dashed ? [6, 4] : undefined, points: { show: one.points.length < 40 },
+        value: (u, v, s, at) => at == null ? "–" : say(chart.unit)(said[i + 1][at]) }))),
+      bands: chart.stacked ? chart.series.slice(1).map((one, i) => ({ series: [i + 2, i + 1], fill: colour(one, i + 1) + "44" })) : undefined,
+      hooks: { draw: [drawMarks], setCursor: [nameMarks], setSelect: [(u) => {
+        if (u.select.width > 0) zoom({ min: u.posToVal(u.select.left, "x"), max: u.posToVal(u.select.left + u.select.width, "x") });
+      }], ready: [(u) => u.over.addEventListener("dblclick", () => zoom(null))] },
     });
     let plot = new uPlot(options(), data, holder);
     charts.push(plot);
-    const again = () => { const i = charts.indexOf(plot); plot.destroy(); plot = new uPlot(options(), data, holder); charts[i] = plot; };
+    const again = () => { const i = charts.indexOf(plot); if (i < 0) return; plot.destroy(); plot = new uPlot(options(), data, holder); charts[i] = plot; };
     if (chart.log && positive) {
       const button = document.createElement("button");
       button.type = "button"; button.textContent = "linear";
       button.onclick = () => { log = !log; button.textContent = log ? "linear" : "logarithmic"; again(); };
       holder.parentNode.querySelector("h3").appendChild(button);
     }
-    new ResizeObserver(() => plot.setSize({ width: holder.clientWidth, height: 220 })).observe(holder);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    new ResizeObserver(() => { if (charts.includes(plot)) plot.setSize({ width: holder.clientWidth, height: 200 }); }).observe(holder);
+    holder.again = again;
   }
 
-  document.querySelectorAll(".plot").forEach((holder) => draw(story.charts[Number(holder.dataset.chart)], holder));
-  const legend = document.getElementById("marks");
-  const shown = story.marks.filter((mark) => mark.kind !== "epoch").slice(0, 60);
-  for (const mark of shown) {
-    const item = document.createElement("li"), dot = document.createElement("i");
-    dot.style.background = markColours[mark.kind] || "#888";
-    item.appendChild(dot);
-    item.appendChild(document.createTextNode(clock(mark.at) + " " + mark.label));
-    legend.appendChild(item);
+  function zoom(range) {
+    seen = range;
+    document.body.dataset.zoom = range ? range.min.toFixed(2) + " " + range.max.toFixed(2) : "";
+    charts.forEach((one) => { one.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false); one.setData(one.data, true); });
   }
-  document.body.dataset.drawn = String(charts.length);
+
+  function present(next) {
+    story = next;
+    charts.forEach((one) => one.destroy());
+    charts = [];
+    const ats = story.charts.flatMap((chart) => chart.series.flatMap((one) => one.points.length ? [one.points[0][0], one.points[one.points.length - 1][0]] : []));
+    story.from = Math.min(0, ...ats); story.to = Math.max(1, ...ats, ...story.marks.map((mark) => mark.at));
+    document.querySelectorAll(".plot").forEach((holder) => draw(story.charts[Number(holder.dataset.chart)], holder));
+    const legend = document.getElementById("marks");
+    legend.textContent = "";
+    const told = story.marks.filter((mark) => mark.kind !== "epoch").sort((a, b) => a.at - b.at);
+    const bad = told.filter((mark) => !["save", "validation"].includes(mark.kind)), usual = told.filter((mark) => !bad.includes(mark));
+    for (const mark of [...bad.slice(-30), ...usual.slice(-8)].sort((a, b) => a.at - b.at)) {
+      const item = document.createElement("li"), dot = document.createElement("i");
+      dot.style.background = markColours[mark.kind] || "#888";
+      item.append(dot, clock(mark.at) + " " + mark.label);
+      legend.appendChild(item);
+    }
+    document.querySelectorAll("#zoom button").forEach((button) => {
+      const share = Number(button.dataset.share);
+      button.onclick = () => zoom(share === 1 ? null : { min: story.to - (story.to - story.from) * share, max: story.to });
+    });
+    document.body.dataset.drawn = String(charts.length);
+  }
+
+  function follow(address) { // a board sends the page anew as the run goes on; what was unfolded stays unfolded
+    const stream = new EventSource(address);
+    stream.onmessage = (message) => {
+      const fresh = JSON.parse(message.data), main = document.querySelector("main"), top = scrollY;
+      const open = new Set([...main.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
+      main.innerHTML = fresh.main; // made by the same escaping code as the page itself
+      main.querySelectorAll("details > summary").forEach((one) => { one.parentNode.open = open.has(one.textContent); });
+      present(fresh.story);
+      scrollTo(0, top);
+      document.body.dataset.updates = String(Number(document.body.dataset.updates || 0) + 1);
+      if (fresh.ended) stream.close();
+    };
+  }
+
+  present(JSON.parse(document.getElementById("story").textContent));
+  if (document.body.dataset.live) follow(document.body.dataset.live);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.querySelectorAll(".plot").forEach((one) => one.again()));
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 })();
