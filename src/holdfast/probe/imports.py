@@ -44,6 +44,7 @@ HOOKS = {
     "keras.src.engine.training": "keras2:hook_training",
     "keras.src.callbacks": "keras2:hook_callbacks",
     "keras.src.engine.data_adapter": "keras2:hook_data_adapter",
+    "keras.src.optimizers.optimizer": "keras2:hook_optimizer",
     "keras.src.optimizers.optimizer_experimental.optimizer": "keras2:hook_optimizer",
     "keras.src.optimizers.legacy.optimizer_v2": "keras2:hook_optimizer",
     "keras.src.optimizers.base_optimizer": "loops:hook_optimizer3",

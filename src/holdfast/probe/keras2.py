@@ -74,16 +74,21 @@ def _describe(
 
 
 def hook_optimizer(session: Session, module: Any) -> None:
-    """`apply_gradients` of the optimizers of Keras 2."""
+    """`apply_gradients` of the optimizers of Keras 2. Keras 3 has a module of that name too, without the base class.
+
+    The outermost method alone: `Optimizer` calls that of `_BaseOptimizer`, and a step would count twice.
+    """
     loop = loops.of(session)
-    for name in ("Optimizer", "_BaseOptimizer", "OptimizerV2"):
-        kind = getattr(module, name, None)
-        if kind is not None:
-            observe(
-                session, kind, "apply_gradients", loops.PART,
-                before=lambda args, kwargs: args[0],
-                after=lambda optimizer, _: loop.applied(optimizer, _executing_eagerly()),
-            )  # fmt: skip
+    if not hasattr(module, "_BaseOptimizer") and not hasattr(module, "OptimizerV2"):
+        return
+    kinds = [getattr(module, name, None) for name in ("Optimizer", "_BaseOptimizer", "OptimizerV2")]
+    own = [kind for kind in kinds if kind is not None and "apply_gradients" in vars(kind)]
+    if own:
+        observe(
+            session, own[0], "apply_gradients", loops.PART,
+            before=lambda args, kwargs: args[0],
+            after=lambda optimizer, _: loop.applied(optimizer, _executing_eagerly()),
+        )  # fmt: skip
 
 
 def _executing_eagerly() -> bool:
