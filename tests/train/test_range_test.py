@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.train.range_test import is_over, plot, points, rate_at, smoothed, suggest
+from holdfast.train.range_test import is_over, plot, points, rate_at, smoothed, suggest, verdict
 
 RATES = [rate_at(step, 101) for step in range(101)]
 
@@ -50,4 +50,16 @@ def test_the_test_ends_when_the_loss_is_lost() -> None:
 
 
 def test_the_plot(stored: Callable[[str, str], None]) -> None:
-    stored("train/lr-find", plot(points(RATES, [bowl(rate) for rate in RATES])))
+    marks = {"suggested": 1e-3, "the recipe's": 0.5, "nowhere": 0.0}
+    stored("train/lr-find", plot(points(RATES, [bowl(rate) for rate in RATES]), marks=marks))
+
+
+def test_a_rate_far_from_the_suggestion_is_worth_a_word() -> None:
+    assert verdict(1e-3, 5e-4) == ""
+    assert verdict(5e-2, 1e-3) == (
+        "the learning rate 0.05 is 50 times what the range test suggests (0.001): the loss may break"
+    )
+    assert verdict(1e-5, 1e-3) == (
+        "the learning rate 1e-05 is 100 times below what the range test suggests (0.001): "
+        "training would take that much longer"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import ExitCode
@@ -25,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--no-cache", action="store_true", help="decode every picture again")
     parser.add_argument("--processes", type=int, metavar="N", help="workers; all cores when left out")
+    parser.add_argument(
+        "--lr", action="store_true", help="of a recipe: also run the range test of `holdfast lr-find`"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if recipe is not None:
         report = _with_anchors(report, census, recipe)
+        report = _with_rate(report, Path(args.path), recipe, now=args.lr)
     if args.json:
         print(json.dumps(report.as_json(), ensure_ascii=False))
     else:
@@ -71,6 +76,22 @@ def _with_anchors(report: Report, census: Census, recipe: Any) -> Report:
         if found is None
         else with_uncovered(report, census, found[1], recipe.model.input, resizing=found[0])
     )
+
+
+def _with_rate(report: Report, path: Path, recipe: Any, *, now: bool) -> Report:
+    """The report, with a learning rate far from what a range test suggests: one made now, or kept from before."""
+    from holdfast.cli import lr_find
+    from holdfast.data.checks import with_problem
+    from holdfast.data.source import Problem
+    from holdfast.train import range_test
+
+    if now:
+        from holdfast.cli.train import _placed
+
+        lr_find.store(path, lr_find.measured(_placed(recipe, path.parent), steps=lr_find.STEPS))
+    suggested = lr_find.suggested_for(path, recipe)
+    detail = range_test.verdict(recipe.train.learning_rate, suggested) if suggested else ""
+    return with_problem(report, Problem("learning-rate-far", str(path), detail)) if detail else report
 
 
 #: Run in a process of its own: the detectors bring Keras, and nothing here may open a GPU.

@@ -4,43 +4,137 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import ExitCode
+from holdfast.errors import ExitCode, HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.settings.recipe import Recipe
+
+STEPS = 100
+#: What the answer depends on; with another value of one of these a stored answer is another network's.
+DEPENDS_ON = ("data.train", "model.detector", "model.backbone", "model.weights", "model.input", "train.batch",
+              "train.precision", "train.optimizer", "train.clip_norm")  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="RECIPE_OR_DATA", help="a recipe (.toml), or data to train on")
     parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
                         help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
-    parser.add_argument("--steps", type=int, default=100, metavar="N", help="of the test (default 100)")
+    parser.add_argument(
+        "--steps", type=int, default=STEPS, metavar="N", help=f"of the test (default {STEPS})"
+    )
     parser.add_argument("--json", action="store_true", help="print the points and the suggestion as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast import settings
     from holdfast.cli.train import _recipe
     from holdfast.train import range_test
 
     recipe = _recipe(args.source, args.overrides)
+    found = measured(recipe, steps=max(10, args.steps))
+    if args.source.endswith(".toml"):
+        store(Path(args.source), found)
+    if args.json:
+        print(json.dumps(found))
+    else:
+        seen = range_test.points(found["rates"], found["losses"])
+        marks = {"suggested": found["suggestion"] or 0.0, "the recipe's": recipe.train.learning_rate}
+        print(range_test.plot(seen, marks=marks))
+        print(
+            f"\ntrain.learning_rate = {found['suggestion']:g}" if found["suggestion"] else "\nno suggestion"
+        )
+        print(found["why"])
+        if args.source.endswith(".toml"):
+            print(f"kept in {stored_at(Path(args.source))}, which `holdfast check` looks at")
+    return ExitCode.FINE if found["suggestion"] is not None else ExitCode.FINDINGS
+
+
+def measured(recipe: Recipe, *, steps: int) -> dict[str, Any]:
+    """Runs the range test in a process of its own, with a line of progress."""
+    from holdfast import settings
+    from holdfast.train import range_test
+
     with tempfile.TemporaryDirectory(prefix="holdfast-lr-find-") as folder:
         Path(folder, "recipe.toml").write_text(settings.to_toml(recipe))
-        command = [sys.executable, "-m", "holdfast.train.lr_find", folder, str(args.steps)]
-        code = subprocess.run(command).returncode
-        if code:
-            return code
-        found = json.loads(Path(folder, "lr_find.json").read_text())
-    seen = range_test.points(found["rates"], found["losses"])
-    suggestion = range_test.suggest(seen, batch=recipe.train.batch)
-    if args.json:
-        print(json.dumps({"suggestion": suggestion.rate, "why": suggestion.why, **found}))
-    else:
-        print(range_test.plot(seen))
-        print(f"\ntrain.learning_rate = {suggestion.rate}" if suggestion.rate else "\nno suggestion")
-        print(suggestion.why)
-        if suggestion.rate:
-            print(f"the recipe has {recipe.train.learning_rate:g}")
-    return ExitCode.FINE if suggestion.rate is not None else ExitCode.FINDINGS
+        _train(folder, steps)
+        found: dict[str, Any] = json.loads(Path(folder, "lr_find.json").read_text())
+    suggestion = range_test.suggest(
+        range_test.points(found["rates"], found["losses"]), batch=recipe.train.batch
+    )
+    return {
+        "suggestion": suggestion.rate, "why": suggestion.why, "recipe": recipe.train.learning_rate,
+        "depends_on": depends_on(recipe), **found,
+    }  # fmt: skip
+
+
+def _train(folder: str, steps: int) -> None:
+    """The child's steps come through standard output, what went wrong through standard error."""
+    command = [sys.executable, "-m", "holdfast.train.lr_find", folder, str(steps)]
+    live = sys.stderr.isatty()
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child,
+    ):
+        assert child.stdout is not None
+        for number, line in enumerate(child.stdout):
+            if live:
+                print(f"\r\x1b[2K{line.rstrip()}", end="", file=sys.stderr, flush=True)
+            elif number % 10 == 0:
+                print(line.rstrip(), file=sys.stderr, flush=True)
+        if live:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+        code = child.wait()
+        errors.seek(0)
+        said = errors.read().decode("utf-8", "replace")
+    if code:
+        raise RangeTestEnded(said, code)
+
+
+class RangeTestEnded(HoldfastError):
+    """The process of the range test did not come to an end of its own; what it said is shown."""
+
+    slug = "range-test"
+
+    def __init__(self, said: str, code: int) -> None:
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        lines = [line for line in said.splitlines() if line.strip()]
+        super().__init__(
+            f"the range test {how}",
+            found=lines[-12:],
+            change="what it said above; `holdfast train` with the same recipe explains an end at length",
+        )
+
+
+# -- kept for `check` -----------------------------------------------------------------------------
+
+
+def stored_at(recipe: Path) -> Path:
+    return recipe.with_suffix(".lr-find.json")
+
+
+def store(recipe: Path, found: dict[str, Any]) -> None:
+    try:
+        stored_at(recipe).write_text(json.dumps(found))
+    except OSError as error:
+        print(f"holdfast: not kept: {error}", file=sys.stderr)
+
+
+def suggested_for(recipe_path: Path, recipe: Recipe) -> float | None:
+    """The suggestion of an earlier range test of this recipe, if nothing that it depends on was changed."""
+    try:
+        kept = json.loads(stored_at(recipe_path).read_text())
+    except (OSError, ValueError):
+        return None
+    rate = kept.get("suggestion") if isinstance(kept, dict) else None
+    return rate if isinstance(rate, float) and kept.get("depends_on") == depends_on(recipe) else None
+
+
+def depends_on(recipe: Recipe) -> dict[str, Any]:
+    values = {key: getattr(getattr(recipe, key.split(".")[0]), key.split(".")[1]) for key in DEPENDS_ON}
+    return {**values, "data.train": Path(recipe.data.train).name}  # wherever the recipe is read from

@@ -279,5 +279,16 @@ def with_uncovered(
         tally.add(
             Problem("uncovered-boxes", report.path, detail, total - len(shown) + 1 if position == 0 else 1)
         )
+    return _merged(report, tally)
+
+
+def with_problem(report: Report, problem: Problem) -> Report:
+    """The report with one thing more that was found, of the recipe rather than of the data."""
+    tally = Tally()
+    tally.add(problem)
+    return _merged(report, tally)
+
+
+def _merged(report: Report, tally: Tally) -> Report:
     merged = sorted((*report.findings, *tally.findings()), key=lambda finding: RANK[finding.severity])
     return replace(report, findings=tuple(merged))

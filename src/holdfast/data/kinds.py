@@ -169,4 +169,10 @@ KINDS: dict[str, Kind] = {
     "no-boxes": Kind(
         "error", "there is no usable box at all", "check that the annotations belong to these pictures"
     ),
+    # -- the recipe
+    "learning-rate-far": Kind(
+        "warning",
+        "the recipe's learning rate is far from what a range test suggests",
+        "set train.learning_rate to what is suggested; `holdfast lr-find RECIPE` shows the curve",
+    ),
 }

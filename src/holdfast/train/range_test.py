@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 LOWEST, HIGHEST = 1e-6, 1.0
 SMOOTHING = 0.9
+TOO_HIGH, TOO_LOW = 4.0, 10.0  # times the suggestion: beyond these a recipe's rate is worth a word
 TORN_LOOSE = 4.0  # times the lowest loss: beyond this the network has lost its way, and the test ends
 
 
@@ -70,8 +71,28 @@ def suggest(seen: Sequence[Point], *, batch: int) -> Suggestion:
     )
 
 
-def plot(seen: Sequence[Point], *, width: int = 72, height: int = 14) -> str:
-    """The smoothed loss against the rate, for a terminal; where it breaks, it runs along the upper edge."""
+def verdict(rate: float, suggested: float) -> str:
+    """What is wrong with a recipe's rate beside the suggested one; nothing when it is near it."""
+    if rate > TOO_HIGH * suggested:
+        return (
+            f"the learning rate {rate:g} is {rate / suggested:.0f} times what the range test suggests "
+            f"({suggested:g}): the loss may break"
+        )
+    if rate < suggested / TOO_LOW:
+        return (
+            f"the learning rate {rate:g} is {suggested / rate:.0f} times below what the range test suggests "
+            f"({suggested:g}): training would take that much longer"
+        )
+    return ""
+
+
+def plot(
+    seen: Sequence[Point], *, width: int = 72, height: int = 14, marks: Mapping[str, float] | None = None
+) -> str:
+    """The smoothed loss against the rate, for a terminal; where it breaks, it runs along the upper edge.
+
+    `marks` are rates to point at below the axis.
+    """
     finite = [point for point in seen if math.isfinite(point.smooth)]
     if len(finite) < 2:
         return "(too few points to draw)"
@@ -87,4 +108,13 @@ def plot(seen: Sequence[Point], *, width: int = 72, height: int = 14) -> str:
     drawn = [label + "".join(row).rstrip() for label, row in zip(labels, rows, strict=True)]
     left, right = f"{finite[0].rate:.0e}", f"{finite[-1].rate:.0e}"
     axis = "         └" + "─" * width
-    return "\n".join([*drawn, axis, f"          {left}{right:>{width - len(left)}}"])
+    scale = f"          {left}{right:>{width - len(left)}}"
+    pointers = []
+    for name, rate in (marks or {}).items():
+        column = round((math.log(rate) - first) / (last - first) * (width - 1)) if rate > 0 else -1
+        if 0 <= column < width:
+            label = f"▲ {name} {rate:g}"
+            before = column if column + len(label) <= width else max(0, column - len(label) + 1)
+            text = label if before == column else f"{name} {rate:g} ▲"
+            pointers.append(" " * (10 + before) + text)
+    return "\n".join([*drawn, axis, scale, *pointers])
