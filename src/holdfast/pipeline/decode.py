@@ -87,13 +87,15 @@ def resized(image: Any, height: Any, width: Any) -> Any:
     def bilinear() -> Any:
         return tf.raw_ops.ResizeBilinear(
             images=image[None], size=tf.stack([height, width]), half_pixel_centers=True
-        )[0]
+        )
 
     def averaged() -> Any:
-        return tf.image.resize(image, tf.stack([height, width]), antialias=True)
+        return tf.image.resize(image[None], tf.stack([height, width]), antialias=True)
 
     def changed() -> Any:
-        return tf.cast(tf.cond(far, averaged, bilinear) + 0.5, tf.uint8)
+        # The half is added before the batch of one is taken off: a slice shares its buffer, and the sum would
+        # then need another, whose fresh pages cost as much as a third of the resize.
+        return tf.cast(tf.cond(far, averaged, bilinear) + 0.5, tf.uint8)[0]
 
     return tf.cond(same, lambda: image, changed)
 
@@ -112,4 +114,6 @@ def drawn(image: Any, order: Any, tile: Any, fill: int) -> Any:
         tf.reduce_any(mirrors), lambda: tf.raw_ops.Reverse(tensor=image, dims=mirrors), lambda: image
     )
     beside = [[top, tile[0] - top - height], [left, tile[1] - left - width], [0, 0]]
-    return tf.pad(image, beside, constant_values=tf.constant(fill, tf.uint8))
+    grey = tf.constant(fill, tf.uint8)
+    filled = (height == tile[0]) & (width == tile[1])
+    return tf.cond(filled, lambda: image, lambda: tf.pad(image, beside, constant_values=grey))

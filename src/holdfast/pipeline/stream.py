@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from holdfast.errors import DataError, UndecodableImage
-from holdfast.pipeline import decode, plan
+from holdfast.pipeline import decode, plan, rows
 from holdfast.pipeline.cache import PictureCache
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.feed import Feed
@@ -68,7 +68,8 @@ class Stream:
         self._packed_from = packed.from_epoch if packed else None
         self._skip_bad, self._on_bad = skip_bad, on_bad
         self._bad: dict[int, str] = {}
-        self._traced: tuple[Any, Any] | None = None
+        self._traced: tuple[Any, Any, Any] | None = None
+        self._layout: rows.Layout = {}
         self._at_once = max(1, PLANNED_PICTURES // feed.batch)  # steps
         for row, why in columns.unreadable.items():
             self._skip(row, why, step=0)
@@ -84,7 +85,7 @@ class Stream:
 
     def dataset(self, first_step: int = 0) -> Any:
         """A tf.data.Dataset from this step on. `batches` also names and skips bad pictures; this raises."""
-        plan_step, with_pixels = self._graphs()
+        plan_step, with_pixels, parted = self._graphs()
         plain = tf.autograph.experimental.do_not_convert
         options = tf.data.Options()
         options.deterministic = True
@@ -97,11 +98,8 @@ class Stream:
         if self.steps is not None:  # the last steps that were planned at once may reach past the end
             planned = planned.take((self.steps - first_step) * self.feed.batch)
         pictures = planned.map(plain(with_pixels), num_parallel_calls=self.threads, deterministic=True)
-        return (
-            pictures.batch(self.feed.batch, drop_remainder=True)
-            .prefetch(PREFETCHED_BATCHES)
-            .with_options(options)
-        )
+        batches = pictures.batch(self.feed.batch, drop_remainder=True).map(plain(parted))
+        return batches.prefetch(PREFETCHED_BATCHES).with_options(options)
 
     def batches(self, first_step: int = 0) -> Iterator[dict[str, Any]]:
         """Batches of tensors from this step on; bad pictures are named and replaced as far as is allowed."""
@@ -132,7 +130,8 @@ class Stream:
 
     def one_step(self, step: int) -> dict[str, Any]:
         """The instructions and boxes of a step, without its pixels: cheap, to name what was in a batch."""
-        planned = self._graphs()[0](tf.constant(step, tf.int64))
+        plan_step, _, _ = self._graphs()
+        planned = rows.parted(plan_step(tf.constant(step, tf.int64)), self._layout)
         return {name: value[: self.feed.batch] for name, value in planned.items()}
 
     def encoded_bytes(self, images: np.ndarray) -> Any:
@@ -154,17 +153,26 @@ class Stream:
 
     # -- pictures ---------------------------------------------------------------------------------
 
-    def _graphs(self) -> tuple[Any, Any]:
-        """The two functions, traced once a stream: tracing takes a second or two, and is done again only
+    def _graphs(self) -> tuple[Any, Any, Any]:
+        """The three functions, traced once a stream: tracing takes a second or two, and is done again only
         after a bad picture. They are graph code as they stand, so TensorFlow need not convert them."""
         if self._traced is None:
             table = self._tables()
             self._tile_graph = tf.function(self._tile_or_nothing, autograph=False)
-            plan_step = tf.function(
-                lambda step: plan.instructions(step, self.feed, table, self._at_once), autograph=False
-            )
-            self._traced = plan_step, tf.function(self._with_pixels, autograph=False)
+
+            def plan_step(step: Any) -> Any:
+                planned = plan.instructions(step, self.feed, table, self._at_once)
+                self._layout = rows.layout_of(planned)
+                return rows.joined(planned)
+
+            steps = tf.function(plan_step, autograph=False, input_signature=[tf.TensorSpec([], tf.int64)])
+            steps.get_concrete_function()  # now, so that the layout is known
+            self._traced = steps, tf.function(self._with_pixels, autograph=False), self._batch
         return self._traced
+
+    def _batch(self, images: Any, together: Any) -> dict[str, Any]:
+        parts = rows.parted(together, self._layout)
+        return {"images": images, **{name: part for name, part in parts.items() if name != "tiles"}}
 
     def _tables(self) -> plan.Tables:
         substitutes = np.arange(self.images, dtype=np.int64)
@@ -182,9 +190,10 @@ class Stream:
             "no picture of the dataset can be decoded", found=next(iter(self._bad.values()))
         )
 
-    def _with_pixels(self, element: dict[str, Any]) -> dict[str, Any]:
-        rest = {name: value for name, value in element.items() if name != "tiles"}
-        return {"images": self._canvas(element["tiles"]), **rest}
+    def _with_pixels(self, row: Any) -> tuple[Any, Any]:
+        shape, _ = self._layout["tiles"]
+        tiles = tf.reshape(row[: shape[0] * shape[1]], shape)  # the first part of the row
+        return self._canvas(tiles), row
 
     def _canvas(self, tiles: Any) -> Any:
         if not self.feed.augment.mosaic:
