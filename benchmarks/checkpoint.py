@@ -77,29 +77,46 @@ def measure(
     for callback in (whole, backup):
         callback.set_model(model)
         callback.on_train_begin()
-    steps, pauses = [], {"holdfast": [], "ModelCheckpoint": [], "BackupAndRestore": []}
+    quiet: list[float] = []
+    behind: list[float] = []
+    pauses: dict[str, list[float]] = {"holdfast": [], "ModelCheckpoint": [], "BackupAndRestore": []}
     for number in range(saves):
-        steps += [timed(take) for _ in range(5)]
+        quiet += [timed(take) for _ in range(5)]
         pauses["holdfast"].append(timed(lambda n=number: saver.save(Snapshot(n, step.export(), {}))))
-        steps += [timed(take) for _ in range(5)]  # the background write is felt here, if at all
-        saver.flush(60)
+        while not saver.flush(0.0):  # the background write is felt here, if at all
+            behind.append(timed(take))
         pauses["ModelCheckpoint"].append(timed(lambda n=number: whole.on_epoch_end(n, {})))
         pauses["BackupAndRestore"].append(timed(lambda n=number: backup.on_epoch_end(n, {})))
     saver.close()
-    one = statistics.median(steps)
+    one = statistics.median(quiet)
     size = sum(file.stat().st_size for file in checkpoints.committed(folder / "ours")[-1].iterdir())
-    print(f"state {size / 2**20:.1f} MiB, step {one * 1e3:.1f} ms (median of {len(steps)})")
+    print(f"state {size / 2**20:.1f} MiB, step {one * 1e3:.1f} ms (median of {len(quiet)})")
     for name, taken in pauses.items():
         pause = statistics.median(taken)
         print(f"{name:18} pause {pause * 1e3:8.1f} ms   {pause / one:7.2f} steps")
-    resume = statistics.median(
-        timed(lambda: step.load(checkpoints.newest_whole(folder / "ours")[0].groups))
-        for _ in range(5)  # type: ignore[union-attr]
-    )
-    load = statistics.median(timed(lambda: keras.models.load_model(folder / "keras.keras")) for _ in range(5))
-    print(
-        f"resume: holdfast {resume * 1e3:.0f} ms, checksums included; keras.models.load_model {load * 1e3:.0f} ms"
-    )
+    slower = statistics.median(behind) / one if behind else 1.0
+    print(f"steps while ours is written: {slower:.2f} of a step, {len(behind) / saves:.1f} of them a save")
+    told = ", ".join(f"{name} {taken * 1e3:.0f} ms" for name, taken in resumes(folder, step, model).items())
+    print(f"resume: {told} (ours with checksums; medians of 5)")
+
+
+def resumes(folder: Path, step: TensorFlowStep, model: keras.Model) -> dict[str, float]:
+    def ours() -> None:
+        found, _ = checkpoints.newest_whole(folder / "ours")
+        assert found is not None
+        step.load(found.groups)
+
+    def restored() -> None:
+        again = keras.callbacks.BackupAndRestore(str(folder / "backup"))
+        again.set_model(model)
+        again.on_train_begin()
+
+    ways = {
+        "holdfast": ours,
+        "keras.models.load_model": lambda: keras.models.load_model(folder / "keras.keras"),
+        "BackupAndRestore": restored,
+    }
+    return {name: statistics.median(timed(way) for _ in range(5)) for name, way in ways.items()}
 
 
 if __name__ == "__main__":

@@ -62,7 +62,10 @@ def test_an_allocation_refused_outside_of_a_step_counts_as_an_end_for_memory() -
     ]
     assert relief.after_kill(refused, 2, 16) == (16, 8)
     assert relief.was_short(refused)
-    other = [entry(ev.ExceptionRaised(type="ValueError", message="no"), 1), entry(ev.AttemptEnded(exit_code=70), 1)]
+    other = [
+        entry(ev.ExceptionRaised(type="ValueError", message="no"), 1),
+        entry(ev.AttemptEnded(exit_code=70), 1),
+    ]
     assert relief.after_kill(other, 2, 16) is None
     assert not relief.was_short(other)
 

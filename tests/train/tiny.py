@@ -64,4 +64,4 @@ def step(
 
 
 def run(made: Any, steps: range, rate: float = 1e-2, **how: Any) -> list[dict[str, Any]]:
-    return [made.fetch(made(batch(n), step=n, rate=rate, held=False, **how)) for n in steps]
+    return [made.fetch(made(batch(n, made.batch), step=n, rate=rate, held=False, **how)) for n in steps]

@@ -84,4 +84,10 @@ def says_out_of_memory(text: str) -> bool:
     return any(sign in text for sign in SIGNS)
 
 
-SIGNS = ("MemoryError", "ResourceExhaustedError", "RESOURCE_EXHAUSTED", "OOM when allocating", "Out of memory")
+SIGNS = (
+    "MemoryError",
+    "ResourceExhaustedError",
+    "RESOURCE_EXHAUSTED",
+    "OOM when allocating",
+    "Out of memory",
+)

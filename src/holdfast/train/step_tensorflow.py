@@ -122,7 +122,7 @@ class TensorFlowStep:
         _, total = tf.while_loop(
             lambda index, _: index < count, more, (tf.constant(1), first), parallel_iterations=1
         )
-        return total  # type: ignore[no-any-return]
+        return total
 
     def _gradient(
         self, weights: list[Any], fixed: list[Any], scale: Any, piece: dict[str, Any]
