@@ -113,6 +113,7 @@ def ended(folder: Path) -> str:
     return (folder.parent / f"{folder.name}.log").read_text().splitlines()[-1]
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.proof)])
 def test_killed_at_random_instants_it_ends_with_the_same_bits(backend: str, tmp_path: Path) -> None:
     command = ["tests.train.tiny_run"]
