@@ -1,0 +1,146 @@
+"""`holdfast launch RECIPE`: several processes that train one model, watched as one; or a job for a cloud or cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import UsageError
+from holdfast.journal.folder import RunFolder
+
+if TYPE_CHECKING:
+    from holdfast.launch.group import Here, Outcome
+    from holdfast.settings.recipe import Recipe
+
+TARGETS = ("vertex", "slurm", "kubernetes")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="[vertex|slurm|kubernetes] RECIPE",
+        help="a recipe or data to train on here; or where to send it, and a recipe",
+    )
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="how many train together (hardware.processes)"
+    )
+    parser.add_argument("--run-dir", metavar="D", help="the run's folder (default: runs/<name>-<n>)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir, or begin it")
+    parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+                        help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
+    parser.add_argument("--restarts", metavar="N", type=int, default=3,
+                        help="how often all are started again together when one falls (default 3)")  # fmt: skip
+    parser.add_argument(
+        "--on-stall", choices=("report", "stop", "restart"), default="restart",
+        help="when one holds up all: say it; end the run with exit code 124; or start all again (default)",
+    )  # fmt: skip
+    hosts = parser.add_argument_group("several hosts (SLURM, Kubernetes and Vertex AI say these themselves)")
+    hosts.add_argument("--host", type=int, metavar="I", help="the number of this host, from 0")
+    hosts.add_argument("--hosts", type=int, metavar="N", help="how many there are")
+    hosts.add_argument("--conductor", metavar="HOST:PORT", help="where host 0 listens")
+    hosts.add_argument("--token", help="a word that all share (default: $HOLDFAST_GROUP_TOKEN)")
+    hosts.add_argument("--join-limit", metavar="S", type=float, default=600.0,
+                       help="seconds that the others may take to come (default 600)")  # fmt: skip
+    jobs = parser.add_argument_group("jobs")
+    jobs.add_argument("--dry-run", action="store_true", help="print the job, send nothing")
+    jobs.add_argument("--image", metavar="URI", help="the container image that holds Holdfast")
+    jobs.add_argument("--project", help="Google Cloud: the project")
+    jobs.add_argument("--region", help="Google Cloud: the region")
+    jobs.add_argument("--bucket", metavar="gs://…", help="where the run's checkpoints and model go")
+    jobs.add_argument("--machine", metavar="TYPE", help="machine type, as in g2-standard-12")
+    jobs.add_argument("--accelerator", metavar="TYPE[:N]", help="as in NVIDIA_L4:1, or a GPU's name")
+    jobs.add_argument("--service-account", metavar="EMAIL")
+    jobs.add_argument("--tensorboard", metavar="NAME", help="projects/P/locations/R/tensorboards/N")
+    jobs.add_argument(
+        "--spot", action="store_true", help="cheap machines that may be taken away; the job goes on by itself"
+    )
+    jobs.add_argument("--endpoint", metavar="HOST", help="another address of the Vertex API (for trials)")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.words[0] in TARGETS:
+        from holdfast.cli import launch_jobs
+
+        return launch_jobs.run(args)
+    if len(args.words) > 1:
+        raise UsageError(
+            "launch takes one recipe, or vertex, slurm or kubernetes and a recipe",
+            where="the command line",
+            change=f"holdfast launch {args.words[-1]}",
+        )
+    return _train(args)
+
+
+def _train(args: argparse.Namespace) -> int:
+    from holdfast import settings
+    from holdfast.launch import group
+
+    folder, recipe = _run_of(args)
+    here = _here(args, folder, recipe)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    for rank in here.ranks:
+        own = RunFolder(_folder_of(folder.path, rank))
+        own.path.mkdir(parents=True, exist_ok=True)
+        own.recipe.write_text(settings.to_toml(recipe))
+    outcome = group.run(here, say=_say)
+    if not here.conductor:
+        _tell_end(outcome, folder)
+    return outcome.exit_code
+
+
+def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> Here:
+    from holdfast.cli.train import _attempts_before
+    from holdfast.launch import cluster
+    from holdfast.launch.conductor import Terms
+    from holdfast.launch.group import Here
+
+    spot = cluster.chosen(args.host, args.hosts, args.conductor) or cluster.of_environment(os.environ)
+    count = recipe.hardware.processes
+    token = args.token or os.environ.get("HOLDFAST_GROUP_TOKEN", "")
+    terms = Terms(
+        count=count, token=token, restarts=max(0, args.restarts), on_stall=args.on_stall, join_s=args.join_limit,
+        resume=args.resume, first_attempt=_attempts_before(folder) + 1,
+    )  # fmt: skip
+    if spot is None:
+        return Here(folder.path, range(count), terms)
+    ranks = cluster.ranks_of(spot, count)
+    address, _, port = spot.conductor.rpartition(":")
+    if spot.host == 0:
+        terms = replace(terms, advertised=address)
+        return Here(folder.path, ranks, terms, listen="0.0.0.0", port=int(port))
+    return Here(folder.path, ranks, terms, conductor=spot.conductor)
+
+
+def _run_of(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
+    from holdfast.cli.train import _fresh, _recipe
+
+    source = args.words[0]
+    overrides = [*args.overrides, *([f"hardware.processes={args.processes}"] if args.processes else [])]
+    if args.run_dir and args.resume:
+        folder = RunFolder(Path(args.run_dir))
+        return folder, _recipe(source, overrides)
+    plain = argparse.Namespace(source=source, overrides=overrides, run_dir=args.run_dir)
+    return _fresh(plain)
+
+
+def _folder_of(group: Path, rank: int) -> Path:
+    from holdfast.launch.place import folder_of
+
+    return folder_of(group, rank)
+
+
+def _tell_end(outcome: Outcome, folder: RunFolder) -> None:
+    from holdfast.cli.run import _explain, _Say
+
+    attempts = f" in {outcome.attempts} attempts" if outcome.attempts > 1 else ""
+    _say(f"holdfast: the group ended with exit code {outcome.exit_code}{attempts}; folder {folder.path}")
+    _explain(folder, _Say())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

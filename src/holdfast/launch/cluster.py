@@ -1,0 +1,90 @@
+"""Which host of a group this is, as SLURM, Kubernetes, Vertex AI or the command line say it. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from holdfast.errors import ContradictorySettings, UsageError
+
+PORT = 29470
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    host: int  # from 0
+    hosts: int
+    conductor: str  # host:port of host 0
+
+
+def chosen(host: int | None, hosts: int | None, conductor: str | None) -> Spot | None:
+    """From the command line; all three or none."""
+    if host is None and hosts is None and conductor is None:
+        return None
+    if host is None or hosts is None or conductor is None:
+        raise UsageError(
+            "--host, --hosts and --conductor belong together",
+            where="the command line",
+            change="--host 0 --hosts 2 --conductor first-host:29470, and --host 1 on the other",
+        )
+    if not 0 <= host < hosts:
+        raise UsageError(f"--host is {host}; hosts are numbered 0 to {hosts - 1}", where="the command line")
+    return Spot(host, hosts, conductor if ":" in conductor else f"{conductor}:{PORT}")
+
+
+def of_environment(environment: Mapping[str, str]) -> Spot | None:
+    """None where nobody says that there are several hosts."""
+    return _of_holdfast(environment) or _of_vertex(environment) or _of_slurm(environment)
+
+
+def _of_holdfast(environment: Mapping[str, str]) -> Spot | None:
+    """As our Kubernetes job sets it: an indexed job numbers its pods, and a headless service names them."""
+    head, hosts = environment.get("HOLDFAST_HEAD"), int(environment.get("HOLDFAST_HOSTS", "1") or 1)
+    if not head or hosts < 2:
+        return None
+    return Spot(int(environment["JOB_COMPLETION_INDEX"]), hosts, f"{head}:{PORT}")
+
+
+def _of_slurm(environment: Mapping[str, str]) -> Spot | None:
+    hosts = int(environment.get("SLURM_NTASKS", "1") or 1)
+    nodes = environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST")
+    if hosts < 2 or not nodes or "SLURM_PROCID" not in environment:
+        return None
+    job = int(re.sub(r"\D", "", environment.get("SLURM_JOB_ID", "0")) or 0)
+    return Spot(int(environment["SLURM_PROCID"]), hosts, f"{first_node(nodes)}:{PORT + job % 1000}")
+
+
+def _of_vertex(environment: Mapping[str, str]) -> Spot | None:
+    """CLUSTER_SPEC of a custom job with several replicas: pool 0 has one, pool 1 the rest."""
+    try:
+        spec = json.loads(environment.get("CLUSTER_SPEC") or "{}")
+    except ValueError:
+        return None
+    cluster, task = spec.get("cluster", {}), spec.get("task", {})
+    pools = [cluster[name] for name in sorted(cluster) if name.startswith("workerpool")]
+    hosts = sum(len(pool) for pool in pools)
+    if hosts < 2 or "type" not in task:
+        return None
+    before = sum(len(cluster[name]) for name in sorted(cluster) if name < task["type"])
+    address = pools[0][0].rpartition(":")[0] or pools[0][0]
+    return Spot(before + int(task.get("index", 0)), hosts, f"{address}:{PORT}")
+
+
+def first_node(nodes: str) -> str:
+    """The first name of SLURM's list: `gpu[03-05,09]` begins with gpu03."""
+    match = re.match(r"([^,\[]+)(?:\[([^\]-]+?)(?:[-,\]]))?", nodes)
+    return f"{match[1]}{match[2] or ''}" if match else nodes
+
+
+def ranks_of(spot: Spot, processes: int) -> range:
+    """The processes of this host: an even part, in order."""
+    if processes % spot.hosts:
+        raise ContradictorySettings(
+            f"{processes} processes cannot be shared evenly by {spot.hosts} hosts",
+            where="hardware.processes",
+            change=f"--processes {spot.hosts * max(1, round(processes / spot.hosts))}",
+        )
+    each = processes // spot.hosts
+    return range(spot.host * each, (spot.host + 1) * each)

@@ -1,0 +1,404 @@
+"""The conductor of a group: hears all supervisors, says start, names who is missing, dead, silent or slow, and
+when one falls brings all to an end and starts them again together."""
+
+from __future__ import annotations
+
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.journal.events import Event, NoteMade
+from holdfast.launch import view
+from holdfast.launch.view import Ended, Rate, Remark, Seen
+from holdfast.launch.wire import Line, Message, free_port
+from holdfast.supervise import restart
+from holdfast.supervise.restart import Again, Failure
+
+SETTLE_S = 2.0  # after the first ending, for those that it brings about
+GRACE_S = 45.0  # after a wish to end, until the last has saved and ended
+STACKS_S = 6.0
+KILLED_S = 20.0
+WINDOW_STEPS, WINDOW_S = 4, 1.5  # least, for a rate
+SAY_AGAIN_S = 30.0
+LOOK_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a group agrees on before it begins."""
+
+    count: int
+    token: str
+    restarts: int = 3
+    on_stall: str = "restart"
+    join_s: float = 600.0
+    resume: bool = False
+    first_attempt: int = 1
+    final_codes: frozenset[int] = frozenset({1, 2})
+    advertised: str = "127.0.0.1"  # how the others reach this host
+    ports: tuple[int, ...] = ()  # for the engine to meet on; any free one when empty
+
+
+@dataclass(slots=True)
+class Seat:
+    """The connection of one member and what was heard on it."""
+
+    line: Line
+    seen: Seen
+    last: dict[str, float] = field(default_factory=dict)  # the counters at the begin of the window
+    sequence: int = -1
+    pinged: float | None = None
+    stacks: Message | None = None
+
+
+class Conductor:
+    """`respawn` is asked to bring back a member that has gone; it says whether it can."""
+
+    def __init__(
+        self, terms: Terms, server: socket.socket, *, say: Callable[[str], None], note: Callable[[Event], None],
+        respawn: Callable[[int], bool] = lambda rank: False,
+    ) -> None:  # fmt: skip
+        self.terms, self._server, self._say, self._note, self._respawn = terms, server, say, note, respawn
+        self.seats: dict[int, Seat] = {}
+        self._greeting: list[Line] = []
+        self._endings: list[Ended] = []
+        self._asked = ""
+        self._killing = False
+        self._standing: list[Remark] = []
+        self._said: dict[str, float] = {}
+        self._began = time.monotonic()
+        self.blamed: Ended | None = None
+        self.attempts = 0
+
+    def ask_to_end(self, name: str) -> None:
+        """From a signal handler: all are asked at the next turn."""
+        self._asked = self._asked or name
+
+    def run(self) -> int:
+        """Until the group has ended for good. Returns the exit code."""
+        failures: list[Failure] = []
+        try:
+            while True:
+                if not self._gather():
+                    return 143 if self._asked else 75
+                code = self._attempt(self.terms.first_attempt + len(failures), again=bool(failures))
+                failures.append(self._failure(code))
+                if code == 0 or self._asked or code in view.ASKED or code in self.terms.final_codes:
+                    return code
+                decision = restart.decide(failures, allowed=self.terms.restarts)
+                if not isinstance(decision, Again):
+                    self._tell(f"not started again: {decision.why}" if decision.why else "not started again")
+                    return code
+                self._tell(f"all are started again together in {decision.pause_s:g} s", restarted=True)
+                self._wait(decision.pause_s, lambda: bool(self._asked))
+        finally:
+            for seat in self.seats.values():
+                seat.line.send({"leave": 0})
+                seat.line.close()
+            self._server.close()
+
+    # -- before a start ----------------------------------------------------------------------------
+
+    def _gather(self) -> bool:
+        """Waits for all members. False when one never came, or when asked to end."""
+        self._began = time.monotonic()
+        for rank in range(self.terms.count):
+            if rank not in self.seats:
+                self._respawn(rank)
+        whole = self._wait(
+            self.terms.join_s, lambda: len(self.seats) == self.terms.count or bool(self._asked), judged=True
+        )
+        if whole and not self._asked:
+            self._tell(f"{self.terms.count} processes there: {self._hosts()}")
+            return True
+        if not self._asked:
+            absent = tuple(rank for rank in range(self.terms.count) if rank not in self.seats)
+            self._tell(
+                f"{view.ranks_in_words(absent)} did not come within {self.terms.join_s:.0f} s",
+                peer_missing=list(absent),
+            )
+        return False
+
+    def _hosts(self) -> str:
+        by_host: dict[str, list[int]] = {}
+        for rank in sorted(self.seats):
+            by_host.setdefault(self.seats[rank].seen.host, []).append(rank)
+        return ", ".join(
+            f"{view.ranks_in_words(tuple(ranks))} on {host}" for host, ranks in by_host.items()
+        ).replace("processes ", "").replace("process ", "")  # fmt: skip
+
+    # -- one attempt -------------------------------------------------------------------------------
+
+    def _attempt(self, number: int, *, again: bool) -> int:
+        self.attempts += 1
+        self._endings, self._killing, self.blamed = [], False, None
+        self._said.clear()
+        ports = self.terms.ports
+        port = ports[number % len(ports)] if ports else free_port()
+        for seat in self.seats.values():
+            seat.last, seat.sequence, seat.stacks = {}, -1, None
+            seat.seen.rates, seat.seen.running, seat.seen.pace = [], True, 0
+            seat.seen.moved_at = time.monotonic()
+            seat.line.send(
+                {"start": number, "count": self.terms.count, "coordinator": f"{self.terms.advertised}:{port}",
+                 "resume": self.terms.resume or again}
+            )  # fmt: skip
+        while not self._endings:
+            self._turn(judged=True)
+            if self._asked:
+                return self._end_in_order()
+            if self._stall_to_act_on():
+                return self._bring_down()
+        return self._after_first_ending()
+
+    def _after_first_ending(self) -> int:
+        self._wait(SETTLE_S, self._all_ended)
+        first = view.blamed(self._endings)
+        if first is None:  # all that have ended ended well
+            if not self._wait(GRACE_S, self._all_ended):
+                return self._bring_down()
+            first = view.blamed(self._endings)
+        if first is None:
+            return 0
+        if first.shell_code in view.ASKED and not first.signal:
+            self._tell(
+                f"{view.ASKED[first.shell_code]} came to the host of process {first.rank}: all save and end"
+            )
+            self._asked = self._asked or view.ASKED[first.shell_code]
+            self._wait(GRACE_S, self._all_ended)
+        return self._bring_down()
+
+    def _end_in_order(self) -> int:
+        self._tell(f"{self._asked} came: all save at the same step and end")
+        for seat in self.seats.values():
+            seat.line.send({"stop": self._asked})
+        if not self._wait(GRACE_S, self._all_ended):
+            return self._bring_down()
+        return self._code()
+
+    def _bring_down(self) -> int:
+        """Stacks of all that still run, then their end; and whom it was because of."""
+        self.blamed = view.blamed(self._endings)
+        if not self._all_ended():
+            self._take_stacks()
+            self._killing = True
+            for rank, seat in self.seats.items():
+                if not self._has_ended(rank):
+                    seat.line.send({"kill": "the group is brought down"})
+            self._wait(KILLED_S, self._all_ended)
+            for rank in [rank for rank in self.seats if not self._has_ended(rank)]:
+                self._drop(rank, "it does not end when told")
+        self._tell_ending()
+        return self._code()
+
+    def _take_stacks(self) -> None:
+        asked = [seat for rank, seat in self.seats.items() if not self._has_ended(rank)]
+        for seat in asked:
+            seat.stacks = None
+            seat.line.send({"stacks": "group"})
+        self._wait(STACKS_S, lambda: all(seat.stacks is not None for seat in asked))
+        for seat in asked:
+            if seat.stacks is not None:
+                main = " < ".join(seat.stacks.get("main", [])[:4]) or "no Python frames"
+                self._tell(
+                    f"process {seat.seen.rank} stands in {main}",
+                    stacks={"rank": seat.seen.rank, **seat.stacks},
+                )
+
+    def _tell_ending(self) -> None:
+        if self.blamed is None:
+            return
+        one = self.blamed
+        self._tell(
+            f"{one.words}{_because(one)}; the others were ended with it",
+            peer_lost=one.rank, host=one.host, exit_code=one.exit_code, signal=one.signal, verdict=dict(one.verdict),
+        )  # fmt: skip
+
+    def _code(self) -> int:
+        codes = [one.shell_code for one in self._endings if not one.by_us]
+        if self.blamed is not None:
+            return self.blamed.shell_code or 75
+        if not codes:
+            return 124
+        return max(codes)
+
+    def _failure(self, code: int) -> Failure:
+        reached = max((seat.seen.step for seat in self.seats.values()), default=0)
+        one = self.blamed
+        return Failure(
+            exit_code=None if one is not None and one.signal else code, signal=one.signal if one else None,
+            stopped_by_us="stall" if code == 124 else "", reached=reached or None, saves=1,
+        )  # fmt: skip
+
+    # -- one turn of the loop ----------------------------------------------------------------------
+
+    def _wait(self, seconds: float, done: Callable[[], bool], *, judged: bool = False) -> bool:
+        until = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() >= until:
+                return False
+            self._turn(judged=judged)
+        return True
+
+    def _turn(self, *, judged: bool) -> None:
+        lines = {seat.line.sock: seat.line for seat in self.seats.values()}
+        lines |= {line.sock: line for line in self._greeting}
+        try:
+            readable, _, _ = select.select([self._server, *lines], [], [], LOOK_S)
+        except InterruptedError:
+            return
+        for sock in readable:
+            if sock is self._server:
+                self._greeting.append(Line(self._server.accept()[0]))
+            else:
+                self._hear(lines[sock])
+        now = time.monotonic()
+        for seat in self.seats.values():
+            if seat.pinged is None:
+                seat.pinged = now
+                seat.line.send({"ping": now})
+        if judged:
+            self._judge(now)
+
+    def _judge(self, now: float) -> None:
+        self._standing = []
+        seen = {rank: seat.seen for rank, seat in self.seats.items()}
+        for remark in view.judge(seen, count=self.terms.count, began=self._began, now=now):
+            if (remark.kind == "silent" and self.seats[remark.ranks[0]].seen.running) or remark.stands:
+                self._standing.append(remark)
+            key = f"{remark.kind} {remark.ranks}"
+            if now - self._said.get(key, -1e9) >= SAY_AGAIN_S:
+                self._said[key] = now
+                self._tell(remark.words, remark=remark.kind, ranks=list(remark.ranks), **remark.facts)
+
+    def _stall_to_act_on(self) -> bool:
+        """Stands, and the terms say to do something about it."""
+        for one in self._standing:
+            if one.kind == "silent":
+                rank = one.ranks[0]
+                self._end(rank, gone=True)
+                self._drop(rank, one.words)
+                return True
+        return bool(self._standing) and self.terms.on_stall in ("restart", "stop")
+
+    # -- what comes in -----------------------------------------------------------------------------
+
+    def _hear(self, line: Line) -> None:
+        messages = line.receive()
+        seat = next((one for one in self.seats.values() if one.line is line), None)
+        if messages is None:
+            line.close()
+            if line in self._greeting:
+                self._greeting.remove(line)
+            if seat is not None:
+                if not self._has_ended(seat.seen.rank) and seat.seen.running:
+                    self._end(seat.seen.rank, gone=True)
+                self._drop(seat.seen.rank, "")
+            return
+        for message in messages:
+            if seat is not None:
+                self._take(seat, message)
+            elif "hello" in message:
+                seat = self._welcome(line, message)
+
+    def _welcome(self, line: Line, message: Message) -> Seat | None:
+        rank = int(message["hello"])
+        self._greeting.remove(line)
+        if message.get("token") != self.terms.token or not 0 <= rank < self.terms.count or rank in self.seats:
+            line.close()
+            return None
+        now = time.monotonic()
+        seen = Seen(rank, str(message.get("host", "?")), heard_at=now, pid=int(message.get("pid", 0)))
+        self.seats[rank] = Seat(line, seen)
+        return self.seats[rank]
+
+    def _take(self, seat: Seat, message: Message) -> None:
+        now = time.monotonic()
+        seat.seen.heard_at = now
+        if "pong" in message:
+            trips = [*seat.seen.round_trips_s, now - float(message["pong"])]
+            seat.seen.round_trips_s, seat.pinged = trips[-view.ROUND_TRIPS :], None
+        elif "stacks" in message:
+            seat.stacks = dict(message["stacks"])
+        elif "ended" in message:
+            self._end(seat.seen.rank, message=message)
+        elif "status" in message:
+            self._take_status(seat, message["status"], now)
+
+    def _take_status(self, seat: Seat, status: Message, now: float) -> None:
+        seen = seat.seen
+        if "step" not in status:
+            return
+        if status["sequence"] != seat.sequence or status.get("pace", 0) != seen.pace:
+            seat.sequence, seen.moved_at = status["sequence"], now
+        seen.step, seen.phase, seen.state = int(status["step"]), str(status["phase"]), str(status["state"])
+        seen.pid, seen.pace = int(status["pid"]), int(status.get("pace", 0))
+        if "steps" in status:
+            counters = {
+                "at": now,
+                "steps": status["steps"],
+                "own_s": status["own_s"],
+                "data_s": status["data_s"],
+            }
+            if rate := _rate(seat.last, counters):
+                seen.rates = [*seen.rates[-4:], rate]
+                seat.last = counters
+            seat.last = seat.last or counters
+
+    # -- endings -----------------------------------------------------------------------------------
+
+    def _end(self, rank: int, *, message: Message | None = None, gone: bool = False) -> None:
+        seat, told = self.seats[rank], message or {}
+        seat.seen.running = False
+        code = int(told.get("shell_code", 137))
+        self._endings.append(
+            Ended(
+                rank, seat.seen.host, time.monotonic(), told.get("exit_code"), told.get("signal"), code,
+                by_us=self._killing, gone=gone, verdict=told.get("verdict") or {},
+            )
+        )  # fmt: skip
+
+    def _has_ended(self, rank: int) -> bool:
+        return any(one.rank == rank for one in self._endings)
+
+    def _all_ended(self) -> bool:
+        return all(self._has_ended(rank) for rank in range(self.terms.count))
+
+    def _drop(self, rank: int, why: str) -> None:
+        seat = self.seats.pop(rank, None)
+        if seat is not None:
+            seat.line.close()
+        if why:
+            self._tell(f"process {rank} is given up: {why}")
+
+    def _tell(self, text: str, **facts: Any) -> None:
+        self._say(f"holdfast: {text}")
+        self._note(NoteMade(text=text, facts={"by": "conductor", **facts}))
+
+
+def _rate(before: dict[str, float], now: dict[str, float]) -> Rate | None:
+    """What a step took since, once the window is long enough."""
+    if not before:
+        return None
+    steps, spent_s = now["steps"] - before["steps"], now["at"] - before["at"]
+    if steps < WINDOW_STEPS or spent_s < WINDOW_S:
+        return None
+    own_s, data_s = now["own_s"] - before["own_s"], now["data_s"] - before["data_s"]
+    return Rate(own_s / steps, data_s / steps, spent_s / steps)
+
+
+def _because(one: Ended) -> str:
+    title, summary = one.verdict.get("title"), one.verdict.get("summary")
+    return f": {title or summary}" if title or summary else ""
+
+
+def hand_over_signals(conductor: Conductor) -> None:
+    """SIGTERM and Ctrl-C ask all to end."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(
+            number, lambda taken, _frame: conductor.ask_to_end("SIGTERM" if taken != 2 else "SIGINT")
+        )

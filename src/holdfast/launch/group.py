@@ -1,0 +1,143 @@
+"""A group on this host: starts its members, conducts them where rank 0 is, and leaves nothing running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from holdfast.journal.events import Event
+from holdfast.journal.folder import RunFolder
+from holdfast.journal.writer import JournalWriter
+from holdfast.launch import member, place
+from holdfast.launch.conductor import Conductor, Terms, hand_over_signals
+from holdfast.launch.view import Ended
+from holdfast.launch.wire import listening
+
+TRAINER = (sys.executable, "-m", "holdfast.train")
+LEAVE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The part of a group that runs on this host."""
+
+    folder: Path
+    ranks: Sequence[int]
+    terms: Terms
+    conductor: str = ""  # host:port of the conductor; empty where that is here
+    listen: str = "127.0.0.1"
+    port: int = 0
+    command: tuple[str, ...] = TRAINER
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    exit_code: int
+    attempts: int = 1
+    blamed: Ended | None = None
+
+
+def run(here: Here, *, say: Callable[[str], None]) -> Outcome:
+    """Until the group has ended; the exit code is the group's."""
+    members = Members(here)
+    try:
+        if here.conductor:
+            return Outcome(members.wait(here.conductor))
+        return _conducted(here, members, say)
+    finally:
+        members.end()
+
+
+def _conducted(here: Here, members: Members, say: Callable[[str], None]) -> Outcome:
+    terms = replace(here.terms, token=here.terms.token or secrets.token_hex(16))
+    writer = JournalWriter(RunFolder(here.folder).journal, by="conductor", attempt=terms.first_attempt)
+
+    def note(event: Event) -> None:
+        with contextlib.suppress(OSError):  # a full disk is told of by those who watch it
+            writer.append(event)
+
+    server = listening(here.listen, here.port)
+    address = f"127.0.0.1:{server.getsockname()[1]}"
+    conductor = Conductor(
+        terms, server, say=say, note=note, respawn=lambda rank: members.start(rank, address, terms.token)
+    )
+    hand_over_signals(conductor)
+    code = conductor.run()
+    return Outcome(code, conductor.attempts, conductor.blamed)
+
+
+class Members:
+    """The supervisors that were started here."""
+
+    def __init__(self, here: Here) -> None:
+        self._here = here
+        self._started: dict[int, subprocess.Popen[bytes]] = {}
+
+    def start(self, rank: int, conductor: str, token: str) -> bool:
+        """False for a rank of another host. What rank 0 prints is shown; the others' stands in their output.log."""
+        here = self._here
+        if rank not in here.ranks:
+            return False
+        old = self._started.get(rank)
+        if old is not None and old.poll() is None:
+            return True  # it is on its way
+        folder = place.folder_of(here.folder, rank)
+        folder.mkdir(parents=True, exist_ok=True)
+        index, members = here.ranks.index(rank), len(here.ranks)
+        cores = cores_of(index, members, os.sched_getaffinity(0))
+        environment = os.environ | {
+            member.CONDUCTOR: conductor, member.TOKEN: token, member.MEMBER_RANK: str(rank),
+            member.MEMBER_DIR: str(here.folder), member.COMMAND: shlex.join(here.command),
+            member.CORES: ",".join(map(str, cores)), **gpus_of(index, members, os.environ),
+        }  # fmt: skip
+        with (folder / "supervisor.log").open("ab") as log:
+            self._started[rank] = subprocess.Popen(
+                [sys.executable, "-m", "holdfast.launch.member"], env=environment, stdin=subprocess.DEVNULL,
+                stdout=None if rank == 0 else subprocess.DEVNULL, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        return True
+
+    def wait(self, conductor: str) -> int:
+        """On a host without the conductor: until all members here have left."""
+        for rank in self._here.ranks:
+            self.start(rank, conductor, self._here.terms.token)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda taken, _frame: self._pass_on(taken))
+        return max(one.wait() for one in self._started.values())
+
+    def _pass_on(self, number: int) -> None:
+        for one in self._started.values():
+            with contextlib.suppress(ProcessLookupError):
+                one.send_signal(number)
+
+    def end(self) -> None:
+        for one in self._started.values():
+            try:
+                one.wait(LEAVE_S)
+            except subprocess.TimeoutExpired:
+                one.kill()
+                one.wait()
+
+
+def cores_of(index: int, members: int, usable: set[int]) -> list[int]:
+    """An even part of the cores for each, so that they do not crowd each other; all of them where there are too few."""
+    cores = sorted(usable)
+    each = len(cores) // members
+    return cores[index * each : (index + 1) * each] if each else cores
+
+
+def gpus_of(index: int, members: int, environment: os._Environ[str]) -> dict[str, str]:
+    """An even part of the GPUs for each of several members, unless somebody has chosen already."""
+    count = len(list(Path("/dev").glob("nvidia[0-9]*")))
+    if members < 2 or count < members or "CUDA_VISIBLE_DEVICES" in environment:
+        return {}
+    each = count // members
+    return {"CUDA_VISIBLE_DEVICES": ",".join(str(n) for n in range(index * each, (index + 1) * each))}

@@ -1,0 +1,249 @@
+"""One view of a group of processes: who is missing, silent, suspended, slow, apart, and whom the others wait for.
+
+Pure: what was seen and the clock come in, remarks go out. Times are of the conductor's own clock, since clocks of
+hosts differ.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.launch.pace import TOGETHER
+
+NAMED_AFTER_S = 5.0  # a process that has not joined is named
+SILENT_S = (
+    8.0  # a supervisor reports twice a second; so long without a word is a host or a link that has gone
+)
+STALL_FLOOR_S = 8.0
+STALL_STEPS = 10.0  # times a usual step
+SLOW_PHASES = frozenset(
+    {"build", "compile", "fill", "validation", "save", "after", "exit", "callback", "start"}
+)
+SLOW_PHASE_S = 300.0
+STRAGGLES_BY = 1.5  # times what the others take
+STRAGGLES_S = 0.01  # at least, a step
+WINDOWS = 3  # in a row, before a straggler is named
+APART_STEPS, APART_S = 2, 3.0
+LINK_S = 0.05  # a message there and back; hosts of one network take less than a millisecond
+LINK_TIMES = 10.0
+ROUND_TRIPS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a step took lately, apart from waiting for the others."""
+
+    own_s: float
+    data_s: float
+    step_s: float
+
+    @property
+    def alone_s(self) -> float:
+        return self.own_s + self.data_s
+
+
+@dataclass(slots=True)
+class Seen:
+    """A process as last heard of."""
+
+    rank: int
+    host: str
+    heard_at: float
+    pid: int = 0
+    step: int = 0
+    phase: str = ""
+    state: str = ""  # as /proc has it
+    pace: int = 0  # ELSEWHERE, OWN or TOGETHER
+    moved_at: float = 0.0
+    round_trips_s: list[float] = field(default_factory=list)  # the newest, of a message there and back
+    rates: list[Rate] = field(default_factory=list)  # the newest windows, oldest first
+    running: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"process {self.rank} on {self.host}"
+
+    @property
+    def round_trip_s(self) -> float | None:
+        """The shortest of the newest: a busy host answers late now and then, a slow link always."""
+        return min(self.round_trips_s) if len(self.round_trips_s) >= ROUND_TRIPS else None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    kind: str  # missing | silent | suspended | waited-for | network | straggler | slow-link | apart
+    ranks: tuple[int, ...]
+    words: str
+    stands: bool = False  # the group does not move because of it
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def judge(seen: Mapping[int, Seen], *, count: int, began: float, now: float) -> list[Remark]:
+    """What is wrong now, the gravest first."""
+    remarks = [_missing(seen, count, began, now), *_silent(seen, now)]
+    running = [one for one in seen.values() if one.running and now - one.heard_at <= SILENT_S]
+    if len(running) == count:
+        remarks += [*_suspended(running, now), _standing(running, now), _apart(running, now)]
+        remarks += [_straggler(running), _slow_link(running)]
+    return [one for one in remarks if one is not None]
+
+
+def _missing(seen: Mapping[int, Seen], count: int, began: float, now: float) -> Remark | None:
+    absent = tuple(rank for rank in range(count) if rank not in seen)
+    if not absent or now - began < NAMED_AFTER_S:
+        return None
+    words = f"{ranks_in_words(absent)} of {count} not there after {now - began:.0f} s; the others wait"
+    return Remark("missing", absent, words)
+
+
+def _silent(seen: Mapping[int, Seen], now: float) -> list[Remark]:
+    return [
+        Remark(
+            "silent",
+            (one.rank,),
+            f"{one.name} has not been heard of for {now - one.heard_at:.0f} s: the host or the network to it has gone",
+            stands=True,
+        )
+        for one in seen.values()
+        if now - one.heard_at > SILENT_S
+    ]
+
+
+def _suspended(running: list[Seen], now: float) -> list[Remark]:
+    return [
+        Remark("suspended", (one.rank,), f"{one.name} is suspended (state {one.state})", stands=True)
+        for one in running
+        if one.state == "T" and now - one.moved_at > NAMED_AFTER_S
+    ]
+
+
+def _standing(running: list[Seen], now: float) -> Remark | None:
+    """Nobody moves, and somebody waits for the others in the joint part of a step."""
+    waiting = [one for one in running if one.pace == TOGETHER]
+    still_s = now - max(one.moved_at for one in running)
+    if not waiting or still_s < _limit_s([one for one in running if one not in waiting], running):
+        return None
+    late = [one for one in running if one not in waiting]
+    if not late:
+        worst = _slow_link(running)
+        where = f"; {worst.words}" if worst else ""
+        words = f"all wait for each other since {still_s:.0f} s: the network between them does not carry a step{where}"
+        return Remark("network", worst.ranks if worst else (), words, stands=True)
+    names = "; ".join(f"{one.name} (step {one.step}, phase {one.phase})" for one in late)
+    words = f"all wait since {still_s:.0f} s for {names}"
+    return Remark("waited-for", tuple(one.rank for one in late), words, stands=True)
+
+
+def _limit_s(late: list[Seen], running: list[Seen]) -> float:
+    if any(one.phase in SLOW_PHASES for one in late):
+        return SLOW_PHASE_S
+    steps = [one.rates[-1].step_s for one in running if one.rates]
+    return max(STALL_FLOOR_S, STALL_STEPS * statistics.median(steps)) if steps else 60.0
+
+
+def _apart(running: list[Seen], now: float) -> Remark | None:
+    """Only of processes that stand: reports of moving ones are of different instants."""
+    if now - max(one.moved_at for one in running) < APART_S:
+        return None
+    steps = {one.rank: one.step for one in running}
+    if max(steps.values()) - min(steps.values()) <= APART_STEPS:
+        return None
+    late = min(running, key=lambda one: one.step)
+    words = f"{late.name} is at step {late.step}, the furthest at {max(steps.values())}"
+    return Remark("apart", (late.rank,), words, facts={"rank_steps": {str(r): s for r, s in steps.items()}})
+
+
+def _straggler(running: list[Seen]) -> Remark | None:
+    """The one whose own part of a step takes longest, when that is well above the others' several times over."""
+    if len(running) < 2 or any(len(one.rates) < WINDOWS for one in running):
+        return None
+    slow = max(running, key=lambda one: one.rates[-1].alone_s)
+    behind_s = []
+    for window in range(-WINDOWS, 0):
+        others = statistics.median(one.rates[window].alone_s for one in running if one is not slow)
+        taken = slow.rates[window].alone_s
+        if taken < STRAGGLES_BY * others or taken - others < STRAGGLES_S:
+            return None
+        behind_s.append(taken - others)
+    rate, lost_s = slow.rates[-1], statistics.median(behind_s)
+    why = "waiting for data" if rate.data_s > rate.own_s else "computing"
+    times = rate.alone_s / max(1e-9, rate.alone_s - lost_s)
+    words = (
+        f"{slow.name} is slow: its own part of a step takes {rate.alone_s:.2f} s, {times:.1f} times that of the "
+        f"others; it is {why}, and all lose {lost_s:.2f} s a step"
+    )
+    return Remark(
+        "straggler",
+        (slow.rank,),
+        words,
+        facts={"straggler": slow.rank, "lost_s": round(lost_s, 3), "at": why},
+    )
+
+
+def _slow_link(running: list[Seen]) -> Remark | None:
+    known = [one for one in running if one.round_trip_s is not None]
+    if not known:
+        return None
+    worst = max(known, key=lambda one: one.round_trip_s or 0.0)
+    trip_s = worst.round_trip_s or 0.0
+    others = [one.round_trip_s or 0.0 for one in known if one is not worst]
+    if trip_s < LINK_S or (others and trip_s < LINK_TIMES * statistics.median(others)):
+        return None
+    words = f"a message to {worst.name} and back takes {trip_s * 1000:.0f} ms"
+    if others:
+        words += f", to the others {statistics.median(others) * 1000:.1f} ms"
+    return Remark("slow-link", (worst.rank,), words, facts={"round_trip_s": round(trip_s, 4)})
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process of the group ended, as its supervisor saw it."""
+
+    rank: int
+    host: str
+    at: float
+    exit_code: int | None
+    signal: str | None
+    shell_code: int
+    by_us: bool = False  # the conductor had asked for it
+    gone: bool = False  # the supervisor itself went without a word
+    verdict: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        name = f"process {self.rank} on {self.host}"
+        if self.gone:
+            return f"{name} and its supervisor have gone without a word"
+        return (
+            f"{name} was ended by {self.signal}"
+            if self.signal
+            else f"{name} ended with exit code {self.exit_code}"
+        )
+
+
+PEER_LOST, UNEXPECTED = 75, 70
+ASKED = {143: "SIGTERM", 130: "SIGINT"}
+
+
+def blamed(endings: list[Ended]) -> Ended | None:
+    """The ending that brought the others about: not one that only lost a peer, and of the rest the first."""
+    own = [one for one in endings if not one.by_us and one.shell_code != 0]
+    return min(own, key=lambda one: (_is_consequence(one), one.at)) if own else None
+
+
+def _is_consequence(one: Ended) -> int:
+    """JAX aborts a process whose peers have gone, and a collective raises in it."""
+    if one.exit_code == PEER_LOST:
+        return 3
+    if one.signal == "SIGABRT":
+        return 2
+    return 1 if one.exit_code == UNEXPECTED or one.gone else 0
+
+
+def ranks_in_words(ranks: tuple[int, ...]) -> str:
+    if len(ranks) == 1:
+        return f"process {ranks[0]}"
+    shown = ", ".join(str(rank) for rank in ranks[:8]) + (" …" if len(ranks) > 8 else "")
+    return f"processes {shown}"

@@ -1,0 +1,109 @@
+"""A process of a group that computes nothing: it beats, meets the others over TCP at every step, and saves numbers.
+
+What the conductor and the supervisors do does not depend on what a step computes; with this one a group starts in
+tenths of a second. `python -m tests.launch.light_peer FOLDER [--steps N] [--step-s S] [--sick KIND:RANK:STEP]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from holdfast.journal.beats import BeatWriter, Phase
+from holdfast.journal.folder import ATTEMPT_VARIABLE
+from holdfast.launch import pace, place
+
+
+class Meeting:
+    """Rank 0 hears a number of each and answers with the largest."""
+
+    def __init__(self, ours: place.Place) -> None:
+        host, _, port = ours.coordinator.rpartition(":")
+        self.others: list[socket.socket] = []
+        self.first: socket.socket | None = None
+        if ours.rank == 0:
+            with socket.create_server(("0.0.0.0", int(port))) as server:
+                self.others = [server.accept()[0] for _ in range(ours.count - 1)]
+            return
+        for _ in range(200):
+            try:
+                self.first = socket.create_connection((host, int(port)))
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise OSError("rank 0 does not answer")
+
+    def largest(self, number: int) -> int:
+        if self.first is not None:
+            self.first.sendall(bytes([number]))
+            return read(self.first)
+        most = max([number, *(read(other) for other in self.others)])
+        for other in self.others:
+            other.sendall(bytes([most]))
+        return most
+
+
+def read(sock: socket.socket) -> int:
+    data = sock.recv(1)
+    if not data:
+        raise ConnectionError("Connection closed by peer")
+    return data[0]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--step-s", type=float, default=0.02)
+    parser.add_argument("--sick", default="")
+    args = parser.parse_args()
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
+    ours = place.of_environment()
+    assert ours is not None
+    attempt = int(os.environ[ATTEMPT_VARIABLE])
+    beats, noted = (
+        BeatWriter(args.folder / "beats", attempt=attempt),
+        pace.PaceWriter(args.folder / pace.FILE),
+    )
+    beats.beat(Phase.BUILD)
+    saved = ours.group / "saved"
+    step = int(saved.read_text()) if (args.resume or attempt > 1) and saved.exists() else 0
+    kind, rank, at = args.sick.split(":") if args.sick else ("", "-1", "-1")
+    try:
+        meeting = Meeting(ours)
+        while step < args.steps:
+            sick = int(rank) == ours.rank and step >= int(at) and attempt == 1
+            beats.beat(Phase.DATA_WAIT, step=step)
+            noted.note(pace.OWN, step, joined=1)
+            own_s = args.step_s * (6 if sick and kind == "slow" else 1)
+            time.sleep(own_s)
+            if sick and kind == "stuck":
+                time.sleep(1000)
+            if sick and kind == "error":
+                return 2
+            beats.beat(Phase.STEP, step=step)
+            noted.note(pace.TOGETHER, step, own_s=own_s)
+            stop = meeting.largest(1 if asked else 0)
+            step += 1
+            beats.beat(Phase.BETWEEN, step=step)
+            if ours.rank == 0 and (step % 5 == 0 or stop):
+                saved.write_text(str(step))
+            if stop:
+                print("ended at", step, flush=True)
+                return 143
+    except OSError as error:
+        print(error, flush=True)
+        return 75
+    print("finished at", step, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""Groups of light processes under the real conductor and supervisors: one is killed, stuck, or asked to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal import events as ev
+from holdfast.journal import reader
+from holdfast.journal.beats import Beat, BeatReader
+from holdfast.launch.place import folder_of
+
+ROOT = Path(__file__).parent.parent.parent
+WAIT_S = 120.0
+ENGINE = {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
+
+
+class Group:
+    def __init__(self, folder: Path, count: int, *more: str, peer: str = "light") -> None:
+        self.folder, self.log = folder, folder.parent / f"{folder.name}.log"
+        with self.log.open("ab") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.launch.tiny_group", peer, str(folder), str(count), *more],
+                cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, env=os.environ | ENGINE,
+            )  # fmt: skip
+
+    def newest(self, rank: int) -> Beat | None:
+        return BeatReader(folder_of(self.folder, rank) / "beats").newest()
+
+    def trainer_at(self, rank: int, step: int, attempt: int = 1) -> int:
+        return self._until(
+            lambda: (
+                beat.pid
+                if (beat := self.newest(rank)) and beat.step >= step and beat.attempt == attempt
+                else None
+            )
+        )
+
+    def supervisor(self, rank: int) -> int:
+        trainer = self.newest(rank)
+        assert trainer is not None
+        return int(Path(f"/proc/{trainer.pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+    def ended(self, within_s: float = WAIT_S) -> tuple[int, str]:
+        code = self.process.wait(within_s)
+        return code, self.log.read_text()
+
+    def _until(self, found: Callable[[], int | None]) -> int:
+        until = time.monotonic() + WAIT_S
+        while time.monotonic() < until and self.process.poll() is None:
+            value = found()
+            if value is not None:
+                return value
+            time.sleep(0.02)
+        raise AssertionError(self.log.read_text())
+
+
+def notes(folder: Path) -> list[dict[str, object]]:
+    events = [one.event for one in reader.read(folder / "journal.jsonl")]
+    return [
+        one.facts for one in events if isinstance(one, ev.NoteMade) and one.facts.get("by") == "conductor"
+    ]
+
+
+def test_when_one_is_killed_it_is_named_and_all_go_on_together(tmp_path: Path) -> None:
+    group = Group(tmp_path / "run", 3, "--steps", "60", "--step-s", "0.05")
+    os.kill(group.trainer_at(2, 12), signal.SIGKILL)
+    code, log = group.ended()
+    assert code == 0, log
+    assert "process 2 on" in log
+    assert "was ended by SIGKILL" in log
+    assert log.rstrip().endswith("group 0 2")
+    assert log.count("finished at 60") == 1  # rank 0's output alone is shown
+    facts = next(fact for fact in notes(tmp_path / "run") if "peer_lost" in fact)
+    assert (facts["peer_lost"], facts["signal"]) == (2, "SIGKILL")
+    assert facts["verdict"]["cause"] == "killed-from-outside"  # type: ignore[index]
+    restored = [int(line.split()[-1]) for line in log.splitlines() if line.startswith("finished at")]
+    assert restored == [60]
+
+
+def test_a_supervisor_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    group = Group(tmp_path / "run", 2, "--steps", "40", "--step-s", "0.05")
+    group.trainer_at(1, 7)
+    os.kill(group.supervisor(1), signal.SIGKILL)
+    code, log = group.ended()
+    assert code == 0, log
+    assert "process 1" in log
+    assert "without a word" in log
+    assert log.rstrip().endswith("group 0 2")
+
+
+def test_sigterm_to_one_ends_all_at_the_same_step(tmp_path: Path) -> None:
+    group = Group(tmp_path / "run", 2, "--steps", "4000", "--step-s", "0.02")
+    group.trainer_at(1, 10)
+    os.kill(group.supervisor(1), signal.SIGTERM)
+    code, log = group.ended()
+    assert code == 143, log
+    ends = [
+        line
+        for text in (log, (tmp_path / "run/peers/1/output.log").read_text())
+        for line in text.splitlines()
+        if line.startswith("ended at")
+    ]
+    assert len(ends) == 2
+    assert ends[0] == ends[1]
+    assert "SIGTERM came to the host of process" in log
+
+
+def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> None:
+    group = Group(tmp_path / "run", 2, "--steps", "4000", "--step-s", "0.02")
+    group.trainer_at(1, 10)
+    group.process.terminate()
+    code, log = group.ended()
+    assert code == 143, log
+    assert "SIGTERM came: all save at the same step and end" in log
+    saved = int((tmp_path / "run" / "saved").read_text())
+    assert f"ended at {saved}" in log
+
+
+@pytest.mark.proof
+def test_one_that_is_stuck_is_named_with_the_stacks_of_all(tmp_path: Path) -> None:
+    code, log = Group(tmp_path / "run", 2, "--step-s", "0.05", "--sick", "stuck:1:10").ended()
+    assert code == 0, log
+    assert "for process 1 on" in log
+    assert "process 0 stands in read (light_peer.py" in log
+    assert "process 1 stands in main (light_peer.py" in log
+    stacks = [fact["stacks"] for fact in notes(tmp_path / "run") if "stacks" in fact]
+    assert sorted(one["rank"] for one in stacks) == [0, 1]  # type: ignore[index]
+
+
+@pytest.mark.proof
+def test_a_suspended_one_and_a_slow_one_are_named(tmp_path: Path) -> None:
+    slow = Group(tmp_path / "slow", 2, "--steps", "40", "--step-s", "0.1", "--sick", "slow:0:2")
+    code, log = slow.ended()
+    assert code == 0, log
+    assert "process 0 on" in log
+    assert "is slow: its own part of a step takes 0.6" in log
+    stopped = Group(tmp_path / "stopped", 2, "--steps", "60", "--step-s", "0.05")
+    os.kill(stopped.trainer_at(1, 8), signal.SIGSTOP)
+    code, log = stopped.ended()
+    assert code == 0, log
+    assert "is suspended (state T)" in log
+    assert log.rstrip().endswith("group 0 2")

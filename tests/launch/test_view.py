@@ -1,0 +1,122 @@
+"""Who is missing, silent, waited for, slow; and whose end brought the others about."""
+
+from __future__ import annotations
+
+from holdfast.launch.pace import ELSEWHERE, OWN, TOGETHER
+from holdfast.launch.view import Ended, Rate, Remark, Seen, blamed, judge, ranks_in_words
+
+NOW = 1000.0
+
+
+def seen(rank: int, **more: object) -> Seen:
+    usual = {"host": f"node{rank}", "heard_at": NOW, "step": 40, "phase": "step", "state": "S", "pace": OWN,
+             "moved_at": NOW, "running": True, "rates": [Rate(0.1, 0.01, 0.15)] * 3}  # fmt: skip
+    return Seen(rank, **{**usual, **more})  # type: ignore[arg-type]
+
+
+def remarks(*all_seen: Seen, count: int | None = None, began: float = NOW - 100) -> list[Remark]:
+    return judge({one.rank: one for one in all_seen}, count=count or len(all_seen), began=began, now=NOW)
+
+
+def test_nothing_is_said_of_a_group_that_moves() -> None:
+    assert remarks(seen(0), seen(1, pace=TOGETHER), seen(2)) == []
+
+
+def test_a_process_that_never_came_is_named_after_five_seconds() -> None:
+    assert remarks(seen(0), count=2, began=NOW - 4) == []
+    (one,) = remarks(seen(0), count=3, began=NOW - 12)
+    assert (one.kind, one.ranks) == ("missing", (1, 2))
+    assert one.words == "processes 1, 2 of 3 not there after 12 s; the others wait"
+
+
+def test_a_host_without_a_word_is_named() -> None:
+    (one,) = remarks(seen(0), seen(1, heard_at=NOW - 9))
+    assert (one.kind, one.ranks, one.stands) == ("silent", (1,), True)
+    assert (
+        one.words
+        == "process 1 on node1 has not been heard of for 9 s: the host or the network to it has gone"
+    )
+
+
+def test_the_one_that_the_others_wait_for_is_named() -> None:
+    late = seen(1, phase="data-wait", pace=ELSEWHERE, moved_at=NOW - 9)
+    (one,) = remarks(seen(0, pace=TOGETHER, moved_at=NOW - 9), late, seen(2, pace=TOGETHER, moved_at=NOW - 9))
+    assert (one.kind, one.ranks) == ("waited-for", (1,))
+    assert one.words == "all wait since 9 s for process 1 on node1 (step 40, phase data-wait)"
+
+
+def test_compiling_and_validating_may_take_longer() -> None:
+    waiting = seen(0, pace=TOGETHER, moved_at=NOW - 100)
+    assert remarks(waiting, seen(1, phase="compile", moved_at=NOW - 100)) == []
+    assert [one.kind for one in remarks(waiting, seen(1, phase="step", moved_at=NOW - 100))] == ["waited-for"]
+
+
+def test_when_all_wait_it_is_the_network() -> None:
+    trips = {"round_trips_s": [0.4] * 5}
+    (one, link) = remarks(
+        seen(0, pace=TOGETHER, moved_at=NOW - 30, round_trips_s=[0.0002] * 5),
+        seen(1, pace=TOGETHER, moved_at=NOW - 30, **trips),
+    )
+    assert (one.kind, one.ranks, link.kind) == ("network", (1,), "slow-link")
+    assert link.words == "a message to process 1 on node1 and back takes 400 ms, to the others 0.2 ms"
+
+
+def test_one_late_answer_is_no_slow_link() -> None:
+    assert remarks(seen(0), seen(1, round_trips_s=[0.2, 0.2, 0.001, 0.2, 0.2])) == []
+
+
+def test_a_suspended_process_is_named() -> None:
+    (one,) = remarks(seen(0, moved_at=NOW - 6), seen(1, state="T", moved_at=NOW - 6))
+    assert (one.kind, one.ranks) == ("suspended", (1,))
+
+
+def test_a_straggler_is_named_with_by_how_much() -> None:
+    slow = seen(2, rates=[Rate(0.3, 0.02, 0.35)] * 3)
+    (one,) = remarks(seen(0), seen(1), slow)
+    assert (one.kind, one.ranks, one.stands) == ("straggler", (2,), False)
+    assert one.words == (
+        "process 2 on node2 is slow: its own part of a step takes 0.32 s, 2.9 times that of the others; "
+        "it is computing, and all lose 0.21 s a step"
+    )
+
+
+def test_a_straggler_that_waits_for_data_is_told_so_and_one_slow_window_is_nothing() -> None:
+    (one,) = remarks(seen(0), seen(1, rates=[Rate(0.1, 0.4, 0.5)] * 3))
+    assert "it is waiting for data" in one.words
+    once = [Rate(0.1, 0.01, 0.15), Rate(0.1, 0.4, 0.5), Rate(0.1, 0.4, 0.5)]
+    assert remarks(seen(0), seen(1, rates=once)) == []
+
+
+def test_standing_at_different_steps_is_told() -> None:
+    found = remarks(seen(0, step=50, moved_at=NOW - 4), seen(1, step=40, moved_at=NOW - 4))
+    assert [one.kind for one in found] == ["apart"]
+    assert found[0].words == "process 1 on node1 is at step 40, the furthest at 50"
+    assert found[0].facts == {"rank_steps": {"0": 50, "1": 40}}
+
+
+def ended(rank: int, at: float, code: int | None = None, by: str | None = None, **more: bool) -> Ended:
+    return Ended(rank, f"node{rank}", at, code, by, code if code is not None else 137, **more)
+
+
+def test_the_first_that_ended_by_itself_is_blamed_not_those_that_lost_a_peer() -> None:
+    killed = ended(2, 5.0, by="SIGKILL")
+    assert (
+        blamed([ended(0, 4.0, code=75), ended(1, 4.5, by="SIGABRT"), killed, ended(3, 4.9, code=70)])
+        == killed
+    )
+    assert killed.words == "process 2 on node2 was ended by SIGKILL"
+
+
+def test_nobody_is_blamed_where_all_ended_well_or_by_us() -> None:
+    assert blamed([ended(0, 1.0, code=0), ended(1, 2.0, by="SIGKILL", by_us=True)]) is None
+
+
+def test_a_supervisor_that_went_is_blamed_before_its_consequences() -> None:
+    gone = ended(1, 9.0, gone=True)
+    assert blamed([ended(0, 8.0, code=75), gone]) == gone
+    assert gone.words == "process 1 on node1 and its supervisor have gone without a word"
+
+
+def test_many_ranks_in_few_words() -> None:
+    assert ranks_in_words((3,)) == "process 3"
+    assert ranks_in_words(tuple(range(10))) == "processes 0, 1, 2, 3, 4, 5, 6, 7 …"
