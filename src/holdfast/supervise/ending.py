@@ -67,7 +67,7 @@ def _steps(ending: Ending) -> str:
         return "no training was seen"
     of = f" of {ending.planned} planned" if ending.planned else ""
     epoch = ""
-    if ending.epoch is not None:
+    if ending.epoch is not None and ending.epochs != 1:  # our trainer counts its whole run as one
         epoch = f", epoch {ending.epoch + 1}" + (f" of {ending.epochs}" if ending.epochs else "")
     return f"{ending.step}{of}{epoch}"
 
