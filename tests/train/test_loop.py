@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from holdfast.train import checkpoints
 from holdfast.train.cadence import Every
 from holdfast.train.loop import Plan
 from holdfast.train.network import Network
+from holdfast.train.rescue import Rescue
 from holdfast.train.update import Rule
 from tests.train import tiny
 from tests.train.tiny_run import PLAN, Tiny
@@ -85,6 +88,43 @@ def test_asked_to_stop_during_validation_it_validates_after_the_resume(whole: Ti
     second = Tiny(tmp_path / "run", SHORT, again=True)
     assert second.run() == "finished"
     assert len(second.heard.of(ev.ValidationDone)) == 3
+    assert second.digest() == whole.digest()
+
+
+def test_saved_from_beside_while_it_waits_for_data_it_goes_on_exactly(whole: Tiny, tmp_path: Path) -> None:
+    waits, ends = threading.Event(), threading.Event()
+
+    def stuck_at_9(number: int) -> dict[str, Any]:
+        if number == 9:
+            waits.set()
+            ends.wait(60)
+            raise OSError(5, "the process would have ended here")
+        return tiny.batch(number)
+
+    codes: list[int] = []
+    first, rescue = Tiny(tmp_path, SHORT, batch=stuck_at_9), Rescue(leave=codes.append)
+    first.loop.world = replace(first.loop.world, waiting=rescue.waiting)
+
+    def save(name: str, left_s: float) -> int:
+        first.loop.end_now(name)
+        return 143 if first.saver.flush(left_s) else 1
+
+    def train() -> None:
+        with contextlib.suppress(OSError):
+            first.run()
+
+    trainer = threading.Thread(target=train)
+    trainer.start()
+    assert waits.wait(60)
+    rescue._rescue("SIGTERM", save, left_s=30.0)
+    assert codes == [143]
+    assert first.heard.of(ev.StopRequested)[0].step == 9
+    rescue._whole.release()
+    ends.set()
+    trainer.join()
+    second = Tiny(tmp_path, SHORT, again=True)
+    assert second.loop.now.step == 9
+    assert second.run() == "finished"
     assert second.digest() == whole.digest()
 
 

@@ -94,11 +94,16 @@ class _EventFile:
     def __init__(self, folder: Path, resumed_at: int, clock: Callable[[], float]) -> None:
         self._folder, self._resumed_at, self._clock = folder, resumed_at, clock
         self._fd: int | None = None
+        self._files = 0
 
     def write(self, step: int, scalars: Mapping[str, float]) -> None:
-        if self._fd is None:
-            self._fd = self._opened()
-        os.write(self._fd, framed(event(self._clock(), step, scalars=scalars)))
+        try:
+            if self._fd is None:
+                self._fd = self._opened()
+            os.write(self._fd, framed(event(self._clock(), step, scalars=scalars)))
+        except OSError:
+            self.close()  # a full disk may have taken half an event, after which nothing more is read of a file
+            raise
 
     def close(self) -> None:
         if self._fd is not None:
@@ -108,7 +113,8 @@ class _EventFile:
     def _opened(self) -> int:
         now = self._clock()
         self._folder.mkdir(parents=True, exist_ok=True)
-        name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.v2"
+        self._files += 1
+        name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{self._files}.v2"
         fd = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.write(fd, framed(event(now, 0, version="brain.Event:2")))
         if self._resumed_at:

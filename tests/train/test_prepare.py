@@ -1,0 +1,55 @@
+"""From a recipe to what is trained on: packed copies are found by training where `holdfast data pack` put them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from holdfast.cli.main import main
+from holdfast.cli.train import _recipe
+from holdfast.pipeline import columns
+from holdfast.train import prepare
+
+RECIPE = """
+[data]
+train = "large"
+validation_fraction = 0.25
+[model]
+input = 64
+"""
+
+
+def large_pictures(folder: Path) -> None:
+    (folder / "large").mkdir()
+    images, annotations = [], []
+    for number in range(1, 9):
+        Image.effect_noise((640, 480), 40).convert("RGB").save(folder / "large" / f"{number}.jpg")
+        images.append({"id": number, "file_name": f"{number}.jpg", "width": 640, "height": 480})
+        annotations.append(
+            {"id": number, "image_id": number, "category_id": 1, "bbox": [10, 20, 300, 200], "area": 1}
+        )
+    content = {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "thing"}]}
+    (folder / "large" / "annotations.json").write_text(json.dumps(content))
+
+
+def test_training_finds_the_pack_that_the_command_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    large_pictures(tmp_path)
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    recipe = _recipe("recipe.toml", [])
+    trained = columns.of_dataset(prepare.sets(recipe).train)
+    assert prepare.packed(trained, prepare.feed(recipe)) is None
+    assert main(["data", "pack", "recipe.toml", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["packed"] == 6
+    found = prepare.packed(trained, prepare.feed(recipe))
+    assert found is not None
+    assert found.rows.tolist() == list(range(6))
+    other = _recipe("recipe.toml", ["model.input=128"])
+    assert prepare.packed(trained, prepare.feed(other)) is None, "another input needs other copies"
