@@ -262,3 +262,77 @@ def test_an_exception_of_python_inside_a_graph_is_told_by_its_own_name(tmp_path:
     run.raised("UnknownError", message, user_line="train.py:7")
     title = "RecursionError at train.py:7: maximum recursion depth exceeded"
     assert run.verdict().findings[0].title == title
+
+
+def _stopped(path: Path, monitor: str, mode: str) -> Verdict:
+    run = Run(path)
+    run.fit(epochs=40)
+    settings = {"monitor": monitor, "mode": mode, "patience": 3, "best": 0.5, "stopped_epoch": 3}
+    where = "keras/src/callbacks/early_stopping.py:127"
+    run.probe(ev.StopRequested(by="EarlyStopping", where=where, epoch=3, step=400, settings=settings))
+    run.epochs([100] * 4, stopped=True)
+    run.ended(0)
+    return run.verdict()
+
+
+def test_early_stopping_with_its_mode_turned_round_is_a_fault(tmp_path: Path) -> None:
+    turned = _stopped(tmp_path / "a", "val_accuracy", "min")
+    assert turned.findings[0].title == (
+        "EarlyStopping ended the training at epoch 4 of 40: it waits for val_accuracy to fall, and takes a model that "
+        "learns for one that does not"
+    )
+    assert not turned.went_well
+    assert 'mode="max"' in turned.findings[0].remedies[0].code
+    for monitor, mode in (("val_accuracy", "max"), ("val_loss", "min"), ("val_loss", "auto")):
+        assert _stopped(tmp_path / monitor / mode, monitor, mode).went_well
+
+
+def test_an_empty_validation_is_the_root_of_a_metric_that_is_missing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    callback = {"class": "EarlyStopping", "settings": {"monitor": "val_loss", "patience": 1}}
+    run.fit(validation=True, callbacks=[callback])
+    run.probe(ev.DatasetSeen(role="validation", type="tf.data", cardinality=0, where="train.py:30"))
+    run.probe(*(ev.ValidationDone(fit=1, epoch=epoch, batches=0) for epoch in range(3)))
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    verdict = run.verdict()
+    assert [one.cause for one in verdict.findings] == ["dataset-empty", "monitor-missing"]
+    assert (
+        verdict.findings[0].title
+        == "the validation dataset (train.py:30) is empty: there are no val_ metrics"
+    )
+    assert verdict.findings[0].led_to == "monitor-missing"
+
+
+def test_an_optimizer_that_is_given_no_gradient_at_all_has_nothing_to_train(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    frames = ["train.py:11 <module>", "keras/src/optimizers/base_optimizer.py:463 apply_gradients"]
+    run.raised(
+        "ValueError",
+        "not enough values to unpack (expected 2, got 0)",
+        user_line="train.py:11",
+        frames=frames,
+    )
+    assert _first(run.verdict()) == ("nothing-trainable", Strength.ESTABLISHED)
+    other = Run(tmp_path / "other")
+    other.raised("ValueError", "not enough values to unpack (expected 2, got 0)", user_line="train.py:11")
+    assert _first(other.verdict()) == ("script-error", Strength.ESTABLISHED)
+
+
+def _binary(path: Path, *, top: float, losses: list[float]) -> Verdict:
+    run = Run(path)
+    values = {"x": {"min": -3.0, "max": 3.0, "finite": True}, "y": {"min": 0.0, "max": top, "finite": True}}
+    run.fit(data=ev.DatasetSeen(type="array", cardinality=100, statistics=values))
+    run.probe(ev.ModelSeen(parameters=300, trainable_parameters=300, loss="binary_crossentropy"))
+    run.probe(*(ev.LossSeen(step=100 * at + 1, logs={"loss": loss}) for at, loss in enumerate(losses)))
+    run.epochs([100] * 3, losses)
+    run.ended(0)
+    return run.verdict()
+
+
+def test_class_ids_given_to_a_binary_loss_are_known_by_a_negative_loss(tmp_path: Path) -> None:
+    verdict = _binary(tmp_path / "a", top=9.0, losses=[0.05, -1.1, -68.5])
+    assert _first(verdict) == ("class-id-out-of-range", Strength.ESTABLISHED)
+    assert "the targets reach from 0 to 9" in _facts(verdict)
+    assert not _binary(tmp_path / "b", top=1.0, losses=[0.6, 0.4, 0.3]).findings
+    assert not _binary(tmp_path / "c", top=9.0, losses=[0.6, 0.4, 0.3]).findings

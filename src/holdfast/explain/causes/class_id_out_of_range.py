@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, non_finite, users_line
 from holdfast.explain.nodes import number_of
+from holdfast.explain.words import number
 
 
 def class_id_out_of_range(evidence: Evidence) -> Finding | None:
@@ -29,7 +33,43 @@ def class_id_out_of_range(evidence: Evidence) -> Finding | None:
                 Remedy("name the records: `holdfast check DATA` lists unknown classes and gaps", "automatic"),
             ),
         )
-    return _on_a_device(evidence)
+    return _on_a_device(evidence) or _of_a_binary_loss(evidence)
+
+
+def _of_a_binary_loss(evidence: Evidence) -> Finding | None:
+    """Binary crossentropy is never negative for targets from 0 to 1, and has no lower end for others."""
+    model, data = evidence.model, evidence.data()
+    negative = next((one for one in evidence.losses if math.isfinite(one[1]) and one[1] < -1e-3), None)
+    binary = model is not None and re.fullmatch(r"binary_?crossentropy", model.event.loss, re.IGNORECASE)
+    if negative is None or not binary:
+        return None
+    labels = data.event.statistics.get("y", {}) if data is not None else {}
+    low, top = (number_of(labels.get(name)) if isinstance(labels, dict) else None for name in ("min", "max"))
+    known = low is not None and top is not None
+    if known and low >= 0 and top <= 1:  # type: ignore[operator]
+        return None  # from_logits left out, or an own metric by this name
+    reach = f" (they reach from {number(low)} to {number(top)})" if known else ""
+    facts = [Fact(f"the loss is {number(negative[1])} at step {negative[0]:,}; with targets in 0 … 1 it cannot be "
+                  "below 0", negative[2])]  # fmt: skip
+    if known and data is not None:
+        facts.append(Fact(f"the targets reach from {number(low)} to {number(top)}", data.source))
+    return Finding(
+        "class-id-out-of-range",
+        Strength.ESTABLISHED if known else Strength.SUPPORTED,
+        f"targets of the binary loss are not between 0 and 1{reach}: it falls for ever and means nothing",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "for several classes: one output each and a loss for class ids",
+                "your-choice",
+                'keras.layers.Dense(classes, activation="softmax")\n'
+                'model.compile(…, "sparse_categorical_crossentropy")',
+            ),
+            Remedy("for two classes: targets of 0 and 1", "your-choice", "y = (y > 0).astype('float32')"),
+        ),
+        ends=False,
+    )
 
 
 def _on_a_device(evidence: Evidence) -> Finding | None:

@@ -26,7 +26,7 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
         r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)",
     )
     if evidence.step or not (empty or (known_empty and not evidence.alive)):
-        return None
+        return _validation_empty(evidence)
     facts = []
     for fit in empty[-1:]:
         if fit.done is not None:
@@ -60,6 +60,44 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
             Remedy("check the data before: `holdfast check PATH`", "automatic"),
         ),
     )
+
+
+def _validation_empty(evidence: Evidence) -> Finding | None:
+    """Training went its way, and every validation of it saw nothing."""
+    fit = evidence.fit
+    done = [
+        said for said in evidence.all(ev.ValidationDone) if fit is not None and said.event.fit == fit.number
+    ]
+    if not done or any(said.event.batches or said.event.logs for said in done):
+        return None
+    data = evidence.data("validation")
+    where = f" ({data.event.where})" if data is not None and data.event.where else ""
+    facts = [
+        Fact(f"{counted(len(done), 'validation')} ended after 0 batches, without a metric", done[-1].source)
+    ]
+    if data is not None and data.event.cardinality == 0:
+        facts.append(Fact("the validation dataset says itself that it has 0 elements", data.source))
+    return Finding(
+        "dataset-empty",
+        Strength.ESTABLISHED,
+        f"the validation dataset{where} is empty: there are no val_ metrics",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "look at how the data is split: `skip`, `take` and a split of 0 leave nothing", "your-choice"
+            ),
+            Remedy("check the data before: `holdfast check PATH`", "automatic"),
+        ),
+        led_to="monitor-missing" if _watches_validation(evidence) else None,
+        ends=False,
+    )
+
+
+def _watches_validation(evidence: Evidence) -> bool:
+    fit = evidence.fit
+    callbacks = fit.started.event.callbacks if fit is not None and fit.started is not None else []
+    return any(str(one.get("settings", {}).get("monitor", "")).startswith("val_") for one in callbacks)
 
 
 PAGE = """\

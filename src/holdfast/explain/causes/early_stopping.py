@@ -46,23 +46,37 @@ def early_stopping(evidence: Evidence) -> Finding | None:
             f'EarlyStopping("{monitor}", patience={longer}, restore_best_weights=True)',
         ),
     )
-    mode = event.settings.get("mode")
+    wrong = _wrong_way(str(monitor), event.settings.get("mode"))
+    if wrong:
+        facts.append(Fact(f"mode {event.settings.get('mode')!r} on {monitor} {wrong}", asked.source))
+        right = "max" if event.settings.get("mode") == "min" else "min"
+        remedies = (
+            Remedy(f"turn the mode round, or leave it to Keras: mode={right!r}", "your-choice",
+                   f'EarlyStopping("{monitor}", mode="{right}", patience={patience})'),
+        )  # fmt: skip
     if patience == 0:
         facts.append(Fact("patience 0 stops at the first epoch that is not better", asked.source))
-    if mode == "max" and "loss" in str(monitor):
-        facts.append(Fact(f"mode 'max' on {monitor} waits for a loss that grows", asked.source))
     planned = fit.planned_epochs if fit is not None else None
     done = fit.done.event.epochs_done if fit is not None and fit.done is not None else None
     far = f" at epoch {done} of {planned}" if planned and done is not None else ""
     return Finding(
         "early-stopping",
         Strength.ESTABLISHED,
-        f"EarlyStopping ended the training{far}: this is what it is for",
+        f"EarlyStopping ended the training{far}: " + (f"it {wrong}" if wrong else "this is what it is for"),
         tuple(facts),
         (),
         remedies,
-        normal=True,
+        normal=not wrong,
     )
+
+
+def _wrong_way(monitor: str, mode: object) -> str:
+    """What a mode against the sense of its metric does, in words."""
+    if mode == "max" and re.search(r"loss|error|mse|mae", monitor, re.IGNORECASE):
+        return f"waits for {monitor} to grow, and takes a model that learns for one that does not"
+    if mode == "min" and re.search(r"acc|auc|precision|recall|iou|f1|score|map\b", monitor, re.IGNORECASE):
+        return f"waits for {monitor} to fall, and takes a model that learns for one that does not"
+    return ""
 
 
 _KERAS = re.compile(r"(.*/)?(tf_)?keras/")

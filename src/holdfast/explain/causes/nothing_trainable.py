@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, users_line
@@ -32,7 +34,7 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
         matched(evidence, r"No gradients provided for any variable|does not have any trainable")
         if evidence.error is not None
         else None
-    )
+    ) or _no_gradients(evidence)
     stood = (
         fit is not None
         and fit.done is not None
@@ -77,6 +79,16 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
         ),
         ends=refused is not None,
     )
+
+
+def _no_gradients(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
+    """An optimizer was handed an empty list: Keras 3 takes it apart and says only that there is nothing in it."""
+    error = evidence.error
+    if error is None or not any("apply_gradients" in frame for frame in error.frames):
+        return None
+    found = re.search(r"not enough values to unpack \(expected 2, got 0\)", error.message)
+    words = f"apply_gradients was given no gradient at all ({error.type}: {error.message})"
+    return (found, Fact(clipped(words, 160), error.source)) if found else None
 
 
 PAGE = """\
