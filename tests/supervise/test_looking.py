@@ -100,6 +100,8 @@ def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path) -
         deadline = time.monotonic() + 10
         while not closer.look(child.pid, [child.pid], with_stack=False).opens_in_vain:
             assert time.monotonic() < deadline
+        inside = [waits.describe(child.pid, waits.call(child.pid, tid)) for tid in procfs.threads(child.pid)]
+        assert f"openat ({tmp_path / 'pipe'})" in inside
         assert not closer.look(os.getpid(), [os.getpid()], with_stack=False).opens_in_vain
     finally:
         child.kill()

@@ -37,26 +37,26 @@ _LOOKED_AT = 8  # processes
 
 
 def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> Closer:
-    """Costs a pause of some milliseconds where the stack is asked for."""
-    doing = Doing.UNKNOWN
-    if with_stack:
-        try:
-            doing = doing_of(_main(trainer, pyspy.dump(trainer)))
-        except pyspy.NoStacks:
-            doing = Doing.UNKNOWN
+    """Costs a pause of some milliseconds where the stack is asked for. That wakes the threads: they are read before."""
     calls = {
         (pid, thread): waits.call(pid, thread) for pid in pids[:_LOOKED_AT] for thread in procfs.threads(pid)
     }
+    in_vain = any(
+        call is not None and opens_in_vain(call, _state(pid, thread)) for (pid, thread), call in calls.items()
+    )
     return Closer(
-        doing=doing,
+        doing=_doing(trainer) if with_stack else Doing.UNKNOWN,
         reads_terminal=any(_waits_for_a_person(pid, call) for (pid, _), call in calls.items()),
         locked=len(pids) <= _LOOKED_AT and all_locked(calls.values()),
-        opens_in_vain=any(
-            opens_in_vain(call, _state(pid, thread))
-            for (pid, thread), call in calls.items()
-            if call is not None
-        ),
+        opens_in_vain=in_vain,
     )
+
+
+def _doing(trainer: int) -> Doing:
+    try:
+        return doing_of(_main(trainer, pyspy.dump(trainer)))
+    except pyspy.NoStacks:
+        return Doing.UNKNOWN
 
 
 def doing_of(frames: Sequence[Frame]) -> Doing:

@@ -31,6 +31,7 @@ _ON_A_FILE = frozenset(
     {"read", "write", "pread64", "readv", "writev", "fcntl", "flock", "fsync", "fdatasync", "recvfrom", "recvmsg",
      "sendto", "sendmsg", "accept", "accept4", "connect", "ioctl", "preadv"}
 )  # fmt: skip
+_OPENING = {"open": 0, "openat": 1}  # which argument points to the name
 _TIMEOUT_ARGUMENT = {
     "futex": 3,
     "poll": 2,
@@ -94,11 +95,24 @@ def describe(pid: int, inside: Call | None) -> str:
     if inside is None:
         return ""
     number = inside.file_number
+    if inside.name in _OPENING:
+        path = text_at(pid, inside.arguments[_OPENING[inside.name]])
+        return f"{inside.name} ({path})" if path else inside.name
     if number is None:
         return (
             inside.name if inside.timed or inside.name not in _TIMEOUT_ARGUMENT else f"{inside.name} for ever"
         )
     return f"{inside.name} fd={number} ({path_of(pid, number)})"
+
+
+def text_at(pid: int, address: int) -> str:
+    """A text in the memory of the process, "" where it may not be read."""
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(address)
+            return memory.read(4096 - address % 4096).partition(b"\0")[0].decode(errors="replace")
+    except (OSError, ValueError, OverflowError):
+        return ""
 
 
 def path_of(pid: int, number: int) -> str:
