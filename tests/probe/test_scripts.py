@@ -235,6 +235,19 @@ def test_jax_fit_and_loop_are_counted(probed: Callable[[str], Run]) -> None:
     assert {Phase.DATA_WAIT, Phase.STEP, Phase.FILL, Phase.COMPILE, Phase.VALIDATION} <= phases
 
 
+def test_a_loop_on_jax_is_counted_whatever_feeds_it(tmp_path: Path) -> None:
+    told = run(SCRIPTS / "jax_numpy_loop.py", folder=tmp_path / "run", cwd=SCRIPTS)
+    assert told.code == 0, told.output
+    assert told.output.split()[-2:-1] == ["step"]
+    assert told.all(ProbeFailed) == []
+    assert told.one(ExitStarted).steps == 30
+    broke = told.all(NonFiniteSeen)[0]
+    assert (broke.what, broke.learning_rate, broke.weights_finite) == ("loss", 5.0, None)
+    grew = [event.logs["loss"] for event in told.all(LossSeen) if event.step < broke.step]
+    assert len(grew) == broke.step - 1 > 5
+    assert grew[-1] > 1e6 * grew[0]
+
+
 def test_tf_keras_is_told_like_keras(probed: Callable[[str], Run]) -> None:
     told = probed("fit_tf_keras.py")
     assert told.code == 0

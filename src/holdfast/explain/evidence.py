@@ -346,6 +346,12 @@ class Evidence:
         return next((sample.phase for _, sample in reversed(self.samples) if sample.phase), "")
 
     @cached_property
+    def backend(self) -> str:
+        """What Keras computes with: tensorflow, jax or torch; "" where it was not seen."""
+        told = [said.event.backend for said in self.all(ev.FrameworkSeen) if said.event.backend]
+        return told[-1] if told else ""
+
+    @cached_property
     def model(self) -> Said[ev.ModelSeen] | None:
         return self.last(ev.ModelSeen)
 

@@ -50,6 +50,9 @@ def tensorflow_imported(session: Session, module: Any) -> None:
 def jax_imported(session: Session, module: Any) -> None:
     _say(session, module, "jax")
     session.guard("traces", _count_compiles, session)
+    from . import jaxsteps
+
+    session.guard(jaxsteps.PART, jaxsteps.hook, session, module)
 
 
 def _count_compiles(session: Session) -> None:

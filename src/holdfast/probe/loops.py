@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import textwrap
 import threading
 import time
@@ -24,6 +25,7 @@ from . import (
     fits,
     frameworks,
     holdings,
+    jaxsteps,
     lines,
     losses,
     models,
@@ -34,6 +36,7 @@ from .progress import Stopwatch
 from .session import Session
 
 PART = "loops"
+_OTHER_NUMBER = re.compile(r"acc|metric|score|rate|norm|count|step", re.IGNORECASE)
 
 
 class Loop:
@@ -166,9 +169,12 @@ class Loop:
         if not eager:
             for function, _ in self._traces.stack:
                 self._training.add(id(function))
-            if not self._traces.stack:  # jax.jit: its calls cannot be seen, the batches of this dataset can
+            if not self._traces.stack:
                 self._see("stateless_apply", None)
-                self._trained_on, self._batch_pending = self._current, self._current is not None
+                if not jaxsteps.of(
+                    self.session
+                ).mark():  # its calls cannot be seen, the batches of this dataset can
+                    self._trained_on, self._batch_pending = self._current, self._current is not None
             return
         if self._inside or self._traces.stack:
             return
@@ -221,6 +227,7 @@ class Loop:
             self.session.guard(holdings.PART, holdings.start, self.session)
             self.session.guard("frameworks", frameworks.devices_seen, self.session)
             self.session.at_exit.append(self.look_over)
+            self.session.at_exit.append(jaxsteps.of(self.session).read_losses)
         progress.train_batches += 1
         self._iterator_trained = True
         self._stepped_on = self._current
@@ -235,31 +242,41 @@ class Loop:
         variables = getattr(optimizer, "_trainable_variables", None) or getattr(optimizer, "_variables", None)
         return SimpleNamespace(optimizer=optimizer, trainable_variables=variables or [], name="")
 
+    # -- jax.jit ----------------------------------------------------------------------------------------
+
+    def losses_of(self, function: Any, result: Any) -> dict[str, Any]:
+        """The losses among what a jitted step has returned, perhaps not computed yet."""
+        names = self._returned_names(id(function), getattr(function, "__wrapped__", None))
+        found = _named(names, result)
+        if len(found) == 1 and not _OTHER_NUMBER.search(next(iter(found))):
+            return {
+                "loss": next(iter(found.values()))
+            }  # weights and states are no scalars: the only one is the loss
+        return found
+
+    def jit_stepped(self) -> None:
+        if not self.quiet:
+            self._step({})
+
+    def jit_loss(self, step: int, loss: float) -> None:
+        """Of a step of late. The weights live in the loop, so that only the loss is told."""
+        model = SimpleNamespace(optimizer=self._optimizer(), trainable_variables=[], name="")
+        self.session.guard("losses", losses.of(self.session).loop_step, model, {"loss": loss}, None, step)
+
     def look_over(self) -> None:
         """At the end of an epoch and of the process."""
         self.session.guard("losses", losses.of(self.session).epoch_over, self.model())
 
     def _logs_of(self, function: Any, result: Any) -> dict[str, Any]:
-        if isinstance(result, dict):
-            found = {str(name): value for name, value in result.items() if _is_scalar(value)}
-        else:
-            values = result if isinstance(result, list | tuple) else [result]
-            names = self._names.get(id(function))
-            if names is None:
-                names = self._names[id(function)] = returned_names(
-                    getattr(function, "_python_function", None)
-                )
-            found = {
-                names[i] if i < len(names) else f"result {i}": value
-                for i, value in enumerate(values)
-                if _is_scalar(value)
-            }
-            if len(found) == 1 and len(values) == 1:
-                found = {"loss": next(iter(found.values()))}
-        loss = next((name for name in found if "loss" in name.lower()), None)
-        if loss is not None and "loss" not in found:
-            found["loss"] = found.pop(loss)
+        names = self._returned_names(id(function), getattr(function, "_python_function", None))
+        found = _named(names, result)
         return {name: value for name, value in found.items() if finite.in_host_memory(value)}
+
+    def _returned_names(self, key: int, function: Any) -> list[str]:
+        names = self._names.get(key)
+        if names is None:
+            names = self._names[key] = returned_names(function)
+        return names
 
     def _see(self, by: str, function: Any) -> None:
         where = lines.of_function(getattr(function, "_python_function", None)) if function is not None else ""
@@ -346,6 +363,25 @@ def watch_train_on_batch(session: Session, kind: Any) -> None:
         after=lambda token, result: loop.batch_ends(token[0], result, token[1]) if token else None,
         failed=lambda token, error: loop.batch_ends(False, None, None),
     )  # fmt: skip
+
+
+def _named(names: list[str], result: Any) -> dict[str, Any]:
+    """The scalars of a step's result by their names; the one that is called a loss is "loss"."""
+    if isinstance(result, dict):
+        found = {str(name): value for name, value in result.items() if _is_scalar(value)}
+    else:
+        values = result if isinstance(result, list | tuple) else [result]
+        found = {
+            names[i] if i < len(names) else f"result {i}": value
+            for i, value in enumerate(values)
+            if _is_scalar(value)
+        }
+        if len(found) == 1 and len(values) == 1:
+            found = {"loss": next(iter(found.values()))}
+    loss = next((name for name in found if "loss" in name.lower()), None)
+    if loss is not None and "loss" not in found:
+        found["loss"] = found.pop(loss)
+    return found
 
 
 def returned_names(function: Any) -> list[str]:

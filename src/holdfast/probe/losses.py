@@ -42,6 +42,7 @@ class Losses:
         )
         self._sentinel: finite.Sentinel | None = None
         self._review = finite.Review()
+        self._step_told: int | None = None  # of losses that come after their step
 
     # -- called by the thread that trains -----------------------------------------------------------
 
@@ -97,9 +98,12 @@ class Losses:
         if not self._sentinel.look(self._session.progress.step_ns) and "weights" not in self._said:
             self._not_finite("weights", self._sentinel.name, math.nan, model, exact=True, before=True)
 
-    def loop_step(self, model: Any, logs: dict[str, Any], gradient: Any = None) -> None:
-        """A step of a loop of the user's own: every number is of this step alone."""
+    def loop_step(
+        self, model: Any, logs: dict[str, Any], gradient: Any = None, step: int | None = None
+    ) -> None:
+        """A step of a loop of the user's own, this one or one of late: every number is of this step alone."""
         progress = self._session.progress
+        self._step_told = step
         known = {name: float(value) for name, value in logs.items()}
         self._means = False
         if (
@@ -112,7 +116,7 @@ class Losses:
             return
         self._on_cpu = True
         self.step_done(model, known)
-        self.logs_had(progress.step, progress.epoch, known, model)
+        self.logs_had(step or progress.step, progress.epoch, known, model)
 
     def _watch_gradient(self, gradient: Any, loss: float, model: Any) -> None:
         """The gradient of a loss that is a number itself."""
@@ -220,7 +224,7 @@ class Losses:
             NonFiniteSeen(
                 what=what,
                 name=name,
-                step=progress.step,
+                step=self._step_told or progress.step,
                 epoch=progress.epoch,
                 value=str(_json(value)),
                 last_finite=self._last_finite,

@@ -18,11 +18,12 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
         return _from_epochs(evidence)
     event = broken.event
     if event.what == "weights":
-        return _broken_weights(broken)
+        return _broken_weights(broken, _remedies(evidence))
     facts = [
         Fact(
             f"the {event.what} {event.name if event.name != event.what else ''} became {event.value} at step "
-            f"{event.step:,}; it was {number(event.last_finite)} before".replace("  ", " "),
+            f"{event.step:,}".replace("  ", " ")
+            + (f"; it was {number(event.last_finite)} before" if event.last_finite is not None else ""),
             broken.source,
         )
     ]
@@ -45,12 +46,12 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
         f"the {event.what} is {event.value} since step {event.step:,}",
         tuple(facts),
         (Fact("not found: growth before it, inputs that are not finite, bad boxes, float16"),),
-        _REMEDIES,
+        _remedies(evidence),
         ends=False,
     )
 
 
-def _broken_weights(broken: Said[ev.NonFiniteSeen]) -> Finding:
+def _broken_weights(broken: Said[ev.NonFiniteSeen], remedies: tuple[Remedy, ...]) -> Finding:
     event = broken.event
     name = event.name or "a weight"
     found = "found after" if event.detail.get("seen") == "later" else "since"
@@ -64,7 +65,7 @@ def _broken_weights(broken: Said[ev.NonFiniteSeen]) -> Finding:
         f"the weights are not finite ({name}), {found} step {event.step:,}: nothing is learnt any more",
         tuple(facts),
         (Fact("not found: inputs that are not finite, bad boxes, float16"),),
-        _REMEDIES,
+        remedies,
         ends=False,
     )
 
@@ -79,7 +80,7 @@ def _from_epochs(evidence: Evidence) -> Finding | None:
                 f"the loss is {loss} since epoch {said.event.epoch + 1}",
                 (Fact(f"epoch {said.event.epoch + 1} ended with a loss of {loss}", said.source),),
                 (Fact("at which step it broke, and on what, was not seen"),),
-                _REMEDIES,
+                _remedies(evidence),
                 ends=False,
             )
     printed = evidence.output.last(r"\bloss: (nan|-?inf)\b")
@@ -90,21 +91,35 @@ def _from_epochs(evidence: Evidence) -> Finding | None:
             "the loss that it prints is not a number",
             (Fact(clipped(printed.text, 120), printed.source),),
             (Fact("nothing was seen from inside the process"),),
-            _REMEDIES,
+            _remedies(evidence),
             ends=False,
         )
     return None
 
 
-_REMEDIES = (
-    Remedy(
+def _remedies(evidence: Evidence) -> tuple[Remedy, ...]:
+    return (_CHECK.get(evidence.backend, _CHECK["tensorflow"]), _LEARN_NOTHING)
+
+
+_CHECK = {
+    "tensorflow": Remedy(
         "make TensorFlow stop at the first operation that is not finite, which names it",
         "your-choice",
         "tf.debugging.enable_check_numerics()",
     ),
-    Remedy(
-        "train a few steps with learning rate 0: if it breaks at the same sample, it is the data", "guess"
+    "jax": Remedy(
+        "make JAX stop at the first operation that is not finite, which names it",
+        "your-choice",
+        'jax.config.update("jax_debug_nans", True)',
     ),
+    "torch": Remedy(
+        "make PyTorch stop at the first gradient that is not finite, which names its operation",
+        "your-choice",
+        "torch.autograd.set_detect_anomaly(True)",
+    ),
+}
+_LEARN_NOTHING = Remedy(
+    "train a few steps with learning rate 0: if it breaks at the same sample, it is the data", "guess"
 )
 
 

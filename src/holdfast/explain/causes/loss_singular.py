@@ -50,11 +50,18 @@ def loss_singular(evidence: Evidence) -> Finding | None:
                 "your-choice",
                 "tf.sqrt(x + 1e-8)   # not tf.sqrt(x)",
             ),
-            Remedy("find the operation", "your-choice", "tf.debugging.enable_check_numerics()"),
+            Remedy("find the operation", "your-choice", _FIND.get(evidence.backend, _FIND["tensorflow"])),
         ),
         led_to="loss-not-finite",
         ends=False,
     )
+
+
+_FIND = {
+    "tensorflow": "tf.debugging.enable_check_numerics()",
+    "jax": 'jax.config.update("jax_debug_nans", True)',
+    "torch": "torch.autograd.set_detect_anomaly(True)",
+}
 
 
 PAGE = """\
