@@ -6,7 +6,7 @@ can be undone. That costs two more copies of the weights and moments while steps
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -42,12 +42,25 @@ class JaxStep:
         self._compiled = jax.jit(self._step)
 
     def __call__(self, batch: Mapping[str, Any], *, step: int, rate: float, held: bool) -> Any:
-        used = {name: np.asarray(batch[name]) for name in USED if name in batch}
-        before = (self._moving, self._fixed)
+        before = self.state
         self._moving, self._fixed, result = self._compiled(
-            *before, self._masks, used, np.int32(step), np.float32(rate), np.bool_(held)
+            *self.arguments(batch, step=step, rate=rate, held=held)
         )
         return result, before
+
+    @property
+    def state(self) -> tuple[Moving, list[Any]]:
+        return self._moving, self._fixed
+
+    def arguments(
+        self, batch: Mapping[str, Any], *, step: int = 0, rate: float = 0.0, held: bool = False
+    ) -> tuple[Any, ...]:
+        used = {name: _on_its_way(batch[name]) for name in USED if name in batch}
+        return (*self.state, self._masks, used, np.int32(step), np.float32(rate), np.bool_(held))
+
+    def traced(self, batch: Mapping[str, Any], abstract: Callable[[Any], Any]) -> Any:
+        """The compiled function traced, not run: what `holdfast plan` looks at. `abstract` gives shapes for values."""
+        return self._compiled.trace(*abstract(self.arguments(batch)))
 
     def fetch(self, result: Any) -> dict[str, Any]:
         squares = result[0]["squares"]
@@ -134,3 +147,8 @@ class JaxStep:
 
         (_, (parts, fixed_after)), gradient = jax.value_and_grad(wanted, has_aux=True)(now.weights)
         return parts, gradient, fixed_after
+
+
+def _on_its_way(value: Any) -> Any:
+    """What is on the device stays there."""
+    return value if isinstance(value, jax.Array) else np.asarray(value)

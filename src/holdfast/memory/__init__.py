@@ -1,0 +1,1 @@
+"""Memory: predicted before a run, planned for, and measured against the prediction."""

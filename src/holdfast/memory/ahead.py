@@ -1,0 +1,74 @@
+"""The step compiled for a card that is not here. The compiler's own plan of buffers is the prediction.
+
+Needs JAX's two CUDA plugin wheels, but no driver, no NVIDIA library and no card.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from holdfast.errors import HoldfastError
+from holdfast.memory.cards import Card
+
+
+class NoCompiler(HoldfastError):
+    """The ahead-of-time compiler for cards is not installed."""
+
+    slug = "plan-extra-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Bytes by the compiler's own count, and the fingerprint of the program that it compiled."""
+
+    argument_bytes: int
+    output_bytes: int
+    alias_bytes: int
+    temp_bytes: int
+    program: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def target(card: Card) -> Any:
+    """A sharding on the card's described device; raises NoCompiler where the plugin is missing."""
+    import jax
+    from jax.experimental import topologies
+
+    try:
+        described = topologies.get_topology_desc(
+            platform="cuda", target_config=card.described(), topology="1x1x1"
+        )
+    except Exception as error:  # NotImplementedError without the plugin; other kinds from an old or broken one
+        raise NoCompiler(
+            "this installation cannot compile for a card that is not here",
+            found=f"jax {jax.__version__}: " + (" ".join(str(error).split())[:200] or type(error).__name__),
+            change=f"pip install --no-deps jax-cuda13-plugin=={jax.__version__} jax-cuda13-pjrt=={jax.__version__}"
+            "  (142 MB, no NVIDIA libraries)",
+        ) from error
+    return jax.sharding.SingleDeviceSharding(described.devices[0])
+
+
+def compile_for(traced: Any) -> Compiled:
+    """Compiles what was traced with arguments on a target, and reads the plan of buffers."""
+    lowered = traced.lower()
+    compiled = lowered.compile()
+    if "__cudnn$conv" not in compiled.as_text():
+        # Without a target on every argument jax compiles for the CPU instead, and says nothing.
+        raise HoldfastError("the step was compiled for another kind of device than the card", where="ahead of time")
+    found = compiled.memory_analysis()
+    return Compiled(
+        argument_bytes=int(found.argument_size_in_bytes),
+        output_bytes=int(found.output_size_in_bytes),
+        alias_bytes=int(found.alias_size_in_bytes),
+        temp_bytes=int(found.temp_size_in_bytes),
+        program=program_of(lowered),
+    )
+
+
+def program_of(lowered: Any) -> str:
+    """The first 16 hex digits of the SHA-256 of the program before the compiler, without names and lines of source."""
+    return hashlib.sha256(lowered.as_text().encode()).hexdigest()[:16]

@@ -1,0 +1,71 @@
+"""The largest micro-batch that fits: a line through two compilations, then the chosen one compiled itself. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.memory.account import Account
+
+Price = Callable[[list[int]], list[Account]]  # of micro-batches of one batch
+TRIED_AT_MOST = 4  # after the two that give the line
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`micro_batch` is None when not even the smallest fits; `account` is then that of the smallest."""
+
+    micro_batch: int | None
+    account: Account
+    confirmed: bool  # the chosen one was itself priced, not read off the line
+
+
+def divisors(batch: int) -> list[int]:
+    return [size for size in range(1, batch + 1) if batch % size == 0]
+
+
+def ends(batch: int) -> list[int]:
+    """Two micro-batches to draw the line through: small enough to compile fast, far enough apart to tell a slope."""
+    sizes = divisors(batch)
+    second = max((size for size in sizes if size <= 8), default=1)
+    return sizes[:1] if second == 1 else [1, second]
+
+
+def largest(batch: int, memory_bytes: int, price: Price) -> Found:
+    sizes, points = divisors(batch), ends(batch)
+    priced = dict(zip(points, price(points), strict=True))
+    if priced[1].judge(memory_bytes) != "fits":
+        return Found(None, priced[1], confirmed=True)
+    candidate = _by_line(sizes, priced, memory_bytes)
+    for _ in range(TRIED_AT_MOST):
+        if candidate not in priced:
+            priced[candidate] = price([candidate])[0]
+        if priced[candidate].judge(memory_bytes) == "fits":
+            larger = [size for size in sizes if size > candidate]
+            if not larger or larger[0] in priced:
+                break
+            if not _might_fit(larger[0], priced, memory_bytes):
+                break
+            candidate = larger[0]
+        else:
+            candidate = max(size for size in sizes if size < candidate)
+    best = max(size for size, account in priced.items() if account.judge(memory_bytes) == "fits")
+    return Found(best, priced[best], confirmed=True)
+
+
+def _by_line(sizes: list[int], priced: dict[int, Account], memory_bytes: int) -> int:
+    fitting = [size for size in sizes if _on_line(size, priced) <= memory_bytes]
+    return max(fitting, default=1)
+
+
+def _on_line(size: int, priced: dict[int, Account]) -> float:
+    """The upper total of a micro-batch by the line through the two outermost priced ones."""
+    low, high = min(priced), max(priced)
+    at_low, at_high = (priced[one].upper_step_bytes + priced[one].outside_bytes for one in (low, high))
+    slope = (at_high - at_low) / (high - low) if high > low else 0.0
+    return at_low + slope * (size - low)
+
+
+def _might_fit(size: int, priced: dict[int, Account], memory_bytes: int) -> bool:
+    """Within 5 %, by which batches were seen to leave the line."""
+    return _on_line(size, priced) <= memory_bytes * 1.05

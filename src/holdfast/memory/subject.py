@@ -1,0 +1,96 @@
+"""The real training step of a setup, with arguments that have shapes and no contents. JAX only."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+
+from holdfast.detectors.build import Detector, build
+from holdfast.detectors.spec import DetectorSpec
+from holdfast.memory.setup import Setup
+from holdfast.train.network import detector_network
+from holdfast.train.step_jax import JaxStep
+from holdfast.train.update import Rule
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A built detector: steps of any batch are made from it."""
+
+    setup: Setup
+    detector: Detector
+
+    def step(self, batch: int, micro_batch: int) -> JaxStep:
+        setup = self.setup
+        net = detector_network(self.detector, changes_colour=setup.changes_colour, seed=0)
+        return JaxStep(net, rule_of(setup), batch=batch, micro_batch=micro_batch)
+
+
+def subject(setup: Setup) -> Subject:
+    names = tuple(f"class {number}" for number in range(setup.classes))
+    spec = DetectorSpec(
+        setup.detector, setup.backbone, names, (setup.input, setup.input), precision=setup.precision,
+        normalization=setup.normalization, rematerialise=setup.rematerialise,
+    )  # fmt: skip
+    with _zeros_for_weights():
+        return Subject(setup, build(spec))
+
+
+@contextlib.contextmanager
+def _zeros_for_weights() -> Iterator[None]:
+    """Weights of zeros: JAX compiles every initialiser for every shape, 15 s for values that nobody looks at."""
+    variable = keras.Variable
+    usual = getattr(variable, "_initialize_with_initializer", None)
+    if usual is None:  # another Keras: slower, not wrong
+        yield
+        return
+    variable._initialize_with_initializer = lambda self, initializer: self._initialize(
+        jnp.asarray(np.zeros(self._shape, jnp.dtype(self._dtype)))
+    )
+    try:
+        yield
+    finally:
+        variable._initialize_with_initializer = usual
+
+
+def rule_of(setup: Setup) -> Rule:
+    """As `train.assemble.rule` has it by default: what its numbers are does not matter to memory."""
+    return Rule(
+        optimizer=setup.optimizer, weight_decay=1e-4, clip_norm=10.0, ema=0.999 if setup.ema else None,
+        loss_scaling=setup.precision == "float16",
+    )  # fmt: skip
+
+
+def batch_of(setup: Setup, batch: int) -> dict[str, np.ndarray]:
+    """A batch as the pipeline sends it, of black pictures whose every row of boxes is taken."""
+    side, boxes = setup.input, setup.boxes
+    corners = np.linspace(0, side / 2, boxes, dtype=np.float32)[None, :, None].repeat(batch, axis=0)
+    found = {
+        "images": np.zeros((batch, side, side, 3), np.uint8),
+        "boxes": np.concatenate([corners, corners, corners + side / 4, corners + side / 4], axis=-1),
+        "labels": np.zeros((batch, boxes), np.int32),
+        "real": np.ones((batch, boxes), bool),
+        "crowd": np.zeros((batch, boxes), bool),
+        "image": np.arange(batch, dtype=np.int32),
+    }
+    if setup.changes_colour:
+        found["colour"] = np.tile(np.array([[0.0, 1.0, 1.0, 0.0]], np.float32), (batch, 1))
+    return found
+
+
+def abstract(tree: Any, sharding: Any = None) -> Any:
+    """The same tree of shapes and types, placed where `sharding` says."""
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), jnp.asarray(leaf).dtype, sharding=sharding), tree
+    )
+
+
+def size_of(tree: Any) -> int:
+    return sum(int(np.prod(np.shape(leaf))) * jnp.asarray(leaf).dtype.itemsize for leaf in jax.tree.leaves(tree))

@@ -1,0 +1,75 @@
+"""`python -m holdfast.memory.worker`: a setup and batches on standard input, bytes on standard output, as JSON.
+
+A process of its own, since JAX must be told that it has no card before it is imported, and since what a large
+compilation leaves behind should leave with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+
+def main() -> int:
+    asked = json.loads(sys.stdin.read())
+    os.environ.update(JAX_PLATFORMS="cpu", JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1", KERAS_BACKEND="jax")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the card is described, not opened
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from holdfast.errors import HoldfastError
+
+    try:
+        answer = answers(asked)
+    except HoldfastError as error:
+        answer = {"error": error.as_json()}
+    print("\n" + json.dumps(answer), flush=True)
+    return 0
+
+
+def answers(asked: dict[str, Any]) -> dict[str, Any]:
+    """`asked`: setup, batches as [[batch, micro_batch], …], and a card, or none for liveness alone."""
+    import jax
+    import keras
+
+    from holdfast.memory import ahead, liveness, setup, subject
+    from holdfast.memory.cards import named
+
+    wanted = setup.from_json(asked["setup"])
+    card = named(asked["card"]).with_memory(int(asked["memory_bytes"])) if asked.get("card") else None
+    sharding = ahead.target(card) if card is not None else None  # first: cheap, and may not be there
+    made = subject.subject(wanted)
+    found = []
+    for batch, micro in asked["batches"]:
+        step = made.step(batch, micro)
+        traced = step.traced(
+            subject.batch_of(wanted, batch), lambda tree: subject.abstract(tree, sharding)
+        )
+        one = {"batch": batch, "micro_batch": micro, **sizes(step, subject.batch_of(wanted, 1), batch)}
+        if asked.get("liveness", True):
+            one["liveness"] = liveness.peak_of(traced.jaxpr).as_json()
+        if card is not None:
+            one["compiled"] = ahead.compile_for(traced).as_json()
+        found.append(one)
+    return {"answers": found, "versions": {"jax": jax.__version__, "keras": keras.__version__}}
+
+
+def sizes(step: Any, one_picture: dict[str, Any], batch: int) -> dict[str, int]:
+    """What can be counted without compiling anything."""
+    from holdfast.memory.subject import size_of
+
+    moving, fixed = step.state
+    return {
+        "weights": size_of(moving.weights),
+        "moments": size_of((moving.first, moving.second)),
+        "average": size_of(moving.average),
+        "fixed": size_of(fixed),
+        "state": size_of((moving, fixed)),
+        "masks": size_of(step.arguments(one_picture)[2]),
+        "model": size_of([variable.value for variable in step.network.model.variables]),
+        "batch": size_of(one_picture) * batch,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
