@@ -61,6 +61,15 @@ def test_biases_and_scales_do_not_decay() -> None:
     np.testing.assert_allclose(np.asarray(now.weights), [1.0, 1.0, 0.95, 0.95])
 
 
+def test_what_can_be_held_moves_at_its_own_rate() -> None:
+    """A tenth of the step and of the decay for the first weight, of which the mask says that it can be held."""
+    rule = Rule(optimizer="sgd", weight_decay=0.5, held_rate=0.1)
+    layout = Layout(((1, 1), (1, 1)), (True, False))
+    now = fresh(ops.ones((2,)), rule)
+    now, _ = advanced(now, [ops.full((1, 1), 2.0), ops.full((1, 1), 2.0)], layout, rule, rate=0.1)
+    np.testing.assert_allclose(np.asarray(now.weights), [1.0 - 0.005 - 0.02, 1.0 - 0.05 - 0.2], rtol=1e-6)
+
+
 def test_clipping_is_by_the_norm_of_all_gradients_together() -> None:
     rule, layout = Rule(optimizer="sgd", clip_norm=1.0), Layout(((1, 1), (1, 1)), (False, False))
     now = fresh(ops.zeros((2,)), rule)

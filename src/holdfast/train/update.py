@@ -37,6 +37,7 @@ class Rule:
     ema: float | None = None
     loss_scaling: bool = False
     tolerated: int = 0
+    held_rate: float = 1.0  # times the rate, for what can be held
 
 
 class Moving(NamedTuple):
@@ -135,7 +136,10 @@ def advance(
     applied = ops.logical_and(finite, now.unapplied <= rule.tolerated)
     if rule.clip_norm is not None:
         gradient = gradient * ops.minimum(1.0, rule.clip_norm / ops.maximum(norm, 1e-12))
-    new = _stepped(now, gradient, rate * moves, masks, rule)
+    rates = rate * moves
+    if rule.held_rate != 1.0:
+        rates = rates * (1.0 - masks.holds * (1.0 - rule.held_rate))
+    new = _stepped(now, gradient, rates, masks, rule)
     kept = Moving(*(ops.where(applied, after, before) for after, before in zip(new, now, strict=True)))
     kept = kept._replace(unapplied=now.unapplied + ops.cast(bad, "int32"))
     if rule.loss_scaling:
@@ -144,7 +148,7 @@ def advance(
 
 
 def _stepped(now: Moving, gradient: Tensor, rate: Tensor, masks: Masks, rule: Rule) -> Moving:
-    """`rate` is zero for weights that are held: neither the step nor the decay moves them then."""
+    """`rate` is each weight's own; zero for those that are held: neither the step nor the decay moves them then."""
     count = now.count + 1
     weights = now.weights
     if rule.weight_decay:  # decoupled (Loshchilov & Hutter 2019)
