@@ -5,7 +5,6 @@ import pytest
 from PIL import Image
 
 from holdfast.cli.main import main
-from holdfast.detectors.export import ExportDiffers, compare
 
 pytestmark = pytest.mark.hot
 
@@ -58,16 +57,52 @@ def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir() if "partial" in file.name] == []
 
 
-def test_a_file_that_finds_something_else_is_refused():
-    ours = (np.zeros((1, 4)), np.array([0.5]), np.array([1]))
-    theirs = (np.ones((1, 4)), np.array([0.5]), np.array([1]))
-    with pytest.raises(ExportDiffers) as caught:
-        compare(lambda _: ours, lambda _: theirs, [np.zeros((2, 2, 3), np.uint8)], 0.05)
-    assert caught.value.found == ("1 of 1 detections have no partner within 0.05 pixels",)
+def test_onnx_takes_a_picture_of_any_size(model, picture, tmp_path, capsys):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("tf2onnx")
+    out = tmp_path / "model.onnx"
+    code = main(
+        ["export", str(model), "--to", "onnx", "--out", str(out), "--pictures", str(picture), "--json"]
+    )
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    report = json.loads(printed.out)
+    assert report["detections"] > 5
+    assert report["largest_box_difference_px"] < 0.05
+    session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == ["cat", "dog"]
+    assert [feed.name for feed in session.get_inputs()] == ["image"]
+    boxes, classes = session.run(["boxes", "classes"], {"image": np.asarray(Image.open(picture))})
+    real = boxes[classes >= 0]
+    assert len(real) > 5
+    assert (real >= 0).all()
+    assert (real <= [60, 80, 60, 80]).all()
 
 
-def test_detections_that_change_places_are_the_same():
-    ours = (np.array([[0, 0, 1, 1], [5, 5, 9, 9]]), np.array([0.5, 0.4999]), np.array([1, 0]))
-    theirs = tuple(part[::-1] for part in ours)
-    found = compare(lambda _: ours, lambda _: theirs, [np.zeros((2, 2, 3), np.uint8)], 0.05)
-    assert (found.detections, found.unmatched, found.boxes) == (2, 0, 0.0)
+def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, picture, tmp_path, capsys):
+    def said(*more):
+        assert main(["export", str(model), *more]) == 2
+        return " ".join(capsys.readouterr().err.split())
+
+    (tmp_path / "there").write_text("something")
+    assert "would overwrite something" in said("--to", "onnx", "--out", str(tmp_path / "there"))
+    assert "does not exist" in said("--to", "onnx", "--out", str(tmp_path / "no" / "model.onnx"))
+    assert "--int8 is for --to tflite" in said(
+        "--to", "onnx", "--out", str(tmp_path / "m"), "--int8", str(picture)
+    )
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no picture")
+    text = said("--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", str(broken))
+    assert "a picture to compare on cannot be decoded" in text
+    assert "there is no picture" in said(
+        "--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", "no*thing"
+    )
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.png", "broken.png", "there"]
+
+
+def test_noise_without_a_detection_is_not_called_the_same(tmp_path):
+    from holdfast.cli.export import as_text
+    from holdfast.detectors.export_compare import SAME, Compared
+
+    text = as_text(tmp_path / "m.onnx", Compared(4, 0, 0, 0.0, 0.0, SAME))
+    assert "nothing could be compared" in text

@@ -5,73 +5,118 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import ExitCode
+from holdfast.errors import DataError, ExitCode, UsageError
 
-HELP = "write a model as a SavedModel or TFLite file that takes a picture and gives boxes"
+if TYPE_CHECKING:
+    from holdfast.detectors.export_compare import Compared
+
+HELP = "write a model as a SavedModel, ONNX or TFLite file that takes a picture and gives boxes"
+
+FORMS = ("saved_model", "onnx", "tflite")
+COMPARED = 20  # pictures, unless told otherwise
+CALIBRATED = 200  # more than this changes the ranges little and takes minutes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="a model file, or a run that has saved one")
-    parser.add_argument("--to", required=True, choices=("saved_model", "tflite"), help="which form")
+    parser.add_argument("--to", required=True, choices=FORMS, help="which form")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="PATH", help="a new folder (saved_model) or file"
     )
     parser.add_argument(
-        "--pictures",
-        nargs="+",
-        metavar="IMAGE",
-        default=[],
-        help="pictures, folders or globs to compare on, of which 20 are used; noise when left out",
-    )
+        "--pictures", nargs="+", metavar="IMAGE", default=[],
+        help=f"pictures, folders or globs to compare on, of which {COMPARED} are used; noise when left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--int8", nargs="+", metavar="IMAGE", default=[],
+        help="TFLite only: compute in eight bits, over the ranges seen in these pictures, folders or globs, of which "
+        f"{CALIBRATED} are used; training pictures, not those to compare on",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     import os
 
-    os.environ["KERAS_BACKEND"] = "tensorflow"  # both forms are made by TensorFlow
-    from holdfast.detectors.export import to_saved_model, to_tflite
+    if args.int8 and args.to != "tflite":
+        raise UsageError("--int8 is for --to tflite", where="the command line", found=f"--to {args.to}")
+    # All forms are made by TensorFlow. A model file is numpy's, whichever backend trained it.
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from holdfast.detectors import export
     from holdfast.detectors.model_file import find, load
 
-    detector = load(find(args.model))
+    export.check_target(args.out)
+    detector = load(find(args.model), precision="float32")  # TFLite has no half-precision convolutions
+    fixed = detector.spec if args.to == "tflite" else None
+    pictures = _pictures(args.pictures, fixed, COMPARED) if args.pictures else _noise(fixed)
     if args.to == "saved_model":
-        compared = to_saved_model(detector, args.out, _pictures(args.pictures, None))
+        compared = export.to_saved_model(detector, args.out, pictures)
+    elif args.to == "onnx":
+        compared = export.to_onnx(detector, args.out, pictures)
     else:
-        compared = to_tflite(detector, args.out, _pictures(args.pictures, detector.spec))
-    report = {
-        "written": str(args.out),
+        calibration = _pictures(args.int8, fixed, CALIBRATED) if args.int8 else ()
+        compared = export.to_tflite(detector, args.out, pictures, calibration=calibration)
+    print(json.dumps(as_json(args.out, compared)) if args.json else as_text(args.out, compared))
+    return ExitCode.FINE
+
+
+def as_json(path: Path, compared: Compared) -> dict[str, Any]:
+    return {
+        "written": str(path),
         "pictures": compared.pictures,
         "detections": compared.detections,
         "unmatched": compared.unmatched,
         "largest_box_difference_px": compared.boxes,
         "largest_score_difference": compared.scores,
+        "tolerance": str(compared.tolerance),
     }
-    if args.json:
-        print(json.dumps(report))
-    else:
-        print(
-            f"{args.out} is written, and finds on {compared.pictures} pictures what the model finds: "
-            f"{compared.detections - compared.unmatched} of {compared.detections} detections are the same, "
-            f"boxes within {compared.boxes:.2g} pixels, "
-            f"scores within {compared.scores:.2g}"
+
+
+def as_text(path: Path, compared: Compared) -> str:
+    if not compared.detections:
+        return (
+            f"{path} is written and runs, but neither it nor the model finds anything on the "
+            f"{compared.pictures} pictures: nothing could be compared; give --pictures that show what it looks for"
         )
-    return ExitCode.FINE
+    return (
+        f"{path} is written, and finds on {compared.pictures} pictures what the model finds: "
+        f"{compared.detections - compared.unmatched} of {compared.detections} detections of both together have a "
+        f"partner in the other, boxes within {compared.boxes:.2g} pixels, scores within {compared.scores:.2g}\n"
+        f"  asked for: {compared.tolerance}"
+    )
 
 
-def _pictures(places: list[str], spec: Any, most: int = 20) -> list[Any]:
-    """Decoded and upright; brought to the input's size where a form wants that (`spec`)."""
+def _noise(spec: Any) -> list[Any]:
+    import numpy as np
+
+    size = spec.input if spec else (240, 320)
+    return list(np.random.default_rng(0).integers(0, 256, (4, *size, 3)).astype(np.uint8))
+
+
+def _pictures(places: list[str], spec: Any, most: int) -> list[Any]:
+    """Decoded and upright, spread evenly over those found; brought to the input's size where a form wants that."""
     import numpy as np
     from PIL import Image, ImageOps
 
     from holdfast.cli.predict import find_pictures
     from holdfast.detectors.resizing import resized
 
-    if not places:
-        noise = np.random.default_rng(0).integers(0, 256, (4, *(spec.input if spec else (240, 320)), 3))
-        return list(noise.astype(np.uint8))
-    images = [
-        ImageOps.exif_transpose(Image.open(path)).convert("RGB") for path in find_pictures(places)[:most]
-    ]
-    return [resized(image, spec.input, spec.resizing) if spec else np.asarray(image) for image in images]
+    found = find_pictures(places)
+    chosen = [found[index * len(found) // most] for index in range(most)] if len(found) > most else found
+    decoded = []
+    for path in chosen:
+        try:
+            with Image.open(path) as opened:
+                image = ImageOps.exif_transpose(opened).convert("RGB")
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+            raise DataError(
+                "a picture to compare on cannot be decoded",
+                where=path,
+                found=str(error),
+                change="leave it out",
+            ) from error
+        decoded.append(resized(image, spec.input, spec.resizing) if spec else np.asarray(image))
+    return decoded

@@ -53,8 +53,9 @@ def roi_align(
             share = ops.cast(row_share[..., None] * column_share[:, :, None, :], table.dtype)
             picked = ops.take(table, ops.reshape(cell, (-1,)), axis=0)
             sampled = sampled + ops.reshape(picked, grid) * share[..., None]
-    bins = ops.reshape(sampled, (batch, regions, size, samples, size, samples, channels))
-    return ops.mean(bins, axis=(3, 5))
+    # Five axes, not seven: TFLite's kernels take six at most.
+    bins = ops.reshape(sampled, (-1, samples, size, samples, channels))
+    return ops.reshape(ops.mean(bins, axis=(1, 3)), (batch, regions, size, size, channels))
 
 
 def _taps(

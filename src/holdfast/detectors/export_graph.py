@@ -1,0 +1,104 @@
+"""The function that an exported file holds: a picture in, boxes in its own pixels out. TensorFlow alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.detectors.build import Detector
+from holdfast.detectors.export_compare import Answer, Run
+from holdfast.detectors.resizing import GREY
+from holdfast.errors import HoldfastError
+
+OUTPUTS = ("boxes", "scores", "classes")
+
+
+class NotOnThisBackend(HoldfastError):
+    """Exporting was asked of Keras on another backend than TensorFlow."""
+
+    slug = "not-on-this-backend"
+
+
+def any_size(detector: Detector) -> Any:
+    """Takes one picture, (height, width, 3) uint8; resizing, padding and the way back are inside."""
+    import tensorflow as tf
+
+    _refuse_other_backend()
+    return tf.function(
+        lambda image: _named(_on_any_size(detector, image)),
+        input_signature=[tf.TensorSpec([None, None, 3], tf.uint8, name="image")],
+        autograph=False,
+    )
+
+
+def input_size(detector: Detector) -> Any:
+    """Takes (1, height, width, 3) uint8 of the model's input size, brought there by the model's rule."""
+    import tensorflow as tf
+
+    _refuse_other_backend()
+    signature = tf.TensorSpec([1, *detector.spec.input, 3], tf.uint8, name="images")
+    return tf.function(
+        lambda images: _named([part[0] for part in detector.detect(images)]),
+        input_signature=[signature],
+        autograph=False,
+    )
+
+
+def write_saved_model(detector: Detector, function: Any, folder: Path) -> None:
+    archive = keras.export.ExportArchive()
+    archive.track(detector)
+    archive.add_endpoint("serve", function)
+    archive.write_out(str(folder), verbose=False)
+
+
+def reading(function: Callable[[Any], Any]) -> Run:
+    """A function that gives a dict of tensors, as one that gives an answer to compare."""
+
+    def run(picture: NDArray[np.uint8]) -> Answer:
+        found = function(picture)
+        boxes, scores, classes = (np.asarray(found[name]) for name in OUTPUTS)
+        return Answer(boxes.astype(np.float64), scores.astype(np.float64), classes.astype(np.int64))
+
+    return run
+
+
+def _refuse_other_backend() -> None:
+    """A model file is numpy's: whichever backend trained it, TensorFlow can load it, but Keras must run on it."""
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        raise NotOnThisBackend(
+            "exporting is done by TensorFlow, and Keras runs on another backend in this process",
+            found=f"the backend is {backend}",
+            change="`holdfast export`, or KERAS_BACKEND=tensorflow before Keras is imported; the model file stays",
+        )
+
+
+def _on_any_size(detector: Detector, image: Any) -> list[Any]:
+    import tensorflow as tf
+
+    height, width = detector.spec.input
+    size = tf.cast(tf.shape(image)[:2], tf.float32)
+    drawn = tf.constant([height, width], tf.int32)
+    if detector.spec.resizing == "letterbox":
+        scale = tf.reduce_min(tf.constant([height, width], tf.float32) / size)
+        drawn = tf.maximum(1, tf.cast(tf.round(size * scale), tf.int32))
+    # Not rounded to whole numbers, as Pillow does: a half that falls the other way in another engine is one grey.
+    pixels = tf.image.resize(tf.cast(image, tf.float32), drawn, antialias=True)
+    top, left = (height - drawn[0]) // 2, (width - drawn[1]) // 2
+    beside = [[top, height - drawn[0] - top], [left, width - drawn[1] - left], [0, 0]]
+    pixels = tf.ensure_shape(tf.pad(pixels, beside, constant_values=float(GREY)), [height, width, 3])
+    boxes, scores, classes = (part[0] for part in detector.detect(pixels[None]))
+    shift = tf.cast(tf.stack([left, top, left, top]), tf.float32)
+    scales = tf.cast(drawn, tf.float32) / size
+    limit = tf.stack([size[1], size[0], size[1], size[0]])
+    back = tf.clip_by_value((boxes - shift) / tf.gather(scales, [1, 0, 1, 0]), 0.0, limit)
+    return [tf.where(classes[:, None] >= 0, back, 0.0), scores, classes]
+
+
+def _named(parts: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(OUTPUTS, parts, strict=True))

@@ -1,0 +1,97 @@
+"""A detector as a TFLite file, in float32 or with its convolutions in eight bits."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.detectors.build import Detector
+from holdfast.detectors.export_compare import (
+    EIGHT_BITS,
+    SAME,
+    Compared,
+    Pictures,
+    Tolerance,
+    compare,
+)
+from holdfast.detectors.export_graph import input_size, reading, write_saved_model
+
+#: What is computed in eight bits. Decoding boxes and suppression are not: a step of 1/256 of the range is a pixel.
+QUANTISED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+
+def to_tflite(
+    detector: Detector,
+    path: Path,
+    pictures: Pictures,
+    *,
+    calibration: Pictures = (),
+    tolerance: Tolerance | None = None,
+) -> Compared:
+    """Takes `images`, (1, height, width, 3) uint8 of the model's input size, brought there by the model's rule.
+
+    With `calibration` pictures the convolutions are in eight bits, over the ranges seen in these.
+    """
+    function = input_size(detector)
+    partial = path.with_name(f".{path.name}.partial")
+    limit = tolerance or (EIGHT_BITS if len(calibration) else SAME)
+    try:
+        partial.write_bytes(_converted(detector, function, calibration))
+        _add_classes(partial, detector.spec.classes)
+        compared = compare(
+            reading(lambda picture: function(picture[None])), reading(_runner(partial)), pictures, limit
+        )
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return compared
+
+
+def _converted(detector: Detector, function: Any, calibration: Pictures) -> bytes:
+    import tensorflow as tf
+
+    # Through a SavedModel: the direct way converts Keras' variables to nothing, without a word.
+    with tempfile.TemporaryDirectory() as folder:
+        write_saved_model(detector, function, Path(folder) / "saved")
+        converter = tf.lite.TFLiteConverter.from_saved_model(f"{folder}/saved", signature_keys=["serve"])
+        if not len(calibration):
+            return bytes(converter.convert())
+        return _quantised(converter, calibration)
+
+
+def _quantised(converter: Any, calibration: Pictures) -> bytes:
+    import tensorflow as tf
+    from tensorflow.lite.python.schema_py_generated import BuiltinOperator
+
+    def examples() -> Iterator[dict[str, Any]]:
+        for picture in calibration:
+            yield {"images": picture[None]}
+
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = examples
+    # Without this list everything is quantised, and the file divides by zero when boxes are compared.
+    others = [name for name in vars(BuiltinOperator) if name.isupper() and name not in QUANTISED]
+    options = tf.lite.experimental.QuantizationDebugOptions(denylisted_ops=others)
+    debugger = tf.lite.experimental.QuantizationDebugger(
+        converter=converter, debug_dataset=examples, debug_options=options
+    )
+    return bytes(debugger.get_nondebug_quantized_model())
+
+
+def _add_classes(path: Path, classes: tuple[str, ...]) -> None:
+    """The names, one a line, as TFLite's metadata has them: a zip at the file's end, which `unzip` opens."""
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("labels.txt", "\n".join(classes) + "\n")
+
+
+def _runner(path: Path) -> Any:
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError:  # TensorFlow's own copy of it, which is to go
+        from tensorflow.lite import Interpreter
+    runner = Interpreter(model_path=str(path)).get_signature_runner("serve")
+    (name,) = runner.get_input_details()
+    return lambda picture: runner(**{name: picture[None]})
