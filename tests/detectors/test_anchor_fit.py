@@ -108,3 +108,18 @@ def test_a_dataset_without_boxes(tmp_path, capsys):
     (tmp_path / "annotations.json").write_text(json.dumps(truth))
     assert main(["anchors", str(tmp_path / "annotations.json")]) == 2
     assert "no boxes that anchors could be measured on" in capsys.readouterr().err
+
+
+def test_anchors_for_training_are_fitted_in_pixels_of_the_input():
+    from holdfast.detectors.anchor_fit import for_training
+    from holdfast.detectors.spec import DetectorSpec
+
+    # 10 x 40 px boxes of 640 x 320 pictures: 5 x 40 in a stretched input of 320.
+    corners = np.random.default_rng(0).uniform(0, 200, (40, 2))
+    boxes = np.concatenate([corners, corners + np.array([10.0, 40.0])], axis=1)
+    spec = DetectorSpec("ssd", "mobilenet_v2", ("a",), (320, 320))
+    shapes, said = for_training(spec, boxes, np.tile([640, 320], (40, 1)))
+    assert (5.0, 40.0) in shapes[0]
+    assert said.startswith("anchors fitted to 40 boxes, of which ")
+    assert said.endswith("(0.0% before)")
+    assert for_training(spec, np.zeros((0, 4)), np.zeros((0, 2)))[0] is None

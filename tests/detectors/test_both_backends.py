@@ -21,24 +21,34 @@ def probe(backend, *paths):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["ssd", "retinanet", "faster-rcnn"])
-def test_losses_gradients_and_detections_agree(name, tmp_path):
+def found_by(spec, folder):
+    """The losses, gradients and detections of the same weights on the same batch, by backend."""
     from holdfast.detectors.build import build
     from holdfast.detectors.model_file import save
-    from holdfast.detectors.spec import DetectorSpec
     from tests.detectors.detector_gradients import small_batch
 
-    detector = build(
-        DetectorSpec(name, "mobilenet_v2", ("a", "b", "c"), (128, 128), normalization="group"), seed=5
-    )
+    detector = build(spec, seed=5)
     louder(detector)
-    save(detector, tmp_path / "model.npz")
-    np.savez(tmp_path / "batch.npz", **small_batch(3, 96, seed=2))
+    save(detector, folder / "model.npz")
+    np.savez(folder / "batch.npz", **small_batch(3, spec.input[0], seed=2))
     found = {}
     for backend in ("tensorflow", "jax"):
-        probe(backend, tmp_path / "model.npz", tmp_path / "batch.npz", tmp_path / f"{backend}.npz")
-        found[backend] = dict(np.load(tmp_path / f"{backend}.npz"))
-    ours, theirs = found["tensorflow"], found["jax"]
+        probe(backend, folder / "model.npz", folder / "batch.npz", folder / f"{backend}.npz")
+        found[backend] = dict(np.load(folder / f"{backend}.npz"))
+    return found["tensorflow"], found["jax"]
+
+
+def spec_of(name, precision="float32"):
+    from holdfast.detectors.spec import DetectorSpec
+
+    return DetectorSpec(
+        name, "mobilenet_v2", ("a", "b", "c"), (128, 128), normalization="group", precision=precision
+    )
+
+
+@pytest.mark.parametrize("name", ["ssd", "retinanet", "faster-rcnn"])
+def test_losses_gradients_and_detections_agree(name, tmp_path):
+    ours, theirs = found_by(spec_of(name), tmp_path)
     assert ours.keys() == theirs.keys()
     for key, value in ours.items():
         if key.startswith("loss:"):
@@ -51,6 +61,27 @@ def test_losses_gradients_and_detections_agree(name, tmp_path):
     np.testing.assert_array_equal(ours["detected:classes"], theirs["detected:classes"])
     np.testing.assert_allclose(ours["detected:scores"], theirs["detected:scores"], atol=1e-4)
     np.testing.assert_allclose(ours["detected:boxes"], theirs["detected:boxes"], atol=1e-2)
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_half_precision_agrees_as_far_as_its_digits_go(precision, tmp_path):
+    """11 bits of float16, 8 of bfloat16, rounded at other places by each backend; losses are float32 on both."""
+    ours, theirs = found_by(spec_of("ssd", precision), tmp_path)
+    digits = {"float16": 0.01, "bfloat16": 0.05}[precision]
+    for key, value in ours.items():
+        if key.startswith("loss:"):
+            assert value.dtype == theirs[key].dtype == np.float32
+            np.testing.assert_allclose(theirs[key], value, rtol=digits, err_msg=key)
+    together = [
+        np.concatenate(
+            [value.ravel().astype(float) for key, value in found.items() if key.startswith("gradient:")]
+        )
+        for found in (ours, theirs)
+    ]
+    assert all(np.isfinite(gradient).all() for gradient in together)
+    lengths = [np.linalg.norm(gradient) for gradient in together]
+    assert together[0] @ together[1] / (lengths[0] * lengths[1]) > 1.0 - digits
+    assert lengths[0] == pytest.approx(lengths[1], rel=2 * digits)
 
 
 def louder(detector):

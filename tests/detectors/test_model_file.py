@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from holdfast.detectors.backbone_weights import WeightsDoNotFit
 from holdfast.detectors.build import build
 from holdfast.detectors.model_file import NotAModelFile, fine_tune, load, save
 from holdfast.detectors.spec import DetectorSpec
@@ -48,8 +49,27 @@ def test_other_classes_remake_the_class_heads_and_say_so(saved):
 
 
 def test_the_same_classes_keep_everything(saved):
-    _, fit = fine_tune(saved[0], ("c", "d"))
+    _, fit = fine_tune(saved[0], ("a", "b"))
     assert fit.summary() == f"all {len(fit.kept)} weights were kept"
+
+
+def test_as_many_other_classes_remake_the_heads_though_their_shape_fits(saved):
+    other, fit = fine_tune(saved[0], ("b", "a"))
+    assert fit.fresh[0] == "class_out_0/out/kernel: for other classes in the file (a, b)"
+    assert len(fit.fresh) == 12
+    before = {variable.path: ops.convert_to_numpy(variable) for variable in saved[1].variables}
+    after = {variable.path: ops.convert_to_numpy(variable) for variable in other.variables}
+    assert (before["class_out_0/out/kernel"] != after["class_out_0/out/kernel"]).any()
+    np.testing.assert_array_equal(before["box_out_0/out/kernel"], after["box_out_0/out/kernel"])
+
+
+def test_a_recipe_for_another_detector_is_refused(saved):
+    with pytest.raises(WeightsDoNotFit) as caught:
+        fine_tune(
+            saved[0], ("c", "d"), expected={"model.detector": "retinanet", "model.backbone": "mobilenet_v2"}
+        )
+    assert caught.value.found == ("model.detector is 'retinanet', the file holds 'ssd'",)
+    assert caught.value.change == ('model.detector = "ssd"',)
 
 
 def test_files_that_are_no_model(tmp_path):

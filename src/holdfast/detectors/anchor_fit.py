@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from holdfast.detectors.anchors import LevelShapes
 from holdfast.detectors.reference import Size, anchors_of, feature_sizes, shapes_of
+from holdfast.detectors.resizing import place
+from holdfast.detectors.spec import DetectorSpec
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +82,29 @@ def better(
     old = coverage(detector, backbone, size, boxes_n4)
     new = coverage(detector, backbone, size, boxes_n4, shapes)
     return shapes if new.share(0.5) >= old.share(0.5) + 0.02 else None
+
+
+def for_training(spec: DetectorSpec, boxes_n4: Floats, picture_n2: Floats) -> tuple[LevelShapes | None, str]:
+    """Shapes fitted to boxes in pixels of their pictures, and what that gains, in words."""
+    place_of = (spec.detector, spec.backbone, spec.input)
+    boxes = in_input(boxes_n4.astype(float), picture_n2, spec.input, spec.resizing)
+    if not len(boxes):
+        return None, "the detector's own anchors, as there are no boxes to fit others to"
+    shapes = fit(*place_of, boxes)
+    old, new = coverage(*place_of, boxes).share(0.5), coverage(*place_of, boxes, shapes).share(0.5)
+    return (
+        shapes,
+        f"anchors fitted to {len(boxes)} boxes, of which {new:.1%} are covered by half ({old:.1%} before)",
+    )
+
+
+def in_input(boxes_n4: Floats, picture_n2: Floats, size: Size, rule: str) -> Floats:
+    """Boxes of pictures, each with its picture's (width, height), in pixels of the input."""
+    rows = [
+        place((int(width), int(height)), size, rule).to_input(box[None])
+        for box, (width, height) in zip(boxes_n4, picture_n2, strict=True)
+    ]
+    return np.concatenate(rows) if rows else np.zeros((0, 4))
 
 
 def size_iou(a_n2: Floats, b_m2: Floats) -> Floats:

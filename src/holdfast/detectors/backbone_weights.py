@@ -46,7 +46,10 @@ def find_file(weights: str, name: str) -> Path:
         raise PathMissing(
             f"the weights for {name} are not there",
             where=path,
-            change='give a file, a folder that holds it, or "imagenet" for Keras\' own download',
+            change=[
+                'give a file, a folder that holds it, or "imagenet" for Keras\' own download',
+                "presets of KerasHub are not read: their networks differ from keras.applications'",
+            ],
         )
     if not path.is_dir():
         raise NotAFolder("the weights are neither a file nor a folder", where=path)

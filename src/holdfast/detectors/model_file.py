@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +25,9 @@ _SPEC = "holdfast.json"
 
 #: What a run calls its model.
 MODEL_NAME = "model.npz"
+
+#: Names of the weights that have numbers for each class.
+CLASS_HEADS = re.compile(r"class_out(_\d+)?/(out/)?(kernel|bias)$|region_head/box_out/")
 
 Array = NDArray[np.generic]
 
@@ -63,10 +67,10 @@ def save(detector: Detector, path: Path) -> None:
     partial.replace(path)
 
 
-def load(path: Path) -> Detector:
-    """The detector that the file holds."""
+def load(path: Path, *, precision: str | None = None) -> Detector:
+    """The detector that the file holds; its weights are float32 whatever the `precision` of the computation."""
     spec, arrays = read(path)
-    detector = build(spec)
+    detector = build(replace(spec, precision=precision or spec.precision))
     fit = fill(detector, arrays)
     if fit.fresh or fit.unused:
         raise WeightsDoNotFit(
@@ -79,24 +83,51 @@ def load(path: Path) -> Detector:
 
 
 def fine_tune(
-    path: Path, classes: tuple[str, ...], *, input_size: tuple[int, int] | None = None
+    path: Path,
+    classes: tuple[str, ...],
+    *,
+    input_size: tuple[int, int] | None = None,
+    precision: str | None = None,
+    expected: Mapping[str, str] | None = None,
 ) -> tuple[Detector, Fit]:
-    """The file's detector for other classes: the heads that depend on their number are made anew, all else is kept."""
+    """The file's detector for other classes: the heads that depend on their number are made anew, all else is kept.
+
+    `expected` names the detector and the backbone that a recipe asks for; a file of others is refused.
+    """
     spec, arrays = read(path)
-    spec = replace(spec, classes=classes, input=input_size or spec.input)
+    held = {"model.detector": spec.detector, "model.backbone": spec.backbone}
+    other = {name: wanted for name, wanted in (expected or {}).items() if held[name] != wanted}
+    if other:
+        raise WeightsDoNotFit(
+            "the weights are those of another detector than the recipe asks for",
+            where=path,
+            found=[f"{name} is {wanted!r}, the file holds {held[name]!r}" for name, wanted in other.items()],
+            change=[f'{name} = "{held[name]}"' for name in other],
+        )
+    # As many classes with other names, or in another order, have heads of the same shape: they must not be kept.
+    others = spec.classes if spec.classes != classes else ()
+    spec = replace(
+        spec, classes=classes, input=input_size or spec.input, precision=precision or spec.precision
+    )
     detector = build(spec)
-    return detector, fill(detector, arrays)
+    return detector, fill(detector, arrays, of_classes=others)
 
 
-def fill(detector: Detector, arrays: Mapping[str, Array]) -> Fit:
-    """Give each variable the array of its name and shape; say which did not find one."""
+def fill(detector: Detector, arrays: Mapping[str, Array], *, of_classes: tuple[str, ...] = ()) -> Fit:
+    """Give each variable the array of its name and shape; say which did not find one.
+
+    `of_classes` are the file's, where they are others than the detector's: its class heads stay fresh then.
+    """
     kept, fresh = [], []
     for variable in detector.variables:
         array = arrays.get(variable.path)
         shape = tuple(variable.shape)
-        if array is not None and array.shape == shape:
+        of_others = bool(of_classes) and CLASS_HEADS.search(variable.path) is not None
+        if array is not None and array.shape == shape and not of_others:
             variable.assign(array)
             kept.append(variable.path)
+        elif array is not None and array.shape == shape:
+            fresh.append(f"{variable.path}: for other classes in the file ({', '.join(of_classes[:4])})")
         else:
             there = f"{array.shape} in the file" if array is not None else "not in the file"
             fresh.append(f"{variable.path}: {there}, {shape} here")
@@ -138,6 +169,8 @@ def read(path: Path) -> tuple[DetectorSpec, dict[str, Array]]:
         with np.load(path, allow_pickle=False) as content:
             spec = from_json(json.loads(content[_SPEC].tobytes()))
             return spec, {name: content[name] for name in content.files if name != _SPEC}
+    except PermissionError:
+        raise  # the command line has words for it
     except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise NotAModelFile(
             "the file is not a detector that Holdfast saved",
