@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.errors import DataError, ExitCode, UsageError
+from holdfast.errors import DataError, ExitCode, PathMissing, UsageError
+from holdfast.journal.folder import RunFolder
 
 if TYPE_CHECKING:
+    from holdfast.data.records import Dataset
     from holdfast.evaluate.columns import Found, Truth
 
 HELP = "COCO and VOC metrics of detections, by class, and what the wrong ones are"
@@ -17,7 +21,9 @@ HELP = "COCO and VOC metrics of detections, by class, and what the wrong ones ar
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", type=Path, metavar="RUN_OR_MODEL", help="a model file, or a run")
-    parser.add_argument("data", nargs="?", help="a dataset to try the model on")
+    parser.add_argument(
+        "data", nargs="?", help="a dataset to try the model on; a run's own validation set when left out"
+    )
     parser.add_argument("--ground-truth", type=Path, metavar="GT.json", help="a COCO file of the true boxes")
     parser.add_argument("--detections", type=Path, metavar="DT.json", help="a COCO results file")
     parser.add_argument("--split", metavar="NAME", help="only this split of the dataset, as in val")
@@ -29,31 +35,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="count mistakes among detections with at least this score (0.25); the metrics use all",
     )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DT.json",
+        help="write the model's detections there, as a COCO results file",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
+    _check(args)
+    from holdfast.evaluate.summary import as_json, as_text, evaluate
+
+    unreadable: list[str] = []
+    truth, found = _of_files(args) if args.model is None else _of_model(args, unreadable)
+    result = evaluate(truth, found, score_above=args.score)
+    if args.json:
+        print(json.dumps(as_json(result) | ({"unreadable": unreadable} if unreadable else {})))
+    else:
+        print(as_text(result))
+    return ExitCode.FINDINGS if unreadable else ExitCode.FINE
+
+
+def _check(args: argparse.Namespace) -> None:
     if not 0.0 <= args.score <= 1.0:
         raise UsageError(
             "--score is between 0 and 1", where="the command line", found=f"--score {args.score:g}"
         )
+    if args.batch < 1:
+        raise UsageError("--batch is at least 1", where="the command line", found=f"--batch {args.batch}")
     files = args.ground_truth is not None and args.detections is not None
-    model = args.model is not None and args.data is not None
-    if files == model:
+    either = args.ground_truth is not None or args.detections is not None
+    own = args.model is not None and (args.data is not None or RunFolder(args.model).recipe.is_file())
+    if args.model is not None and not args.model.exists():
+        raise PathMissing(
+            "there is no model or run at this path", where=args.model, change="give a run, or a model file"
+        )
+    if not (files and args.model is None) and not (own and not either):
         raise UsageError(
             "holdfast eval compares two files, or tries a model on a dataset",
             where="the command line",
+            found=f"{args.model} is no run, which would have a validation set"
+            if args.model and not own
+            else "",
             change=[
                 "holdfast eval --ground-truth GT.json --detections DT.json",
                 "holdfast eval RUN_OR_MODEL DATA",
+                "holdfast eval RUN",
             ],
         )
-    from holdfast.evaluate.summary import as_json, as_text, evaluate
-
-    truth, found = _of_files(args) if files else _of_model(args)
-    result = evaluate(truth, found, score_above=args.score)
-    print(json.dumps(as_json(result)) if args.json else as_text(result))
-    return ExitCode.FINE
 
 
 def _of_files(args: argparse.Namespace) -> tuple[Truth, Found]:
@@ -63,23 +94,59 @@ def _of_files(args: argparse.Namespace) -> tuple[Truth, Found]:
     return truth, read_found(args.detections, truth)
 
 
-def _of_model(args: argparse.Namespace) -> tuple[Truth, Found]:
-    from holdfast.data.reading import read
+def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, Found]:
+    """Pictures that cannot be read are left out of truth and detections, said, and added to `unreadable`."""
+    from holdfast.cli.predict import choose_backend
+
+    dataset = _dataset(args)
+    choose_backend()
     from holdfast.detectors.inference import detect_all
     from holdfast.detectors.model_file import find, load
+    from holdfast.evaluate import results
     from holdfast.evaluate.dataset import found_in, truth_of
 
-    dataset = read(args.data)
+    detector = load(find(args.model))
+    truth_of(dataset, detector.spec.classes)  # refuses other classes before anything is computed
+    pictures = [record.picture for record in dataset.records]
+    kept, seen = [], []
+    answers = detect_all(detector, pictures, batch=min(args.batch, len(pictures)))
+    for record, one in zip(dataset.records, answers, strict=True):
+        if one.problem:
+            unreadable.append(record.picture.path)
+            print(f"{record.picture.path}: left out of the numbers: {one.problem}", file=sys.stderr)
+        else:
+            kept.append(record)
+            seen.append(one)
+    if not kept:
+        raise DataError("no picture of the dataset can be read", where=dataset.path, found=unreadable[:3])
+    dataset = replace(dataset, records=tuple(kept))
+    if args.out is not None:
+        results.write(results.coco_results(dataset, seen, detector.spec.classes), args.out)
+    return truth_of(dataset, detector.spec.classes), found_in(seen)
+
+
+def _dataset(args: argparse.Namespace) -> Dataset:
+    """The one that was named, or the pictures that a run validates on."""
+    if args.data is None:
+        from holdfast import settings
+        from holdfast.train.prepare import sets
+
+        parts = sets(settings.read(RunFolder(args.model).recipe))
+        print(parts.how, file=sys.stderr)
+        dataset = parts.validation
+    else:
+        from holdfast.data.reading import read
+
+        dataset = read(args.data)
     if args.split is not None:
+        if args.split not in dataset.splits:
+            raise DataError(
+                f"the dataset has no split named {args.split!r}",
+                where=dataset.path,
+                found=f"its splits: {', '.join(dataset.splits) or 'none'}",
+                change="--split with one of these, or without --split for all",
+            )
         dataset = dataset.only_split(args.split)
     if not dataset.records:
-        raise DataError("there is no picture to try the model on", where=args.data)
-    model = find(args.model)
-    detector = load(model)
-    truth = truth_of(dataset, detector.spec.classes)
-    pictures = [record.picture for record in dataset.records]
-    seen = list(detect_all(detector, pictures, batch=min(args.batch, len(pictures))))
-    for picture, one in zip(pictures, seen, strict=True):
-        if one.problem:
-            raise DataError("a picture cannot be read", where=picture.path, found=one.problem)
-    return truth, found_in(seen)
+        raise DataError("there is no picture to try the model on", where=dataset.path)
+    return dataset

@@ -37,6 +37,9 @@ def run(args: argparse.Namespace) -> int:
     if args.batch < 1:
         raise UsageError("--batch is at least 1", where="the command line", found=f"--batch {args.batch}")
     paths = find_pictures(args.images)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)  # before minutes are spent
+    choose_backend()
     from holdfast.data.records import Picture
     from holdfast.detectors.inference import detect_all
     from holdfast.detectors.model_file import find, load
@@ -57,6 +60,15 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.FINDINGS if unreadable else ExitCode.FINE
 
 
+def choose_backend() -> None:
+    """Keras must be told before it is imported; what a model was trained on does not matter to its file."""
+    import os
+
+    if os.environ.get("KERAS_BACKEND") not in ("tensorflow", "jax"):
+        os.environ["KERAS_BACKEND"] = "tensorflow"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
 def find_pictures(places: list[str]) -> list[Path]:
     """Files in the order given; a folder's are sorted, and looked for in folders below it."""
     from glob import glob
@@ -74,6 +86,9 @@ def find_pictures(places: list[str]) -> list[Path]:
             raise PathMissing(
                 "there is no picture",
                 where=place,
+                found=f"no file in the folder, or below it, ends in {' '.join(ENDINGS)}"
+                if path.is_dir()
+                else "no file has this name or fits this pattern",
                 change="give a picture, a folder that holds some, or a glob",
             )
         found += inside
@@ -106,7 +121,6 @@ def draw(path: Path, found: list[dict[str, Any]], folder: Path) -> Path:
     """A copy with boxes and names, as PNG, under a name that no other picture of the call has."""
     from PIL import Image, ImageDraw, ImageOps
 
-    folder.mkdir(parents=True, exist_ok=True)
     with Image.open(path) as opened:
         image = ImageOps.exif_transpose(opened).convert("RGB")
     pen = ImageDraw.Draw(image)

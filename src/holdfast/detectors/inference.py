@@ -90,6 +90,8 @@ def _prepare(detector: Detector, picture: Picture) -> _Ready:
             image = ImageOps.exif_transpose(opened).convert("RGB")
     except HoldfastError as error:
         return _Ready((0, 0), None, nothing, error.what)
+    except (FileNotFoundError, PermissionError) as error:
+        return _Ready((0, 0), None, nothing, f"the picture cannot be opened: {error.strerror}")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         return _Ready((0, 0), None, nothing, f"the picture cannot be decoded: {error}")
     return _Ready(

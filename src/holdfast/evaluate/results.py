@@ -1,0 +1,39 @@
+"""Detections as COCO's results file, with the numbers that `holdfast data convert --to coco` gives the same data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.data.naming import class_numbers, image_numbers
+from holdfast.data.records import Dataset
+from holdfast.evaluate.dataset import SeenInPicture
+
+
+def coco_results(
+    dataset: Dataset, seen: Sequence[SeenInPicture], classes: Sequence[str]
+) -> list[dict[str, Any]]:
+    """One object a detection; `classes` are the model's, which may be more than the data has."""
+    known = class_numbers(dataset, first=0)
+    fresh = iter(range(max(known.values(), default=-1) + 1, 10**9))
+    numbers = [known[name] if name in known else next(fresh) for name in classes]
+    rows = []
+    for image, one in zip(image_numbers(dataset.records), seen, strict=True):
+        for (x1, y1, x2, y2), score, label in zip(one.boxes, one.scores, one.classes, strict=True):
+            sides = [float(x1), float(y1), float(x2 - x1), float(y2 - y1)]
+            row = {
+                "image_id": image,
+                "category_id": numbers[int(label)],
+                "bbox": sides,
+                "score": float(score),
+            }
+            rows.append(row)
+    return rows
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(rows), encoding="utf-8")
+    partial.replace(path)

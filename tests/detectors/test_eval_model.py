@@ -1,0 +1,88 @@
+"""`holdfast eval` of a model: on a run's own validation set, with a picture that cannot be read, and as a file."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from holdfast.cli.main import main
+
+pytestmark = pytest.mark.hot
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Ten pictures in COCO's form, the third of them broken."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(10):
+        pixels = rng.integers(0, 256, (80, 100, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    truth = {
+        "images": [{"id": 7 + n, "file_name": f"{n}.png", "width": 100, "height": 80} for n in range(10)],
+        "categories": [{"id": 4, "name": "cat"}, {"id": 9, "name": "dog"}],
+        "annotations": [
+            {"id": n, "image_id": 7 + n, "category_id": 4 + 5 * (n % 2), "bbox": [5, 5, 40, 40], "area": 1600}
+            for n in range(10)
+        ],
+    }
+    (folder / "annotations.json").write_text(json.dumps(truth))
+    return folder
+
+
+def test_a_broken_picture_is_left_out_and_the_file_gives_the_same_numbers(model, data, tmp_path, capsys):
+    (data / "2.png").write_bytes((data / "2.png").read_bytes()[:200])
+    out = tmp_path / "dt.json"
+    code = main(["eval", str(model), str(data), "--json", "--out", str(out)])
+    printed = capsys.readouterr()
+    assert code == 1, printed.err
+    assert "2.png: left out of the numbers: the picture cannot be decoded" in printed.err
+    numbers = json.loads(printed.out)
+    assert (numbers["images"], numbers["boxes"]) == (9, 9)
+    assert [path.rsplit("/", 1)[1] for path in numbers["unreadable"]] == ["2.png"]
+    rows = json.loads(out.read_text())
+    assert {row["image_id"] for row in rows} <= {7, 8, 10, 11, 12, 13, 14, 15, 16}
+    assert {row["category_id"] for row in rows} <= {4, 9}
+    # The same detections from the file, against the truth without that picture.
+    truth = json.loads((data / "annotations.json").read_text())
+    truth["images"] = [image for image in truth["images"] if image["id"] != 9]
+    truth["annotations"] = [row for row in truth["annotations"] if row["image_id"] != 9]
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    code = main(["eval", "--ground-truth", str(tmp_path / "gt.json"), "--detections", str(out), "--json"])
+    assert code == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["AP50"] == pytest.approx(numbers["AP50"], abs=1e-9)
+    assert again["AR100"] == pytest.approx(numbers["AR100"], abs=1e-9)
+
+
+def test_a_run_is_tried_on_what_it_validated_on(model, data, tmp_path, capsys):
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(model, run / "model.npz")
+    recipe = f'[data]\ntrain = "{data}"\nvalidation_fraction = 0.3\n[model]\ninput = 96\n'
+    (run / "recipe.toml").write_text(recipe)
+    assert main(["eval", str(run), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["images"] == 3
+    assert "validates on 3 of 10 pictures" in printed.err
+
+
+def test_what_is_wrong_is_said(model, data, tmp_path, capsys):
+    def said(*args):
+        assert main(["eval", *map(str, args)]) == 2
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return " ".join(printed.err.split())
+
+    assert "there is no model or run at this path" in said(tmp_path / "no", data)
+    assert "is no run, which would have a validation set" in said(model)
+    assert "no split named 'test'" in said(model, data, "--split", "test")
+    assert "--batch is at least 1" in said(model, data, "--batch", "0")
+    (tmp_path / "model.npz").write_bytes(b"PK nothing")
+    assert "is not a detector that Holdfast saved" in said(tmp_path / "model.npz", data)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert str(empty) in said(model, empty)
