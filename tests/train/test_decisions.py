@@ -116,6 +116,14 @@ def test_nonsense_is_refused(override: str) -> None:
     assert caught.value.slug == "cannot-resume"
 
 
+def test_who_says_so_may_go_on_as_far_as_the_weights_fit() -> None:
+    resume.check(changed("train.batch=8", "model.input=512"), where="recipe.toml", accepted=True)
+    resume.check_images({"images": 240}, {"images": 239}, where="recipe.toml", accepted=True)
+    with pytest.raises(HoldfastError, match=r"model\.detector was changed") as caught:
+        resume.check(changed("model.detector=retinanet", "train.batch=8"), where="recipe.toml", accepted=True)
+    assert len(caught.value.change) == 1, "no word of a way that there is not"
+
+
 def test_the_refusals_read_well(stored: Callable[[str, str], None]) -> None:
     with pytest.raises(HoldfastError) as caught:
         resume.check(changed("train.batch=8"), where="runs/shapes-1/recipe.toml")
@@ -125,7 +133,7 @@ def test_the_refusals_read_well(stored: Callable[[str, str], None]) -> None:
     stored("train/resume-other-data", render_error(caught.value))
     stored(
         "train/one-picture-does-not-fit",
-        render_error(relief.nothing_smaller(7, MemoryError("OOM when allocating"))),
+        render_error(relief.nothing_smaller("step 7", MemoryError("OOM when allocating"))),
     )
 
 

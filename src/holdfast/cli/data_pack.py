@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +62,11 @@ def _what(args: argparse.Namespace) -> tuple[Any, Any]:
 
     path, size = args.source, args.size
     if path.endswith(".toml"):
-        from holdfast import settings
+        from holdfast.cli.train import _recipe
+        from holdfast.train import prepare
 
-        recipe = settings.read(path)
-        path, size = recipe.data.train, size or recipe.model.input
+        recipe = _recipe(path, [f"model.input={size}"] if size else [])
+        return prepare.sets(recipe).train, prepare.feed(recipe)  # as training itself has them
     size = size or 320
     return read(path), Feed(height=size, width=size, batch=1)
 
@@ -88,9 +88,9 @@ def _show(done: int, of: int) -> None:
 
 
 def cache_folder(given: str | None) -> Path:
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "packs"
+    from holdfast.train.prepare import pack_folder
+
+    return Path(given) if given else pack_folder()
 
 
 def bytes_of(text: str) -> int:

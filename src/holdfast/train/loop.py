@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from holdfast.train import divergence, progress, relief, schedules, stopping
 from holdfast.train.cadence import Every
 from holdfast.train.checkpoints import Snapshot, digest_of
 from holdfast.train.progress import Progress
-from holdfast.train.saver import Saver
+from holdfast.train.saver import NoSaver, Saver
 from holdfast.train.schedules import Schedule
 from holdfast.train.step import Step, is_out_of_memory
 from holdfast.train.witness import Pulse, Witnesses
@@ -52,11 +52,12 @@ class World:
     serving: Callable[[Step], AbstractContextManager[None]]  # the model with the weights that are validated
     newest: Callable[[], Snapshot | None]
     facts: Mapping[str, Any]  # of the run, for every checkpoint's meta
-    saver: Saver
+    saver: Saver | NoSaver
     witnesses: Witnesses
     pulse: Pulse
     stop_asked: Callable[[], str]  # the name of a signal, or nothing
     clock: Callable[[], float] = time.monotonic
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext  # around the wait for a batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,10 @@ class Loop:
         self._end(reason)
         return reason
 
+    def end_now(self, reason: str) -> None:
+        """From another thread, while this one waits for data: the state is that of `now.step`."""
+        self._end(reason)
+
     # -- one step -------------------------------------------------------------------------------------
 
     def _next_batch(self) -> Mapping[str, Any]:
@@ -105,7 +110,8 @@ class Loop:
             self._feed = self.world.batches(self.now.step)
         pulse, began = self.world.pulse, time.monotonic_ns()
         pulse.beat(Phase.FILL if fresh else Phase.DATA_WAIT)
-        batch = next(self._feed)
+        with self.world.waiting():
+            batch = next(self._feed)
         pulse.wait_ns += time.monotonic_ns() - began
         return batch
 
@@ -169,7 +175,7 @@ class Loop:
         before = self.step.micro_batch
         after = relief.smaller(before, self.plan.batch)
         if after is None:
-            raise relief.nothing_smaller(at, error) from error
+            raise relief.nothing_smaller(f"step {at}", error) from error
         self.step = self.step.split(after)
         facts = {"out_of_memory_at": at, "micro_batch": after, "was": before, "error": str(error)[:500]}
         self._say(ev.NoteMade(text=relief.said(at, before, after, self.plan.batch), facts=facts))
@@ -259,10 +265,10 @@ class Loop:
     def _save(self, *, best: bool = False) -> None:
         self._settle()
         self.world.pulse.beat(Phase.SAVE)
-        self.world.saver.save(self._snapshot(), best=best)
+        self.world.saver.save(self.snapshot(), best=best)
         self._saved_at, self._saved_mono = self.now.step, self.world.clock()
 
-    def _snapshot(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         groups = self.step.export()
         if self.plan.on_nonfinite != "skip":
             groups["optimizer"]["unapplied"] = groups["optimizer"]["unapplied"] * 0  # looked at: may go on

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from holdfast.data.bucket import near
 from holdfast.data.reading import read
 from holdfast.data.records import Dataset, Record
+from holdfast.detectors.spec import RESIZING
 from holdfast.errors import DataError
+from holdfast.pipeline import pack
+from holdfast.pipeline.columns import Columns
+from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Feed
+from holdfast.pipeline.pack import Packed
 from holdfast.settings.recipe import Recipe
 
 TRAIN_SPLITS = ("train", "training", "trainval")
 VALIDATION_SPLITS = ("val", "valid", "validation", "test")
 USUAL_FRACTION = 0.1
+AUGMENTS = {"none": PLAIN, "light": LIGHT, "strong": STRONG}
+PACK_BYTES = 20 * 2**30  # what `holdfast data pack` allows a pack to take, unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -24,9 +34,9 @@ class Sets:
 
 def sets(recipe: Recipe) -> Sets:
     """Reads the data and parts it by what the recipe says, else by the data's own splits, else a tenth."""
-    everything = read(recipe.data.train)
+    everything = read(near(recipe.data.train, print))
     if recipe.data.validation is not None:
-        validation = read(recipe.data.validation)
+        validation = read(near(recipe.data.validation, print))
         split = first_split(validation, VALIDATION_SPLITS)
         held = validation.only_split(split) if split and len(validation.splits) > 1 else validation
         made = Sets(_train_part(everything), held, f"validates on {recipe.data.validation}")
@@ -34,6 +44,25 @@ def sets(recipe: Recipe) -> Sets:
         made = _parted(everything, recipe.data.validation_fraction)
     classes = tuple(recipe.data.classes or made.train.classes)
     return Sets(_with_classes(made.train, classes), _with_classes(made.validation, classes), made.how)
+
+
+def feed(recipe: Recipe, *, share: tuple[int, int] = (0, 1)) -> Feed:
+    """What the training stream is made to; `share` is a process's part of how many."""
+    size, (part, count) = recipe.model.input, share
+    return Feed(
+        size, size, recipe.train.batch // count, seed=recipe.train.seed, fit=RESIZING[recipe.model.detector],  # type: ignore[arg-type]
+        augment=AUGMENTS[recipe.data.augment], part=part, parts=count,
+    )  # fmt: skip
+
+
+def packed(trained: Columns, made_to: Feed) -> Packed | None:
+    """The packed copy of these pictures that `holdfast data pack RECIPE` made, if it is there and whole."""
+    job = pack.job_for(trained, made_to, PACK_BYTES)
+    return pack.read(pack_folder() / f"pack-{job.key}") if job.items else None
+
+
+def pack_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "packs"
 
 
 def _parted(everything: Dataset, fraction: float | None) -> Sets:

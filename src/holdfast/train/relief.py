@@ -21,10 +21,10 @@ def smaller(micro_batch: int, batch: int) -> int | None:
     return max(fitting) if fitting else None
 
 
-def nothing_smaller(step: int, error: BaseException) -> OutOfMemory:
+def nothing_smaller(where: str, error: BaseException) -> OutOfMemory:
     return OutOfMemory(
         "a single picture at a time does not fit into memory",
-        where=f"step {step}",
+        where=where,
         found=" ".join(str(error).split())[:300],
         change=["model.input smaller", 'precision = "bfloat16"', "a smaller backbone"],
     )
@@ -35,6 +35,13 @@ def said(step: int, before: int, after: int, batch: int) -> str:
     return (
         f"out of memory at step {step}: the step was undone and runs again with micro-batches of {after} instead of "
         f"{before}; the batch stays {batch}, so results differ by float rounding only, and a step takes somewhat longer"
+    )
+
+
+def said_of_validation(before: int, after: int) -> str:
+    return (
+        f"out of memory in validation: {after} pictures at once instead of {before} from here on; the result is the "
+        "same, and validation takes somewhat longer"
     )
 
 

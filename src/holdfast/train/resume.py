@@ -30,14 +30,25 @@ FIXED = {
     "model.detector": "the saved weights are another network's",
     "model.backbone": "the saved weights are another network's",
     "model.input": "the anchors that the weights were trained for are others",
+    "model.anchors": "the anchors that the weights were trained for are others",
     "data.classes": "the class heads are those of other classes",
     "data.train": "the position in the data is a position in other data",
     "train.batch": "the position in the data and the schedule count steps of the old batch",
     "train.seed": "the order of the pictures is another",
     "train.optimizer": "the saved moments are another optimizer's",
 }
+#: Of these, the weights and moments still fit: whoever says so may go on.
+UNLESS_TOLD = frozenset({"model.input", "data.train", "train.batch", "train.seed"})
 #: These change where or how fast it runs; the result may differ by rounding at most.
-HARMLESS = frozenset({"train.checkpoint_every", "train.keep_checkpoints", "hardware.processes"})
+HARMLESS = frozenset(
+    {
+        "train.checkpoint_every",
+        "train.keep_checkpoints",
+        "hardware.processes",
+        "hardware.devices",
+        "hardware.copy_to",
+    }
+)
 
 
 def flat(recipe: Recipe) -> dict[str, Any]:
@@ -51,15 +62,23 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tupl
     return {key: (before[key], now[key]) for key in before if key in now and before[key] != now[key]}
 
 
-def check(changed: Mapping[str, tuple[Any, Any]], *, where: str) -> None:
-    """Refuses what would make nonsense."""
-    refused = [key for key in changed if key in FIXED]
+def check(changed: Mapping[str, tuple[Any, Any]], *, where: str, accepted: bool = False) -> None:
+    """Refuses what would make nonsense. `accepted`: the user wants it all the same, where the weights still fit."""
+    refused = [key for key in changed if key in FIXED and not (accepted and key in UNLESS_TOLD)]
     if refused:
+        may = all(key in UNLESS_TOLD for key in refused)
         raise CannotResume(
             f"{refused[0]} was changed, and a run cannot be resumed across that: {FIXED[refused[0]]}",
             where=where,
             found=[f"{key} was {_shown(changed[key][0])}, is {_shown(changed[key][1])}" for key in refused],
-            change="set it back to resume this run, or start one of its own: model.weights takes a run's folder",
+            change=[
+                "set it back to resume this run, or start one of its own: model.weights takes a run's folder",
+                *(
+                    ["--accept-changes goes on all the same; the result is then no longer that of one run"]
+                    if may
+                    else []
+                ),
+            ],
         )
 
 
@@ -71,14 +90,36 @@ def told(changed: Mapping[str, tuple[Any, Any]]) -> str:
     )
 
 
-def check_images(before: Mapping[str, Any], now: Mapping[str, Any], *, where: str) -> None:
-    if before.get("images") != now.get("images"):
+def check_images(
+    before: Mapping[str, Any], now: Mapping[str, Any], *, where: str, accepted: bool = False
+) -> None:
+    if before.get("images") != now.get("images") and not accepted:
         raise CannotResume(
             "the dataset has another number of pictures than when the run began",
             where=where,
             found=f"{before.get('images')} pictures then, {now.get('images')} now",
-            change="bring the data back as it was, or start a run of its own from this one's weights",
+            change=[
+                "bring the data back as it was, or start a run of its own from this one's weights",
+                "--accept-changes goes on all the same; some pictures are then seen more often than others",
+            ],
         )
+    if before.get("packed_from_epoch") is not None and now.get("packed_from_epoch") is None:
+        raise CannotResume(
+            "the run reads packed copies of its pictures, and they are gone",
+            where=where,
+            change="`holdfast data pack RECIPE` makes them again, to the same bytes",
+        )
+
+
+def began_packed(folder: Path) -> bool | None:
+    """Whether the run reads packed copies, by its newest checkpoint; None when there is none."""
+    for path in reversed(checkpoints.committed(folder)):
+        try:
+            meta = checkpoints.read(path, groups=()).meta
+        except checkpoints.Torn:
+            continue
+        return meta["data"].get("packed_from_epoch") is not None
+    return None
 
 
 def newest(folder: Path, witnesses: Witnesses) -> Snapshot | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,22 +11,26 @@ from holdfast.evaluate.coco import CocoScore, score
 from holdfast.evaluate.columns import Found, Truth
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.stream import Stream
+from holdfast.train import relief
 from holdfast.train.step import is_out_of_memory
 
 Detect = Callable[[Any], tuple[np.ndarray, ...]]
+Gathered = Callable[[tuple[np.ndarray, ...]], tuple[np.ndarray, ...]]
 Scored = Callable[[Truth, Found, CocoScore], None]
 
 
 class Validation:
     """`batch_done` is told the number of each batch, for the heartbeat; `scored` what came of it, to be shown.
 
-    Halves its batch when memory is short.
+    `gathered` adds the rows that other processes found. Halves its batch when memory is short, and says so.
     """
 
     def __init__(
-        self, stream: Stream, detect: Detect, batch_done: Callable[[int], None], scored: Scored | None = None
-    ) -> None:
+        self, stream: Stream, detect: Detect, batch_done: Callable[[int], None], scored: Scored | None = None,
+        gathered: Gathered | None = None, say: Callable[[str], None] = print,
+    ) -> None:  # fmt: skip
         self._stream, self._detect, self._batch_done, self._scored = stream, detect, batch_done, scored
+        self._gathered, self._say = gathered, say
         self._at_once = stream.feed.batch
 
     def __call__(self, stop_asked: Callable[[], bool]) -> dict[str, float] | None:
@@ -37,36 +41,41 @@ class Validation:
             self._batch_done(number)
             if stop_asked():
                 return None
-        found = Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        found = Found(*self._of_all(tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))))
         truth = truth_of(self._stream.columns)
         result = score(truth, found)
         if self._scored is not None:
             self._scored(truth, found, result)
         return dict(result.numbers)
 
+    def _of_all(self, columns: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """By picture, so that ties are resolved as by one process alone."""
+        if self._gathered is None:
+            return columns
+        whole = self._gathered(columns)
+        order = np.argsort(whole[0], kind="stable")
+        return tuple(column[order] for column in whole)
+
     def _found(self, batch: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
         images = batch["images"]
-        pieces = [
-            self._detected(images[first : first + self._at_once]) for first in self._pieces(len(images))
-        ]
+        size = self._at_once  # which a refused piece makes smaller, for the batches after this one
+        pieces = [self._detected(images[first : first + size]) for first in range(0, len(images), size)]
         boxes, scores, classes = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
         return rows(batch, boxes, scores, classes)
-
-    def _pieces(self, count: int) -> Iterator[int]:
-        first = 0
-        while first < count:
-            yield first
-            first += self._at_once
 
     def _detected(self, images: Any) -> tuple[np.ndarray, ...]:
         try:
             return self._detect(images)
         except Exception as error:
-            half = len(images) // 2
-            if not is_out_of_memory(error) or not half or len(images) % 2:
+            if not is_out_of_memory(error):
                 raise
+            half = len(images) // 2
+            if not half:
+                raise relief.nothing_smaller("validation", error) from error
             parts = [self._detected(images[:half]), self._detected(images[half:])]
-            self._at_once = min(self._at_once, half)
+            if half < self._at_once:
+                self._at_once = half
+                self._say(relief.said_of_validation(len(images), half))
             return tuple(np.concatenate(pair) for pair in zip(*parts, strict=True))
 
 

@@ -1,0 +1,29 @@
+"""A run's last state where its own folder takes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from holdfast.report.text import render_error
+from holdfast.train import checkpoints, elsewhere
+from holdfast.train.checkpoints import Snapshot
+
+STATE = Snapshot(7, {"weights": {"a": np.ones(3, np.float32)}}, {"progress": {}})
+
+
+def test_the_first_place_that_takes_it_gets_it_whole(tmp_path: Path) -> None:
+    (tmp_path / "no").write_text("a file, not a folder")
+    kept = elsewhere.save(STATE, "shapes", [tmp_path / "no", tmp_path / "yes"])
+    assert kept == tmp_path / "yes" / "holdfast-shapes" / "step-7"
+    assert checkpoints.read(kept).step == 7
+    assert elsewhere.save(STATE, "shapes", [tmp_path / "no"]) is None
+
+
+def test_the_answer_says_where_it_is(stored: Callable[[str, str], None]) -> None:
+    folder = Path("runs/shapes-1/checkpoints")
+    kept = Path("/var/tmp/holdfast-shapes-1/step-16")
+    both = [elsewhere.unsaved(folder, 16, kept), elsewhere.unsaved(folder, 16, None)]
+    stored("train/unsaved", "\n".join(render_error(error) for error in both))
