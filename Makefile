@@ -7,11 +7,11 @@ BIN := .venv/bin
 COLD := .venv-cold/bin
 # The tests of the cold zone run where TensorFlow is not installed; the contracts in both places.
 COLD_TESTS := tests/test_errors.py tests/test_contracts.py tests/cli tests/explain tests/journal tests/report tests/settings tests/supervise
-HOT_TESTS := tests/test_contracts.py tests/data tests/detectors tests/evaluate tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
+HOT_TESTS := tests/docs tests/test_contracts.py tests/data tests/detectors tests/evaluate tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
 
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test test-cold test-hot lint bench proof clean
+.PHONY: setup demo test test-cold test-hot browser docs lint bench proof clean
 
 setup: .venv/ready .venv-cold/ready
 
@@ -25,7 +25,7 @@ setup: .venv/ready .venv-cold/ready
 .venv-cold/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-cold
 	$(COLD)/python -m pip install --quiet --upgrade pip
-	$(COLD)/python -m pip install --quiet -e . pytest pytest-timeout hypothesis
+	$(COLD)/python -m pip install --quiet -e . pytest pytest-timeout hypothesis playwright
 	touch $@
 
 demo: .venv/ready
@@ -33,11 +33,30 @@ demo: .venv/ready
 
 test: test-cold test-hot
 
-test-cold: .venv-cold/ready
+test-cold: .venv-cold/ready browser
 	$(COLD)/python -m pytest -m "not proof and not hot" $(COLD_TESTS)
 
 test-hot: .venv/ready
 	$(BIN)/python -m pytest -m "not proof" --durations=25 $(HOT_TESTS)
+
+# The site in site/: Markdown by Sphinx and MyST, with a reference made from the code.
+docs: .venv/docs-ready
+	$(BIN)/sphinx-build --quiet --fresh-env -b html docs site
+	@echo "site/index.html"
+
+.venv/docs-ready: .venv/ready
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	touch $@
+
+# The pages are tested in Debian's Chromium, which pip cannot bring. Where it may not be installed, those tests are
+# skipped, and this says so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing chromium for the tests of the pages"; \
+	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium) \
+	    >/dev/null 2>&1 || echo "chromium could not be installed: the tests of the pages are skipped"; \
+	else echo "there is no chromium, and it cannot be installed here: the tests of the pages are skipped"; fi
 
 lint: .venv/ready
 	$(BIN)/ruff check
@@ -53,4 +72,4 @@ proof: .venv/ready
 	$(BIN)/python -m tests.zoo --all
 
 clean:
-	rm -rf .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf site docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,220 @@
+"""Writes docs/reference/ from the code: commands, settings, causes, events, errors, findings about data.
+
+Run by the site's build (conf.py), and by hand: python docs/make_reference.py. Nothing in it is written by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from importlib import import_module
+from pathlib import Path
+
+OUT = Path(__file__).parent / "reference"
+
+
+def write(out: Path = OUT) -> list[Path]:
+    """All pages; returns their paths."""
+    shutil.rmtree(out, ignore_errors=True)
+    (out / "causes").mkdir(parents=True)
+    pages = {
+        "commands.md": commands(),
+        "recipe.md": recipe(),
+        "causes.md": causes(),
+        "events.md": events(),
+        "errors.md": errors(),
+        "findings.md": findings(),
+        **{f"causes/{slug}.md": page for slug, page in cause_pages()},
+    }
+    for name, text in pages.items():
+        (out / name).write_text(text)
+    return [out / name for name in pages]
+
+
+def commands() -> str:
+    from holdfast.cli.main import _GROUPS, COMMANDS
+
+    os.environ["COLUMNS"] = "96"
+    parts = ["# Commands", "Exit codes: 0 fine, 1 bad news, 2 could not; `run` returns its command's own."]
+    for when, title in _GROUPS.items():
+        parts.append(f"## {title[0].upper()}{title[1:]}")
+        for command in COMMANDS:
+            if command.when == when:
+                parser = argparse.ArgumentParser(prog=f"holdfast {command.name}", description=command.help)
+                import_module(command.module).add_arguments(parser)
+                parts.append(f"### holdfast {command.name}")
+                parts += [f"```text\n{one.format_help().rstrip()}\n```" for one in _with_children(parser)]
+    return _joined(parts)
+
+
+def _with_children(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in dict.fromkeys(action.choices.values()):
+                yield from _with_children(child)
+
+
+def recipe() -> str:
+    from holdfast import settings
+    from holdfast.settings.recipe import Recipe
+
+    parts = [
+        "# Settings",
+        "A recipe is one TOML file. Everything has a default but `data.train`; an unknown name is an error that "
+        "says the nearest one. `holdfast recipe` prints this as a file; `--set section.name=value` changes one "
+        "setting on the command line.",
+    ]
+    for section in fields(Recipe):
+        rows = ["| setting | default | what it is |", "|---|---|---|"]
+        for one in fields(_type_of(Recipe, section.name)):
+            rule = one.metadata["rule"]
+            says = rule.doc + (f"; one of {', '.join(rule.choices)}" if rule.choices else "")
+            rows.append(f"| `{section.name}.{one.name}` | {_default(one)} | {_cell(says)} |")
+        parts += [f"## [{section.name}]", "\n".join(rows)]
+    return _joined([*parts, "## As a file", f"```toml\n{settings.example().rstrip()}\n```"])
+
+
+def _type_of(owner: type, name: str) -> type:
+    import typing
+
+    found = typing.get_type_hints(owner)[name]
+    assert isinstance(found, type)
+    return found
+
+
+def _default(one: object) -> str:
+    import json
+
+    value = one.default if one.default is not MISSING else None  # type: ignore[attr-defined]
+    if one.default is MISSING and one.default_factory is MISSING:  # type: ignore[attr-defined]
+        return "must be given"
+    if one.default_factory is not MISSING:  # type: ignore[attr-defined]
+        value = one.default_factory()  # type: ignore[attr-defined]
+    return "none" if value is None else f"`{json.dumps(value)}`"
+
+
+def causes() -> str:
+    from holdfast.explain.causes import CAUSES
+
+    parts = [
+        "# Causes",
+        "What `holdfast explain` looks for. `holdfast causes SLUG` prints the same pages in a terminal.",
+    ]
+    for group in dict.fromkeys(cause.group for cause in CAUSES):
+        rows = ["| cause | what |", "|---|---|"]
+        rows += [
+            f"| [{one.slug}](causes/{one.slug}.md) | {_cell(one.brief)} |"
+            for one in CAUSES
+            if one.group == group
+        ]
+        parts += [f"## {group[0].upper()}{group[1:]}", "\n".join(rows)]
+    listed = "\n".join(f"causes/{cause.slug}" for cause in CAUSES)
+    return _joined([*parts, f"```{{toctree}}\n:hidden:\n\n{listed}\n```"])
+
+
+def cause_pages() -> Iterator[tuple[str, str]]:
+    from holdfast.explain.causes import CAUSES
+
+    for cause in CAUSES:
+        yield (
+            cause.slug,
+            _joined([f"# {cause.slug}", f"{cause.brief} ({cause.group})", _markdown(cause.page)]),
+        )
+
+
+def _markdown(page: str) -> str:
+    """A page for a terminal: a heading at the margin, text indented by two, code by six."""
+    parts: list[str] = []
+    for line in page.splitlines():
+        depth = len(line) - len(line.lstrip())
+        if not line.strip():
+            parts.append("")
+        elif depth == 0:
+            parts += ["", f"## {line}", ""]
+        elif depth >= 6:
+            if parts and parts[-1] == "```":
+                parts.pop()
+            else:
+                parts += ["", "```text"]
+            parts += [line[6:], "```"]
+        else:
+            parts.append(line[2:].replace("<", "&lt;"))
+    return "\n".join(parts)
+
+
+def events() -> str:
+    from holdfast.journal.events import EVENTS
+
+    parts = [
+        "# Events of the journal",
+        "`journal.jsonl` holds one JSON object a line: `kind`, when (`at`, `mono`), who (`by`, `pid`, `attempt`) and "
+        "the event's own fields under `event`. Every field has a default, so that an older journal reads with a newer "
+        "program.",
+    ]
+    for event in EVENTS:
+        said = (event.__doc__ or "").strip()
+        own = "" if said.startswith(f"{event.__name__}(") else said
+        comments = _comments(event)
+        rows = ["| field | type | what |", "|---|---|---|"]
+        rows += [
+            f"| `{one.name}` | `{_cell(str(one.type))}` | {_cell(comments.get(one.name, ''))} |"
+            for one in fields(event)
+        ]
+        parts += [f"## {event.kind}", own, "\n".join(rows) if fields(event) else ""]
+    return _joined([part for part in parts if part])
+
+
+def _comments(event: type) -> dict[str, str]:
+    found = {}
+    for line in inspect.getsource(event).splitlines():
+        match = re.match(r"    (\w+): .*?  # (.*)$", line)
+        if match:
+            found[match[1]] = match[2]
+    return found
+
+
+def errors() -> str:
+    from holdfast.errors import HoldfastError
+
+    rows = ["| error | exit code | what it is |", "|---|---|---|"]
+    for one in sorted(_below(HoldfastError), key=lambda one: one.slug):
+        said = (one.__dict__.get("__doc__") or one.slug.replace("-", " ")).strip().split("\n")[0]
+        rows.append(f"| `{one.slug}` | {int(one.exit_code)} | {_cell(said)} |")
+    intro = (
+        "An error says what is wrong, where, what was found and what to change; with `--json` it is an object with "
+        "those names. The slug never changes once released."
+    )
+    return _joined(["# Errors", intro, "\n".join(rows)])
+
+
+def _below(error: type) -> set[type]:
+    return {error}.union(*(_below(one) for one in error.__subclasses__()))
+
+
+def findings() -> str:
+    from holdfast.data.kinds import KINDS
+
+    rows = ["| finding | severity | what it is | what to do |", "|---|---|---|---|"]
+    rows += [
+        f"| `{slug}` | {k.severity} | {_cell(k.title)} | {_cell(k.remedy)} |" for slug, k in KINDS.items()
+    ]
+    intro = "What `holdfast check` says of a dataset. An error would stop or spoil a run; a warning may."
+    return _joined(["# Findings about data", intro, "\n".join(rows)])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    print(f"{len(write())} pages in {OUT}")
