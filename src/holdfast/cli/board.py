@@ -30,12 +30,12 @@ def run(args: argparse.Namespace) -> int:
             found=str(error),
             change="leave --port away, or choose another",
         ) from error
-    print(f"{board.address}\nfor this machine alone; Ctrl-C ends it", flush=True)
-    if args.open:
-        import webbrowser
-
-        webbrowser.open(board.address)
     try:
+        print(f"{board.address}\nfor this machine alone; Ctrl-C ends it", flush=True)
+        if args.open:
+            import webbrowser
+
+            webbrowser.open(board.address)
         board.serve_forever()
     except KeyboardInterrupt:
         print()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.cli import demo_mishaps as mishaps
+from holdfast.cli.demo_screen import Calm
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError
+from holdfast.journal.folder import RunFolder
 
 _RECIPE = """\
 # What `holdfast demo` trains: small enough for two cores in about two minutes.
@@ -33,16 +36,31 @@ validate_every = {steps}
 """
 
 
+#: Each way to go wrong: what the chapter is called, the settings that are changed, and the run's folder.
+_WAYS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "kill": ("Train it, and kill -9 the trainer in the middle of an epoch", (), "shapes"),
+    "stall": ("Train it, and freeze the trainer in the middle of an epoch", (), "shapes"),
+    "oom": ("Train it where memory is limited, beside a neighbour that wants it all", (), "shapes"),
+    "nan": (
+        "Train it with a learning rate that is far too high",
+        ("train.learning_rate=80", "train.clip_norm=0", "train.optimizer=sgd"),
+        "nan",
+    ),
+    "data": ("Train it on the dirty data after all", ("data.train=shapes/train",), "data"),
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder", default="holdfast-demo", help="where to make it (default: ./holdfast-demo)"
     )
     parser.add_argument(
-        "--steps", type=int, default=150, help="of training (default: 150, two to three minutes)"
+        "--steps", type=int, default=150, help="of training (default: 150, about three minutes in all)"
     )
-    parser.add_argument("--break", dest="broken", default="kill", choices=("kill", "stall", "nan", "data", "none"),
+    parser.add_argument("--break", dest="broken", default="kill", choices=(*_WAYS, "none"),
                         help="how the training goes wrong on its first try (default: kill)")  # fmt: skip
-    parser.add_argument("--open", action="store_true", help="open the report at the end")
+    parser.add_argument("--open", action=argparse.BooleanOptionalAction,
+                        help="open the report at the end (default: where there is a screen)")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,13 +71,21 @@ def run(args: argparse.Namespace) -> int:
             where=folder,
             change=f"rm -r {folder}, or --folder NAME",
         )
+    began = time.monotonic()
     demo = Demo(folder, steps=args.steps)
     demo.make_data()
     demo.check_and_repair()
-    demo.go_wrong(args.broken)
+    if args.broken != "none":
+        demo.go_wrong(args.broken)
     demo.train(args.broken)
-    demo.show(open_it=args.open)
+    demo.evaluate()
+    demo.show(opens=_has_screen() if args.open is None else args.open)
+    print(f"\n{time.monotonic() - began:.0f} s in all")
     return ExitCode.FINE
+
+
+def _has_screen() -> bool:
+    return sys.stdout.isatty() and any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 class Demo:
@@ -69,6 +95,7 @@ class Demo:
         self.folder = folder
         self.steps = steps
         self.chapters = 0
+        self.calm = Calm()
 
     def chapter(self, title: str) -> None:
         self.chapters += 1
@@ -76,16 +103,19 @@ class Demo:
 
     def holdfast(self, *words: str, expect: tuple[int, ...] = (0,)) -> int:
         """Types a command for the user, in the demo's folder."""
-        process = self.start(*words)
-        return self.wait(process, words, expect)
+        return self.wait(self.start(*words), words, expect)
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
+    def start(self, *words: str, before: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
         print("$ holdfast " + shlex.join(words), flush=True)
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
-        return subprocess.Popen([sys.executable, "-m", "holdfast", *words], cwd=self.folder, env=environment)
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        command = [sys.executable, "-m", "holdfast", *words]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=environment, preexec_fn=before, stderr=self.calm.fd
+        )
 
     def wait(self, process: subprocess.Popen[bytes], words: tuple[str, ...], expect: tuple[int, ...]) -> int:
         code = process.wait()
+        time.sleep(0.3)  # its last lines come through the screen
         if code not in expect:
             raise HoldfastError(
                 f"a command of the demo ended with {code}, and {' or '.join(map(str, expect))} was expected",
@@ -113,67 +143,37 @@ class Demo:
 
     def go_wrong(self, how: str) -> None:
         """The first try. What is done to it is said; the verdict must find it out by itself."""
-        if how == "none":
-            return
-        told = {
-            "kill": "Train it, and kill -9 the trainer in the middle of an epoch",
-            "stall": "Train it, and freeze the trainer in the middle of an epoch",
-            "nan": "Train it with a learning rate that is far too high",
-            "data": "Train it on the dirty data after all",
-        }
-        self.chapter(told[how])
-        changed = {
-            "nan": [
-                "--set",
-                "train.learning_rate=80",
-                "--set",
-                "train.clip_norm=0",
-                "--set",
-                "train.optimizer=sgd",
-            ],
-            "data": ["--set", "data.train=shapes/train"],
-        }
-        name = "runs/shapes" if how in ("kill", "stall") else f"runs/{how}"
-        words = ("train", "recipe.toml", "--run-dir", name, "--restarts", "0", *changed.get(how, []))
-        process = self.start(*words)
-        if how in ("kill", "stall"):
-            self._strike(process, self.folder / name, signal.SIGKILL if how == "kill" else signal.SIGSTOP)
-        if how == "stall":
-            self._end_frozen(process, self.folder / name)
-        self.wait(process, words, expect=tuple(range(1, 256)))
+        title, changed, name = _WAYS[how]
+        self.chapter(title)
+        run = RunFolder(self.folder / "runs" / name)
+        settings = [word for one in changed for word in ("--set", one)]
+        words = ("train", "recipe.toml", "--run-dir", f"runs/{name}", "--restarts", "0", *settings)
+        squeeze = mishaps.Squeeze() if how == "oom" else None
+        try:
+            process = self.start(*words, before=squeeze.enter if squeeze else None)
+            strike: dict[str, mishaps.Mishap] = {"kill": mishaps.kill, "stall": mishaps.freeze}
+            if squeeze is not None:
+                squeeze.tighten(process, run)
+            elif how in strike:
+                strike[how](process, run)
+            self.wait(process, words, expect=tuple(range(1, 256)))
+        finally:
+            if squeeze is not None:
+                squeeze.close()
 
     def train(self, broken: str) -> None:
-        resumed = broken in ("kill", "stall")
+        resumed = broken in ("kill", "stall", "oom")
         self.chapter("Go on where it was" if resumed else "Train it")
         self.holdfast("train", "recipe.toml", "--run-dir", "runs/shapes", *(["--resume"] if resumed else []))
 
-    def show(self, *, open_it: bool) -> None:
+    def evaluate(self) -> None:
+        self.chapter("How good it is, on pictures that it has not seen")
+        self.holdfast("eval", "runs/shapes", "shapes/validation")
+
+    def show(self, *, opens: bool) -> None:
         self.chapter("What to look at")
-        self.holdfast("report", "runs/shapes", *(["--open"] if open_it else []))
-        print(f"the report   {self.folder / 'runs/shapes/report.html'}")
+        self.holdfast("report", "runs/shapes", *(["--open"] if opens else []))
+        print(f"the report   {(self.folder / 'runs/shapes/report.html').resolve()}")
         print(f"the verdict  holdfast explain {self.folder / 'runs/shapes'}")
+        print(f"all runs     holdfast board {self.folder / 'runs'}")
         print("your script  holdfast run -- python train.py")
-
-    def _strike(self, process: subprocess.Popen[bytes], run: Path, how: signal.Signals) -> None:
-        """Waits until the trainer is in the middle of an epoch, past a checkpoint, and sends the signal."""
-        from holdfast.journal.beats import BeatReader
-
-        reader = BeatReader(run / "beats")
-        while process.poll() is None:
-            beat = reader.newest()
-            if beat is not None and beat.step >= min(47, self.steps // 3):
-                print(f"\n$ kill -{how.name} {beat.pid}      # the trainer, at step {beat.step}", flush=True)
-                os.kill(beat.pid, how)
-                return
-            time.sleep(0.05)
-
-    def _end_frozen(self, process: subprocess.Popen[bytes], run: Path) -> None:
-        """The supervisor notices by itself; then somebody ends the run."""
-        journal = run / "journal.jsonl"
-        while process.poll() is None and '"kind": "stalled"' not in journal.read_text():
-            time.sleep(0.5)
-        print("\n$ holdfast explain runs/shapes      # while it stands\n", flush=True)
-        subprocess.run(
-            [sys.executable, "-m", "holdfast", "explain", "runs/shapes"], cwd=self.folder, check=False
-        )
-        process.terminate()

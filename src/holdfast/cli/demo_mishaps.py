@@ -1,0 +1,121 @@
+"""What `holdfast demo` does to a training that is under way. Each is done from outside; none is told to the verdict."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.errors import HoldfastError
+from holdfast.journal.beats import BeatReader
+from holdfast.journal.folder import RunFolder
+
+_BALLOON = (
+    "import time\nkept = []\nwhile True:\n    kept.append(bytearray(b'x') * (8 << 20)); time.sleep(0.02)\n"
+)
+
+
+def wait_until_past_a_checkpoint(process: subprocess.Popen[bytes], run: RunFolder) -> int | None:
+    """The trainer's process, some steps after it has saved; nothing when it has ended before."""
+    reader = BeatReader(run.beats)
+    saved = None
+    while process.poll() is None:
+        beat = reader.newest()
+        if saved is None and any(run.checkpoints.glob("step-*")):
+            saved = beat.step if beat else 0
+        if beat is not None and saved is not None and beat.step >= saved + 5:
+            return beat.pid
+        time.sleep(0.05)
+    return None
+
+
+def kill(process: subprocess.Popen[bytes], run: RunFolder) -> None:
+    _send(process, run, signal.SIGKILL)
+
+
+def freeze(process: subprocess.Popen[bytes], run: RunFolder) -> None:
+    """Stops the trainer's process, waits until the supervisor has noticed, explains, and ends the run."""
+    _send(process, run, signal.SIGSTOP)
+    while process.poll() is None and b'"kind": "stalled"' not in run.journal.read_bytes():
+        time.sleep(0.5)
+    print(f"\n$ holdfast explain runs/{run.name}      # while it stands\n", flush=True)
+    subprocess.run([sys.executable, "-m", "holdfast", "explain", run.name], cwd=run.path.parent, check=False)
+    print("\n$ kill $!      # enough seen: the run is ended", flush=True)
+    process.terminate()
+
+
+def _send(process: subprocess.Popen[bytes], run: RunFolder, what: signal.Signals) -> None:
+    pid = wait_until_past_a_checkpoint(process, run)
+    if pid is not None:
+        print(f"\n$ kill -{what.name} {pid}      # the trainer", flush=True)
+        os.kill(pid, what)
+
+
+class Squeeze:
+    """A control group for the training, and a neighbour in it that takes its memory."""
+
+    def __init__(self) -> None:
+        self._group, self._limit_name, self._used_name = _new_group()
+        self._balloon: subprocess.Popen[bytes] | None = None
+
+    def enter(self) -> None:
+        """For the child, between fork and exec."""
+        (self._group / "cgroup.procs").write_text(str(os.getpid()))
+
+    def tighten(self, process: subprocess.Popen[bytes], run: RunFolder) -> None:
+        if wait_until_past_a_checkpoint(process, run) is None:
+            return
+        limit = int((self._group / self._used_name).read_text()) + (96 << 20)
+        (self._group / self._limit_name).write_text(str(limit))
+        print(
+            f"\n# the memory of the control group is now limited to {limit / 2**30:.2f} GiB, and a neighbour in it "
+            "wants more and more",
+            flush=True,
+        )
+        self._balloon = subprocess.Popen([sys.executable, "-c", _BALLOON], preexec_fn=self.enter)
+
+    def close(self) -> None:
+        if self._balloon is not None:
+            self._balloon.kill()
+            self._balloon.wait()
+        for _ in range(50):  # a group goes when its last process has been reaped
+            try:
+                self._group.rmdir()
+                return
+            except OSError:
+                time.sleep(0.1)
+
+
+def _new_group() -> tuple[Path, str, str]:
+    """A group below ours (version 1) or beside it (version 2, where a group with processes has no children)."""
+    from holdfast.supervise import cgroup
+
+    ours = cgroup.find("self")
+    name = f"holdfast-demo-{os.getpid()}"
+    try:
+        if ours.memory is None:
+            raise OSError("there is no memory controller")
+        if ours.version == 1:
+            group = ours.memory / name
+            group.mkdir()
+            return group, "memory.limit_in_bytes", "memory.usage_in_bytes"
+        group = ours.memory.parent / name
+        group.mkdir()
+        (group / "memory.max").write_text("max")
+        return group, "memory.max", "memory.current"
+    except OSError as error:
+        raise HoldfastError(
+            "the demo may not make a control group here, and running out of memory needs one",
+            found=str(error),
+            change=[
+                "run it as root, or in a container with a writable /sys/fs/cgroup",
+                "--break kill shows a kill",
+            ],
+        ) from error
+
+
+Mishap = Callable[[subprocess.Popen[bytes], RunFolder], None]
