@@ -323,13 +323,7 @@ def _refuse_contradictions(tables: Mapping[str, Any], built: Mapping[str, Any], 
             found="the micro-batch must divide the batch, or one update would see another number of pictures",
             change=f"micro_batch = {below}, or one of {', '.join(map(str, whole))}",
         )
-    processes = built["hardware"].processes
-    if train.batch % processes:
-        raise ContradictorySettings(
-            f"train.batch = {train.batch} cannot be shared evenly by {processes} processes",
-            where=origin.of("hardware.processes"),
-            change=f"batch = {processes * max(1, round(train.batch / processes))}",
-        )
+    _refuse_uneven_shares(built, origin)
     classes = built["data"].classes
     if classes is not None and len(set(classes)) != len(classes):
         twice = next(name for name in classes if classes.count(name) > 1)
@@ -337,4 +331,25 @@ def _refuse_contradictions(tables: Mapping[str, Any], built: Mapping[str, Any], 
             f"data.classes names {twice!r} twice",
             where=origin.of("data.classes"),
             change="name each class once",
+        )
+
+
+def _refuse_uneven_shares(built: Mapping[str, Any], origin: Origin) -> None:
+    train, hardware = built["train"], built["hardware"]
+    shares = hardware.processes * hardware.devices
+    if train.batch % shares:
+        who = f"{hardware.processes} processes" + (
+            f" of {hardware.devices} devices" if hardware.devices > 1 else ""
+        )
+        raise ContradictorySettings(
+            f"train.batch = {train.batch} cannot be shared evenly by {who}",
+            where=origin.of("hardware.processes" if hardware.processes > 1 else "hardware.devices"),
+            change=f"batch = {shares * max(1, round(train.batch / shares))}",
+        )
+    if hardware.processes > 1 and train.backend != "jax":
+        raise ContradictorySettings(
+            f"hardware.processes = {hardware.processes} needs the backend jax",
+            where=origin.of("hardware.processes"),
+            found=f'backend = "{train.backend}", which trains on the devices of one process here',
+            change=['backend = "jax"', "or hardware.devices for the devices of one host"],
         )

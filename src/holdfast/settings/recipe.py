@@ -62,6 +62,9 @@ class Data:
         "light", "how pictures are varied: flipped, scaled, recoloured; strong also crops and mixes",
         choices=("none", "light", "strong"),
     )  # fmt: skip
+    skip_bad: int = setting(
+        0, "pictures that cannot be decoded: so many are named and replaced by another, one more ends the run", low=0
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +74,13 @@ class Model:
         "mobilenet_v2", "what extracts the features", choices=("mobilenet_v2", "resnet50", "vgg16")
     )
     weights: str | None = setting(
-        None, 'a file, "imagenet", a run or a preset; from scratch when left out', example="imagenet"
+        None, 'the backbone\'s (a file, a folder, "imagenet"), or a run; fresh when left out', example="imagenet"
     )
     input: int = setting(320, "side of the square that the network sees, in pixels", low=64, high=4096)
+    anchors: str = setting(
+        "given", "the detector's own, or fitted to the training set's boxes (`holdfast anchors` shows both)",
+        choices=("given", "fitted"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +116,10 @@ class Train:
         0.0, "decay of an average of the weights, which is then validated; 0 has none", low=0, high=0.99999
     )
     freeze_steps: int = setting(0, "steps in which the backbone stays as it is", low=0)
+    backbone_rate: float | None = setting(
+        None, "times the learning rate, for the backbone; when left out 0.1 for given weights, 1 for fresh ones",
+        low=0, high=10, example=0.1,
+    )  # fmt: skip
     keep_checkpoints: int = setting(3, "the newest so many, and the best", low=1)
     monitor: str = setting("AP", "what says which checkpoint is best", choices=("AP", "AP50", "AP75"))
     early_stopping_patience: int | None = setting(
@@ -124,7 +135,17 @@ class Train:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    processes: int = setting(1, "that train together", low=1, high=4096)
+    processes: int = setting(
+        1, "that train together, on one host or several; `holdfast launch` starts them", low=1, high=4096
+    )
+    devices: int = setting(1, "that each process computes on", low=1, high=64)
+    copy_to: str | None = setting(
+        None,
+        "a folder in a bucket that checkpoints and the model are copied to, and resumed from",
+        example="gs://bucket/runs/name",
+        pattern=r"[a-z0-9]+://.+",
+        pattern_says="a URL such as gs://bucket/runs/name",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,15 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, of_os
 from holdfast.journal import events as ev
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
+
+if TYPE_CHECKING:
+    from holdfast.settings.recipe import Recipe
+    from holdfast.train.peers import Peers
 
 GRACE_S = 25.0  # to write what is pending after a signal; clouds give about 30 s
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
@@ -40,19 +45,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m holdfast.train")
     parser.add_argument("run_dir", type=Path)
     parser.add_argument("--resume", action="store_true", help="go on from the newest whole checkpoint")
+    parser.add_argument("--accept-changes", action="store_true", help="of the recipe, since that checkpoint")
     args = parser.parse_args(argv)
     try:
-        return _train(RunFolder(args.run_dir), resume=args.resume)
+        return _train(RunFolder(args.run_dir), resume=args.resume, accept=args.accept_changes)
     except HoldfastError as error:
         return _say(error)
     except OSError as error:
         return _say(of_os(error))
-    except Exception:  # a defect, or a library's: not an answer of ours, so the supervisor tries again
+    except (
+        Exception
+    ) as error:  # a defect, or a library's: not an answer of ours, so the supervisor tries again
         traceback.print_exc()
-        return UNEXPECTED
+        return _peer_lost(error) or UNEXPECTED
 
 
-def _train(folder: RunFolder, *, resume: bool) -> int:
+def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
     from holdfast.settings import read
 
     _without_probe()
@@ -67,12 +75,44 @@ def _train(folder: RunFolder, *, resume: bool) -> int:
         )
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # pages of advice about builds of TensorFlow
     os.environ["KERAS_BACKEND"] = recipe.train.backend  # before anything imports Keras
+    asked = Asked()
+    peers = _joined(folder, recipe, asked)
     from holdfast.train.session import Session
 
-    session = Session(folder, recipe, attempt=attempt, resume=resume, asked=Asked())
+    session = Session(folder, recipe, attempt=attempt, resume=resume, asked=asked, accept=accept, peers=peers)
     reason = session.run(grace_s=GRACE_S)
     session.say(ev.ExitStarted(exit_code=EXITS[reason], steps=session.steps_done))
+    if asked() and peers is None:
+        _leave_at_once(EXITS[reason])
     return EXITS[reason]
+
+
+def _leave_at_once(code: int) -> None:
+    """Everything is on the disk. Taking TensorFlow apart takes seconds that a pre-emption may not give."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _joined(folder: RunFolder, recipe: Recipe, asked: Asked) -> Peers | None:
+    """The other processes of the run, met before anything of the engine is touched; None for a run of one."""
+    from holdfast.launch import place
+
+    ours = place.of_environment()
+    if ours is None and recipe.hardware.devices == 1:
+        return None
+    from holdfast.train import peers
+
+    if ours is None:
+        if recipe.train.backend == "jax":
+            peers.part_cpu(recipe.hardware.devices)
+        else:
+            from holdfast.train import step_mirrored
+
+            step_mirrored.part_cpu(recipe.hardware.devices)
+        return None
+    peers.join(ours, devices=recipe.hardware.devices)
+    return peers.Peers(ours, asked, folder.path)
 
 
 def _without_probe() -> None:
@@ -80,6 +120,12 @@ def _without_probe() -> None:
     probe = sys.modules.get("_holdfast.probe.start")
     if probe is not None:
         probe.end()
+
+
+def _peer_lost(error: Exception) -> int:
+    """The exit code for a step that another process of the group made impossible; 0 for any other error."""
+    peers = sys.modules.get("holdfast.train.peers")
+    return int(peers.PEER_LOST) if peers is not None and peers.lost_a_peer(error) else 0
 
 
 def _say(error: HoldfastError) -> int:

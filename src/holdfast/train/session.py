@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import signal
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import keras
 
 from holdfast.detectors.inference import compiled
-from holdfast.errors import DiskFull, HoldfastError
+from holdfast.errors import HoldfastError
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Phase
 from holdfast.journal.folder import RunFolder
+from holdfast.pipeline.stream import BadImage
 from holdfast.settings.recipe import Recipe
-from holdfast.train import assemble, progress, relief, resume
+from holdfast.train import assemble, copies, elsewhere, progress, relief, resume, usage
 from holdfast.train.album import Album
 from holdfast.train.checkpoints import Snapshot
-from holdfast.train.loop import Loop, World
+from holdfast.train.loop import Loop, Plan, World
+from holdfast.train.peers import Peers
 from holdfast.train.progress import Progress
+from holdfast.train.rescue import Rescue
 from holdfast.train.results import Results
-from holdfast.train.saver import Saver
+from holdfast.train.saver import NoSaver, Saver
 from holdfast.train.screen import Screen
+from holdfast.train.tensorboard import TensorBoard
 from holdfast.train.validation import Validation
 from holdfast.train.witness import Journal, Pulse, Witness, Witnesses
 
 
 class Session:
-    def __init__(self, folder: RunFolder, recipe: Recipe, *, attempt: int, resume: bool, asked: Any) -> None:
-        self.folder, self.recipe, self.asked = folder, recipe, asked
-        self._resume, self._attempt = resume, attempt
+    def __init__(
+        self, folder: RunFolder, recipe: Recipe, *, attempt: int, resume: bool, asked: Any, accept: bool = False,
+        peers: Peers | None = None,
+    ) -> None:  # fmt: skip
+        self.folder, self.recipe, self.asked, self.peers = folder, recipe, asked, peers
+        self._checkpoints = RunFolder(peers.group).checkpoints if peers is not None else folder.checkpoints
+        self._resume, self._attempt, self._accept = resume, attempt, accept
         self.pulse = Pulse(folder, attempt)
         self._journal = Journal(folder, attempt)
         self._witnesses = Witnesses([self._journal, Notices()])
@@ -58,76 +69,146 @@ class Session:
         if self.recipe.train.deterministic:
             assemble.deterministic(self.recipe.train.seed)
         killed = self._killed_for_memory()
-        data = assemble.data(self.recipe, frugal=killed is not None)
+        data = assemble.data(
+            self.recipe,
+            frugal=self._was_short(),
+            share=share_of(self.peers),
+            on_bad=self._bad_picture,
+            pack=not self._resume or resume.began_packed(self._checkpoints) is not False,
+        )
         plan = assemble.plan(self.recipe, self.folder, data.train.images)
-        model, whence = assemble.detector(self.recipe, data.train.columns.classes)
+        model, whence = assemble.detector(self.recipe, data.train.columns)
         self._tell_beginning(data, model, whence)
         found = self._checkpoint(data)
         net = assemble.network(model, self.recipe)
-        step = assemble.step(net, self.recipe, killed or (found.meta["micro_batch"] if found else None))
+        saved_micro_batch = found.meta["micro_batch"] if found else None
+        if saved_micro_batch and self.recipe.train.batch % saved_micro_batch:
+            saved_micro_batch = None  # of a batch that was changed since
+        step = assemble.step(net, self.recipe, killed or saved_micro_batch, self.peers)
         self.say(
             ev.NoteMade(text=f"micro-batches of {step.micro_batch}", facts={"micro_batch": step.micro_batch})
         )
         now = Progress()
         if found is not None:
             now = self._restore(step, found)
-        results = Results(
-            self.folder.path / "results.csv", resumed_at=now.step, parts=PARTS[self.recipe.model.detector]
-        )
-        self._witnesses = Witnesses(
-            [self._journal, results, Screen(plan.steps, plan.batch, wait_share=self.pulse.wait_share)]
-        )
-        saver = Saver(self.folder.checkpoints, keep=self.recipe.train.keep_checkpoints, say=self.say)
-        loop = Loop(plan, step, now, self._world(data, model, saver))
+        copier = self._copier()
+        shown = [*self._shown(plan, now), *([copier] if copier else [])] if self._first else []
+        self._witnesses = Witnesses([self._journal, *shown])
+        saver = self._saver()
+        rescue = Rescue()
+        loop = Loop(plan, step, now, self._world(data, model, saver, rescue))
+        if self.peers is None:  # several processes end together, or a collective is left hanging
+            rescue.start(lambda name, left_s: self._rescued(loop, saver, name, left_s), grace_s)
         try:
             reason = loop.run()
         finally:
+            rescue.end()
             self.steps_done = loop.now.step
             saved = saver.close(grace_s)
+            copied = copier is None or copier.close(grace_s)
         if not saved:
-            raise unsaved(self.folder, loop.now.step)
+            kept = elsewhere.save(loop.snapshot(), self.folder.name) if self._first else None
+            raise elsewhere.unsaved(self._checkpoints, loop.now.step, kept)
+        if not copied:
+            self.say(ev.NoteMade(text="the newest checkpoint is on this machine, and not yet in the bucket"))
         self.pulse.beat(Phase.AFTER)
-        if reason in ("finished", "early-stopping"):
+        if self._first and reason in ("finished", "early-stopping"):
             with assemble.serving(loop.step):
                 path = assemble.write_model(model, self.folder)
             self.say(ev.NoteMade(text=f"the model is in {path}", facts={"model": str(path)}))
+            if copier is not None:
+                copier.put_model(path)
         return reason
 
-    def _world(self, data: assemble.Data, model: Any, saver: Saver) -> World:
+    def _rescued(self, loop: Loop, saver: Saver | NoSaver, name: str, left_s: float) -> int:
+        text = f"{name} came while data was awaited; step {loop.now.step} is saved from beside the waiting thread"
+        self.say(ev.NoteMade(text=text))
+        loop.end_now(name)
+        saver.close(left_s)
+        code = 128 + int(signal.Signals[name])
+        self.say(ev.ExitStarted(exit_code=code, steps=loop.now.step))
+        return code
+
+    @property
+    def _first(self) -> bool:
+        """Whether this process writes what a run has once."""
+        return self.peers is None or self.peers.first
+
+    def _shown(self, plan: Plan, now: Progress) -> list[Witness]:
+        results = Results(
+            self.folder.path / "results.csv", resumed_at=now.step, parts=PARTS[self.recipe.model.detector]
+        )
+        board = TensorBoard(self.folder.path / "tensorboard", self.recipe.model.detector, resumed_at=now.step)
+        memory = functools.partial(usage.of, self.recipe.train.backend)
+        screen = Screen(plan.steps, plan.batch, memory=memory, wait_share=self.pulse.wait_share)
+        return [results, board, screen]
+
+    def _copier(self) -> copies.Copier | None:
+        """To the bucket that the recipe or the cloud names, from the process that writes checkpoints."""
+        to = copies.places(self.recipe.hardware.copy_to)
+        if to is None or not self._first:
+            return None
+        return copies.Copier(to, self.folder.path, self.say)
+
+    def _bring_from_bucket(self) -> None:
+        to = copies.places(self.recipe.hardware.copy_to)
+        if to is not None and self._first:
+            copies.bring_newest(to.checkpoints, self._checkpoints, self.say)
+
+    def _saver(self) -> Saver | NoSaver:
+        if not self._first:
+            return NoSaver()
+        return Saver(self._checkpoints, keep=self.recipe.train.keep_checkpoints, say=self.say)
+
+    def _world(self, data: assemble.Data, model: Any, saver: Saver | NoSaver, rescue: Rescue) -> World:
         pulse = self.pulse
         beat = lambda number: pulse.beat(Phase.VALIDATION, test_batches=number)  # noqa: E731
         album = Album(self.folder, data.train.columns, data.validation.columns, lambda: pulse.step)
-        validation = Validation(data.validation, compiled(model), beat, album.validated)
+        peers = self.peers
+        validation = Validation(
+            data.validation, compiled(model), beat, album.validated if self._first else None,
+            gathered=peers.gathered if peers is not None else None,
+            say=lambda text: self.say(ev.NoteMade(text=text, facts={"validation_out_of_memory": True})),
+        )  # fmt: skip
         names = data.train.columns.name
         jax = self.recipe.train.backend == "jax"
         return World(
             batches=data.train.numpy_batches if jax else data.train.batches,
             picture_names=lambda batch: [names(int(number)) for number in batch["image"]],
-            validate=validation,
+            validate=validation if peers is None else lambda _: validation(peers.stop_now),
             serving=assemble.serving,
             newest=lambda: self._newest_after(saver),
             facts={
                 "recipe": resume.flat(self.recipe), "data": data.train.state(0),
                 "spec": model.spec.as_json(), "backend": self.recipe.train.backend,
             },
-            saver=saver, witnesses=self._witnesses, pulse=pulse, stop_asked=self.asked,
+            saver=saver, witnesses=self._witnesses, pulse=pulse,
+            stop_asked=self.asked if peers is None else peers.stop_asked,
+            clock=time.monotonic if peers is None else peers.clock, waiting=rescue.waiting,
         )  # fmt: skip
 
-    def _newest_after(self, saver: Saver) -> Snapshot | None:
+    def _newest_after(self, saver: Saver | NoSaver) -> Snapshot | None:
         saver.flush(60.0)
-        return resume.newest(self.folder.checkpoints, self._witnesses)
+        return self._newest()
+
+    def _newest(self) -> Snapshot | None:
+        if self.peers is None:
+            return resume.newest(self._checkpoints, self._witnesses)
+        self.peers.exchange([0])  # rank 0 has written what is pending, before anybody looks
+        return self.peers.newest(self._checkpoints, self._witnesses)
 
     def _checkpoint(self, data: assemble.Data) -> Snapshot | None:
         if not self._resume:
             return None
-        found = resume.newest(self.folder.checkpoints, self._witnesses)
+        self._bring_from_bucket()
+        found = self._newest()
         if found is None:
             self.say(ev.NoteMade(text="nothing was saved yet: begins at the first step"))
             return None
         changed = resume.changes(found.meta["recipe"], resume.flat(self.recipe))
         where = str(self.folder.recipe)
-        resume.check(changed, where=where)
-        resume.check_images(found.meta["data"], data.train.state(0), where=where)
+        resume.check(changed, where=where, accepted=self._accept)
+        resume.check_images(found.meta["data"], data.train.state(0), where=where, accepted=self._accept)
         if changed:
             facts = {key: list(pair) for key, pair in changed.items()}
             self.say(ev.NoteMade(text=resume.told(changed), facts={"recipe_changed": facts}))
@@ -147,9 +228,21 @@ class Session:
         self.say(ev.NoteMade(text=text, facts={"micro_batch": now, "was": before}))
         return now
 
+    def _was_short(self) -> bool:
+        """Whether memory ended an attempt of this run: from there on no pictures are kept in it."""
+        return self._attempt > 1 and relief.was_short(list(reader.read(self.folder.journal)))
+
+    def _bad_picture(self, bad: BadImage) -> None:
+        """A picture that cannot be decoded, met while training, and more such are allowed."""
+        text = (
+            f"a picture cannot be decoded and another is shown in its place: {bad.name}: {bad.why} "
+            f"({bad.skipped} of at most {bad.allowed}, data.skip_bad)"
+        )
+        self.say(ev.NoteMade(text=text, facts={"bad_picture": bad.name, "why": bad.why, "step": bad.step}))
+
     def _restore(self, step: Any, found: Snapshot) -> Progress:
         step.load(found.groups)
-        path = str(self.folder.checkpoints / found.name)
+        path = str(self._checkpoints / found.name)
         self.say(ev.Restored(path=path, by="trainer", iterations=found.step, optimizer_restored=True))
         return progress.from_json(found.meta["progress"])
 
@@ -172,6 +265,11 @@ class Session:
                 learning_rate_schedule=train.schedule, run_eagerly=False,
             )
         )  # fmt: skip
+
+
+def share_of(peers: Peers | None) -> tuple[int, int]:
+    """Which part of every batch is this process's, of how many."""
+    return (peers.rank, peers.count) if peers is not None else (0, 1)
 
 
 #: The parts of each detector's loss, which are columns of results.csv.
@@ -218,15 +316,6 @@ def raised(error: Exception) -> ev.ExceptionRaised:
         type=type(error).__name__, message=message[:2000], left="script", frames=frames[-30:],
         errno=getattr(error, "errno", None),
     )  # fmt: skip
-
-
-def unsaved(folder: RunFolder, step: int) -> DiskFull:
-    return DiskFull(
-        f"training is at step {step}, and that state could not be saved",
-        where=folder.checkpoints,
-        found="the reasons stand in the journal as save_failed",
-        change="free some space, then `holdfast train --resume` goes on from the newest checkpoint",
-    )
 
 
 def _count(variables: Sequence[Any]) -> int:

@@ -1,0 +1,180 @@
+"""Copies of checkpoints, the model and the curves in a bucket, made behind the run's back, and a run gone on from them.
+
+A checkpoint's files go up first and `SHA256SUMS` last: without it a folder is no checkpoint, so a copy that was cut
+short is never taken for whole, and what is inside is checked against it when it comes back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.data import bucket, storage
+from holdfast.errors import HoldfastError
+from holdfast.journal import events as ev
+from holdfast.train import checkpoints
+from holdfast.train.checkpoints import SUMS, Torn
+
+RETRY_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Folders in a bucket; empty where nothing is to be copied."""
+
+    checkpoints: str
+    model: str = ""
+    curves: str = ""
+
+
+def places(copy_to: str | None, environment: Mapping[str, str] = os.environ) -> Places | None:
+    """As the recipe says; else as Vertex AI says in its variables."""
+    if copy_to:
+        root = copy_to.rstrip("/")
+        return Places(f"{root}/checkpoints", root, f"{root}/tensorboard")
+    given = environment.get("AIP_CHECKPOINT_DIR", "").rstrip("/")
+    if not given:
+        return None
+    model, curves = (
+        environment.get(name, "").rstrip("/") for name in ("AIP_MODEL_DIR", "AIP_TENSORBOARD_LOG_DIR")
+    )
+    return Places(given, model, curves)
+
+
+class Copier:
+    """A witness: hears of checkpoints that are whole and copies the newest. It never stops the run."""
+
+    def __init__(self, to: Places, folder: Path, say: Callable[[ev.Event], None]) -> None:
+        self._to, self._folder, self._tell = to, folder, say
+        self._wake = threading.Condition()
+        self._wanted: Path | None = None
+        self._busy = self._closing = False
+        self._thread = threading.Thread(target=self._work, name="copies", daemon=True)
+        self._thread.start()
+
+    def say(self, event: ev.Event) -> None:
+        if isinstance(event, ev.SaveDone):
+            with self._wake:
+                self._wanted = Path(event.path)
+                self._wake.notify_all()
+
+    def close(self, timeout_s: float) -> bool:
+        """Waits for the copy under way. True when the newest checkpoint is in the bucket."""
+        until = time.monotonic() + timeout_s
+        with self._wake:
+            while (self._busy or self._wanted is not None) and (left_s := until - time.monotonic()) > 0:
+                self._wake.wait(left_s)
+            self._closing = True
+            self._wake.notify_all()
+            return not self._busy and self._wanted is None
+
+    def put_model(self, model: Path) -> None:
+        """The model and the curves, at the end. Raises when the bucket does not take them."""
+        if self._to.model:
+            bucket.put(model, f"{self._to.model}/{model.name}")
+        curves = self._folder / "tensorboard"
+        if self._to.curves and curves.is_dir():
+            for file in sorted(path for path in curves.rglob("*") if path.is_file()):
+                bucket.put(file, f"{self._to.curves}/{file.relative_to(curves).as_posix()}")
+
+    def _work(self) -> None:
+        while True:
+            with self._wake:
+                while self._wanted is None and not self._closing:
+                    self._wake.wait()
+                if self._wanted is None:
+                    return
+                path, self._wanted, self._busy = self._wanted, None, True
+            done = self._copied(path)
+            with self._wake:
+                self._busy = False
+                if not done and self._wanted is None and not self._closing:
+                    self._wanted = path if path.is_dir() else None
+                    self._wake.wait(RETRY_S)
+                self._wake.notify_all()
+
+    def _copied(self, path: Path) -> bool:
+        began, url = time.monotonic(), f"{self._to.checkpoints}/{path.name}"
+        try:
+            upload(path, url)
+            prune(
+                self._to.checkpoints, {one.name for one in checkpoints.committed(path.parent)} | {path.name}
+            )
+        except FileNotFoundError:  # it was superseded meanwhile, and a newer one is on its way
+            return True
+        except (HoldfastError, OSError) as error:
+            what = error.what if isinstance(error, HoldfastError) else str(error)
+            found = " ".join(str(one) for one in getattr(error, "found", []))
+            text = f"{path.name} is not copied to {url}: {what} {found}; it is tried again"
+            self._tell(ev.NoteMade(text=text, facts={"copy_failed": url}))
+            return False
+        took_s = time.monotonic() - began
+        text = f"{path.name} is copied to {url} ({took_s:.1f} s)"
+        self._tell(ev.NoteMade(text=text, facts={"copied": url, "duration_s": round(took_s, 2)}))
+        return True
+
+
+def upload(path: Path, url: str) -> None:
+    """One checkpoint, its sums last."""
+    names = sorted(file.name for file in path.iterdir())
+    for name in [*(name for name in names if name != SUMS), SUMS]:
+        bucket.put(path / name, f"{url}/{name}")
+
+
+def prune(url: str, kept: set[str]) -> None:
+    """Removes copies of what is not kept here any more. The sums go first: without them it is no checkpoint."""
+    filesystem, inner = storage._filesystem(url)
+    files = bucket.again(lambda: filesystem.find(inner), url)
+    gone = [file for file in files if _step_of(file, inner) and _step_of(file, inner) not in kept]
+    for file in sorted(gone, key=lambda one: not one.endswith(SUMS)):
+        bucket.again(lambda one=file: filesystem.rm_file(one), url)  # type: ignore[misc]
+
+
+def _step_of(file: str, inner: str) -> str:
+    """The checkpoint that a file of the bucket belongs to, or nothing."""
+    name = file[len(inner.rstrip("/")) + 1 :].partition("/")[0]
+    return name if name.startswith("step-") and name[5:].isdigit() else ""
+
+
+def steps_in(url: str) -> list[str]:
+    """Names of checkpoints in a bucket that have their sums, the oldest first."""
+    filesystem, inner = storage._filesystem(url)
+    filesystem.invalidate_cache()
+    files = bucket.again(lambda: filesystem.find(inner), url)
+    whole = {_step_of(file, inner) for file in files if file.endswith(f"/{SUMS}")} - {""}
+    return sorted(whole, key=lambda one: int(one[5:]))
+
+
+def bring_newest(url: str, folder: Path, say: Callable[[ev.Event], None]) -> None:
+    """Fetches the newest whole checkpoint of the bucket when it is newer than what is here."""
+    bucket.require_bucket(url)
+    here = max((int(path.name[5:]) for path in checkpoints.committed(folder)), default=-1)
+    for name in reversed(steps_in(url)):
+        if int(name[5:]) <= here:
+            return
+        part = folder / f"{name}.part"
+        try:
+            _fetch(f"{url}/{name}", part)
+            checkpoints.read(part)
+        except Torn as torn:
+            shutil.rmtree(part, ignore_errors=True)
+            text = f"the copy {url}/{name} is not whole: {torn}; the one before is taken"
+            say(ev.NoteMade(text=text, facts={"checkpoint_torn": f"{url}/{name}", "why": str(torn)}))
+            continue
+        part.rename(folder / name)
+        say(ev.NoteMade(text=f"{name} is fetched from {url}", facts={"fetched": f"{url}/{name}"}))
+        return
+
+
+def _fetch(url: str, part: Path) -> None:
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    filesystem, inner = storage._filesystem(url)
+    for file in bucket.again(lambda: filesystem.find(inner), url):
+        name = file.rpartition("/")[2]
+        bucket.get(f"{url}/{name}", part / name)

@@ -1,0 +1,166 @@
+"""Checkpoints and data in a real object store on loopback that fails, dawdles and cuts answers short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.data import bucket
+from holdfast.errors import DiskFull, FileError, HoldfastError, PathMissing, PermissionRefused
+from holdfast.journal import events as ev
+from holdfast.report.text import render_error
+from holdfast.train import checkpoints, copies
+from holdfast.train.checkpoints import Snapshot
+from tests.launch import faulty_bucket
+from tests.launch.faulty_bucket import Fault, Store
+
+pytestmark = pytest.mark.hot
+
+gcsfs = pytest.importorskip("gcsfs")
+pytest.importorskip("gcp_storage_emulator")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Store]:
+    with faulty_bucket.running("runs") as store:
+        yield store
+
+
+@pytest.fixture
+def store(server: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Store]:
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(bucket, "PAUSE_S", 0.01)
+    gcsfs.GCSFileSystem.clear_instance_cache()
+    server.faults, server.done = [], type(server.done)()
+    yield server
+    server.faults = []
+
+
+def on_media(method: str, path: str) -> bool:
+    return method == "GET" and "alt=media" in path
+
+
+def on_upload(method: str, path: str) -> bool:
+    return method in ("POST", "PUT") and "upload" in path
+
+
+def snapshot(step: int) -> Snapshot:
+    weights = {"w": np.arange(1000, dtype=np.float32) + step}
+    return Snapshot(step, {"weights": weights}, {"progress": {"step": step}})
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.facts: list[dict[str, object]] = []
+
+    def __call__(self, event: ev.Event) -> None:
+        assert isinstance(event, ev.NoteMade)
+        self.facts.append({**event.facts, "text": event.text})
+
+
+def test_a_checkpoint_goes_up_and_comes_back_through_errors(store: Store, tmp_path: Path) -> None:
+    store.faults = [Fault("503", on_upload, times=2), Fault("slow", on_upload, amount=0.2)]
+    heard, url = Heard(), "gs://runs/a/checkpoints"
+    copier = copies.Copier(copies.Places(url), tmp_path, heard)
+    for step in (10, 20):
+        path = checkpoints.write(tmp_path / "here", snapshot(step))
+        copier.say(ev.SaveDone(path=str(path), step=step))
+        assert copier.close(30.0) or step == 10
+        copier = copies.Copier(copies.Places(url), tmp_path, heard)
+    assert store.done["503"] == 2
+    assert copies.steps_in(url) == ["step-10", "step-20"]
+    store.faults = [Fault("cut", on_media, times=1), Fault("500", on_media, times=1)]
+    (tmp_path / "there").mkdir()
+    copies.bring_newest(url, tmp_path / "there", heard)
+    assert store.done["cut"] == 1
+    found = checkpoints.read(tmp_path / "there" / "step-20")
+    np.testing.assert_array_equal(found.groups["weights"]["w"], snapshot(20).groups["weights"]["w"])
+    assert not list((tmp_path / "there").glob("*.part"))
+
+
+def test_a_half_uploaded_checkpoint_is_not_one_and_a_damaged_one_is_passed_over(
+    store: Store, tmp_path: Path
+) -> None:
+    url, heard = "gs://runs/half/checkpoints", Heard()
+    for step in (1, 2):
+        copies.upload(checkpoints.write(tmp_path / "here", snapshot(step)), f"{url}/step-{step}")
+    half = checkpoints.write(tmp_path / "here", snapshot(3))
+    bucket.put(half / "weights.npz", f"{url}/step-3/weights.npz")  # the sums never came
+    damaged = tmp_path / "weights.npz"
+    damaged.write_bytes((tmp_path / "here/step-2/weights.npz").read_bytes()[:-7])
+    bucket.put(damaged, f"{url}/step-2/weights.npz")
+    (tmp_path / "there").mkdir()
+    copies.bring_newest(url, tmp_path / "there", heard)
+    assert [path.name for path in checkpoints.committed(tmp_path / "there")] == ["step-1"]
+    assert heard.facts[0]["checkpoint_torn"] == f"{url}/step-2"
+    assert "another checksum" in str(heard.facts[0]["why"])
+
+
+def test_what_is_not_kept_here_goes_there_too(store: Store, tmp_path: Path) -> None:
+    url = "gs://runs/pruned/checkpoints"
+    for step in (1, 2, 3):
+        copies.upload(checkpoints.write(tmp_path / "here", snapshot(step)), f"{url}/step-{step}")
+    copies.prune(url, {"step-3"})
+    assert copies.steps_in(url) == ["step-3"]
+
+
+def test_data_is_copied_near_once_and_again_when_it_changed(store: Store, tmp_path: Path) -> None:
+    for name in ("a.txt", "in/b.txt"):
+        file = tmp_path / "up" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name * 50)
+        bucket.put(file, f"gs://runs/data/{name}")
+    said: list[str] = []
+    store.faults = [Fault("cut", on_media, times=1)]
+    near = Path(bucket.near("gs://runs/data", said.append))
+    assert (near / "in/b.txt").read_text() == "in/b.txt" * 50
+    assert store.done["cut"] == 1
+    assert bucket.near("gs://runs/data", said.append) == str(near)
+    assert len(said) == 1
+    assert bucket.near("gs://runs/data/in/b.txt").endswith("/b.txt")
+    assert bucket.near("gs://runs/data/*.txt") == str(near / "*.txt")
+    assert bucket.near("/here/data") == "/here/data"
+
+
+def test_the_copys_budget(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "big").write_bytes(b"x" * 5000)
+    bucket.put(tmp_path / "big", "gs://runs/large/big")
+    monkeypatch.setenv(bucket.BUDGET_VARIABLE, "4000")
+    with pytest.raises(DiskFull, match="a local copy of the data takes"):
+        bucket.near("gs://runs/large")
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "url", "kind"),
+    [
+        ("wrong-bucket", None, "gs://rnus/data", PathMissing),
+        ("nothing-there", None, "gs://runs/nothing-here", PathMissing),
+        ("no-permission", "403", "gs://runs/data", PermissionRefused),
+        ("expired-credentials", "401", "gs://runs/data", bucket.CredentialsRefused),
+        pytest.param("always-down", "503", "gs://runs/data", FileError, marks=pytest.mark.proof),
+    ],
+)
+def test_errors_are_clear(
+    store: Store, name: str, fault: str | None, url: str, kind: type[HoldfastError], stored: Callable[[str, str], None]
+) -> None:  # fmt: skip
+    store.faults = [Fault(fault, times=1000)] if fault else []
+    with pytest.raises(kind) as found:
+        bucket.near(url)
+    text = render_error(found.value, width=100, colour=False)
+    stored(f"launch/bucket-{name}", text.replace(store.url, "http://STORE"))
+
+
+def test_where_vertex_says_to_put_things() -> None:
+    given = {"AIP_CHECKPOINT_DIR": "gs://b/j/checkpoints/", "AIP_MODEL_DIR": "gs://b/j/model/",
+             "AIP_TENSORBOARD_LOG_DIR": "gs://b/j/logs/"}  # fmt: skip
+    assert copies.places(None, given) == copies.Places(
+        "gs://b/j/checkpoints", "gs://b/j/model", "gs://b/j/logs"
+    )
+    assert copies.places("gs://runs/a/", given) == copies.Places(
+        "gs://runs/a/checkpoints", "gs://runs/a", "gs://runs/a/tensorboard"
+    )
+    assert copies.places(None, {}) is None
