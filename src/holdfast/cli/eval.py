@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.errors import DataError, ExitCode, PathMissing, UsageError
+from holdfast.detectors.model_place import find
+from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -68,10 +69,8 @@ def _check(args: argparse.Namespace) -> None:
     files = args.ground_truth is not None and args.detections is not None
     either = args.ground_truth is not None or args.detections is not None
     own = args.model is not None and (args.data is not None or RunFolder(args.model).recipe.is_file())
-    if args.model is not None and not args.model.exists():
-        raise PathMissing(
-            "there is no model or run at this path", where=args.model, change="give a run, or a model file"
-        )
+    if args.model is not None:
+        find(args.model)
     if not (files and args.model is None) and not (own and not either):
         raise UsageError(
             "holdfast eval compares two files, or tries a model on a dataset",
@@ -101,7 +100,7 @@ def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, F
     dataset = _dataset(args)
     choose_backend()
     from holdfast.detectors.inference import detect_all
-    from holdfast.detectors.model_file import find, load
+    from holdfast.detectors.model_file import load
     from holdfast.evaluate import results
     from holdfast.evaluate.dataset import found_in, truth_of
 

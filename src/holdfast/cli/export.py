@@ -45,11 +45,14 @@ def run(args: argparse.Namespace) -> int:
     # All forms are made by TensorFlow. A model file is numpy's, whichever backend trained it.
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from holdfast.detectors import export
-    from holdfast.detectors.model_file import find, load
+    from holdfast.detectors.model_place import check_target, find
 
-    export.check_target(args.out)
-    detector = load(find(args.model), precision="float32")  # TFLite has no half-precision convolutions
+    model = find(args.model)
+    check_target(args.out)
+    from holdfast.detectors import export
+    from holdfast.detectors.model_file import load
+
+    detector = load(model, precision="float32")  # TFLite has no half-precision convolutions
     fixed = detector.spec if args.to == "tflite" else None
     pictures = _pictures(args.pictures, fixed, COMPARED) if args.pictures else _noise(fixed)
     if args.to == "saved_model":

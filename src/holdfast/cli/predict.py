@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from holdfast.detectors.model_place import find
 from holdfast.errors import ExitCode, PathMissing, UsageError
 
 HELP = "run a model over pictures, and print or draw what it finds"
@@ -37,14 +38,15 @@ def run(args: argparse.Namespace) -> int:
     if args.batch < 1:
         raise UsageError("--batch is at least 1", where="the command line", found=f"--batch {args.batch}")
     paths = find_pictures(args.images)
+    model = find(args.model)
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)  # before minutes are spent
     choose_backend()
     from holdfast.data.records import Picture
     from holdfast.detectors.inference import detect_all
-    from holdfast.detectors.model_file import find, load
+    from holdfast.detectors.model_file import load
 
-    detector = load(find(args.model))
+    detector = load(model)
     names = detector.spec.classes
     unreadable = 0
     answers = detect_all(detector, [Picture(str(path)) for path in paths], batch=min(args.batch, len(paths)))

@@ -13,9 +13,8 @@ from holdfast.detectors.export_compare import SAME, Compared, Pictures, Toleranc
 from holdfast.detectors.export_graph import any_size, reading, write_saved_model
 from holdfast.detectors.export_onnx import to_onnx
 from holdfast.detectors.export_tflite import to_tflite
-from holdfast.errors import AlreadyThere, PathMissing
 
-__all__ = ["check_target", "to_onnx", "to_saved_model", "to_tflite"]
+__all__ = ["to_onnx", "to_saved_model", "to_tflite"]
 
 
 def to_saved_model(
@@ -36,15 +35,3 @@ def to_saved_model(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return compared
-
-
-def check_target(path: Path) -> None:
-    """Before minutes are spent: nothing is there, and something can be written there."""
-    if path.exists():
-        raise AlreadyThere(
-            "the export would overwrite something", where=path, change="name a path that is free"
-        )
-    if not path.absolute().parent.is_dir():
-        raise PathMissing(
-            "the folder to export into does not exist", where=path.absolute().parent, change="make it first"
-        )

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from holdfast.detectors.backbone_weights import WeightsDoNotFit
 from holdfast.detectors.build import Detector, build
+from holdfast.detectors.model_place import find
 from holdfast.detectors.spec import DetectorSpec, from_json
-from holdfast.errors import HoldfastError, PathMissing
+from holdfast.errors import HoldfastError
 
 _SPEC = "holdfast.json"
-
-#: What a run calls its model.
-MODEL_NAME = "model.npz"
 
 #: Names of the weights that have numbers for each class.
 CLASS_HEADS = re.compile(r"class_out(_\d+)?/(out/)?(kernel|bias)$|region_head/box_out/")
@@ -145,26 +143,8 @@ def named_weights(detector: Detector) -> dict[str, Array]:
     return named
 
 
-def find(path: Path) -> Path:
-    """The model file that a path means: itself, or the one that a run's folder holds."""
-    if path.is_dir():
-        held = path / MODEL_NAME
-        if not held.is_file():
-            raise PathMissing(
-                "the folder holds no trained model",
-                where=path,
-                found=f"no {MODEL_NAME} in it",
-                change="give a run that has saved a model, or a model file itself",
-            )
-        return held
-    return path
-
-
 def read(path: Path) -> tuple[DetectorSpec, dict[str, Array]]:
-    if not path.is_file():
-        raise PathMissing(
-            "the model file does not exist", where=path, change="give a file that training wrote"
-        )
+    find(path)
     try:
         with np.load(path, allow_pickle=False) as content:
             spec = from_json(json.loads(content[_SPEC].tobytes()))
