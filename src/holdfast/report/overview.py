@@ -11,13 +11,15 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from holdfast.journal import events, reader, vitals
 from holdfast.journal.folder import RunFolder
 
 _HEAD_BYTES = 64 * 1024
 _TAIL_BYTES = 96 * 1024
+_SAMPLES_BYTES = 32 * 1024  # some tens of samples: a sparkline and a pace
+_TOLD = (b"fit_started", b"stalled", b"stall_ended", b"run_closed")  # the events that a line is made of
 _FRESH_S = 15.0  # a run whose vitals are older than this is not being watched any more
 
 
@@ -161,26 +163,35 @@ def _left(samples: list[vitals.Sample], of: int | None) -> float | None:
 
 
 def _entries(path: Path, *, first: bool) -> list[reader.Entry]:
+    """Of the beginning or of the end: the first line, and those that a line is made of; the rest is not decoded."""
     try:
         with path.open("rb") as file:
             if first:
-                data = file.read(_HEAD_BYTES)
-                return list(reader.decode(data.split(b"\n")[:-1]))
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL_BYTES))
-            lines = file.read().split(b"\n")[:-1]
-            return list(reader.decode(lines[1:] if size > _TAIL_BYTES else lines))
+                lines = file.read(_HEAD_BYTES).split(b"\n")[:-1]
+                return list(reader.decode([*lines[:1], *_told(lines[1:])]))
+            lines = _last_lines(file, _TAIL_BYTES)
+            return list(reader.decode([*_told(lines[:-1]), *lines[-1:]]))
     except OSError:
         return []
+
+
+def _told(lines: list[bytes]) -> list[bytes]:
+    return [line for line in lines if any(kind in line[:40] for kind in _TOLD)]
 
 
 def _samples(path: Path) -> list[vitals.Sample]:
     try:
         with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL_BYTES))
-            lines = file.read().split(b"\n")[:-1]
+            lines = _last_lines(file, _SAMPLES_BYTES)
     except OSError:
         return []
-    found = [vitals.decode(one) for one in (lines[1:] if size > _TAIL_BYTES else lines)]
+    found = [vitals.decode(one) for one in lines]
     return [sample for sample in found if sample is not None]
+
+
+def _last_lines(file: BinaryIO, most: int) -> list[bytes]:
+    """Whole lines alone: the first may be cut, the last may be torn."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - most))
+    lines = file.read().split(b"\n")[:-1]
+    return lines[1:] if size > most else lines
