@@ -253,7 +253,10 @@ class Stream:
                 f"a picture cannot be decoded: {name}",
                 where=f"step {step}, picture {image} of {self.images}",
                 found=[why, f"{len(self._bad)} bad so far, {self._skip_bad} may be skipped"],
-                change="`holdfast data repair` writes a copy without it; or data.skip_bad = N in the recipe lets N such pass",
+                change=[
+                    "`holdfast data repair` writes a copy without it",
+                    "data.skip_bad = N in the recipe lets N such pass",
+                ],
             )
         if self._on_bad is not None:
             self._on_bad(BadImage(image, name, why, step, len(self._bad), self._skip_bad))
