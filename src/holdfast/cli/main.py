@@ -43,6 +43,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("lr-find", "before", "which learning rate a recipe bears, by a range test on a copy"),
     Command("train", "during", "train a detector from a recipe or a folder of data, watched and resumable"),
+    Command(
+        "launch", "during", "train with several processes or hosts, watched as one; or as a job in a cloud"
+    ),
     Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
     Command("board", "during", "a web page of all runs on this machine, live"),
     Command("top", "during", "all runs at a glance, in a terminal"),

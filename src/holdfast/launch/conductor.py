@@ -85,8 +85,8 @@ class Conductor:
             while True:
                 if not self._gather():
                     return 143 if self._asked else 75
-                code = self._attempt(self.terms.first_attempt + len(failures), again=bool(failures))
-                failures.append(self._failure(code))
+                code = self._attempt(self.terms.first_attempt + self.attempts, again=bool(failures))
+                failures = since_progress([*failures, self._failure(code)])
                 if code == 0 or self._asked or code in view.ASKED or code in self.terms.final_codes:
                     return code
                 decision = restart.decide(failures, allowed=self.terms.restarts)
@@ -378,6 +378,13 @@ class Conductor:
     def _tell(self, text: str, **facts: Any) -> None:
         self._say(f"holdfast: {text}")
         self._note(NoteMade(text=text, facts={"by": "conductor", **facts}))
+
+
+def since_progress(failures: list[Failure]) -> list[Failure]:
+    """The attempts since the group last got further: on machines that are taken away, progress earns new restarts."""
+    last, before = failures[-1], failures[-2] if len(failures) > 1 else None
+    gained = before is not None and (last.reached or 0) > (before.reached or 0)
+    return [last] if gained else failures
 
 
 def _rate(before: dict[str, float], now: dict[str, float]) -> Rate | None:
