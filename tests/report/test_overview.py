@@ -20,7 +20,8 @@ def test_a_run_that_is_being_written(tmp_path: Path) -> None:
     assert (line.state, line.step, line.of) == ("running", 299, 300)
     assert line.seconds_left == pytest.approx(1.0)
     assert line.memory_limit_bytes == 4 * 2**30
-    assert len(line.losses) == 40
+    assert len(line.losses) == 41
+    assert line.losses[0] > 4 > 1 > line.losses[20] > line.losses[39], "from the first to the last"
     assert math.isclose(line.losses[-1], 5 / (1 + 299 / 20) + 0.1 * math.sin(299))
 
 
@@ -71,8 +72,21 @@ def test_how_it_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "holdfast run -- python train.py" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("width", [66, 80, 100, 120, 200])
+def test_no_line_is_wider_than_the_terminal(tmp_path: Path, width: int) -> None:
+    folder = run_folder(tmp_path / ("a-long-name" * 9), steps=30)
+    folder.verdict.write_text(json.dumps({"outcome": "killed", "findings": [{"title": "killed " * 40}]}))
+    lines = [overview.line(folder, now=LAST), overview.line(run_folder(tmp_path / "b", end="none"), now=LAST)]
+    rows = table.render(lines, width=width).splitlines()
+    assert max(map(len, rows)) <= width
+    assert len(rows) == 4
+    assert ("▁" in rows[1]) == (width >= 100)
+
+
 def test_small_words() -> None:
     assert table.sparkline([0.0, 1.0, math.nan, 0.5], 10) == "▁█▄ 0.5"
+    assert table.sparkline([0.0, 1.0, 0.5], 5) == "0.5"
+    assert table.sparkline([float(at) for at in range(100)], 8) == "▁▁▂▃▄▅▆█ 99"
     assert table.sparkline([math.nan], 10) == ""
     assert [table.span(s) for s in (None, 59, 3700, 90000)] == ["", "0m 59s", "1h 01m", "1d 1h"]
     assert [table.size(n) for n in (0, 999, 1024**2, 5 * 1024**3)] == ["", "999.0 B", "1.0 MiB", "5.0 GiB"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -28,17 +30,25 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.report.text import terminal_width, wants_colour
 
     root = folder_of_runs(args.runs)
-    while True:
+    if args.json or args.once or not sys.stdout.isatty():
         lines = [overview.line(one) for one in overview.find(root)[: args.most]]
-        if args.json:
-            print(json.dumps([one.as_json() for one in lines]))
-            return ExitCode.FINE
+        shown = [one.as_json() for one in lines]
         text = table.render(lines, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
-        if args.once or not sys.stdout.isatty():
-            print(text)
-            return ExitCode.FINE
-        print(f"\x1b[H\x1b[2J{text}\n\nevery second; Ctrl-C leaves", flush=True)
-        time.sleep(1.0)
+        print(json.dumps(shown) if args.json else text)
+        return ExitCode.FINE
+    known = overview.Lines()
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            room = max(3, shutil.get_terminal_size().lines - 4)
+            lines = [known.of(one) for one in overview.find(root)[: args.most]]
+            text = table.render(lines, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
+            shown_lines = text.splitlines()[:room]
+            # Written over in place: clearing first would flicker.
+            body = "".join(f"{line}\x1b[K\n" for line in [*shown_lines, "", "every second; Ctrl-C leaves"])
+            print(f"\x1b[H{body}\x1b[J", end="", flush=True)
+            time.sleep(1.0)
+    print()
+    return ExitCode.FINE
 
 
 def folder_of_runs(name: str) -> Path:

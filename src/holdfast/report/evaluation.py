@@ -123,7 +123,8 @@ def _pictures(shown: Mapping[str, Any]) -> str:
     figures = "".join(_figure(number, one) for number, one in enumerate(pictures))
     key = (
         '<p class="soft small key"><i class="found"></i>there and found <i class="missed"></i>there and missed '
-        '<i class="right"></i>found, right <i class="wrong"></i>found, wrong <i class="faint"></i>scored too low to count</p>'
+        '<i class="right"></i>found, right <i class="wrong"></i>found, wrong '
+        '<i class="faint"></i>scored too low to count</p>'
     )
     return f"<h3>The pictures, worst first</h3>{key}<div class=pairs>{figures}</div>"
 

@@ -6,6 +6,7 @@ the last few kilobytes are read, and a finished run is known by its verdict.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -18,7 +19,8 @@ from holdfast.journal.folder import RunFolder
 
 _HEAD_BYTES = 64 * 1024
 _TAIL_BYTES = 96 * 1024
-_SAMPLES_BYTES = 32 * 1024  # some tens of samples: a sparkline and a pace
+_SAMPLES_BYTES = 16 * 1024  # some samples, for a pace
+_HISTORY, _LINE_BYTES = 40, 4096  # points of a sparkline, and more than a sample's line takes
 _TOLD = (b"fit_started", b"stalled", b"stall_ended", b"run_closed")  # the events that a line is made of
 _FRESH_S = 15.0  # a run whose vitals are older than this is not being watched any more
 
@@ -32,7 +34,7 @@ class RunLine:
     of: int | None
     seconds_left: float | None
     verdict: str  # the first finding's title, or ""
-    losses: tuple[float, ...]  # the last ones, for a sparkline
+    losses: tuple[float, ...]  # some, from the first to the last, for a sparkline
     memory_bytes: int
     memory_limit_bytes: int | None
     began_at: float
@@ -113,7 +115,7 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
         of=of,
         seconds_left=_left(samples, of) if state == "running" else None,
         verdict=_title(verdict),
-        losses=tuple(sample.loss for sample in samples if isinstance(sample.loss, float))[-40:],
+        losses=_history(folder.vitals, samples),
         memory_bytes=last.tree_rss_bytes or last.rss_bytes,
         memory_limit_bytes=last.memory_limit_bytes,
         began_at=head[0].at if head else 0.0,
@@ -187,6 +189,19 @@ def _samples(path: Path) -> list[vitals.Sample]:
         return []
     found = [vitals.decode(one) for one in lines]
     return [sample for sample in found if sample is not None]
+
+
+def _history(path: Path, newest: list[vitals.Sample]) -> tuple[float, ...]:
+    """Losses at even distances over the whole run, by a look here and there into a file that may be long."""
+    found = []
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        size = file.seek(0, 2)
+        for number in range(_HISTORY if size > _SAMPLES_BYTES else 0):
+            file.seek(number * size // _HISTORY)
+            lines = file.read(_LINE_BYTES).split(b"\n")
+            found.append(vitals.decode(lines[1]) if len(lines) > 2 else None)
+    losses = [one.loss for one in [*found, *(newest[-1:] if found else newest)] if one is not None]
+    return tuple(loss for loss in losses if isinstance(loss, float))
 
 
 def _last_lines(file: BinaryIO, most: int) -> list[bytes]:

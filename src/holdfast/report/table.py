@@ -14,11 +14,13 @@ _COLOURS = {"running": _GREEN, "finished": DIM, "stopped-early": _YELLOW, "not w
 
 
 def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -> str:
-    """A heading, a line a run, and below a run that went wrong its verdict."""
+    """A heading, a line a run, and below a run that went wrong its verdict. No line is wider than `width`."""
     if not lines:
         return "no runs here yet: `holdfast run -- python train.py` makes one"
-    names = min(28, max(len("run"), *(len(one.name) for one in lines)))
-    head = f"{'run':<{names}}  {'state':<13} {'step':>15}  {'left':>7}  {'memory':>8}  loss"
+    bars = min(24, width - 92)  # what is left for a sparkline beside names of a fair length
+    rest = 51 + (bars + 7 if bars >= 8 else 7)
+    names = max(3, min(max(3, *(len(one.name) for one in lines)), width - rest, 40))
+    head = f"{'run':<{names}}  {'state':<13} {'step':>13}  {'left':>7}  {'memory':>9}  loss"
     rows = [f"{BOLD}{head}{PLAIN}" if colour else head]
     for one in lines:
         state = f"{one.state:<13}"
@@ -26,8 +28,8 @@ def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -
             state = _COLOURS.get(one.state, RED) + state + PLAIN
         step = f"{one.step:,}" + (f"/{one.of:,}" if one.of else "")
         left, memory = span(one.seconds_left), size(one.memory_bytes)
-        text = f"{_cut(one.name, names):<{names}}  {state} {step:>15}  {left:>7}  {memory:>8}"
-        rows.append(f"{text}  {sparkline(one.losses, 10)}".rstrip())
+        text = f"{_cut(one.name, names):<{names}}  {state} {step:>13}  {left:>7}  {memory:>9}"
+        rows.append(f"{text}  {sparkline(one.losses, bars)}".rstrip())
         if one.verdict and one.state not in ("finished", "running"):
             said = "  " + _cut(one.verdict, width - 2)
             rows.append(f"{DIM}{said}{PLAIN}" if colour else said)
@@ -35,13 +37,18 @@ def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """The last values as bars; nothing finite, nothing drawn."""
-    finite = [value for value in values if math.isfinite(value)][-width:]
+    """The values from first to last as bars, and the last as a number; nothing finite, nothing drawn."""
+    finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return ""
-    low, high = min(finite), max(finite)
+    last = f"{finite[-1]:.3g}"
+    if width < 8:
+        return last
+    shown = [finite[at * (len(finite) - 1) // max(1, width - 1)] for at in range(min(width, len(finite)))]
+    shown = finite if len(finite) <= width else shown
+    low, high = min(shown), max(shown)
     scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(_BARS[int((value - low) * scale)] for value in finite) + f" {finite[-1]:.4g}"
+    return "".join(_BARS[int((value - low) * scale)] for value in shown) + f" {last}"
 
 
 def span(seconds: float | None) -> str:
