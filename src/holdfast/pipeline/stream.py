@@ -266,4 +266,5 @@ def _first_line(error: Any) -> str:
     text = str(error.message).split("\n")[0]
     for noise in ("{{function_node", "{{node"):
         text = text.split(noise)[-1].split("}}")[-1] if noise in text else text
+    text = text.split(" [Op:")[0]  # what TensorFlow adds when an operation ran by itself
     return text.strip()[:200]

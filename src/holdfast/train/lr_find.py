@@ -1,15 +1,17 @@
-"""`python -m holdfast.train.lr_find RUN_DIR`: the range test's process. Trains a copy and keeps nothing of it."""
+"""`python -m holdfast.train.lr_find FOLDER STEPS`: the range test's process. Trains a copy and keeps nothing of it."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from holdfast.errors import HoldfastError
 from holdfast.journal.folder import RunFolder
-from holdfast.train import range_test
+from holdfast.train import range_test, relief
 from holdfast.train.__main__ import _say
 
 
@@ -20,24 +22,43 @@ def main(run_dir: str, steps: int) -> int:
     recipe = read(folder.recipe)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ["KERAS_BACKEND"] = recipe.train.backend
-    from holdfast.train import assemble
-
-    data = assemble.data(recipe)
-    model, _ = assemble.detector(recipe, data.train.columns.classes)
-    step = assemble.step(assemble.network(model, recipe), recipe, None)
-    rates, losses = [], []
-    batches = data.train.numpy_batches() if recipe.train.backend == "jax" else data.train.batches()
-    for number, batch in zip(range(steps), batches, strict=False):
-        rate = range_test.rate_at(number, steps)
-        losses.append(step.fetch(step(batch, step=number, rate=rate, held=False))["loss"])
-        rates.append(rate)
-        print(
-            f"step {number + 1}/{steps}  rate {rate:.2e}  loss {losses[-1]:.4g}", file=sys.stderr, flush=True
-        )
+    rates: list[float] = []
+    losses: list[float] = []
+    for number, loss in _losses(recipe, steps):
+        rates.append(range_test.rate_at(number, steps))
+        losses.append(loss)
+        print(f"step {number + 1}/{steps}  rate {rates[-1]:.2e}  loss {loss:.4g}", flush=True)
         if range_test.is_over(losses):
             break
     (folder.path / "lr_find.json").write_text(json.dumps({"rates": rates, "losses": losses}))
     return 0
+
+
+def _losses(recipe: Any, steps: int) -> Iterator[tuple[int, float]]:
+    from holdfast.train import assemble
+    from holdfast.train.step import is_out_of_memory
+
+    if recipe.train.backend == "jax":
+        assemble.leave_gpus_to_jax()
+    data = assemble.data(recipe)
+    model, _ = assemble.detector(recipe, data.train.columns)
+    step = assemble.step(assemble.network(model, recipe), recipe, None)
+    batches = data.train.numpy_batches() if recipe.train.backend == "jax" else data.train.batches()
+    for number, batch in zip(range(steps), batches, strict=False):
+        rate = range_test.rate_at(number, steps)
+        while True:
+            result = None
+            try:
+                result = step(batch, step=number, rate=rate, held=False)
+                yield number, step.fetch(result)["loss"]
+                break
+            except Exception as error:
+                after = relief.smaller(step.micro_batch, recipe.train.batch)
+                if not is_out_of_memory(error) or after is None:
+                    raise
+                if result is not None:
+                    step.undo(result)
+                step = step.split(after)
 
 
 if __name__ == "__main__":
