@@ -136,7 +136,7 @@ def test_coco_strangers_are_named(tmp_path: Path) -> None:
     )
     (source,) = sources(str(tmp_path))
     assert [(problem.finding, problem.detail) for problem in source.problems()] == [
-        ("unreadable-annotation", "annotation 3: its bbox is [1, 1, 2]"),
+        ("unreadable-annotation", "annotation 3: its bbox is [1, 1, 2], not [x, y, width, height]"),
         ("annotation-without-image", "annotation 1: no image has id 5"),
         ("unknown-class", "category_id 8 is not among the categories"),
     ]
@@ -273,7 +273,7 @@ def test_nothing_is_guessed_from_nothing(tmp_path: Path) -> None:
     pictures(tmp_path, "a.jpg")
     with pytest.raises(UnknownFormat) as caught:
         sources(str(tmp_path))
-    assert caught.value.found == ("files: 1 .jpg",)
+    assert caught.value.found == ("files: 1 .jpg", "1 picture, and no annotation file")
     with pytest.raises(UnknownFormat, match="one picture"):
         sources(str(tmp_path / "a.jpg"))
 

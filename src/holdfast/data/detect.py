@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-from holdfast.data import labelmap, storage
+from holdfast.data import encoding, labelmap, storage, strangers
 from holdfast.data.formats import coco, csv, labelme, tfrecord, voc, yolo
 from holdfast.data.framing import looks_framed
 from holdfast.data.listing import Listing, folder_of, is_picture, split_in_name, split_in_path, suffix_of
@@ -32,11 +33,12 @@ def sources(path: str, format: str | None = None) -> list[Source]:
     if format is not None:
         found = [source for source in found if source.format == format]
     if not found:
+        seen, change = _seen(path)
         raise UnknownFormat(
             f"nothing here is in the format {format}" if format else "no annotations were found here",
             where=path,
-            found=_seen(path),
-            change=f"give the folder or file that holds the annotations; {_READABLE}",
+            found=seen,
+            change=[*change, _READABLE] if change else f"give what holds the annotations; {_READABLE}",
         )
     return found
 
@@ -55,16 +57,19 @@ def _nearby(path: str) -> str:
     return f"the nearest name there is {os.path.join(folder, close)}" if close else ""
 
 
-def _seen(path: str) -> str:
+def _seen(path: str) -> tuple[list[str], list[str]]:
+    """What lies there instead, and what to do about it."""
     if not storage.is_folder(path):
-        return ""
+        return strangers.told("", [path])
+    names = list(storage.walk(path))
     counts: dict[str, int] = {}
-    for name in storage.walk(path):
+    for name in names:
         counts[suffix_of(name) or "no extension"] = counts.get(suffix_of(name) or "no extension", 0) + 1
     if not counts:
-        return "the folder is empty"
+        return ["the folder is empty"], []
     most = sorted(counts.items(), key=lambda item: -item[1])[:6]
-    return "files: " + ", ".join(f"{count} {suffix}" for suffix, count in most)
+    found, change = strangers.told(path, names)
+    return ["files: " + ", ".join(f"{count} {suffix}" for suffix, count in most), *found], change
 
 
 def _from_glob(pattern: str) -> list[Source]:
@@ -89,9 +94,18 @@ def _from_glob(pattern: str) -> list[Source]:
 def _usable(source: tfrecord.TfrecordSource) -> Source:
     if not source.shards:
         problem = source.noted[0]
-        change = "write one tf.train.Example a picture" if "SequenceExample" in problem.detail else ""
-        raise UnreadableAnnotation(problem.detail, where=problem.file, change=change)
+        raise UnreadableAnnotation(problem.detail, where=problem.file, change=_cure(problem))
     return source
+
+
+def _cure(problem: Problem) -> str:
+    if "SequenceExample" in problem.detail:
+        return "write one tf.train.Example a picture"
+    if tfrecord.COMPRESSED in problem.detail and "gzip" in problem.detail:
+        return f"gunzip < {shlex.quote(problem.file)} > unpacked.tfrecord; or write it without compression"
+    if tfrecord.COMPRESSED in problem.detail:
+        return "write it again without compression_type, or unpack it with Python's zlib"
+    return ""
 
 
 def _from_folder(root: str, format: str | None) -> list[Source]:
@@ -216,7 +230,7 @@ def _from_file(path: str, format: str | None) -> list[Source]:
                 Listing(listing.root, tuple(f for f in listing.files if f == inside or is_picture(f)))
             )
             return [replace(only, path=path)] if only else []
-        return [coco.open_source(listing, [inside], path)]
+        return [_coco_file(listing, inside, path)]
     if suffix == ".xml":
         files = tuple(other for other in listing.files if other == inside or is_picture(other))
         single = voc.open_source(Listing(listing.root, files), {})
@@ -227,10 +241,20 @@ def _from_file(path: str, format: str | None) -> list[Source]:
         raise UnreadableAnnotation(
             "the columns of this CSV are not those of a table of boxes",
             where=path,
-            found=head.decode("utf-8", "replace").split("\n")[0],
-            change="name the columns filename, class, xmin, ymin, xmax, ymax, in any order",
+            found="its first line: " + encoding.text(storage.read_bytes(path, 0, 4096)).split("\n")[0][:200],
+            change=strangers.COLUMNS,
         )
     return []
+
+
+def _coco_file(listing: Listing, inside: str, path: str) -> Source:
+    try:
+        return coco.open_source(listing, [inside], path)
+    except UnreadableAnnotation as error:
+        seen, change = strangers.told("", [path])
+        raise UnreadableAnnotation(
+            error.what, where=path, found=[*error.found, *seen], change=change
+        ) from None
 
 
 def _yaml_root(folder: str, settings: dict[str, object]) -> str:

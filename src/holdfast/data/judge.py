@@ -141,7 +141,7 @@ def box_verdict(box: Box, size: Size | None) -> Verdict | None:
         beyond = max(-box.x1, -box.y1, box.x2 - size[0], box.y2 - size[1])
         said = f"{shown(box)} {box.name!r} in a picture of {size[0]}x{size[1]}"
         if beyond > ROUNDING_PX:
-            return Verdict("outside-box", said + (_pixels_as_fractions(box, size)))
+            return Verdict(_misread(box, size), said)
         if beyond > 1e-3:
             return Verdict("edge-rounding", said)
     smaller = min(box.width, box.height)
@@ -167,10 +167,14 @@ def wrapped(corner: float, size: Size) -> bool:
     return any(0 < top - corner <= top / 32 for top in (2.0**16, 2.0**31, 2.0**32, 2.0**63, 2.0**64))
 
 
-def _pixels_as_fractions(box: Box, size: Size) -> str:
-    """Pixels that were written where fractions belong come out multiplied by the size."""
-    far = box.x2 > 10 * size[0] and box.y2 > 10 * size[1]
-    return "; it looks like pixels where fractions belong" if far else ""
+def _misread(box: Box, size: Size) -> str:
+    """Why a box is outside: pixels where fractions belong come out multiplied by the size; two corners where
+    a corner and a size belong come out as a box that would fit if its size were its far corner."""
+    if box.x2 > 10 * size[0] and box.y2 > 10 * size[1] and not any(wrapped(c, size) for c in box.corners):
+        return "pixels-as-fractions"
+    fits_as_corners = 0 <= box.x1 < box.width <= size[0] and 0 <= box.y1 < box.height <= size[1]
+    beyond_both = box.x2 > size[0] + ROUNDING_PX and box.y2 > size[1] + ROUNDING_PX
+    return "corners-as-size" if fits_as_corners and beyond_both else "outside-box"
 
 
 def shown(box: Box) -> str:

@@ -80,6 +80,16 @@ KINDS: dict[str, Kind] = {
     ),
     "zero-area-box": Kind("error", "boxes have no area", f"{REPAIR} without them"),
     "outside-box": Kind("error", "boxes reach outside their picture", f"{REPAIR} with them cut at the edge"),
+    "pixels-as-fractions": Kind(
+        "error",
+        "boxes are in pixels where the format has fractions of the picture",
+        "divide x by the picture's width and y by its height, and write the annotations again",
+    ),
+    "corners-as-size": Kind(
+        "error",
+        "boxes hold two corners where the format has a corner and a size",
+        "write [x, y, width, height] with width = x2 - x1 and height = y2 - y1",
+    ),
     "tiny-box": Kind(
         "note",
         "boxes are smaller than 8 pixels",
@@ -112,6 +122,11 @@ KINDS: dict[str, Kind] = {
         "class numbers and class texts say different things",
         "use the label map that the records were written with",
     ),
+    "class-count-disagrees": Kind(
+        "warning",
+        "the number of classes and the list of names differ",
+        "correct `nc` or `names` in the data.yaml; the names are what is used",
+    ),
     "class-id-gap": Kind("note", "class ids have gaps", "nothing: ids are kept and the model counts its own"),
     "near-duplicate-class-names": Kind(
         "warning",
@@ -143,6 +158,21 @@ KINDS: dict[str, Kind] = {
     "unreadable-annotation": Kind(
         "error", "annotations cannot be read", f"correct them by hand; {REPAIR} without them"
     ),
+    "damaged-text": Kind(
+        "warning",
+        "text is not UTF-8, and letters in it are lost",
+        "save the file again as UTF-8",
+    ),
+    "ambiguous-picture": Kind(
+        "warning",
+        "an annotation's name fits several pictures, and one was taken",
+        "name the picture with its folder, or give the pictures different names",
+    ),
+    "picture-inside-annotation": Kind(
+        "error",
+        "the picture is only inside its JSON file",
+        "write it out beside the JSON: `labelme_export_json FILE.json` does",
+    ),
     "corrupt-record": Kind(
         "error", "TFRecord shards are damaged", f"write or copy the shard again; {REPAIR} of what can be read"
     ),
@@ -160,6 +190,11 @@ KINDS: dict[str, Kind] = {
     "duplicate-image": Kind("warning", "the same picture occurs twice", f"{REPAIR} with one of each"),
     "duplicate-image-different-labels": Kind(
         "warning", "the same picture occurs twice with different boxes", "look at both and keep the right one"
+    ),
+    "split-overlap": Kind(
+        "warning",
+        "the same pictures are named for two splits; the first keeps them",
+        "give each split pictures of its own, or evaluation sees training data",
     ),
     "split-leak": Kind(
         "error",

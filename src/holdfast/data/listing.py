@@ -117,6 +117,14 @@ class PictureFinder:
                 return max(found, key=lambda candidate: _likeness(candidate, wanted, near))
         return None
 
+    def alternatives(self, name: str, found: str | None, near: str) -> list[str]:
+        """Other pictures that the name fits just as well as the one that was found."""
+        same = self.by_stem.get(stem_of(found).lower(), []) if found else []
+        if len(same) < 2 or found is None or found in (portable(name), f"{folder_of(near)}/{portable(name)}"):
+            return []
+        wanted, rank = portable(name), _likeness(found, portable(name), near)[:3]
+        return [other for other in same if other != found and _likeness(other, wanted, near)[:3] == rank]
+
     def expected(self, name: str, near: str) -> str:
         """Where a picture that is not there was expected, for messages."""
         wanted = portable(name) or stem_of(near)

@@ -124,10 +124,7 @@ def open_image(data: bytes) -> Any:
 def _header_facts(image: Any, data: bytes, digest: str) -> Facts:
     width, height = image.size
     sixteen_bit_png = image.format == "PNG" and len(data) > 24 and data[24] == 16
-    try:
-        orientation = int(image.getexif().get(0x0112, 1))
-    except Exception:
-        orientation = 1
+    orientation = _orientation(image)
     try:
         frames = 1 if image.format in ("MPO", "TIFF") else int(getattr(image, "n_frames", 1))
     except Exception:
@@ -146,6 +143,16 @@ def _header_facts(image: Any, data: bytes, digest: str) -> Facts:
         bytes=len(data),
         digest=digest,
     )
+
+
+def _orientation(image: Any) -> int:
+    """EXIF's, from the header. Pillow decodes a whole PNG to look for EXIF behind its pixels, where none puts it."""
+    if image.format == "PNG" and not {"exif", "Raw profile type exif"} & set(image.info):
+        return 1
+    try:
+        return int(image.getexif().get(0x0112, 1))
+    except Exception:
+        return 1
 
 
 def _decode(image: Any) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.data.listing import PictureFinder
 from holdfast.data.records import Record
 
 
@@ -78,6 +79,17 @@ class Source(Protocol):
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the source as a whole. Asked after all entries were listed."""
         ...
+
+
+def ambiguity(
+    finder: PictureFinder, name: str, found: str | None, near: str, file: str
+) -> tuple[Problem, ...]:
+    """Says so when the picture that was taken for a name is a guess among several."""
+    others = finder.alternatives(name, found, near)
+    if not others:
+        return ()
+    said = f"{name!r} fits {found} and {', '.join(others[:3])}; the first was taken"
+    return (Problem("ambiguous-picture", file, said),)
 
 
 class ProblemList:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.data import storage
+from holdfast.data import encoding, storage
 from holdfast.data.jsonstream import BadJson, top_level
 from holdfast.data.listing import Listing, PictureFinder, split_in_name, split_in_path
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ProblemList
+from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 _NONE = -(2**63)  # in the integer columns, for an id that is absent or does not fit
@@ -91,14 +91,15 @@ class CocoSource:
             if category in file.categories
         )  # fmt: skip
         picture = Picture(path, width=width, height=height)
-        return Parsed(Record(identity, name, picture, boxes, entry.split, source))
+        unsure = ambiguity(self.finder, name, found, entry.key, source)
+        return Parsed(Record(identity, name, picture, boxes, entry.split, source), unsure)
 
 
 def looks_like_coco(path: str) -> bool:
     """An object with images, annotations and categories, told by its first megabyte and its end."""
     try:
-        head = storage.read_bytes(path, 0, 1 << 20)
-        if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or b'"shapes"' in head[:4096]:
+        head = encoding.as_utf8(storage.read_bytes(path, 0, 1 << 20))
+        if not head.lstrip(b" \t\r\n").startswith(b"{") or b'"shapes"' in head[:4096]:
             return False
         if b'"images"' in head and b'"annotations"' in head and b'"file_name"' in head:
             return b'"caption"' not in head
@@ -136,7 +137,7 @@ def read_file(listing: Listing, name: str, split: str | None) -> CocoFile:
     reading = _Reading(path)
     try:
         with storage.open_binary(path) as handle:
-            for key, element in top_level(handle):
+            for key, element in top_level(encoding.utf8_stream(handle)):
                 reading.take(key, element)
     except BadJson as error:
         raise UnreadableAnnotation(f"the JSON cannot be read: {error}", where=path) from None
@@ -178,7 +179,7 @@ class _Reading:
             self._annotation(element)
 
     def _image(self, element: dict[str, Any]) -> None:
-        identity, name = element.get("id"), element.get("file_name") or element.get("coco_url")
+        identity, name = _id(element.get("id")), element.get("file_name") or element.get("coco_url")
         if not isinstance(identity, int | str) or not isinstance(name, str):
             self.problems.add(
                 "unreadable-annotation", f"an image without id or file_name: {str(element)[:80]}"
@@ -192,7 +193,7 @@ class _Reading:
             self.images.append((shown, name, size(element.get("width")), size(element.get("height"))))
 
     def _category(self, element: dict[str, Any]) -> None:
-        identity, name = element.get("id"), element.get("name")
+        identity, name = _id(element.get("id")), element.get("name")
         if not isinstance(identity, int | str) or not isinstance(name, str) or not name:
             self.problems.add("unreadable-annotation", f"a category without id or name: {str(element)[:80]}")
         elif identity in self.categories and self.categories[identity] != name:
@@ -203,14 +204,16 @@ class _Reading:
             self.categories[identity] = name
 
     def _annotation(self, element: dict[str, Any]) -> None:
-        identity = element.get("id")
+        identity = _id(element.get("id"))
         shown = f"annotation {str(identity)[:40]}"
         corners = _box(element)
-        owner, category = element.get("image_id"), element.get("category_id")
+        owner, category = _id(element.get("image_id")), _id(element.get("category_id"))
         if corners is None:
-            self.problems.add(
-                "unreadable-annotation", f"{shown}: its bbox is {str(element.get('bbox'))[:60]}"
+            outline = (
+                " and its outline is a mask (RLE)" if isinstance(element.get("segmentation"), dict) else ""
             )
+            said = f"{shown}: its bbox is {str(element.get('bbox'))[:60]}{outline}, not [x, y, width, height]"
+            self.problems.add("unreadable-annotation", said)
             return
         if not isinstance(owner, int | str) or not isinstance(category, int | str):
             self.problems.add("unreadable-annotation", f"{shown}: no image_id or no category_id")
@@ -231,7 +234,8 @@ class _Reading:
             raise UnreadableAnnotation(f"this is not a COCO dataset: it has no {missing}", where=self.path)
         positions = np.full(len(self.owner_ids) + 1, -1, np.int64)
         for owner, place in self.owner_ids.items():
-            positions[place] = self.positions.get(owner, -1)
+            positions[place] = self.positions.get(owner, self.positions.get(_otherwise(owner), -1))
+        self._same_categories()
         table = np.array(self.owners, np.int64).reshape(-1, 4)
         of_image = positions[table[:, 0]]
         self._strangers(of_image, table)
@@ -241,6 +245,12 @@ class _Reading:
             name, self.split or split, self.images, self.categories, self.problems.problems(), self.boxes, self.owners,
             list(self.slot_of), array("q", starts.tolist()), array("q", order.tolist()),
         )  # fmt: skip
+
+    def _same_categories(self) -> None:
+        """An id that is 1 in one place of the file and "1" in another is one id."""
+        for category in self.slot_of:
+            if category not in self.categories and _otherwise(category) in self.categories:
+                self.categories[category] = self.categories[_otherwise(category)]
 
     def _strangers(self, of_image: Any, table: Any) -> None:
         """Annotations of images and categories that the file does not list."""
@@ -255,7 +265,20 @@ class _Reading:
         for slot in unknown:
             count = int((table[:, 1] == slot).sum())
             for _ in range(count):
-                self.problems.add("unknown-class", f"category_id {slots[slot]!r} is not among the categories")
+                among = "among the categories" if self.categories else 'named: the file has no "categories"'
+                self.problems.add("unknown-class", f"category_id {slots[slot]!r} is not {among}")
+
+
+def _id(value: Any) -> Any:
+    """An id as pandas writes it, 7.0, is 7."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _otherwise(identity: Any) -> Any:
+    """The id in the other type that it may have been written in: 7 for "7", "7" for 7."""
+    if isinstance(identity, str):
+        return int(identity) if identity.isascii() and identity.isdigit() and len(identity) < 19 else None
+    return str(identity)
 
 
 def _box(element: dict[str, Any]) -> tuple[float, float, float, float] | None:

@@ -9,9 +9,9 @@ import csv
 import io
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from holdfast.data import storage
+from holdfast.data import encoding, storage
 from holdfast.data.formats.csv_columns import Columns, from_header, headerless
 from holdfast.data.listing import (
     Listing,
@@ -24,7 +24,7 @@ from holdfast.data.listing import (
 from holdfast.data.numbers import flag, size, snap
 from holdfast.data.pictures import upright_size
 from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ProblemList
+from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 ONES_THAT_PROVE = 8  # this many corners at 1 and none at 0: the first pixel is called 1
@@ -93,9 +93,9 @@ class CsvSource:
         boxes = tuple(self._boxes(file, entry.position, extent))
         picture = Picture(path, width=width, height=height)
         identity = without_suffix(portable(name)) or name
-        return Parsed(
-            Record(identity, portable(name), picture, boxes, entry.split, self.listing.path(entry.key))
-        )
+        file_path = self.listing.path(entry.key)
+        record = Record(identity, portable(name), picture, boxes, entry.split, file_path)
+        return Parsed(record, ambiguity(self.finder, name, found, entry.key, file_path))
 
     def _boxes(self, file: CsvFile, image: int, extent: tuple[int, int]) -> Iterator[Box]:
         for place in range(file.starts[image], file.starts[image + 1]):
@@ -129,7 +129,7 @@ def open_source(listing: Listing, names: list[str], path: str) -> CsvSource:
 def columns_of(path: str) -> tuple[Columns, str] | None:
     """The columns and the delimiter, or None when the file is no table of boxes."""
     try:
-        head = storage.read_bytes(path, 0, 1 << 16).decode("utf-8-sig", "replace")
+        head = encoding.text(storage.read_bytes(path, 0, 1 << 16))
     except HoldfastError:
         return None
     line = head.split("\n", 1)[0].rstrip("\r")
@@ -143,7 +143,7 @@ def columns_of(path: str) -> tuple[Columns, str] | None:
     if not rows or len(rows[0]) < 3:
         return None
     columns = from_header(rows[0]) or headerless(rows)
-    return (columns, delimiter) if columns else None
+    return (replace(columns, decimal_commas=delimiter != ","), delimiter) if columns else None
 
 
 def read_file(listing: Listing, name: str) -> CsvFile:
@@ -153,7 +153,9 @@ def read_file(listing: Listing, name: str) -> CsvFile:
         raise UnreadableAnnotation("the columns of this CSV are not those of a table of boxes", where=path)
     reading = _Reading(path, found[0], split_in_name(name) or split_in_path(name))
     with storage.open_binary(path) as handle:
-        text = io.TextIOWrapper(handle, "utf-8-sig", "replace", newline="")
+        written_in = encoding.name_of(handle.read(64))
+        handle.seek(0)
+        text = io.TextIOWrapper(handle, written_in, "replace", newline="")
         try:
             for position, row in enumerate(csv.reader(text, delimiter=found[1])):
                 if position or not found[0].has_header:
@@ -214,6 +216,9 @@ class _Reading:
     def finished(self, name: str) -> CsvFile:
         import numpy as np
 
+        for label in self.classes:
+            if encoding.DAMAGED in label:
+                self.problems.add("damaged-text", f"the class {label!r} has bytes that are not UTF-8")
         owners = np.array(self.owners, np.int64).reshape(-1, 3)[:, 0]
         order = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[order], np.arange(len(self.images) + 1))

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
+from holdfast.data.listing import is_picture
 from holdfast.data.numbers import number
 
 Corners = tuple[float, float, float, float]
@@ -25,6 +26,8 @@ _W = ("w", "bbox_width", "bbox_w", "box_width", "width")
 _H = ("h", "bbox_height", "bbox_h", "box_height", "height")
 _IMAGE_W = ("width", "image_width", "img_width", "imagewidth", "im_width")
 _IMAGE_H = ("height", "image_height", "img_height", "imageheight", "im_height")
+_CENTRE_X = ("x_center", "center_x", "xcenter", "x_centre", "centre_x", "cx", "xc", "bbox_x_center")
+_CENTRE_Y = ("y_center", "center_y", "ycenter", "y_centre", "centre_y", "cy", "yc", "bbox_y_center")
 _SPLIT = ("split", "set", "subset", "purpose", "ml_use")
 _CROWD = ("isgroupof", "iscrowd", "is_crowd", "crowd")
 
@@ -43,6 +46,8 @@ class Columns:
     crowd: int | None = None
     has_header: bool = True
     odd_order: str = ""
+    centred: bool = False  # x and y are the box's centre
+    decimal_commas: bool = False  # 12,5 is a number: fields are not separated by commas
 
     def text(self, row: list[str], column: int | None) -> str:
         return row[column] if column is not None and column < len(row) else ""
@@ -58,8 +63,8 @@ class Columns:
             attributes = json.loads(text)  # of the VGG Image Annotator
         except (ValueError, RecursionError):
             return text
-        values = [value for value in attributes.values() if isinstance(value, str) and value]
-        return values[0] if values else ""
+        values = [_chosen(value) for value in attributes.values()] if isinstance(attributes, dict) else []
+        return next(filter(None, values), "")
 
     def corners(self, row: list[str]) -> Corners | str | None:
         """The box of a row; None where the row has none, a sentence where it cannot be read."""
@@ -68,12 +73,21 @@ class Columns:
             return None
         if len(fields) == 1:
             return _one_field(fields[0])
-        values = [number(field) for field in fields]
+        values = [number(field.replace(",", ".") if self.decimal_commas else field) for field in fields]
         known = [value for value in values if value is not None]
         if len(known) < 4:
             return f"the box is {', '.join(fields)[:60]!r}, not four numbers"
         a, b, c, d = known
+        if self.centred:
+            return a - c / 2, b - d / 2, a + c / 2, b + d / 2
         return (a, b, c, d) if self.corner_pairs else (a, b, a + c, b + d)
+
+
+def _chosen(value: object) -> str:
+    """A region's attribute: a text, or the ticked ones of several boxes, `{"cat": true}`."""
+    if isinstance(value, dict):
+        return ",".join(str(name) for name, ticked in value.items() if ticked)
+    return value if isinstance(value, str) else ""
 
 
 def _one_field(text: str) -> Corners | str | None:
@@ -119,7 +133,7 @@ def _via_region(text: str) -> Corners | str | None:
 
 def from_header(header: list[str]) -> Columns | None:
     """The columns by their names, in any order and case; None when the first row is no such header."""
-    names = [re.sub(r"[\s\-]+", "_", name.strip().lower()) for name in header]
+    names = [re.sub(r"[\s\-]+", "_", name.strip().lower().lstrip("#").strip()) for name in header]
 
     def first(wanted: tuple[str, ...]) -> int | None:
         return next((names.index(name) for name in wanted if name in names), None)
@@ -147,6 +161,11 @@ def from_header(header: list[str]) -> Columns | None:
             else ", ".join(header[column].strip() for column in sorted(corners))
         )
         return replace(columns, box=tuple(corners), odd_order=odd)
+    centred = [column for group in (_CENTRE_X, _CENTRE_Y, _W, _H) if (column := first(group)) is not None]
+    if len(centred) == 4:
+        of_box = columns.width in centred
+        columns = replace(columns, width=None, height=None) if of_box else columns
+        return replace(columns, box=tuple(centred), corner_pairs=False, centred=True)
     sized = [column for group in (_X, _Y, _W, _H) if (column := first(group)) is not None]
     if len(sized) == 4:
         columns = replace(columns, width=None if columns.width in sized else columns.width)
@@ -162,7 +181,23 @@ def headerless(rows: list[list[str]]) -> Columns | None:
         return Columns(0, 5, (1, 2, 3, 4), has_header=False)
     if all(len(row) == 11 and _numbers_or_nothing([*row[3:5], *row[7:9]]) for row in rows if row):
         return Columns(1, 2, (3, 4, 7, 8), split=0, has_header=False)
-    return None
+    return _by_content(rows)
+
+
+def _by_content(rows: list[list[str]]) -> Columns | None:
+    """One column of pictures, four of numbers, at most one of text: then nothing else can be meant."""
+    width = len(rows[0])
+    if any(row and len(row) != width for row in rows):
+        return None
+    fields = [[row[column].strip() for row in rows if row] for column in range(width)]
+    pictures = [column for column in range(width) if all(is_picture(field) for field in fields[column])]
+    numbers = [
+        column for column in range(width) if all(number(field) is not None for field in fields[column])
+    ]
+    rest = [column for column in range(width) if column not in (*pictures, *numbers)]
+    if len(pictures) != 1 or len(numbers) != 4 or len(rest) > 1:
+        return None
+    return Columns(pictures[0], rest[0] if rest else None, tuple(numbers), has_header=False)
 
 
 def _numbers_or_nothing(fields: list[str]) -> bool:

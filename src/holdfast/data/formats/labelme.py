@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.data import storage
+from holdfast.data import encoding, storage
 from holdfast.data.listing import Listing, PictureFinder, split_in_path, stem_of, without_suffix
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.data.source import Entry, Parsed, Problem, ambiguity
 from holdfast.errors import HoldfastError
 
 LARGEST_JSON_BYTES = 256 << 20  # the picture may be inside, as base64
@@ -73,6 +73,12 @@ class LabelmeSource:
             path, width=size(document.get("imageWidth")), height=size(document.get("imageHeight"))
         )
         boxes, problems = _shapes(document["shapes"], file)
+        problems += ambiguity(self.finder, name, found, entry.key, file)
+        if not found and isinstance(document.get("imageData"), str) and document["imageData"]:
+            said = f"{name} is not there, and the picture is only inside the JSON (imageData): "
+            problems.append(
+                Problem("picture-inside-annotation", file, said + "labelme_export_json writes it out")
+            )
         shown = (found or name).rsplit("/", 1)[-1]
         record = Record(stem_of(entry.key), shown, picture, tuple(boxes), entry.split, file)
         return Parsed(record, tuple(problems))
@@ -86,7 +92,7 @@ def read_json(file: str) -> dict[str, Any]:
     if not data.strip():
         raise ValueError("the file is empty")
     try:
-        document = json.loads(data.decode("utf-8-sig", "replace"))
+        document = json.loads(encoding.text(data))
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except ValueError as error:
@@ -154,7 +160,7 @@ def open_source(listing: Listing) -> LabelmeSource | None:
 
 def looks_like_labelme(path: str) -> bool:
     try:
-        head = storage.read_bytes(path, 0, 1 << 16)
+        head = encoding.as_utf8(storage.read_bytes(path, 0, 1 << 16))
         if b'"shapes"' in head:
             return b'"points"' in head or b'"imagePath"' in head or b'"shape_type"' in head or b"[]" in head
         return b'"imageData"' in head and b'"shapes"' in storage.read_bytes(path, 0, LARGEST_JSON_BYTES)

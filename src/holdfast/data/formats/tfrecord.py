@@ -24,6 +24,7 @@ from holdfast.errors import HoldfastError, UnreadableAnnotation
 SUFFIXES = (".record", ".tfrecord", ".tfrecords", ".records")
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(\.\w+)?$")
 _BOX = "image/object/bbox/"
+COMPRESSED = "the file is compressed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +249,10 @@ def _refused(path: str) -> str:
         start = storage.read_bytes(path, 0, 16)
         if not start:
             return "the file is empty: whatever wrote it had no pictures or was never closed"
-        if start.startswith((b"\x1f\x8b", b"x\x9c")):
-            return "the file is compressed, and records in it cannot be reached: unpack it with gunzip"
+        if start.startswith(b"\x1f\x8b"):
+            return f"{COMPRESSED} with gzip, and records in it cannot be reached one by one"
+        if start[0] == 0x78 and int.from_bytes(start[:2]) % 31 == 0:  # RFC 1950, 2.2
+            return f"{COMPRESSED} with zlib, and records in it cannot be reached one by one"
         if not looks_framed(start):
             return "this is not a TFRecord file: the first record's checksum is wrong"
         with storage.open_binary(path) as handle:

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.data import storage
+from holdfast.data import encoding, storage
 from holdfast.data.listing import Listing, PictureFinder, folder_of, split_in_path, stem_of, without_suffix
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.data.source import Entry, Parsed, Problem, ambiguity
 from holdfast.errors import HoldfastError
 
 LARGEST_XML_BYTES = 64 << 20
@@ -67,7 +67,7 @@ class VocSource:
         name = _text(root, "filename") or stem_of(entry.key)
         found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
-        problems: list[Problem] = []
+        problems = list(ambiguity(self.finder, name, found, entry.key, file))
         boxes = list(self._boxes(root, file, problems))
         width, height = size(_text(root, "size/width")), size(_text(root, "size/height"))
         marked = ONE_BASED in (_text(root, "source/annotation") or "")
@@ -91,7 +91,9 @@ class VocSource:
                 continue
             x1, y1, x2, y2 = corners
             # A click without a drag has equal corners in every tool; one pixel wide, it would pass for a box.
-            if one_based and (exact or (x1 < x2 and y1 < y2)):
+            # A centre and a size (roLabelImg's) are not counted pixels.
+            counted = element.find("bndbox") is not None or element.find("robndbox") is None
+            if one_based and counted and (exact or (x1 < x2 and y1 < y2)):
                 x1, y1 = x1 - 1, y1 - 1
             yield Box(
                 x1, y1, x2, y2, label,
@@ -137,7 +139,7 @@ def _looks_like_voc(path: str) -> bool:
         head = storage.read_bytes(path, 0, 4096)
     except HoldfastError:
         return True
-    return b"<annotation" in head or not re.search(
+    return re.search(rb"<annotation[\s>]", encoding.as_utf8(head)) is not None or not re.search(
         rb"<(annotations|dataset|svg|project|html|plist|data)\b", head
     )
 
@@ -163,7 +165,7 @@ def _image_sets(listing: Listing) -> dict[str, str]:
     splits: dict[str, str] = {}
     for split, name in sorted(names.items()):
         try:
-            text = storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES).decode("utf-8", "replace")
+            text = encoding.text(storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES))
         except HoldfastError:
             continue
         for line in text.split("\n"):
@@ -211,10 +213,25 @@ def parse_xml(data: bytes, file: str) -> Any:
             f"the XML defines entities, which is refused: {type(error).__name__}", where=file
         ) from None
     except Exception as error:
-        raise UnreadableAnnotation(f"this is not XML: {error}", where=file) from None
+        raise UnreadableAnnotation(f"this is not XML: {error}{_hint(data)}", where=file) from None
+    if isinstance(root.tag, str) and root.tag.startswith("{"):
+        for element in root.iter():
+            element.tag = str(element.tag).rpartition("}")[2]  # a namespace, which no reader of VOC expects
     if root.tag != "annotation":
         raise UnreadableAnnotation(f"the root is <{str(root.tag)[:40]}>, not <annotation>", where=file)
     return root
+
+
+def _hint(data: bytes) -> str:
+    """Why text that looks like XML is none: the two slips of programs that write it by hand."""
+    if re.search(rb"&(?!#?\w+;)", data):
+        return "; an & stands alone in it: write &amp;"
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return f"; byte 0x{data[error.start]:02x} in line {line} is not UTF-8: save the file as UTF-8"
+    return ""
 
 
 _ENCODING = re.compile(rb"""<\?xml[^>]*encoding\s*=\s*["']([^"']*)""")
@@ -236,8 +253,9 @@ def _corners(element: Any) -> tuple[float, float, float, float] | str:
     # find(), not iter(): a polygon or a part before the object's own bndbox has points of its own.
     box = element.find("bndbox")
     if box is None:
-        return _polygon(element)
-    values = [number((box.findtext(key) or "").strip()) for key in ("xmin", "ymin", "xmax", "ymax")]
+        return _polygon(element) if element.find("robndbox") is None else _rotated(element.find("robndbox"))
+    texts = {str(child.tag).lower(): (child.text or "").strip() for child in box}
+    values = [number(texts.get(key)) for key in ("xmin", "ymin", "xmax", "ymax")]
     missing = [
         key for key, value in zip(("xmin", "ymin", "xmax", "ymax"), values, strict=True) if value is None
     ]
@@ -245,6 +263,18 @@ def _corners(element: Any) -> tuple[float, float, float, float] | str:
         return f"its bndbox has no number for {', '.join(missing)}"
     x1, y1, x2, y2 = (value for value in values if value is not None)
     return x1, y1, x2, y2
+
+
+def _rotated(box: Any) -> tuple[float, float, float, float] | str:
+    """The box around roLabelImg's turned one: centre, size and an angle in radians."""
+    values = [number((box.findtext(key) or "").strip()) for key in ("cx", "cy", "w", "h", "angle")]
+    known = [value for value in values if value is not None]
+    if len(known) < 5 or not all(map(math.isfinite, known)):
+        return "its robndbox has no number for cx, cy, w, h or angle"
+    x, y, width, height, angle = known
+    across, down = abs(math.cos(angle)), abs(math.sin(angle))
+    half_x, half_y = (width * across + height * down) / 2, (width * down + height * across) / 2
+    return x - half_x, y - half_y, x + half_x, y + half_y
 
 
 def _polygon(element: Any) -> tuple[float, float, float, float] | str:

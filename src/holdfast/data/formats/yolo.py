@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
-from holdfast.data import storage
+from holdfast.data import encoding, storage
 from holdfast.data.listing import Listing, is_picture, split_in_path, stem_of, without_suffix
 from holdfast.data.numbers import number, snap, whole
 from holdfast.data.pictures import upright_size
@@ -38,6 +39,7 @@ class YoloSource:
     names: dict[int, str]
     noted: tuple[Problem, ...]
     sidecar: dict[str, Any] = field(default_factory=dict, repr=False)
+    keypoints: int = 0  # numbers that follow the box in each line, of a pose dataset
     format: str = "yolo"
     relative: bool = True
 
@@ -79,7 +81,7 @@ class YoloSource:
             return Parsed(None, (Problem("unreadable-annotation", file, error.what),))
         if len(data) > LARGEST_TXT_BYTES:
             return Parsed(None, (Problem("unreadable-annotation", file, "the file is larger than 32 MiB"),))
-        lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [line for line in encoding.text(data).splitlines() if line.strip()]
         size = upright_size(Picture(path)) if lines else None
         width, height = size or (1, 1)
         problems: list[Problem] = []
@@ -93,7 +95,7 @@ class YoloSource:
     ) -> Iterator[Box]:
         kept = notes if isinstance(notes, list) and len(notes) == len(lines) else [{}] * len(lines)
         for position, (line, note) in enumerate(zip(lines, kept, strict=True), 1):
-            index, corners = read_line(line)
+            index, corners = read_line(line, self.names, self.keypoints)
             if isinstance(corners, str) or index is None:
                 problems.append(Problem("unreadable-annotation", file, f"line {position}: {corners}"))
                 continue
@@ -117,14 +119,22 @@ class YoloSource:
         return notes if isinstance(notes, dict) else {}
 
 
-def read_line(line: str) -> tuple[int | None, tuple[float, float, float, float] | str]:
+def read_line(
+    line: str, names: Mapping[int, str] = MappingProxyType({}), keypoints: int = 0
+) -> tuple[int | None, tuple[float, float, float, float] | str]:
     """Class index and the corners as fractions, or what is wrong with the line."""
     fields = line.split()
+    if len(fields) == 1 and "," in line:
+        fields = [field.strip() for field in line.split(",")]
     index = whole(fields[0])
-    values = [number(text) for text in fields[1:]]
+    if index is None:  # some tools write the name itself
+        index = next((number_of for number_of, name in names.items() if name == fields[0]), None)
+    values = [number(text.replace(",", ".")) for text in fields[1:]]
     if index is None or None in values:
-        return None, f"{line.strip()[:60]!r} is not numbers"
+        return None, f"{line.strip()[:60]!r} is not a class and numbers"
     known = [value for value in values if value is not None]
+    if keypoints and len(known) == 4 + keypoints:
+        known = known[:4]
     if len(known) in (4, 5):  # a fifth is a detector's score
         cx, cy, w, h = known[:4]
         return index, (cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2)
@@ -145,23 +155,60 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     settings = read_yaml(yaml_path) if yaml_path else {}
     texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
     pictures = {name: split_in_path(name) for name in listing.pictures()}
+    noted: list[Problem] = _broken_yamls(listing) if not yaml_name else []
     if yaml_name:
-        pictures = _chosen(listing, settings, yaml_name, pictures)
+        pictures = _chosen(listing, settings, yaml_name, pictures, noted)
     by_place = {_label_key(name): name for name in texts}
     labels = {name: by_place[key] for name in pictures if (key := _label_key(name)) in by_place}
     if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
         return None
     used = set(labels.values())
     lonely = [name for name in texts if name not in used and _is_yolo(listing.path(name))]
-    noted = [
+    noted += [
         Problem(slug, listing.path(name), "no picture has this name")
         for slug in ("annotation-without-image", "missing-image")
         for name in lonely
     ]
     names = _names(settings, listing)
+    noted += _name_problems(names, settings, yaml_path or listing.root)
     return YoloSource(
-        yaml_path or listing.root, listing, pictures, labels, names, tuple(noted), _sidecar(listing)
-    )
+        yaml_path or listing.root, listing, pictures, labels, names, tuple(noted), _sidecar(listing),
+        _numbers_after_box(settings.get("kpt_shape")),
+    )  # fmt: skip
+
+
+def _numbers_after_box(shape: Any) -> int:
+    """`kpt_shape: [17, 3]`: 17 points of 3 numbers follow the box in each line."""
+    if not isinstance(shape, list) or len(shape) != 2:
+        return 0
+    points, numbers = (whole(value) or 0 for value in shape)
+    return points * numbers if 0 < points < 10_000 and 0 < numbers < 10 else 0
+
+
+def _name_problems(names: dict[int, str], settings: dict[str, Any], path: str) -> list[Problem]:
+    found = [
+        Problem("damaged-text", path, f"the class {name!r} has bytes that are not UTF-8")
+        for name in names.values()
+        if encoding.DAMAGED in name
+    ]
+    declared = whole(settings.get("nc"))
+    if declared is not None and names and declared != len(names):
+        said = f"nc is {declared}, and there are {len(names)} names"
+        found.append(Problem("class-count-disagrees", path, said))
+    return found
+
+
+def _broken_yamls(listing: Listing) -> list[Problem]:
+    """A data.yaml that cannot be parsed would take the class names with it, in silence."""
+    found = []
+    for name in listing.with_suffix(".yaml", ".yml"):
+        path = listing.path(name)
+        try:
+            if re.search(rb"(?m)^\s*names\s*:", encoding.as_utf8(storage.read_bytes(path, 0, 1 << 20))):
+                read_yaml(path)
+        except HoldfastError as error:
+            found.append(Problem("unreadable-annotation", path, "; ".join((error.what, *error.found))))
+    return found
 
 
 def read_yaml(path: str) -> dict[str, Any]:
@@ -173,7 +220,13 @@ def read_yaml(path: str) -> dict[str, Any]:
         said = str(error).replace("\n", " ")[:200]
         raise UnreadableAnnotation("the YAML cannot be read", where=path, found=said) from None
     if not isinstance(document, dict) or "names" not in document:
-        raise UnreadableAnnotation("the YAML has no `names`, so it is not YOLO's data.yaml", where=path)
+        keys = (
+            ", ".join(map(str, list(document)[:8])) if isinstance(document, dict) else type(document).__name__
+        )
+        raise UnreadableAnnotation(
+            "the YAML has no `names`, so it is not YOLO's data.yaml", where=path, found=f"it has {keys}",
+            change="add the classes in the order of their numbers: names: [cat, dog]",
+        )  # fmt: skip
     return document
 
 
@@ -186,7 +239,11 @@ def looks_like_yolo_yaml(path: str) -> bool:
 
 
 def _chosen(
-    listing: Listing, settings: dict[str, Any], yaml_name: str, pictures: dict[str, str | None]
+    listing: Listing,
+    settings: dict[str, Any],
+    yaml_name: str,
+    pictures: dict[str, str | None],
+    noted: list[Problem],
 ) -> dict[str, str | None]:
     """The pictures that the YAML names under train, val and so on, with these as splits; or simply all."""
     chosen: dict[str, str | None] = {}
@@ -196,7 +253,12 @@ def _chosen(
             continue
         for place in value if isinstance(value, list) else [value]:
             if isinstance(place, str):
-                for name in _named(listing, folder, place, pictures):
+                named = _named(listing, folder, place, pictures)
+                twice = [name for name in named if chosen.get(name, str(split)) != str(split)]
+                if twice:
+                    said = f"{split} names {len(twice)} pictures of {chosen[twice[0]]}, such as {twice[0]}"
+                    noted.append(Problem("split-overlap", listing.path(yaml_name), said, len(twice)))
+                for name in named:
                     chosen.setdefault(name, str(split))
     return chosen or pictures
 
@@ -217,7 +279,7 @@ def _named(listing: Listing, folder: str, place: str, pictures: dict[str, str | 
 
 def _listed(path: str, pictures: dict[str, str | None]) -> Iterator[str]:
     by_stem = {stem_of(name): name for name in pictures}
-    for line in storage.read_bytes(path, 0, LARGEST_TXT_BYTES).decode("utf-8", "replace").splitlines():
+    for line in encoding.text(storage.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
         wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
         if wanted in pictures:
             yield wanted
@@ -229,19 +291,19 @@ def _label_key(name: str) -> str:
     """The same for `images/train/a.jpg`, `labels/train/a.txt` and for files side by side."""
     parts = without_suffix(name).split("/")
     for position in range(len(parts) - 2, -1, -1):
-        if parts[position] in ("images", "labels"):
+        if parts[position].lower() in ("images", "labels"):
             return "/".join(parts[:position] + parts[position + 1 :])
     return "/".join(parts)
 
 
 def _without_images(name: str) -> str:
     parts = name.split("/")
-    return "/".join([part for part in parts[:-1] if part != "images"] + parts[-1:])
+    return "/".join([part for part in parts[:-1] if part.lower() != "images"] + parts[-1:])
 
 
 def _is_yolo(path: str) -> bool:
     try:
-        head = storage.read_bytes(path, 0, 4096)
+        head = encoding.as_utf8(storage.read_bytes(path, 0, 4096))
     except HoldfastError:
         return False
     first = head.strip().split(b"\n")[0]
@@ -250,6 +312,8 @@ def _is_yolo(path: str) -> bool:
 
 def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
     names = settings.get("names")
+    if isinstance(names, str) and not names.endswith((".names", ".txt")):
+        return {0: names}
     pairs = enumerate(names) if isinstance(names, list) else names.items() if isinstance(names, dict) else ()
     # Scalars only: a nested alias of YAML would be written out in full, which can be without end.
     found = {whole(key): str(name) for key, name in pairs if isinstance(name, str | int | float)}
@@ -258,7 +322,7 @@ def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
     for wanted in _NAMES_FILES:
         for name in listing.files:
             if name.rsplit("/", 1)[-1] == wanted:
-                text = storage.read_bytes(listing.path(name), 0, 4 << 20).decode("utf-8-sig", "replace")
+                text = encoding.text(storage.read_bytes(listing.path(name), 0, 4 << 20))
                 return {index: line for index, line in enumerate(text.splitlines()) if line.strip()}
     return {}
 

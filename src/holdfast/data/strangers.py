@@ -1,0 +1,130 @@
+"""What lies in a folder that no reader knows, so that the answer says more than "nothing found".
+
+Each kind is told by its content, and comes with the way from it to something that is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from holdfast.data import encoding, storage
+from holdfast.data.listing import folder_of, is_picture, suffix_of
+from holdfast.errors import HoldfastError
+
+LOOKED_AT = 5  # files that are opened
+HEAD_BYTES = 1 << 16
+COLUMNS = "name the columns filename, class, xmin, ymin, xmax, ymax, in any order"
+_ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+_SHEETS = (".xlsx", ".xls", ".ods")
+
+
+class Known(NamedTuple):
+    """What a file is, and what to do about it."""
+
+    is_a: str
+    change: str
+
+
+#: Words that only files of a kind hold, and what it is. The first that fits counts.
+_JSON: tuple[tuple[tuple[str, ...], Known], ...] = (
+    (('"_via_img_metadata"',), Known("a project of the VGG Image Annotator", "export its annotations as CSV or COCO")),
+    (('"shape_attributes"',), Known("JSON of the VGG Image Annotator", "export its annotations as CSV or COCO")),
+    (('"rectanglelabels"',), Known("Label Studio's JSON", "export from Label Studio as COCO or YOLO")),
+    (('"classTitle"',), Known("Supervisely's JSON", "export from Supervisely as COCO or Pascal VOC")),
+    (('"coordinates"', '"label"'), Known("CreateML's JSON", "export it as COCO or Pascal VOC")),
+    (('"label_id"', '"items"'), Known("Datumaro's JSON", "datum convert -i FOLDER -if datumaro -f coco -o DST")),
+    (('"image_id"', '"score"'), Known("detections of a model (COCO results), not annotations",
+                                      "give the annotations; `holdfast eval --detections` takes this file")),
+    (("boundingBoxAnnotations",), Known("Vertex AI's import file", "export the dataset as COCO, Pascal VOC or CSV")),
+    (('"caption"',), Known("captions, not boxes", "give instances_*.json of the same dataset")),
+)  # fmt: skip
+
+
+def told(path: str, names: list[str]) -> tuple[list[str], list[str]]:
+    """What was found there and what to change, a line each; nothing where there is nothing to say."""
+    found, change = [], []
+    for name, known in _known(path, [name for name in names if not is_picture(name)]):
+        found.append(f"{name}: {known.is_a}")
+        change.append(known.change)
+    if not found and any(is_picture(name) for name in names):
+        known = _only_pictures([name for name in names if is_picture(name)])
+        found.append(known.is_a)
+        change.append(known.change)
+    return found, list(dict.fromkeys(change))
+
+
+def _known(root: str, names: list[str]) -> Iterator[tuple[str, Known]]:
+    looked = 0
+    for name in sorted(names, key=lambda name: (name.count("/"), name)):
+        known = _of(storage.join(root, name) if root else name, suffix_of(name))
+        if known is not None:
+            yield name, known
+            looked += 1
+        if looked == LOOKED_AT:
+            return
+
+
+def _of(path: str, suffix: str) -> Known | None:
+    if suffix in _ARCHIVES:
+        return Known("an archive", "unpack it, and give the folder")
+    if suffix in _SHEETS:
+        return Known("a spreadsheet", f"save it as CSV; {COLUMNS}")
+    if suffix not in (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xml", ".txt"):
+        return None
+    try:
+        head = encoding.text(storage.read_bytes(path, 0, HEAD_BYTES))
+    except HoldfastError as error:
+        return Known(error.what, error.change[0] if error.change else "give a file that can be read")
+    if suffix in (".csv", ".tsv"):
+        line = head.split("\n", 1)[0].strip()
+        return Known(f"its first line is {line[:100]!r}, which is no header that is known", COLUMNS)
+    if suffix == ".xml":
+        return _xml(head)
+    return _text(head) if suffix == ".txt" else _json(head)
+
+
+def _xml(head: str) -> Known:
+    if "<annotations" in head and "<image " in head:
+        return Known("CVAT's XML", 'export from CVAT as "COCO 1.0", "Pascal VOC 1.1" or "YOLO 1.1"')
+    return Known("XML whose root is not <annotation>", "give Pascal VOC files, one a picture")
+
+
+def _text(head: str) -> Known | None:
+    fields = head.split("\n", 1)[0].split()
+    if len(fields) in (15, 16) and fields[0].isalpha():
+        return Known("KITTI's text (15 columns)", "write CSV: filename, class, and columns 5 to 8 as the box")
+    return None
+
+
+def _json(head: str) -> Known:
+    for words, known in _JSON:
+        if all(word in head for word in words):
+            return known
+    if not head.strip():
+        return Known("an empty file", "write the annotations again")
+    return Known(f"JSON with {_keys(head)}", "export it as COCO: images, annotations and categories")
+
+
+def _keys(head: str) -> str:
+    try:
+        document: Any = json.loads(head)
+    except (ValueError, RecursionError):
+        return f"the beginning {head[:40]!r}"
+    first = document[0] if isinstance(document, list) and document else document
+    kind = "a list of objects with " if isinstance(document, list) else ""
+    return kind + (", ".join(map(str, list(first)[:6])) if isinstance(first, dict) else "nothing in it")
+
+
+def _only_pictures(names: list[str]) -> Known:
+    folders = sorted({folder_of(name) for name in names} - {""})
+    if len(folders) > 1:
+        return Known(
+            f"{len(names)} pictures in {len(folders)} folders ({', '.join(folders[:4])}), and no annotation file",
+            "a detector learns from boxes: a folder's name labels a whole picture only",
+        )
+    return Known(
+        f"{len(names)} picture{'s' if len(names) > 1 else ''}, and no annotation file",
+        "give the folder that holds the annotations too; or draw boxes, for example with labelme",
+    )

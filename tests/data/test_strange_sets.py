@@ -1,0 +1,243 @@
+"""Datasets as tools and people leave them: each is read as it was meant, or refused with the way on."""
+
+# ruff: noqa: E501  one dataset a line: broken over several, the tables cannot be read
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import shutil
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.data.checks import Part, check
+from holdfast.data.convert import convert
+from holdfast.data.reading import read
+from holdfast.errors import HoldfastError
+
+from . import made
+
+W, H = 64, 48
+BOX = (16.0, 12.0, 48.0, 36.0)
+LINE = "0 0.5 0.5 0.5 0.5\n"  # the same box in YOLO's way
+HEADER = "filename,width,height,class,xmin,ymin,xmax,ymax\n"
+IMAGE = {"id": 7, "file_name": "a.jpg", "width": W, "height": H}
+ANNOTATION = {"id": 1, "image_id": 7, "category_id": 1, "bbox": [16, 12, 32, 24]}
+CATEGORY = {"id": 1, "name": "cell"}
+Build = Callable[[Path], Any]
+
+
+def put(folder: Path, **files: str | bytes) -> None:
+    """Files by name; b"picture" stands for a picture that no other file equals."""
+    for number, (key, content) in enumerate(files.items()):
+        path = folder / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content == b"picture":
+            content = made.picture(W, H, number + 1)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def files(contents: dict[str, str | bytes]) -> Build:
+    return lambda folder: put(folder, **contents)
+
+
+def one_picture(**contents: str | bytes) -> Build:
+    return files({"a.jpg": b"picture", **contents})
+
+
+def yolo(
+    label: str | bytes, yaml: str | bytes = "train: images\nnames: [cell]\n", **more: str | bytes
+) -> Build:
+    return files({"images/a.jpg": b"picture", "labels/a.txt": label, "data.yaml": yaml, **more})
+
+
+def coco(
+    image: Any = IMAGE, annotation: Any = ANNOTATION, category: Any = CATEGORY, encoding: str = "utf-8"
+) -> Build:
+    document = {"images": [image], "annotations": [annotation], "categories": [category]}
+    return one_picture(**{"_annotations.coco.json": json.dumps(document).encode(encoding)})
+
+
+def voc(text: str, encoding: str = "utf-8", name: str = "a.xml") -> Build:
+    return one_picture(**{name: text.encode(encoding)})
+
+
+XML = made.voc_xml("a.jpg", (W, H), [("cell", 17, 13, 48, 36)])
+
+READ_AS_MEANT: dict[str, Build] = {
+    "yolo names by number, CRLF, byte order marks": yolo("\ufeff" + LINE.replace("\n", "\r\n"), "\ufefftrain: images\r\nnames:\r\n  0: cell\r\n"),
+    "yolo of another machine": yolo(LINE, "path: C:\\Users\\me\ntrain: ..\\set\\images\nnames: [cell]\n"),
+    "yolo in UTF-16": yolo(LINE.encode("utf-16")),
+    "yolo with decimal commas": yolo("0 0,5 0,5 0,5 0,5\n"),
+    "yolo separated by commas": yolo("0,0.5,0.5,0.5,0.5\n"),
+    "yolo with names in the lines": yolo("cell 0.5 0.5 0.5 0.5\n"),
+    "yolo with a score": yolo("0 0.5 0.5 0.5 0.5 0.93\n"),
+    "yolo polygon": yolo("0 0.25 0.25 0.75 0.25 0.75 0.75 0.25 0.75\n"),
+    "yolo pose, visibility too": yolo("0 0.5 0.5 0.5 0.5 0.1 0.1 2 0.9 0.9 1\n", "train: images\nkpt_shape: [2, 3]\nnames: [cell]\n"),
+    "yolo pose, points only": yolo("0 0.5 0.5 0.5 0.5 0.1 0.1 0.9 0.9\n", "train: images\nkpt_shape: [2, 2]\nnames: [cell]\n"),
+    "yolo with one name as text": yolo(LINE, "train: images\nnc: 1\nnames: cell\n"),
+    "yolo in capital folders": files({"Images/A.JPG": b"picture", "Labels/A.TXT": LINE, "classes.txt": "cell\r\n"}),
+    "yolo of darknet": files({"obj_train_data/a.jpg": b"picture", "obj_train_data/a.txt": LINE, "obj.names": "cell\n", "obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/a.jpg\n"}),
+    "coco ids as text": coco({**IMAGE, "id": "7"}, {**ANNOTATION, "image_id": "7", "category_id": "1"}, {**CATEGORY, "id": "1"}),
+    "coco ids as text in one place only": coco(IMAGE, {**ANNOTATION, "image_id": "7", "category_id": "1"}),
+    "coco ids as numbers where text is declared": coco({**IMAGE, "id": "7"}, ANNOTATION, {**CATEGORY, "id": "1"}),
+    "coco ids as floats": coco({**IMAGE, "id": 7.0}, {**ANNOTATION, "image_id": 7.0, "category_id": 1.0}, {**CATEGORY, "id": 1.0}),
+    "coco with category 0": coco(IMAGE, {**ANNOTATION, "category_id": 0}, {**CATEGORY, "id": 0}),
+    "coco box as text": coco(IMAGE, {**ANNOTATION, "bbox": ["16", "12", "32", "24"]}),
+    "coco with a byte order mark": coco(encoding="utf-8-sig"),
+    "coco in UTF-16": coco(encoding="utf-16"),
+    "coco of Windows": coco({**IMAGE, "file_name": "C:\\data\\a.jpg"}),
+    "voc with floats and without size": voc("<annotation><filename>a.jpg</filename><object><name>cell</name><bndbox><xmin>17.0</xmin><ymin>13.0</ymin><xmax>48.0</xmax><ymax>36.0</ymax></bndbox></object></annotation>"),
+    "voc with size 0 and a path of Windows": voc("\ufeff" + made.voc_xml("D:\\x\\a.jpg", (0, 0), [("cell", 17, 13, 48, 36)]).replace("><", ">\r\n<")),
+    "voc in UTF-16": voc('<?xml version="1.0" encoding="utf-16"?>' + XML, "utf-16"),
+    "voc with a namespace": voc(XML.replace("<annotation>", '<annotation xmlns="http://x">')),
+    "voc with xMin": voc(XML.replace("xmin", "xMin").replace("ymin", "yMin").replace("xmax", "xMax").replace("ymax", "yMax")),
+    "voc called .XML": voc(XML, name="A.XML"),
+    "voc of roLabelImg": voc("<annotation><filename>a.jpg</filename><object><name>cell</name><robndbox><cx>32</cx><cy>24</cy><w>24</w><h>32</h><angle>1.5707963267948966</angle></robndbox></object></annotation>"),
+    "csv with semicolons and decimal commas": one_picture(**{"l.csv": "filename;class;xmin;ymin;xmax;ymax\na.jpg;cell;16,0;12,0;48,0;36,0\n"}),
+    "csv of VIA 2": one_picture(**{"via.csv": '#filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\na.jpg,1,"{}",1,0,"{""name"":""rect"",""x"":16,""y"":12,""width"":32,""height"":24}","{""type"":{""cell"":true}}"\n'}),
+    "csv without a header, class second": one_picture(**{"l.csv": "a.jpg,cell,16,12,48,36\n"}),
+    "csv with centres": one_picture(**{"l.csv": "filename,class,x_center,y_center,width,height\na.jpg,cell,32,24,32,24\n"}),
+    "csv in UTF-16": one_picture(**{"l.csv": (HEADER + "a.jpg,64,48,cell,16,12,48,36\n").encode("utf-16")}),
+    "csv of pandas": one_picture(**{"l.csv": ",FileName,Class,XMin,YMin,XMax,YMax\r\n0,a.jpg,cell,16,12,48,36\r\n"}),
+    "csv of Windows": one_picture(**{"l.csv": HEADER + "C:\\d\\a.jpg,64,48,cell,16,12,48,36\n"}),
+    "labelme with a circle": one_picture(**{"a.json": json.dumps({"shapes": [{"label": "cell", "shape_type": "circle", "points": [[32, 24], [32, 36]]}], "imagePath": "..\\a.jpg", "imageData": None})}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", READ_AS_MEANT)
+def test_read_as_it_was_meant(tmp_path: Path, kind: str) -> None:
+    READ_AS_MEANT[kind](tmp_path)
+    dataset = read(str(tmp_path))
+    (record,) = dataset.records
+    (box,) = record.boxes
+    wanted = (20.0, 12.0, 44.0, 36.0) if kind == "labelme with a circle" else BOX
+    assert box.name == "cell" and box.corners == pytest.approx(wanted)
+    assert Path(record.picture.path).is_file()
+    report, _ = check([Part(str(tmp_path))], use_cache=False, processes=1)
+    assert set(made.slugs(report)) <= {"rare-class"}
+
+
+def test_roboflow_yaml_given_as_a_file(tmp_path: Path) -> None:
+    splits = {"train": "a", "valid": "b", "test": "c"}
+    for split, name in splits.items():
+        put(tmp_path, **{f"{split}/images/{name}.jpg": b"picture", f"{split}/labels/{name}.txt": LINE})
+    yaml = "train: ../train/images\nval: ../valid/images\ntest: ../test/images\nnc: 1\nnames: ['cell']\n"
+    put(tmp_path, **{"data.yaml": yaml})
+    dataset = read(str(tmp_path / "data.yaml"))
+    assert [(record.split, record.boxes[0].corners) for record in dataset.records] == [
+        ("train", BOX), ("val", BOX), ("test", BOX),
+    ]  # fmt: skip
+
+
+FOUND: dict[str, tuple[Build, str, str, str]] = {
+    "train and val are the same": (
+        yolo(LINE, "train: images\nval: images\nnames: [cell]\n"), "split-overlap", "data.yaml",
+        "val names 1 pictures of train, such as images/a.jpg"),
+    "nc is not the number of names": (
+        yolo(LINE, "train: images\nnc: 3\nnames: [cell]\n"), "class-count-disagrees", "data.yaml",
+        "nc is 3, and there are 1 names"),
+    "a data.yaml that is none": (
+        yolo(LINE, "train: images\nnames:\n\t- cell\n"), "unreadable-annotation", "data.yaml", "the YAML cannot be read"),
+    "pixels in YOLO": (
+        yolo("0 32 24 32 24\n"), "pixels-as-fractions", "a.txt", "a.jpg: box 1024,576,3072,1728 'cell' in a picture of 64x48"),
+    "corners in COCO": (
+        coco(IMAGE, {**ANNOTATION, "bbox": [40, 30, 60, 46]}), "corners-as-size", "_annotations.coco.json",
+        "a.jpg: box 40,30,100,76 'cell' in a picture of 64x48"),
+    "a mask without a box": (
+        coco(IMAGE, {**ANNOTATION, "bbox": [], "segmentation": {"counts": "x", "size": [H, W]}}), "unreadable-annotation",
+        "_annotations.coco.json", "annotation 1: its bbox is [] and its outline is a mask (RLE), not [x, y, width, height]"),
+    "no categories": (
+        one_picture(**{"c.json": json.dumps({"images": [IMAGE], "annotations": [ANNOTATION]})}), "unknown-class", "c.json",
+        'category_id 1 is not named: the file has no "categories"'),
+    "Latin-1 without saying so": (
+        voc(XML.replace("cell", "Zelle ä"), "latin-1"), "unreadable-annotation", "a.xml",
+        "byte 0xe4 in line 1 is not UTF-8: save the file as UTF-8"),
+    "a bare ampersand": (
+        voc(XML.replace("cell", "nut & bolt")), "unreadable-annotation", "a.xml", "an & stands alone in it: write &amp;"),
+    "letters that are lost": (
+        one_picture(**{"l.csv": (HEADER + "a.jpg,64,48,Zelle ä,16,12,48,36\n").encode("latin-1")}), "damaged-text", "l.csv",
+        "the class 'Zelle \ufffd' has bytes that are not UTF-8"),
+    "one name, two pictures": (
+        files({"x/a.jpg": b"picture", "y/a.jpg": b"picture", "l.csv": HEADER + "a.jpg,64,48,cell,16,12,48,36\n"}),
+        "ambiguous-picture", "l.csv", "'a.jpg' fits y/a.jpg and x/a.jpg; the first was taken"),
+    "a picture only inside labelme's JSON": (
+        files({"a.json": json.dumps({"shapes": [], "imagePath": "a.jpg",
+                                     "imageData": base64.b64encode(made.picture()).decode()})}),
+        "picture-inside-annotation", "a.json", "the picture is only inside the JSON (imageData)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_found_and_said(tmp_path: Path, kind: str) -> None:
+    build, slug, file, says = FOUND[kind]
+    build(tmp_path)
+    report, _ = check([Part(str(tmp_path))], use_cache=False, processes=1)
+    (finding,) = [finding for finding in report.findings if finding.slug == slug]
+    assert finding.places[0].file.endswith(file) and says in finding.places[0].detail
+    assert finding.remedy
+
+
+REFUSED: dict[str, tuple[Build, str, str]] = {
+    "pictures alone": (one_picture(), "1 picture, and no annotation file", "give the folder that holds the annotations too"),
+    "folders as classes": (
+        files({"cat/a.jpg": b"picture", "dog/b.jpg": b"picture"}), "2 pictures in 2 folders (cat, dog)", "a detector learns from boxes"),
+    "a foreign table": (one_picture(**{"l.csv": "bild,links,oben\na,1,2\n"}), "l.csv: its first line is 'bild,links,oben'", "name the columns filename, class"),
+    "a spreadsheet": (one_picture(**{"l.xlsx": b"PK"}), "l.xlsx: a spreadsheet", "save it as CSV"),
+    "an archive": (one_picture(**{"l.zip": b"PK"}), "l.zip: an archive", "unpack it"),
+    "CVAT": (one_picture(**{"annotations.xml": '<annotations><image id="0" name="a.jpg"/></annotations>'}), "CVAT's XML", 'as "COCO 1.0"'),
+    "VIA's project": (one_picture(**{"via.json": '{"_via_img_metadata": {}}'}), "a project of the VGG Image Annotator", "CSV or COCO"),
+    "Label Studio": (one_picture(**{"p.json": '[{"annotations": [{"type": "rectanglelabels", "rectanglelabels": []}]}]'}), "Label Studio's JSON", "as COCO or YOLO"),
+    "CreateML": (one_picture(**{"c.json": '[{"image": "a.jpg", "annotations": [{"label": "x", "coordinates": {"x": 1}}]}]'}), "CreateML's JSON", "as COCO"),
+    "Supervisely": (one_picture(**{"a.jpg.json": '{"objects": [{"classTitle": "x"}]}'}), "Supervisely's JSON", "as COCO"),
+    "Datumaro": (one_picture(**{"d.json": '{"items": [{"annotations": [{"label_id": 0}]}]}'}), "Datumaro's JSON", "datum convert"),
+    "detections": (one_picture(**{"d.json": '[{"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]'}), "detections of a model", "give the annotations"),
+    "Vertex AI": (one_picture(**{"d.jsonl": '{"boundingBoxAnnotations": []}\n'}), "Vertex AI's import file", "export the dataset"),
+    "KITTI": (one_picture(**{"l/a.txt": "Car 0.0 0 -1.57 16 12 48 36 1 1 3 1 1 20 -1.5\n"}), "KITTI's text", "columns 5 to 8"),
+    "other JSON": (one_picture(**{"x.json": '{"rows": [], "kind": 3}'}), "x.json: JSON with rows, kind", "export it as COCO"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused_with_the_way_on(tmp_path: Path, kind: str) -> None:
+    build, found, change = REFUSED[kind]
+    build(tmp_path)
+    with pytest.raises(HoldfastError) as caught:
+        read(str(tmp_path))
+    assert caught.value.where == str(tmp_path)
+    assert any(found in line for line in caught.value.found), caught.value.found
+    assert any(change in line for line in caught.value.change), caught.value.change
+
+
+@pytest.mark.parametrize(
+    ("pack", "says", "change"),
+    [(gzip.compress, "compressed with gzip", "gunzip < "), (lambda data: zlib.compress(data, 9), "compressed with zlib", "compression_type")],
+)  # fmt: skip
+def test_compressed_shards(tmp_path: Path, pack: Callable[[bytes], bytes], says: str, change: str) -> None:
+    made.clean_voc(tmp_path / "voc", 1)
+    convert(str(tmp_path / "voc"), str(tmp_path / "records"), "tfrecord")
+    shutil.rmtree(tmp_path / "voc")
+    (shard,) = (tmp_path / "records").glob("*.tfrecord")
+    shard.write_bytes(pack(shard.read_bytes()))
+    with pytest.raises(HoldfastError, match=says) as caught:
+        read(str(tmp_path / "records"))
+    assert caught.value.where == str(shard) and change in caught.value.change[0]
+
+
+def test_a_png_header_is_read_without_its_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow decodes a PNG to look for EXIF behind the pixels: seconds and gigabytes for a large one."""
+    from PIL.PngImagePlugin import PngImageFile
+
+    from holdfast.data.pictures import header_of
+
+    def decoded(self: Any) -> None:
+        raise AssertionError("the pixels were decoded")
+
+    monkeypatch.setattr(PngImageFile, "load", decoded)
+    facts = header_of(made.picture(W, H, format="PNG"))
+    assert facts is not None and (facts.size, facts.orientation) == ((W, H), 1)
