@@ -336,3 +336,30 @@ def test_class_ids_given_to_a_binary_loss_are_known_by_a_negative_loss(tmp_path:
     assert "the targets reach from 0 to 9" in _facts(verdict)
     assert not _binary(tmp_path / "b", top=1.0, losses=[0.6, 0.4, 0.3]).findings
     assert not _binary(tmp_path / "c", top=9.0, losses=[0.6, 0.4, 0.3]).findings
+
+
+def _machine_code(path: Path, *looks: tuple[int, int]) -> Verdict:
+    run = Run(path)
+    run.fit(steps=60)
+    for step, regions in looks:
+        facts = {"function": "one_step_on_data", "where": "", "regions": regions, "step": step}
+        run.probe(ev.NoteMade(facts={"machine_code": facts}))
+    run.epochs([60])
+    run.ended(0)
+    return run.verdict()
+
+
+def test_xla_that_compiles_without_a_trace_is_known_by_its_machine_code(tmp_path: Path) -> None:
+    verdict = _machine_code(tmp_path / "a", (1, 2), (20, 42), (60, 120))
+    assert _first(verdict) == ("recompiling", Strength.ESTABLISHED)
+    title = "XLA compiles one_step_on_data anew for nearly every batch: about 59 times in 59 steps"
+    assert verdict.findings[0].title == title
+
+
+def test_a_few_programs_for_a_few_shapes_are_no_recompiling(tmp_path: Path) -> None:
+    assert not [
+        one for one in _machine_code(tmp_path / "a", (1, 2), (50, 8)).findings if one.cause == "recompiling"
+    ]
+    assert not [
+        one for one in _machine_code(tmp_path / "b", (1, 2), (60, 24)).findings if one.cause == "recompiling"
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import TracesCounted
-from . import fits, lines
+from . import fits, lines, machinecode
 from .patch import observe
 from .session import Session
 
@@ -81,6 +81,7 @@ class Traces:
         function = getattr(owner, "_python_function", None)
         where = lines.of_function(function) if function is not None else ""
         traced = self._by_place.setdefault(where or name, Traced(name, where))
+        self._session.guard(machinecode.PART, machinecode.mind, self._session, owner, where)
         traced.objects.add(id(owner))
         if traced.last_call == call:
             return

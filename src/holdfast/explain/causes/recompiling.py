@@ -16,7 +16,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
     jax = any(said.event.backend == "jax" for said in evidence.all(ev.FrameworkSeen))
     slow = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
     if worst is None:
-        return (
+        return _by_machine_code(evidence) or (
             Finding(
                 "recompiling",
                 Strength.POSSIBLE,
@@ -31,7 +31,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
         )
     event = worst.event
     if not (jit or jax) or event.traces < 0.2 * max(1, event.calls) or event.reason == "new-object":
-        return None
+        return _by_machine_code(evidence)
     where = f" ({event.where})" if event.where else ""
     facts = [
         Fact(
@@ -69,6 +69,44 @@ def recompiling(evidence: Evidence) -> Finding | None:
     )
 
 
+def _by_machine_code(evidence: Evidence) -> Finding | None:
+    """New executable memory with nearly every step: XLA compiled, though TensorFlow traced nothing."""
+    notes = [
+        (said, said.event.facts["machine_code"])
+        for said in evidence.all(ev.NoteMade)
+        if isinstance(said.event.facts.get("machine_code"), dict)
+    ]
+    if len(notes) < 2:
+        return None
+    (first, old), (last, new) = notes[0], notes[-1]
+    compiles = (int(new["regions"]) - int(old["regions"])) // max(2, int(old["regions"]))
+    steps = max(1, int(new["step"]) - int(old["step"]))
+    if compiles < 4 or compiles < 0.5 * steps:
+        return None
+    where = f" ({new['where']})" if new.get("where") else ""
+    return Finding(
+        "recompiling",
+        Strength.ESTABLISHED if compiles >= 15 else Strength.SUPPORTED,
+        f"XLA compiles {new.get('function')} anew for nearly every batch: about {compiles} times in {steps} steps",
+        (
+            Fact(f"{new.get('function')}{where} is compiled by XLA (jit_compile)", first.source),
+            Fact(
+                f"executable memory grew from {old['regions']} to {new['regions']} regions between step "
+                f"{old['step']:,} and step {new['step']:,}: {compiles} times what the first program took",
+                last.source,
+            ),
+        ),
+        (),
+        (
+            _PAD,
+            Remedy(
+                "leave XLA out where shapes must vary", "your-choice", "model.compile(…, jit_compile=False)"
+            ),
+        ),
+        ends=False,
+    )
+
+
 _PAD = Remedy(
     "pad to one size, or to a few",
     "your-choice",
@@ -82,7 +120,9 @@ What it is
   program: seconds to minutes each time, and memory for each.
 
 How Holdfast knows
-  The number of compiles against calls, with XLA or JAX in use.
+  The number of compiles against calls, with XLA or JAX in use. Inside
+  TensorFlow XLA compiles without a trace; then the executable memory that
+  each program leaves is counted.
 
 How to make it happen
   `model.compile(jit_compile=True)` and batches of a new length at each

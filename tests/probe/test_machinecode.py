@@ -1,0 +1,34 @@
+"""Executable memory without a file, counted from a list as the kernel writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.journal import reader
+from holdfast.probe.machinecode import MachineCode, regions
+from holdfast.probe.session import Session
+
+MAPS = """\
+7f00-7f10 r-xp 00000000 00:00 0
+7f10-7f20 rw-p 00000000 00:00 0
+7f20-7f30 r-xp 00000000 fe:00 4711 /lib/libc.so.6
+7f30-7f40 rwxp 00000000 00:00 0
+7f40-7f50 r-xp 00000000 00:00 0 [vdso]
+"""
+
+
+def test_only_executable_memory_without_a_file_counts() -> None:
+    assert regions(MAPS) == 2
+
+
+def test_growth_is_told_and_rest_is_not(tmp_path: Path) -> None:
+    maps = tmp_path / "maps"
+    session = Session(str(tmp_path / "run"), attempt=1, role="main")
+    looking = MachineCode(session, "step", "train.py:3", maps)
+    one = "7f00-7f10 r-xp 00000000 00:00 0\n"
+    for now, step, count in ((0, 0, 2), (5, 1, 2), (7, 1, 9), (10, 2, 3), (15, 3, 6), (20, 4, 6)):
+        session.progress.step = step
+        maps.write_text(one * count)
+        looking.look(float(now))
+    said = [entry.event.facts["machine_code"] for entry in reader.read(session.folder.journal)]  # type: ignore[attr-defined]
+    assert [(note["step"], note["regions"]) for note in said] == [(1, 2), (3, 6)]
