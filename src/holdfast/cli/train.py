@@ -27,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--run-dir", metavar="D", help="the run's folder (default: runs/<name>-<n>)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir")
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="with --resume: go on although the recipe or the data is another, as far as the weights fit",
+    )
     parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
                         help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
     parser.add_argument("--restarts", metavar="N", type=int, default=3,
@@ -53,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
         "holdfast.train",
         str(folder.path),
         *(["--resume"] if args.resume else []),
+        *(["--accept-changes"] if args.accept_changes else []),
     )
     say = _Say()
     orders = session.Orders(
