@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -95,7 +96,9 @@ def main(story: Story, verdict: Mapping[str, Any]) -> str:
             _tables(story),
             _folded("Recipe", [("recipe.toml", story.recipe)] if story.recipe else []),
             _folded(
-                "Output", [("the end of what it printed", story.output_tail)] if story.output_tail else []
+                "Output",
+                [("the end of what it printed", story.output_tail)] if story.output_tail else [],
+                opened=not story.charts,
             ),
         ]
     )
@@ -113,7 +116,12 @@ def _head(story: Story, verdict: Mapping[str, Any]) -> str:
     began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(story.began_at)) if story.began_at else ""
     facts = [
         one
-        for one in (reached, _span(story.duration_s), f"began {began}" if began else "", story.host)
+        for one in (
+            reached,
+            _span(story.duration_s) if story.duration_s else "",
+            f"began {began}" if began else "",
+            story.host,
+        )
         if one
     ]
     command = f"<p><code>{escape(story.command)}</code></p>" if story.command else ""
@@ -181,14 +189,21 @@ def _text(values: Mapping[str, Any], name: str) -> str:
     return escape(str(values.get(name, "")))
 
 
+def _marked(text: object) -> str:
+    """Escaped, with what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(str(text)))
+
+
 def _fact(fact: Mapping[str, Any]) -> str:
     source = f' <span class="soft small">({escape(str(fact["source"]))})</span>' if fact.get("source") else ""
-    return _text(fact, "fact") + source
+    return _marked(fact.get("fact", "")) + source
 
 
 def _remedy(remedy: Mapping[str, Any]) -> str:
     code = f"<pre>{escape(str(remedy['code']))}</pre>" if remedy.get("code") else ""
-    return f'{_text(remedy, "do")} <span class="soft small">({_text(remedy, "safety")})</span>{code}'
+    return (
+        f'{_marked(remedy.get("do", ""))} <span class="soft small">({_text(remedy, "safety")})</span>{code}'
+    )
 
 
 def _charts(charts: Sequence[Chart]) -> str:
@@ -229,11 +244,11 @@ def _tables(story: Story) -> str:
     return f"<section><h2>What it was</h2>{''.join(parts)}</section>" if parts else ""
 
 
-def _folded(title: str, texts: list[tuple[str, str]]) -> str:
+def _folded(title: str, texts: list[tuple[str, str]], *, opened: bool = False) -> str:
     if not texts:
         return ""
     parts = "".join(
-        f"<details><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
+        f"<details{' open' if opened else ''}><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
         for name, text in texts
     )
     return f"<section><h2>{escape(title)}</h2>{parts}</section>"

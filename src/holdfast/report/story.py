@@ -105,7 +105,7 @@ def _mark(event: events.Event) -> tuple[str, str] | None:
         case events.StopRequested():
             return "stop", f"{event.by} asked to stop ({event.where})"
         case events.ExceptionRaised():
-            return "error", f"{event.type} at {event.user_line}"
+            return "error", f"{event.type} at {event.user_line}" if event.user_line else event.type
         case events.NoteMade() if "out_of_memory_at" in event.facts:
             return "memory", event.text
         case events.ValidationDone():
