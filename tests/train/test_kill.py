@@ -151,13 +151,13 @@ backbone = "mobilenet_v2"
 input = 64
 [train]
 backend = "{backend}"
-steps = 12
+steps = 8
 batch = 4
 micro_batch = 2
 ema = 0.9
 deterministic = true
 checkpoint_every = 2
-validate_every = 5
+validate_every = 6
 """
 
 
@@ -180,14 +180,14 @@ def test_a_detector_killed_at_random_instants_ends_with_the_same_bits(
         folder = tmp_path / f"run-{number}"
         folder.mkdir()
         (folder / "recipe.toml").write_text(recipe)
-        struck += killed_and_resumed(["holdfast.train"], folder, backend, steps=12, kills=kills, dice=dice)
+        struck += killed_and_resumed(["holdfast.train"], folder, backend, steps=8, kills=kills, dice=dice)
         same_end(tmp_path / "run-0", folder)
     note(detector, backend, struck)
 
 
 def same_end(whole: Path, killed: Path) -> None:
     assert weights_of(killed) == weights_of(whole)
-    ends = [checkpoints.read(run / "checkpoints" / "step-12") for run in (whole, killed)]
+    ends = [checkpoints.read(run / "checkpoints" / "step-8") for run in (whole, killed)]
     assert checkpoints.digest_of(ends[0].groups) == checkpoints.digest_of(ends[1].groups)
     assert ends[0].meta["progress"] == ends[1].meta["progress"]
     assert (killed / "results.csv").read_text() == (whole / "results.csv").read_text()
