@@ -1,27 +1,43 @@
-"""A whole group: `python -m tests.launch.tiny_group [light|tiny] FOLDER COUNT [options of the peer]`."""
+"""A whole group: `python -m tests.launch.tiny_group [light|tiny] FOLDER COUNT [options of the peer]`.
+
+With HOST and CONDUCTOR in the environment it is one host of two, each with half of the processes.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
-from holdfast.launch import group
+from holdfast.launch import cluster, group
 from holdfast.launch.conductor import Terms
 
 
 def main(words: list[str]) -> int:
     peer, folder, count, more = words[0], Path(words[1]), int(words[2]), tuple(words[3:])
     folder.mkdir(parents=True, exist_ok=True)
-    terms = Terms(count=count, token="", restarts=30, resume="--resume" in more)
     command = (
         sys.executable,
         "-m",
         f"tests.launch.{peer}_peer",
         *(word for word in more if word != "--resume"),
     )
-    done = group.run(group.Here(folder, range(count), terms, command=command), say=say)
+    terms = Terms(count=count, token="word", restarts=30, resume="--resume" in more, join_s=60.0)
+    done = group.run(placed(folder, count, terms, command), say=say)
     print("group", done.exit_code, done.attempts, done.blamed.words if done.blamed else "", flush=True)
     return done.exit_code
+
+
+def placed(folder: Path, count: int, terms: Terms, command: tuple[str, ...]) -> group.Here:
+    if "HOST" not in os.environ:
+        return group.Here(folder, range(count), terms, command=command)
+    spot = cluster.Spot(int(os.environ["HOST"]), 2, os.environ["CONDUCTOR"])
+    address, _, port = spot.conductor.rpartition(":")
+    ranks = cluster.ranks_of(spot, count)
+    if spot.host:
+        return group.Here(folder, ranks, terms, conductor=spot.conductor, command=command)
+    terms = Terms(**{name: getattr(terms, name) for name in Terms.__slots__} | {"advertised": address})
+    return group.Here(folder, ranks, terms, listen="0.0.0.0", port=int(port), command=command)
 
 
 def say(text: str) -> None:

@@ -98,20 +98,19 @@ class Member:
     def serve(self) -> int:
         reporter = threading.Thread(target=self._report, name="reporter", daemon=True)
         reporter.start()
-        code = 0
         while True:
             order = self._orders.get()
             if "leave" in order:
                 return int(order["leave"])
             if "start" in order:
-                code = self._train(order)
+                self._train(order)
             if "lost" in order:
                 print("holdfast: the conductor of the group has gone", file=sys.stderr)
-                return code or NO_CONDUCTOR
+                return NO_CONDUCTOR
 
     # -- one attempt, in the main thread -----------------------------------------------------------
 
-    def _train(self, order: Message) -> int:
+    def _train(self, order: Message) -> None:
         duty, self._attempt, self._killed = self._duty, int(order["start"]), False
         ours = place.Place(duty.rank, int(order["count"]), str(order["coordinator"]), duty.group.resolve())
         os.environ.update(ours.environment())
@@ -133,7 +132,6 @@ class Member:
                 "verdict": {} if self._killed or finished.exit_code == 0 else verdict_of(duty.folder),
             }
         )  # fmt: skip
-        return finished.exit_code
 
     def _say(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):

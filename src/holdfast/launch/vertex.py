@@ -155,7 +155,9 @@ def _client(region: str, endpoint: str) -> Any:
     scheme, _, host = endpoint.rpartition("://")
     return JobServiceClient(
         transport=JobServiceRestTransport(
-            host=host, credentials=AnonymousCredentials(), url_scheme=scheme or "http"
+            host=host,
+            credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
+            url_scheme=scheme or "http",
         )
     )
 
