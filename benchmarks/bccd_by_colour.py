@@ -36,7 +36,7 @@ def otsu(values: np.ndarray) -> float:
 
 def found_in(pixels: np.ndarray, red: tuple[float, float]) -> list[tuple[str, tuple[float, ...], float]]:
     """(class, x y w h, score) of everything that colour tells."""
-    r, g, b = (pixels[..., channel].astype(float) for channel in range(3))
+    g, b = pixels[..., 1].astype(float), pixels[..., 2].astype(float)
     dark = ndimage.binary_fill_holes(g < otsu(g))
     purple = b - g
     nuclei = ndimage.binary_opening(purple > max(otsu(purple), 45.0), iterations=2)
