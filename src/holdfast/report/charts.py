@@ -122,7 +122,7 @@ def _throughput(entries: list[Entry], samples: list[Sample], zero: float) -> Cha
     pace = [
         point
         for attempt in sorted({s.attempt for s in samples})
-        for point in paces([(s.mono - zero, float(s.step)) for s in samples if s.attempt == attempt])
+        for point in paces(_counted(samples, attempt, zero))
     ]
     if batch is None:
         return Chart("Throughput", "steps/s", _drawn([("steps", pace)]))
@@ -130,6 +130,15 @@ def _throughput(entries: list[Entry], samples: list[Sample], zero: float) -> Cha
         "Throughput", "images/s", _drawn([("images", [(at, rate * batch) for at, rate in pace])]),
         note=f"{batch} a step",
     )  # fmt: skip
+
+
+def _counted(samples: list[Sample], attempt: int, zero: float) -> list[Point]:
+    """Steps of one attempt over time. One that goes on jumps from 0 to where it was, which is no pace."""
+    return [
+        (s.mono - zero, float(s.step))
+        for s in samples
+        if s.attempt == attempt and (attempt == 1 or s.step > 0)
+    ]
 
 
 def _memory(samples: list[Sample], zero: float) -> Chart:
