@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_only_what_is_far_too_large_is_packed_and_a_second_call_finds_it(
     assert packing.make(pack.Job((), ROOMY), tmp_path / "cache") is None
 
 
-def test_the_key_changes_with_the_size_the_pictures_and_the_budget(folder_of: Callable) -> None:
+def test_the_key_changes_with_the_sizes_and_the_pictures(folder_of: Callable) -> None:
     data = large_and_small(folder_of)
     keys = {
         pack.job_for(data, feed, budget).key
@@ -71,7 +72,7 @@ def test_the_key_changes_with_the_size_the_pictures_and_the_budget(folder_of: Ca
     }  # fmt: skip
     os.utime(data.paths[0], ns=(1, 1))
     keys.add(pack.job_for(data, FEED, ROOMY).key)
-    assert len(keys) == 5
+    assert len(keys) == 4  # two feeds more, a changed picture; the budget changes how many, not what
     assert pack.job_for(data, replace(FEED, seed=9, batch=1), ROOMY).key in keys
 
 
@@ -117,23 +118,51 @@ def test_beside_a_run_it_is_a_process_of_its_own(folder_of: Callable, tmp_path: 
     assert packed is not None and len(packed.rows) == 5
 
 
-def test_the_command(folder_of: Callable, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import argparse
+def packed_by_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    from holdfast.cli.main import main
 
+    assert main(["data", "pack", *arguments, "--json"]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def test_the_command_packs_what_training_of_the_recipe_looks_for(
+    folder_of: Callable, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast import settings
+    from holdfast.train import prepare
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder_of(random_rectangles(6, sides=(900, 1000)), ".jpg", name="pictures")
+    source = tmp_path / "pictures"
+    rows = ["filename,class,xmin,ymin,xmax,ymax"]
+    rows += [f"{number:04d}.jpg,red,1,2,30,40" for number in range(6)]
+    (source / "labels.csv").write_text("\n".join(rows) + "\n")
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        f'[data]\ntrain = "{source}"\nvalidation_fraction = 0.34\naugment = "light"\n[model]\ninput = 100\n'
+    )
+    result = packed_by_command([str(recipe), "--budget", "1GiB"], capsys)
+    assert (result["packed"], result["images"], result["zoom_most"]) == (4, 4, 1.25)
+    assert 0 < result["bytes"] < result["source_bytes"] and result["found_by_training"]
+    made = settings.read(recipe)
+    trained = columns.of_dataset(prepare.sets(made).train)
+    found = prepare.packed(trained, prepare.feed(made))
+    assert found is not None and str(tmp_path / "cache") in found.paths[0]
+    longest = found.sizes.max(axis=1).tolist()
+    assert all(
+        125 <= side <= 140 for side in longest
+    )  # 100 px, enlarged by up to 1.25, the aspect kept or not
+    none = replace(prepare.feed(made), augment=Augment())
+    assert prepare.packed(trained, none) is None  # another augmentation is another pack
+    elsewhere = packed_by_command([str(recipe), "--cache", str(tmp_path / "other")], capsys)
+    assert not elsewhere["found_by_training"]
+
+
+def test_sizes_of_a_budget() -> None:
     from holdfast.cli import data_pack
     from holdfast.errors import UsageError
 
-    folder_of(random_rectangles(4, sides=(500, 700)), ".jpg", name="pictures")
-    source = tmp_path / "pictures"
-    rows = ["filename,width,height,class,xmin,ymin,xmax,ymax"]
-    rows += [f"{number:04d}.jpg,600,600,red,1,2,30,40" for number in range(4)]
-    (source / "labels.csv").write_text("\n".join(rows) + "\n")
-    parser = argparse.ArgumentParser()
-    data_pack.add_arguments(parser)
-    args = parser.parse_args([str(source), "--size", "100", "--cache", str(tmp_path / "cache"), "--json"])
-    assert data_pack.run(args) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["packed"] == result["images"] == 4 and 0 < result["bytes"] < result["source_bytes"]
     assert data_pack.bytes_of("1.5GiB") == 3 * 2**29 and data_pack.bytes_of("500 MB") == 500_000_000
     with pytest.raises(UsageError, match="'much' is not a size"):
         data_pack.bytes_of("much")

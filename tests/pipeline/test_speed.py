@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 from tests.pipeline.rectangles import random_rectangles
 
+from holdfast.pipeline import columns
+from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.speed import Means, Measured, check, judge
 
 MEASURED = Measured(whole=100.0, reading=900.0, cores=4, images=300)
@@ -59,11 +60,12 @@ def test_without_a_step_it_says_which_step_would_wait() -> None:
 
 
 @pytest.mark.hot
-def test_measured_for_a_recipe(folder_of: Callable) -> None:
-    recipe = SimpleNamespace(model=SimpleNamespace(input=64), train=SimpleNamespace(batch=4, seed=0))
-    data = folder_of(random_rectangles(12), ".jpg")
-    (unhurried,) = check(recipe, data, step_images_per_s=0.001, seconds=0.2)
+def test_measured_for_real(folder_of: Callable) -> None:
+    feed = Feed(height=64, width=64, batch=4)
+    data = columns.of_dataset(folder_of(random_rectangles(12), ".jpg"))
+    (unhurried,) = check(data, feed, where="r.toml", step_images_per_s=0.001, seconds=0.2)
+    assert unhurried.places[0].file == "r.toml"
     assert (unhurried.slug, unhurried.severity) == ("pipeline-speed", "note")
-    (starved,) = check(recipe, data, step_images_per_s=1e9, seconds=0.2)
+    (starved,) = check(data, feed, step_images_per_s=1e9, seconds=0.2)
     assert (starved.slug, starved.severity) == ("input-starved", "warning")
     assert starved.as_json()["images_per_s"] > 0

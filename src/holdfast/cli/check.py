@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--no-cache", action="store_true", help="decode every picture again")
     parser.add_argument("--processes", type=int, metavar="N", help="workers; all cores when left out")
+    parser.add_argument(
+        "--step-speed", type=float, metavar="IMAGES_PER_S",
+        help="of a recipe: what one training step takes, to say whether it would wait for data",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-speed", action="store_true", help="of a recipe: do not measure how fast the data comes"
+    )
     parser.add_argument(
         "--lr", action="store_true", help="of a recipe: also run the range test of `holdfast lr-find`"
     )
@@ -51,6 +59,9 @@ def run(args: argparse.Namespace) -> int:
     if recipe is not None:
         report = _with_anchors(report, census, recipe)
         report = _with_rate(report, Path(args.path), recipe, now=args.lr)
+        if not args.no_speed and not report.spoiled:  # what cannot be read cannot be timed
+            report = _with_speed(report, args.path, args.step_speed)
+        report = _with_cloud(report, recipe)
     if args.json:
         print(json.dumps(report.as_json(), ensure_ascii=False))
     else:
@@ -78,6 +89,16 @@ def _with_anchors(report: Report, census: Census, recipe: Any) -> Report:
     )
 
 
+def _with_cloud(report: Report, recipe: Any) -> Report:
+    """The report, with what is wrong with the buckets that the recipe or the cloud's variables name."""
+    from holdfast.data.checks import with_problem
+    from holdfast.launch import cloud_check
+
+    for problem in cloud_check.problems(recipe, os.environ):
+        report = with_problem(report, problem)
+    return report
+
+
 def _with_rate(report: Report, path: Path, recipe: Any, *, now: bool) -> Report:
     """The report, with a learning rate far from what a range test suggests: one made now, or kept from before."""
     from holdfast.cli import lr_find
@@ -92,6 +113,17 @@ def _with_rate(report: Report, path: Path, recipe: Any, *, now: bool) -> Report:
     suggested = lr_find.suggested_for(path, recipe)
     detail = range_test.verdict(recipe.train.learning_rate, suggested) if suggested else ""
     return with_problem(report, Problem("learning-rate-far", str(path), detail)) if detail else report
+
+
+def _with_speed(report: Report, path: str, step_images_per_s: float | None) -> Report:
+    """The report, with how fast the data comes, and whether training would wait for it."""
+    from dataclasses import replace
+
+    from holdfast.cli.check_speed import asked
+    from holdfast.data.findings import RANK
+
+    findings = (*report.findings, *asked(path, step_images_per_s))
+    return replace(report, findings=tuple(sorted(findings, key=lambda finding: RANK[finding.severity])))
 
 
 #: Run in a process of its own: the detectors bring Keras, and nothing here may open a GPU.

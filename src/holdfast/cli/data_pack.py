@@ -25,12 +25,16 @@ UNITS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", metavar="SRC", help="a dataset, or a recipe (.toml), whose training data is packed"
+        "source",
+        metavar="SRC",
+        help="a recipe (.toml), whose training data is packed; or data, for the default recipe",
     )
     parser.add_argument(
         "--size", type=int, metavar="PX", help="side of the network's input; the recipe's when left out"
     )
-    parser.add_argument("--cache", metavar="DIR", help="where packs are kept (~/.cache/holdfast/packs)")
+    parser.add_argument(
+        "--cache", metavar="DIR", help="where to keep it; training looks in ~/.cache/holdfast/packs alone"
+    )
     parser.add_argument(
         "--budget", default="20GiB", metavar="BYTES", help="the most that this pack may take (20GiB)"
     )
@@ -39,45 +43,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from holdfast.pipeline import columns, pack, packing
+    from holdfast.train import prepare
 
-    dataset, feed = _what(args)
-    data = columns.of_dataset(dataset)
-    job = pack.job_for(data, feed, bytes_of(args.budget))
-    folder = packing.make(job, cache_folder(args.cache), progress=_show)
-    packed = pack.read(folder) if folder else None
+    recipe = _recipe(args.source, args.size)
+    folder = Path(args.cache) if args.cache else prepare.pack_folder()
+    data = columns.of_dataset(prepare.sets(recipe).train)
+    made_to = prepare.feed(recipe)
+    job = pack.job_for(data, made_to, bytes_of(args.budget))
+    made = packing.make(job, folder, progress=_show)
+    packed = pack.read(made) if made else None
     result = {
-        "folder": str(folder) if folder else None,
+        "folder": str(made) if made else None,
         "images": len(data),
+        "worth_packing": len(job.items),
         "packed": len(packed.rows) if packed else 0,
         "bytes": int(packed.lengths.sum()) if packed else 0,
         "source_bytes": int(data.lengths[packed.rows].sum()) if packed else 0,
+        "input": recipe.model.input,
+        "augment": recipe.data.augment,
+        "zoom_most": round(made_to.augment.zoom_most, 3),
+        "found_by_training": folder == prepare.pack_folder(),
     }
     print(json.dumps(result) if args.json else _text(result))
     return ExitCode.FINE
 
 
-def _what(args: argparse.Namespace) -> tuple[Any, Any]:
-    from holdfast.data.reading import read
-    from holdfast.pipeline.feed import Feed
+def _recipe(source: str, size: int | None) -> Any:
+    """The very recipe that `holdfast train` would make of it, so that the pack is the one that it looks for."""
+    from holdfast.cli.train import _recipe as for_training
 
-    path, size = args.source, args.size
-    if path.endswith(".toml"):
-        from holdfast.cli.train import _recipe
-        from holdfast.train import prepare
-
-        recipe = _recipe(path, [f"model.input={size}"] if size else [])
-        return prepare.sets(recipe).train, prepare.feed(recipe)  # as training itself has them
-    size = size or 320
-    return read(path), Feed(height=size, width=size, batch=1)
+    return for_training(source, [f"model.input={size}"] if size else [])
 
 
 def _text(result: dict[str, Any]) -> str:
-    if not result["packed"]:
-        return f"nothing to pack: none of the {result['images']} pictures is far larger than training needs"
-    return (
-        f"{result['folder']}: {result['packed']} of {result['images']} pictures, "
-        f"{result['source_bytes'] / 2**20:.0f} MiB as {result['bytes'] / 2**20:.0f} MiB"
+    needs = (
+        f"an input of {result['input']} px with {result['augment']} augmentation, "
+        f"which enlarges up to {result['zoom_most']:g} times"
     )
+    if not result["packed"]:
+        return f"nothing to pack: none of the {result['images']} pictures is far larger than {needs}, needs"
+    lines = [
+        f"{result['folder']}: {result['packed']} of {result['images']} pictures, "
+        f"{result['source_bytes'] / 2**20:.0f} MiB as {result['bytes'] / 2**20:.0f} MiB",
+        f"made for {needs}",
+    ]
+    if result["packed"] < result["worth_packing"]:
+        lines.append(
+            f"{result['worth_packing'] - result['packed']} more did not fit the budget or cannot be decoded"
+        )
+    if not result["found_by_training"]:
+        lines.append("training looks in $XDG_CACHE_HOME/holdfast/packs (~/.cache) alone: set that for both")
+    return "\n".join(lines)
 
 
 def _show(done: int, of: int) -> None:
@@ -85,12 +101,6 @@ def _show(done: int, of: int) -> None:
 
     if sys.stderr.isatty():
         print(f"\rpacked {done} of {of}", end="\n" if done == of else "", file=sys.stderr, flush=True)
-
-
-def cache_folder(given: str | None) -> Path:
-    from holdfast.train.prepare import pack_folder
-
-    return Path(given) if given else pack_folder()
 
 
 def bytes_of(text: str) -> int:

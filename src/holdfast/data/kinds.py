@@ -205,9 +205,34 @@ KINDS: dict[str, Kind] = {
         "error", "there is no usable box at all", "check that the annotations belong to these pictures"
     ),
     # -- the recipe
+    "pipeline-speed": Kind("note", "how fast the data comes on this machine", "nothing"),
+    "input-starved": Kind(
+        "warning", "training would wait for its data", "pack the pictures, or give the run more cores"
+    ),
     "learning-rate-far": Kind(
         "warning",
         "the recipe's learning rate is far from what a range test suggests",
         "set train.learning_rate to what is suggested; `holdfast lr-find RECIPE` shows the curve",
+    ),
+    # -- the cloud that the recipe names
+    "cloud-unreadable": Kind(
+        "error",
+        "data in a bucket cannot be read",
+        "look at the address, the credentials and the roles that it names",
+    ),
+    "cloud-unwritable": Kind(
+        "error",
+        "a place that the run writes to cannot be written",
+        "look at the address, the credentials and the roles that it names",
+    ),
+    "cloud-slow": Kind(
+        "warning",
+        "copying the data here takes long",
+        "a machine in the bucket's region, larger files (`holdfast data convert` to TFRecord), or a disk with the data",
+    ),
+    "cloud-far": Kind(
+        "warning",
+        "a bucket is in another region than this machine: slow, and every byte is paid for",
+        "a bucket and a machine in the same region",
     ),
 }

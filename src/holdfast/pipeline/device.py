@@ -39,7 +39,11 @@ def recoloured(images_bhwc: Any, colour_b4: Any) -> Any:
     matrix = ops.matmul(_hue_matrix(hue), _saturation_matrix(saturation)) * contrast[:, None, None]
     mean_luma = ops.sum(ops.mean(images, axis=(1, 2)) * LUMA, axis=-1)
     offset = mean_luma * (1.0 - contrast) + brightness * 255.0
-    changed = ops.einsum("bhwc,bdc->bhwd", images, matrix) + offset[:, None, None, None]
+    # Not as a matrix product: three numbers are too few for one, and a sum of products fuses with what follows.
+    by_source = ops.transpose(matrix, (0, 2, 1))[:, None, None]
+    changed = (
+        sum(images[..., c : c + 1] * by_source[..., c, :] for c in range(3)) + offset[:, None, None, None]
+    )
     return ops.clip(changed, 0.0, 255.0)
 
 

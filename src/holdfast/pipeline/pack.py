@@ -20,7 +20,7 @@ from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.sizes import packed_sizes
 
-LAYOUT = 1  # of the shards and the index; a change of the code that changes the bytes raises it
+LAYOUT = 2  # of the shards and the index; a change of the code that changes the bytes raises it
 QUALITY = 95
 WORTH = 0.6  # a picture is packed when its copy has at most this share of its pixels
 
@@ -45,7 +45,11 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Everything that changes the content: the pictures, their target sizes, and what encodes them."""
+        """Everything that changes the content: the pictures, their target sizes, and what encodes them.
+
+        Not the budget, which decides only how many of them are there: training looks for a pack and does not
+        know what was allowed. A finished pack never changes; the index says which pictures it holds.
+        """
         import PIL
         from PIL import features
 
@@ -55,7 +59,7 @@ class Job:
             PIL.__version__,
             features.version("jpg") or features.version("libjpeg_turbo"),
         ]
-        digest = hashlib.sha256(json.dumps([made_by, self.budget_bytes]).encode())
+        digest = hashlib.sha256(json.dumps(made_by).encode())
         for item in self.items:
             digest.update(json.dumps(asdict(item)).encode())
         return digest.hexdigest()[:20]

@@ -142,7 +142,9 @@ def _encoded(item: Item) -> bytes:
         upright = ImageOps.exif_transpose(image).convert("RGB")
         small = upright.resize((item.width, item.height), Image.Resampling.BICUBIC, reducing_gap=3.0)
         target = BytesIO()
-        small.save(target, "JPEG", quality=QUALITY, subsampling=0)
+        # Colour at half the size, as in nearly every photograph: a third less to decode, for 0.15 of 255 levels
+        # more error on real pictures (0.97 against 0.82).
+        small.save(target, "JPEG", quality=QUALITY, subsampling=2)
         return target.getvalue()
     except Exception:
         return b""

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 
 from holdfast.data.findings import Finding, Place
-from holdfast.data.records import Dataset
 from holdfast.pipeline import budget, columns
 from holdfast.pipeline.columns import Columns
-from holdfast.pipeline.feed import Augment, Feed
-from holdfast.pipeline.machine import usable_cores
+from holdfast.pipeline.feed import Feed
+from holdfast.pipeline.pack import Packed
 from holdfast.pipeline.sizes import packed_sizes
 
 SPARE = 1.2  # a pipeline below this times the step's speed will make some steps wait: speeds vary
@@ -45,12 +44,17 @@ class Means:
 
 
 def measure(
-    data: Columns, feed: Feed, *, seconds: float = 3.0, clock: Callable[[], float] = time.perf_counter
+    data: Columns,
+    feed: Feed,
+    *,
+    packed: Packed | None = None,
+    seconds: float = 3.0,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Measured:
     """Times the stream after its first batch, and reading alone on pictures that it has not touched."""
     from holdfast.pipeline.stream import Stream
 
-    stream = Stream(data, feed, skip_bad=len(data))
+    stream = Stream(data, feed, skip_bad=len(data), packed=packed)
     whole, images = _rate(stream.batches(), feed.batch, seconds, clock)
     last_epoch_end = np.arange(len(data) - 1, -1, -1)
     reading, _ = _rate(stream.encoded_bytes(last_epoch_end), 1, seconds / 3, clock)
@@ -114,25 +118,23 @@ def means_for(data: Columns, feed: Feed) -> Means:
 
 
 def check(
-    recipe: Any,
-    dataset: Dataset,
+    data: Columns,
+    feed: Feed,
     *,
+    packed: Packed | None = None,
+    where: str = "",
     step_images_per_s: float | None = None,
     seconds: float = 3.0,
-    augment: Augment | None = None,
 ) -> list[Finding]:
-    """The findings about the speed of the data for a recipe (`recipe.model.input`, `recipe.train.batch`)."""
-    side = recipe.model.input
-    feed = Feed(
-        height=side,
-        width=side,
-        batch=recipe.train.batch,
-        seed=recipe.train.seed,
-        augment=augment or Augment(flip=0.5),
-    )
-    data = columns.of_dataset(dataset, threads=2 * usable_cores())
-    measured = measure(data, feed, seconds=seconds)
-    return list(judge(measured, means_for(data, feed), batch=feed.batch, step_images_per_s=step_images_per_s))
+    """The findings about the speed of the data for what a recipe makes of it."""
+    measured = measure(data, feed, packed=packed, seconds=seconds)
+    means = means_for(data, feed)
+    means = replace(means, packing_saves=0.0) if packed else means
+    found = judge(measured, means, batch=feed.batch, step_images_per_s=step_images_per_s)
+    return [
+        replace(finding, places=tuple(Place(where, place.detail) for place in finding.places))
+        for finding in found
+    ]
 
 
 def _finding(slug: str, severity: str, says: str, remedy: str, extra: tuple[tuple[str, Any], ...]) -> Finding:
