@@ -67,7 +67,7 @@ def test_the_strike_comes_some_steps_after_a_checkpoint(tmp_path: Path) -> None:
     ("how", "verdict"),
     [
         ("kill", "verdict[killed-from-outside]"),
-        ("stall", "verdict[suspended]"),
+        ("stall", "verdict[process-suspended]"),
         ("oom", "verdict[killed-for-memory]"),
         ("nan", "verdict["),
         ("data", "undecodable-image"),

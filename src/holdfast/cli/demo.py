@@ -75,9 +75,9 @@ def run(args: argparse.Namespace) -> int:
     demo = Demo(folder, steps=args.steps)
     demo.make_data()
     demo.check_and_repair()
-    if args.broken != "none":
-        demo.go_wrong(args.broken)
-    demo.train(args.broken)
+    went_on = args.broken != "none" and demo.go_wrong(args.broken) == 0
+    if not went_on:
+        demo.train(resumed=(folder / "runs" / "shapes").exists())
     demo.evaluate()
     demo.show(opens=_has_screen() if args.open is None else args.open)
     print(f"\n{time.monotonic() - began:.0f} s in all")
@@ -141,7 +141,7 @@ class Demo:
         self.holdfast("check", "shapes/train", expect=(1,))
         self.holdfast("data", "repair", "shapes/train", "shapes/clean")
 
-    def go_wrong(self, how: str) -> None:
+    def go_wrong(self, how: str) -> int:
         """The first try. What is done to it is said; the verdict must find it out by itself."""
         title, changed, name = _WAYS[how]
         self.chapter(title)
@@ -156,13 +156,12 @@ class Demo:
                 squeeze.tighten(process, run)
             elif how in strike:
                 strike[how](process, run)
-            self.wait(process, words, expect=tuple(range(1, 256)))
+            return self.wait(process, words, expect=(0,) if how == "stall" else tuple(range(1, 256)))
         finally:
             if squeeze is not None:
                 squeeze.close()
 
-    def train(self, broken: str) -> None:
-        resumed = broken in ("kill", "stall", "oom")
+    def train(self, *, resumed: bool) -> None:
         self.chapter("Go on where it was" if resumed else "Train it")
         self.holdfast("train", "recipe.toml", "--run-dir", "runs/shapes", *(["--resume"] if resumed else []))
 

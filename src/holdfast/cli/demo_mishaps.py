@@ -38,21 +38,23 @@ def kill(process: subprocess.Popen[bytes], run: RunFolder) -> None:
 
 
 def freeze(process: subprocess.Popen[bytes], run: RunFolder) -> None:
-    """Stops the trainer's process, waits until the supervisor has noticed, explains, and ends the run."""
-    _send(process, run, signal.SIGSTOP)
+    """Stops the trainer's process, waits until the supervisor has noticed, explains, and does what it advises."""
+    pid = _send(process, run, signal.SIGSTOP)
     while process.poll() is None and b'"kind": "stalled"' not in run.journal.read_bytes():
         time.sleep(0.5)
     print(f"\n$ holdfast explain runs/{run.name}      # while it stands\n", flush=True)
     subprocess.run([sys.executable, "-m", "holdfast", "explain", run.name], cwd=run.path.parent, check=False)
-    print("\n$ kill $!      # enough seen: the run is ended", flush=True)
-    process.terminate()
+    if pid is not None and process.poll() is None:
+        print(f"\n$ kill -CONT {pid}      # as it says; the training goes on where it stood", flush=True)
+        os.kill(pid, signal.SIGCONT)
 
 
-def _send(process: subprocess.Popen[bytes], run: RunFolder, what: signal.Signals) -> None:
+def _send(process: subprocess.Popen[bytes], run: RunFolder, what: signal.Signals) -> int | None:
     pid = wait_until_past_a_checkpoint(process, run)
     if pid is not None:
-        print(f"\n$ kill -{what.name} {pid}      # the trainer", flush=True)
+        print(f"\n$ kill -{what.name.removeprefix('SIG')} {pid}      # the trainer", flush=True)
         os.kill(pid, what)
+    return pid
 
 
 class Squeeze:
