@@ -11,7 +11,9 @@ import pytest
 from holdfast.data import bucket
 from holdfast.errors import DiskFull, FileError, HoldfastError, PathMissing, PermissionRefused
 from holdfast.journal import events as ev
+from holdfast.launch import cloud_check
 from holdfast.report.text import render_error
+from holdfast.settings import resolve
 from holdfast.train import checkpoints, copies
 from holdfast.train.checkpoints import Snapshot
 from tests.launch import faulty_bucket
@@ -164,3 +166,35 @@ def test_where_vertex_says_to_put_things() -> None:
         "gs://runs/a/checkpoints", "gs://runs/a", "gs://runs/a/tensorboard"
     )
     assert copies.places(None, {}) is None
+
+
+def test_what_a_recipe_names_in_the_cloud_is_checked(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cloud_check, "METADATA", "http://127.0.0.1:9/nobody")
+    (tmp_path / "file").write_bytes(b"x" * 100_000)
+    bucket.put(tmp_path / "file", "gs://runs/pictures/a.bin")
+    fine = resolve({"data": {"train": "gs://runs/pictures"}, "hardware": {"copy_to": "gs://runs/out"}})
+    assert cloud_check.problems(fine, {"AIP_MODEL_DIR": "gs://runs/model/"}) == []
+    rate, whole = cloud_check.throughput("gs://runs/pictures")
+    assert whole == 100_000
+    assert rate > 0
+    wrong = resolve({"data": {"train": "gs://runs/pcitures"}, "hardware": {"copy_to": "gs://nowhere/out"}})
+    found = cloud_check.problems(wrong, {"AIP_CHECKPOINT_DIR": "checkpoints"})
+    assert [(one.finding, one.file) for one in found] == [
+        ("cloud-unreadable", "gs://runs/pcitures"),
+        ("cloud-unwritable", "checkpoints"),
+        ("cloud-unwritable", "gs://nowhere/out"),
+    ]
+    assert found[0].detail == "data.train: there is nothing at this address of the bucket"
+    assert "there is no bucket nowhere" in found[2].detail
+    store.faults = [Fault("403", on_upload, times=100)]
+    (refused,) = cloud_check.problems(fine, {})
+    assert "these credentials may not use gs://runs in this way" in refused.detail
+
+
+def test_a_bucket_in_another_region_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cloud_check, "machine_region", lambda: "europe-west4")
+    for there, told in (("EUROPE-WEST4", 0), ("EU", 0), ("US-CENTRAL1", 1), ("", 0)):
+        monkeypatch.setattr(cloud_check, "bucket_region", lambda url, there=there: there)
+        assert len(cloud_check._far("data.train", "gs://b/a")) == told

@@ -27,6 +27,9 @@ else:
     places = devices_of_host(devices)
 from tests.train import tiny
 
+def run(made, steps):
+    return [made.fetch(made(tiny.batch(n, 8), step=n, rate=1e-2, held=False)) for n in steps]
+
 rule = Rule(weight_decay=0.01, clip_norm=5.0, ema=0.9)
 if backend == "jax":
     from holdfast.train.step_peers import PeersStep
@@ -35,7 +38,7 @@ else:
     many = MirroredStep(tiny.network(), rule, batch=8, micro_batch=2, devices=places)
 assert many.batch == 4 and many.micro_batch == 2
 one = tiny.step(rule=rule, micro=8)
-losses = [[numbers["loss"] for numbers in tiny.run(step, range(12))] for step in (one, many)]
+losses = [[numbers["loss"] for numbers in run(step, range(12))] for step in (one, many)]
 np.testing.assert_allclose(losses[0], losses[1], rtol=2e-5)
 assert losses[0][-1] < losses[0][0]
 for group in ("weights", "ema", "optimizer"):
@@ -45,9 +48,9 @@ for group in ("weights", "ema", "optimizer"):
         np.testing.assert_allclose(first[name], second[name], rtol=1e-4, atol=2e-6, err_msg=name)
 assert many.traces() == 1
 saved = many.export()
-after = [numbers["loss"] for numbers in tiny.run(many, range(12, 15))]
+after = [numbers["loss"] for numbers in run(many, range(12, 15))]
 many.load(saved)
-again = [numbers["loss"] for numbers in tiny.run(many.split(1), range(12, 15))]
+again = [numbers["loss"] for numbers in run(many.split(1), range(12, 15))]
 np.testing.assert_allclose(again, after, rtol=1e-5)
 print("equal")
 """

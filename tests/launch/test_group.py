@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.explain import explain
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Beat, BeatReader
@@ -84,6 +85,15 @@ def test_when_one_is_killed_it_is_named_and_all_go_on_together(tmp_path: Path) -
     assert facts["verdict"]["cause"] == "killed-from-outside"  # type: ignore[index]
     restored = [int(line.split()[-1]) for line in log.splitlines() if line.startswith("finished at")]
     assert restored == [60]
+
+
+def test_an_error_in_one_ends_all_with_its_exit_code_and_is_the_verdict(tmp_path: Path) -> None:
+    code, log = Group(tmp_path / "run", 2, "--sick", "error:1:5").ended()
+    assert code == 2, log
+    assert log.rstrip().endswith("ended with exit code 2")
+    first = explain(tmp_path / "run").findings[0]
+    assert (first.cause, first.title) == ("peer-missing", "process 1 of the group ended with exit code 2")
+    assert first.remedies[0].code == "holdfast explain RUN/peers/1"
 
 
 def test_a_supervisor_that_is_killed_is_replaced(tmp_path: Path) -> None:

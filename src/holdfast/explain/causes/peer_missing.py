@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, users_line
@@ -10,6 +12,9 @@ from holdfast.journal import events as ev
 
 
 def peer_missing(evidence: Evidence) -> Finding | None:
+    told = _told_by_conductor(evidence)
+    if told is not None:
+        return told
     said = matched(
         evidence,
         r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|coordination "
@@ -83,6 +88,46 @@ def peer_missing(evidence: Evidence) -> Finding | None:
         (),
         _REMEDIES,
     )
+
+
+def _told_by_conductor(evidence: Evidence) -> Finding | None:
+    """What `holdfast launch` saw of the whole group; this folder is that of one process of it."""
+    notes = [said for said in evidence.all(ev.NoteMade) if said.event.facts.get("by") == "conductor"]
+    lost = next((said for said in reversed(notes) if "peer_lost" in said.event.facts), None)
+    later = [said for said in notes if lost is None or said.mono >= lost.mono]
+    stood = next((said for said in reversed(later) if said.event.facts.get("remark") in _STOOD), None)
+    said = lost or stood
+    if said is None or evidence.exit_code == 0:
+        return None
+    facts = said.event.facts
+    if facts.get("peer_lost") == 0:
+        return None  # this folder is that process's own, and what it tells itself says more
+    rank = facts["peer_lost"] if lost is not None else next(iter(facts.get("ranks", [])), "")
+    because = [Fact(said.event.text, said.source)]
+    for one in (facts.get("verdict") or {}).get("because", [])[:3]:
+        because.append(Fact(str(one.get("fact")), f"peers/{rank}"))
+    remedies = (
+        Remedy(
+            "look at that process, whose folder is its own",
+            "your-choice",
+            f"holdfast explain RUN/peers/{rank}",
+        ),
+        *_REMEDIES[:1],
+    )
+    title = f"process {rank} of the group {_what(facts)}"
+    return Finding("peer-missing", Strength.ESTABLISHED, title, tuple(because), (), remedies)
+
+
+#: Remarks of the conductor about a process that the others cannot go on without.
+_STOOD = {"missing": "never came", "silent": "cannot be reached", "suspended": "is suspended",
+          "waited-for": "holds up all others"}  # fmt: skip
+
+
+def _what(facts: dict[str, Any]) -> str:
+    if "peer_lost" not in facts:
+        return _STOOD[facts["remark"]]
+    signal = facts.get("signal")
+    return f"was ended by {signal}" if signal else f"ended with exit code {facts.get('exit_code')}"
 
 
 _REMEDIES = (
