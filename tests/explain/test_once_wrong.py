@@ -287,6 +287,23 @@ def test_early_stopping_with_its_mode_turned_round_is_a_fault(tmp_path: Path) ->
         assert _stopped(tmp_path / monitor / mode, monitor, mode).went_well
 
 
+def test_early_stopping_of_our_own_trainer_is_told_in_its_own_words(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=1, steps=400)
+    settings = {"monitor": "AP", "patience": 3, "waited": 3, "best": 0.5, "best_step": 80}
+    run.probe(ev.StopRequested(by="early-stopping", epoch=1, step=200, settings=settings))
+    run.probe(ev.FitDone(steps=200, epochs=1, epochs_done=0, stopped=True, steps_by_epoch=[200]))
+    run.ended(0)
+    verdict = run.verdict()
+    first = verdict.findings[0]
+    assert (first.cause, verdict.went_well) == ("early-stopping", True)
+    assert first.title == "early stopping ended the training at step 200 of 400: this is what it is for"
+    assert [fact.fact for fact in first.because] == [
+        "AP was not better in the last 3 validations; the patience is 3",
+        "the best was 0.5 at step 80, and model.npz has those weights",
+    ]
+
+
 def test_an_empty_validation_is_the_root_of_a_metric_that_is_missing(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     callback = {"class": "EarlyStopping", "settings": {"monitor": "val_loss", "patience": 1}}

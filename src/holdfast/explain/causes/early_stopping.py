@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.evidence import Evidence
+from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import stop_request
 from holdfast.explain.nodes import number_of
 from holdfast.explain.words import number
+from holdfast.journal.events import StopRequested
+
+OURS = "early-stopping"  # as our own trainer names it
 
 
 def early_stopping(evidence: Evidence) -> Finding | None:
     asked = stop_request(
         evidence,
         lambda by, settings: (
-            "EarlyStopping" in by or ("patience" in settings and "stopped_epoch" in settings)
+            by == OURS or "EarlyStopping" in by or ("patience" in settings and "stopped_epoch" in settings)
         ),
     )
     if asked is None or evidence.went_wrong or evidence.stall is not None:
         return None
     event = asked.event
+    if event.by == OURS:
+        return _by_our_trainer(evidence, asked)
     if "stopped_epoch" not in event.settings and event.where and not _KERAS.match(event.where):
         return None  # a callback of the user's own that has this name
     monitor, patience = event.settings.get("monitor", "its metric"), event.settings.get("patience")
@@ -70,6 +75,37 @@ def early_stopping(evidence: Evidence) -> Finding | None:
     )
 
 
+def _by_our_trainer(evidence: Evidence, asked: Said[StopRequested]) -> Finding:
+    known, step = asked.event.settings, asked.event.step or 0
+    monitor, waited, patience = known.get("monitor", "AP"), known.get("waited"), known.get("patience")
+    planned = evidence.fit.planned_steps if evidence.fit is not None else None
+    far = f" at step {step:,}" + (f" of {planned:,}" if planned else "")
+    facts = [
+        Fact(
+            f"{monitor} was not better in the last {waited} validations; the patience is {patience}",
+            asked.source,
+        )
+    ]
+    if known.get("best_step") is not None:
+        best = number(number_of(known.get("best")))
+        facts.append(
+            Fact(
+                f"the best was {best} at step {known['best_step']:,}, and model.npz has those weights",
+                asked.source,
+            )
+        )
+    longer = max(5, 2 * int(patience or 0))
+    return Finding(
+        "early-stopping", Strength.ESTABLISHED, f"early stopping ended the training{far}: this is what it is for",
+        tuple(facts), (),
+        (
+            Remedy("nothing, if this was meant. To train on, go on with more patience", "your-choice",
+                   f"holdfast train --resume --run-dir RUN --set train.early_stopping_patience={longer}"),
+        ),
+        normal=True,
+    )  # fmt: skip
+
+
 def _wrong_way(monitor: str, mode: object) -> str:
     """What a mode against the sense of its metric does, in words."""
     if mode == "max" and re.search(r"loss|error|mse|mae", monitor, re.IGNORECASE):
@@ -91,6 +127,7 @@ What it is
 How Holdfast knows
   The probe saw which object set `stop_training`, and read its settings.
   Nothing else in the run went wrong.
+  Our own trainer names it as the reason of its end, with its settings.
 
 How to make it happen
   `model.fit(ds, epochs=50,
