@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from holdfast.cli.train import _recipe
+    from holdfast.report.text import terminal_width, wrap
     from holdfast.train import range_test
 
     recipe = _recipe(args.source, args.overrides)
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         print(
             f"\ntrain.learning_rate = {found['suggestion']:g}" if found["suggestion"] else "\nno suggestion"
         )
-        print(found["why"])
+        print("\n".join(wrap(found["why"], width=terminal_width(sys.stdout))))
         if args.source.endswith(".toml"):
             print(f"kept in {stored_at(Path(args.source))}, which `holdfast check` looks at")
     return ExitCode.FINE if found["suggestion"] is not None else ExitCode.FINDINGS
