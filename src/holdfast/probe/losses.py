@@ -26,8 +26,8 @@ class Losses:
     def __init__(self, session: Session, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._session = session
         self._now = monotonic
-        self.recent: deque[float | str] = deque(maxlen=_KEEP)
-        self.recent_steps: deque[float | str] = deque(maxlen=_KEEP)  # each step's own, worked out
+        self.recent: deque[float] = deque(maxlen=_KEEP)
+        self.recent_steps: deque[float] = deque(maxlen=_KEEP)  # each step's own, worked out
         self._average: float | None = None
         self._last_mean: tuple[int, int, float] | None = None  # epoch, batch of it, mean
         self._written_at = 0.0
@@ -188,8 +188,8 @@ class Losses:
     def _remember(self, epoch: int, mean: float) -> bool:
         """Keeps the loss; True when it has turned for the worse."""
         own = self._step_loss(epoch, mean)
-        self.recent.append(_json(mean))
-        self.recent_steps.append(_json(own))
+        self.recent.append(mean)
+        self.recent_steps.append(own)
         if not math.isfinite(own):
             return True
         self._last_finite = mean
@@ -206,8 +206,8 @@ class Losses:
         return mean * count - last[2] * (count - 1)
 
     def _last_step_loss(self) -> float | None:
-        value = self.recent_steps[-1] if self.recent_steps else None
-        return value if isinstance(value, float) else None
+        value = self.recent_steps[-1] if self.recent_steps else math.nan
+        return round(value, 7) if math.isfinite(value) else None
 
     # -- the first value that is not finite -----------------------------------------------------------
 
@@ -228,14 +228,14 @@ class Losses:
                 epoch=progress.epoch,
                 value=str(_json(value)),
                 last_finite=self._last_finite,
-                recent=list(self.recent),
+                recent=[_json(loss) for loss in self.recent],
                 weights_finite=survey.weights,
                 weights_finite_before=before,
                 input_finite=finite.arrays_finite(self._session),
                 learning_rate=models.learning_rate(model),
                 precision=models.precision(model),
                 detail={
-                    "recent_steps": list(self.recent_steps),
+                    "recent_steps": [_json(loss) for loss in self.recent_steps],
                     "first_weight": survey.name,
                     "statistics_finite": survey.statistics,
                     "seen": "at once" if exact else "later",
