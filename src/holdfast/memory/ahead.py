@@ -42,7 +42,9 @@ def target(card: Card) -> Any:
         described = topologies.get_topology_desc(
             platform="cuda", target_config=card.described(), topology="1x1x1"
         )
-    except Exception as error:  # NotImplementedError without the plugin; other kinds from an old or broken one
+    except (
+        Exception
+    ) as error:  # NotImplementedError without the plugin; other kinds from an old or broken one
         raise NoCompiler(
             "this installation cannot compile for a card that is not here",
             found=f"jax {jax.__version__}: " + (" ".join(str(error).split())[:200] or type(error).__name__),
@@ -58,7 +60,9 @@ def compile_for(traced: Any) -> Compiled:
     compiled = lowered.compile()
     if "__cudnn$conv" not in compiled.as_text():
         # Without a target on every argument jax compiles for the CPU instead, and says nothing.
-        raise HoldfastError("the step was compiled for another kind of device than the card", where="ahead of time")
+        raise HoldfastError(
+            "the step was compiled for another kind of device than the card", where="ahead of time"
+        )
     found = compiled.memory_analysis()
     return Compiled(
         argument_bytes=int(found.argument_size_in_bytes),

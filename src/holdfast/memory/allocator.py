@@ -1,4 +1,4 @@
-"""The allocator that XLA and TensorFlow share on cards, followed step by step: what it takes is more than what is asked.
+"""The allocator that XLA and TensorFlow share on cards, followed step by step: it takes more than it is asked for.
 
 "Best fit with coalescing": a free piece is handed out whole unless it is twice what was asked for, or 128 MiB
 larger; its statistics count the whole piece. With a handful of vectors as long as all weights together, those

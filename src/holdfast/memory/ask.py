@@ -56,7 +56,7 @@ def _last_words(text: str) -> str:
 
 
 class Memory:
-    """Answers kept on disk under the fingerprint of all that decides them: setup, card, versions, source of the step."""
+    """Answers kept on disk under the fingerprint of all that decides them: setup, card, versions, our source."""
 
     def __init__(self, folder: Path | None = None, *, python: str = sys.executable) -> None:
         self.folder = folder or cache_folder() / "predictions"
@@ -97,7 +97,9 @@ def _source() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     package = Path(__file__).resolve().parents[1]
-    files = [path for part in ("detectors", "train", "memory") for path in sorted((package / part).glob("*.py"))]
+    files = [
+        path for part in ("detectors", "train", "memory") for path in sorted((package / part).glob("*.py"))
+    ]
     seen = {str(path.relative_to(package)): path.read_text() for path in files}
     for name in ("jax", "jaxlib", "keras", "jax-cuda13-pjrt"):
         with contextlib.suppress(PackageNotFoundError):

@@ -82,7 +82,7 @@ def of_name(reported: str) -> Card | None:
     words = set(re.findall(r"[a-z]*\d+[a-z]*", reported.lower()))
     fitting = [card for card in all_cards() if set(re.findall(r"[a-z]*\d+[a-z]*", card.slug)) & words]
     exact = [card for card in fitting if set(card.slug.split("-")) <= words | {"rtx"}]
-    return (exact or fitting or [None])[0]
+    return next(iter(exact or fitting), None)
 
 
 _TEMPLATE = """gpu_device_info {{

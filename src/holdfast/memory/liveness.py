@@ -2,7 +2,7 @@
 
 A model of the compiler, not the compiler: it knows that chains of elementwise operations become one kernel and
 leave nothing behind, and that reshapes cost nothing. It knows no workspaces, no layout copies and no schedule
-other than the program's own order, so it comes out low; `account.METHODS` says by how much it was seen to.
+other than the program's own order, so `account.METHODS` says how far off it was seen to be.
 """
 
 from __future__ import annotations
@@ -14,19 +14,22 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 #: Results that a fused kernel can compute where they are used, so that they need no memory of their own.
-CHEAP = frozenset(
-    "abs add and broadcast_in_dim ceil clamp convert_element_type copy copy_p cos div eq erf exp expm1 floor ge gt "
-    "integer_pow iota is_finite le log log1p logistic lt max min mul ne neg not nextafter or pow rem round rsqrt "
-    "select_n shift_left shift_right_arithmetic shift_right_logical sign sin sqrt square stop_gradient sub tanh "
-    "xor pad slice rev add_any random_bits random_seed random_wrap random_fold_in optimization_barrier".split()
-)
+CHEAP = frozenset((
+    "abs", "add", "and", "broadcast_in_dim", "ceil", "clamp", "convert_element_type", "copy",
+    "copy_p", "cos", "div", "eq", "erf", "exp", "expm1", "floor", "ge", "gt", "integer_pow", "iota",
+    "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not",
+    "nextafter", "or", "pow", "rem", "round", "rsqrt", "select_n", "shift_left",
+    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt", "square",
+    "stop_gradient", "sub", "tanh", "xor", "pad", "slice", "rev", "add_any", "random_bits",
+    "random_seed", "random_wrap", "random_fold_in", "optimization_barrier",
+))  # fmt: skip
 #: The same bytes under another shape.
-FREE = frozenset("reshape squeeze expand_dims bitcast_convert_type".split())
+FREE = frozenset(["reshape", "squeeze", "expand_dims", "bitcast_convert_type"])
 #: Called with a body of their own, which is walked in their place.
-INLINED = frozenset(
-    "jit pjit closed_call core_call remat remat2 checkpoint custom_jvp_call custom_vjp_call "
-    "custom_vjp_call_jaxpr custom_lin".split()
-)
+INLINED = frozenset((
+    "jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_jvp_call",
+    "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,9 @@ def _stored(operations: list[_Operation], outputs: set[int]) -> tuple[set[int], 
     heavy_uses = Counter(
         id(one)
         for operation in operations
-        if operation.name not in CHEAP and operation.name not in FREE and not operation.name.startswith("reduce")
+        if operation.name not in CHEAP
+        and operation.name not in FREE
+        and not operation.name.startswith("reduce")
         for one in operation.takes
     )
     stored: set[int] = set()
@@ -168,7 +173,9 @@ def _stored(operations: list[_Operation], outputs: set[int]) -> tuple[set[int], 
     for operation in operations:
         for one in operation.gives:
             free = operation.name in FREE
-            fused = operation.name in CHEAP and not heavy_uses[id(one)] and _small_chain(operation, alias, uses)
+            fused = (
+                operation.name in CHEAP and not heavy_uses[id(one)] and _small_chain(operation, alias, uses)
+            )
             if (free or fused) and id(one) not in outputs:
                 sources = [alias.get(id(taken), (id(taken),)) for taken in operation.takes]
                 alias[id(one)] = tuple(dict.fromkeys(part for source in sources for part in source))
@@ -193,7 +200,9 @@ def _bytes(one: Any) -> int:
 
 def _place(name_stack: str) -> str:
     """The block that a name such as "transpose(jvp(ssd))/backbone/conv3_block2/conv" belongs to."""
-    words = re.sub(r"\b(transpose|jvp|vmap|checkpoint|rematted_computation)\b|[()]", "", name_stack).split("/")
+    words = re.sub(r"\b(transpose|jvp|vmap|checkpoint|rematted_computation)\b|[()]", "", name_stack).split(
+        "/"
+    )
     words = [word for word in words if word]
     return "/".join(words[1:3]) if len(words) > 1 else ""
 

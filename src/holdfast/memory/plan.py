@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from holdfast.memory.account import Account, Answer
 from holdfast.memory.search import Found, largest
@@ -48,7 +49,7 @@ def plan(wanted: Setup, memory_bytes: int, price: Price, *, half: str = "bfloat1
     """The recipe as it stands, else the largest micro-batch, else the least harmful change that makes one fit."""
     tried: list[Option] = []
     for setup, changes, costs in ladder(wanted, half=half):
-        found = largest(setup.batch, memory_bytes, lambda sizes, setup=setup: price(setup, sizes))
+        found = largest(setup.batch, memory_bytes, partial(price, setup))
         option = _option(setup, changes, costs, found, memory_bytes)
         tried.append(option)
         if found.micro_batch is not None:
@@ -62,7 +63,10 @@ def _option(
     micro = found.micro_batch or 1
     if micro != setup.batch:
         changes = (*changes, f"train.micro_batch = {micro}")
-        costs = (*costs, "the same result, to float rounding; some speed, as smaller kernels fill a card less")
+        costs = (
+            *costs,
+            "the same result, to float rounding; some speed, as smaller kernels fill a card less",
+        )
     answer = "fits" if found.micro_batch is not None else found.account.judge(memory_bytes)
     return Option(replace(setup, micro_batch=micro), changes, costs, found.account, answer)
 
@@ -86,9 +90,7 @@ def ladder(wanted: Setup, *, half: str) -> list[tuple[Setup, tuple[str, ...], tu
         base = [change for change in changes if not change.startswith("model.input")]
         kept = [cost for cost in costs if "small objects" not in cost]
         cost = "small objects are harder to find; faster"
-        rungs.append(
-            (replace(setup, input=smaller), (*base, f"model.input = {smaller}"), (*kept, cost))
-        )
+        rungs.append((replace(setup, input=smaller), (*base, f"model.input = {smaller}"), (*kept, cost)))
     if wanted.backbone != LIGHTER:
         cost = "less accurate; much faster"
         add(Step(replace(rungs[-1][0], backbone=LIGHTER), f'model.backbone = "{LIGHTER}"', cost))

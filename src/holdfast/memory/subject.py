@@ -14,6 +14,7 @@ import numpy as np
 
 from holdfast.detectors.build import Detector, build
 from holdfast.detectors.spec import DetectorSpec
+from holdfast.memory.batches import batch_of as batch_of
 from holdfast.memory.setup import Setup
 from holdfast.train.network import detector_network
 from holdfast.train.step_jax import JaxStep
@@ -68,23 +69,6 @@ def rule_of(setup: Setup) -> Rule:
     )  # fmt: skip
 
 
-def batch_of(setup: Setup, batch: int) -> dict[str, np.ndarray]:
-    """A batch as the pipeline sends it, of black pictures whose every row of boxes is taken."""
-    side, boxes = setup.input, setup.boxes
-    corners = np.linspace(0, side / 2, boxes, dtype=np.float32)[None, :, None].repeat(batch, axis=0)
-    found = {
-        "images": np.zeros((batch, side, side, 3), np.uint8),
-        "boxes": np.concatenate([corners, corners, corners + side / 4, corners + side / 4], axis=-1),
-        "labels": np.zeros((batch, boxes), np.int32),
-        "real": np.ones((batch, boxes), bool),
-        "crowd": np.zeros((batch, boxes), bool),
-        "image": np.arange(batch, dtype=np.int32),
-    }
-    if setup.changes_colour:
-        found["colour"] = np.tile(np.array([[0.0, 1.0, 1.0, 0.0]], np.float32), (batch, 1))
-    return found
-
-
 def abstract(tree: Any, sharding: Any = None) -> Any:
     """The same tree of shapes and types, placed where `sharding` says."""
     return jax.tree.map(
@@ -93,4 +77,6 @@ def abstract(tree: Any, sharding: Any = None) -> Any:
 
 
 def size_of(tree: Any) -> int:
-    return sum(int(np.prod(np.shape(leaf))) * jnp.asarray(leaf).dtype.itemsize for leaf in jax.tree.leaves(tree))
+    return sum(
+        int(np.prod(np.shape(leaf))) * jnp.asarray(leaf).dtype.itemsize for leaf in jax.tree.leaves(tree)
+    )

@@ -42,9 +42,7 @@ def answers(asked: dict[str, Any]) -> dict[str, Any]:
     found = []
     for batch, micro in asked["batches"]:
         step = made.step(batch, micro)
-        traced = step.traced(
-            subject.batch_of(wanted, batch), lambda tree: subject.abstract(tree, sharding)
-        )
+        traced = step.traced(subject.batch_of(wanted, batch), lambda tree: subject.abstract(tree, sharding))
         one = {"batch": batch, "micro_batch": micro, **sizes(step, subject.batch_of(wanted, 1), batch)}
         if asked.get("liveness", True):
             one["liveness"] = liveness.peak_of(traced.jaxpr).as_json()

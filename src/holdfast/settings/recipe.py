@@ -93,6 +93,9 @@ class Train:
         "auto", 'pictures at once; "auto" takes the largest that fits', low=1, choices=("auto",)
     )
     precision: str = setting("float32", "of the computation", choices=("float32", "bfloat16", "float16"))
+    rematerialise: bool = setting(
+        False, "compute blocks again for the backward pass instead of keeping them: less memory, slower"
+    )
     optimizer: str = setting("adamw", "which optimizer", choices=("adamw", "sgd"))
     learning_rate: float = setting(1e-3, "at its highest, after the warm-up", low=0, high=100, low_open=True)
     schedule: str = setting("cosine", "how the rate falls", choices=("cosine", "steps", "constant"))

@@ -92,7 +92,7 @@ def detector(recipe: Recipe, trained: columns.Columns) -> tuple[Detector, str]:
         return made, f"weights from {saved}: {fitted.summary()}"
     spec = DetectorSpec(
         model.detector, model.backbone, trained.classes, size, precision=train.precision,
-        normalization=suggested_normalization(model.backbone, weights),
+        normalization=suggested_normalization(model.backbone, weights), rematerialise=train.rematerialise,
     )  # fmt: skip
     whence = f"backbone weights from {weights}" if weights else "fresh weights"
     if model.anchors == "fitted":

@@ -1,0 +1,77 @@
+"""Lines, sums, bands and verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.memory import account
+from holdfast.memory.account import CONTEXT_BYTES, METHODS, MIB, SMALL_BYTES, Account, Line
+from holdfast.memory.cards import named
+
+ANSWER = {
+    "weights": 100 * MIB, "moments": 200 * MIB, "average": 0, "fixed": 0, "state": 300 * MIB, "masks": 200 * MIB,
+    "model": 100 * MIB, "batch": 4 * MIB,
+    "compiled": {"argument_bytes": 504 * MIB, "output_bytes": 400 * MIB, "alias_bytes": 0, "temp_bytes": 1000 * MIB},
+    "liveness": {"temp_bytes": 900 * MIB, "largest_bytes": 50 * MIB,
+                 "at": {"backbone/conv1": 600 * MIB, "head": 300 * MIB}},
+}  # fmt: skip
+
+
+def an_account(step: int, method: str = "compiled", outside: int = 0) -> Account:
+    return Account((Line("all", step, "counted"),), METHODS[method], step, outside)
+
+
+def test_the_lines_add_up_to_the_peak_and_the_context_stands_beside():
+    made = account.device(ANSWER, named("h200"), method="compiled")
+    assert sum(line.bytes for line in made.lines) == made.total_bytes
+    assert made.total_bytes - made.step_peak_bytes == CONTEXT_BYTES
+    # 3 states, the model's copy, masks, 2 batches, 2 results, the temporary, small arrays; nothing rounded up here
+    by_hand = (3 * 300 + 100 + 200 + 2 * 4 + 2 * 100 + 1000) * MIB + SMALL_BYTES
+    assert made.step_peak_bytes == pytest.approx(by_hand, rel=0.06)
+    assert made.step_peak_bytes >= by_hand
+
+
+def test_a_donated_state_lives_once():
+    compiled = {**ANSWER["compiled"], "alias_bytes": 300 * MIB}
+    lean = account.device({**ANSWER, "compiled": compiled}, named("h200"), method="compiled")
+    weights = next(line for line in lean.lines if line.what == "weights")
+    assert weights.bytes == 100 * MIB
+
+
+def test_activations_are_shared_out_by_the_walk_and_marked_estimated():
+    made = account.device(ANSWER, named("h200"), method="compiled")
+    kept = {line.what: line for line in made.lines if line.what.startswith("kept")}
+    assert kept["kept for the backward pass, backbone/conv1"].bytes == 600 * MIB
+    assert kept["kept for the backward pass, head"].known == "estimated"
+
+
+def test_the_method_follows_what_is_known_of_the_card():
+    assert account.device(ANSWER, named("t4"), method="compiled").method is METHODS["compiled-guessed"]
+    without = {name: value for name, value in ANSWER.items() if name != "compiled"}
+    assert account.device(without, named("t4"), method="liveness").method is METHODS["liveness"]
+
+
+@pytest.mark.parametrize(
+    ("room", "answer"),
+    [
+        (1106 * MIB + 10, "fits"),
+        (1105 * MIB, "too-close"),
+        (991 * MIB, "too-close"),
+        (989 * MIB, "does-not-fit"),
+    ],
+)
+def test_the_verdict_keeps_the_band(room, answer):
+    # 1000 MiB: at most 1 % and 96 MiB more, at least 1 % less
+    assert an_account(1000 * MIB).judge(room) == answer
+
+
+def test_a_plain_count_never_says_yes():
+    counted = an_account(10, "counted")
+    assert counted.judge(1 << 60) == "too-close"
+    assert counted.judge(9) == "does-not-fit"
+
+
+def test_a_correction_is_a_line_of_its_own():
+    made = account.device(ANSWER, named("h200"), method="compiled", correction_bytes=7 * MIB)
+    line = next(line for line in made.lines if "earlier runs" in line.what)
+    assert (line.bytes, line.known) == (7 * MIB, "measured")

@@ -1,0 +1,58 @@
+"""The allocator's rule, by hand."""
+
+from __future__ import annotations
+
+from holdfast.memory.allocator import Allocator, Traffic, simulate
+
+MIB = 2**20
+
+
+def test_sizes_are_rounded_up_to_256_bytes():
+    pool = Allocator()
+    pool.take(1)
+    pool.take(257)
+    assert pool.in_use == 256 + 512
+
+
+def test_what_is_given_back_is_joined_with_its_neighbours():
+    pool = Allocator(600 * MIB)
+    first, second, third = (pool.take(200 * MIB) for _ in range(3))
+    assert pool.take(1) is None
+    pool.give(first)
+    pool.give(third)
+    assert pool.take(400 * MIB) is None  # two holes of 200
+    pool.give(second)
+    assert pool.take(600 * MIB) == 0
+
+
+def test_a_hole_less_than_twice_as_large_is_handed_out_whole():
+    pool = Allocator()
+    hole, fence = pool.take(240 * MIB), pool.take(1)
+    pool.give(hole)
+    pool.take(130 * MIB)  # 240 is neither twice 130 nor 128 more
+    assert pool.in_use == 240 * MIB + 256
+    assert fence is not None
+
+
+def test_a_hole_twice_as_large_is_cut():
+    pool = Allocator()
+    hole, _ = pool.take(240 * MIB), pool.take(1)
+    pool.give(hole)
+    pool.take(100 * MIB)
+    assert pool.in_use == 100 * MIB + 256
+
+
+def test_three_states_live_while_steps_are_under_way_and_one_when_donated():
+    whole = {
+        "model": [],
+        "masks": [],
+        "moving": [300 * MIB],
+        "fixed": [],
+        "results": [],
+        "batch": [256],
+        "temp": 400 * MIB,
+    }
+    # three states, two batches, the temporary
+    assert simulate(Traffic(**whole)) == (3 * 300 + 400) * MIB + 512
+    assert simulate(Traffic(**whole, donated=True)) == (300 + 400) * MIB + 512
+    assert simulate(Traffic(**whole), pool_bytes=1300 * MIB) is None

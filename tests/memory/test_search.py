@@ -1,0 +1,113 @@
+"""The search for the micro-batch, over made-up prices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.memory.account import METHODS, Account, Line
+from holdfast.memory.plan import ladder, plan
+from holdfast.memory.search import divisors, ends, largest
+from holdfast.memory.setup import Setup
+
+SURE = replace(METHODS["compiled"], low=1.0, high=1.0, more_bytes=0)
+SETUP = Setup("retinanet", "resnet50", 640, 80, 100, batch=24, micro_batch=24)
+
+
+class Prices:
+    """So much a picture, and which micro-batches were asked for."""
+
+    def __init__(self, base=100, each=10, odd=None):
+        self.base, self.each, self.odd, self.asked = base, each, odd or {}, []
+
+    def __call__(self, sizes):
+        self.asked += sizes
+        totals = [self.odd.get(size, self.base + self.each * size) for size in sizes]
+        return [Account((Line("all", total, "counted"),), SURE, total, 0) for total in totals]
+
+
+def test_micro_batches_divide_the_batch():
+    assert divisors(24) == [1, 2, 3, 4, 6, 8, 12, 24]
+    assert ends(24) == [1, 8]
+    assert ends(7) == [1, 7]
+    assert ends(13) == [1]
+    assert ends(1) == [1]
+
+
+def test_two_give_the_line_and_the_chosen_one_is_priced_itself():
+    prices = Prices()
+    found = largest(24, 230, prices)
+    assert (found.micro_batch, found.account.total_bytes) == (12, 220)
+    assert prices.asked == [1, 8, 12]
+
+
+def test_what_leaves_the_line_upwards_is_stepped_down_from():
+    found = largest(24, 230, Prices(odd={12: 250}))
+    assert found.micro_batch == 8
+
+
+def test_what_leaves_it_downwards_is_looked_at_when_near():
+    found = largest(24, 336, Prices(odd={24: 330}))
+    assert found.micro_batch == 24
+
+
+def test_one_picture_that_does_not_fit_is_said_with_its_size():
+    found = largest(24, 105, Prices())
+    assert found.micro_batch is None
+    assert found.account.total_bytes == 110
+
+
+def test_a_prime_batch_is_one_by_one_or_whole():
+    assert largest(13, 10_000, Prices()).micro_batch == 13
+    assert largest(13, 120, Prices()).micro_batch == 1
+
+
+def test_the_ladder_goes_from_least_harm_to_most():
+    rungs = [changes[-1:] for _, changes, _ in ladder(SETUP, half="bfloat16")]
+    assert rungs == [
+        (), ('train.precision = "bfloat16"',), ("train.rematerialise = true",), ("model.input = 512",),
+        ("model.input = 384",), ("model.input = 320",), ('model.backbone = "mobilenet_v2"',),
+    ]  # fmt: skip
+
+
+def test_a_change_of_the_picture_replaces_the_one_before():
+    last = ladder(SETUP, half="float16")[-1]
+    assert sum(change.startswith("model.input") for change in last[1]) == 1
+    assert last[0].precision == "float16"
+    assert len(last[1]) == len(last[2])
+
+
+def priced(setup, sizes):
+    """Half for half precision, a third less rematerialised, by the square of the side."""
+    each = (setup.input / 640) ** 2 * 100
+    each *= 0.5 if setup.precision == "bfloat16" else 1.0
+    each *= 0.6 if setup.rematerialise else 1.0
+    return Prices(base=50, each=int(each))(sizes)
+
+
+def test_what_fits_is_left_as_it_is():
+    made = plan(SETUP, 50 + 2400, priced)
+    assert made.chosen is not None
+    assert made.chosen.changes == ()
+    assert made.chosen.setup.accumulations == 1
+
+
+def test_a_smaller_micro_batch_comes_first():
+    made = plan(SETUP, 50 + 850, priced)
+    assert made.chosen.changes == ("train.micro_batch = 8",)
+    assert made.chosen.setup.accumulations == 3
+
+
+def test_then_half_precision_then_rematerialisation():
+    assert plan(SETUP, 101, priced).chosen.changes == (
+        'train.precision = "bfloat16"',
+        "train.micro_batch = 1",
+    )
+    made = plan(SETUP, 85, priced)
+    assert made.chosen.changes[:2] == ('train.precision = "bfloat16"', "train.rematerialise = true")
+    assert [option.answer for option in made.tried] == ["does-not-fit", "does-not-fit", "fits"]
+
+
+def test_nothing_fits_into_nothing():
+    made = plan(SETUP, 10, priced)
+    assert made.chosen is None
+    assert len(made.tried) == 7
