@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.pipeline.machine import V1_LIMIT, V2_LIMIT, _groups, _number, _words
+from holdfast.pipeline.machine import V1_LIMIT, V2_LIMIT, _groups, _lines, _number, _words
 from holdfast.train.view import Memory
 
 
 def host(root: Path = Path("/")) -> Memory:
-    with open("/proc/self/status") as file:
-        fields = dict(line.split(":", 1) for line in file)
-    now, peak = (int(fields[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
-    return Memory("memory", now, peak, host_limit(root))
+    """Without the pages of files, such as libraries: they are given back when memory is short, and often not ours."""
+    fields = {line.partition(":")[0]: line.split()[1:2] for line in _lines(root / "proc/self/status")}
+    resident, files, highest = (
+        int(fields[name][0]) * 1024 if fields.get(name) else 0 for name in ("VmRSS", "RssFile", "VmHWM")
+    )
+    return Memory("memory", resident - files, max(resident, highest) - files, host_limit(root))
 
 
 def host_limit(root: Path = Path("/")) -> int | None:

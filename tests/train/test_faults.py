@@ -1,0 +1,208 @@
+"""Real faults under `holdfast train`, as a user meets them: each ends in a finished run or a clear verdict.
+
+Full and read-only disks are small file systems in memory, the kernel's kill is a real one by a control group, both of
+which need root; the clock jumps by a library that is compiled here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.journal.beats import BeatReader
+from holdfast.train import checkpoints
+from tests.train import shapes
+
+pytestmark = [pytest.mark.hot, pytest.mark.proof, pytest.mark.timeout(3600)]
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems and makes control groups")
+GROUPS = Path("/sys/fs/cgroup/memory")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shapes.write(tmp_path_factory.mktemp("data") / "shapes", 40)
+
+
+class Training:
+    """`holdfast train` in a process of its own."""
+
+    def __init__(
+        self, folder: Path, data: Path, *sets: str, resume: bool = False, steps: int = 12,
+        before: Callable[[], None] | None = None, **environment: str,
+    ) -> None:  # fmt: skip
+        settings = {
+            "data.validation_fraction": "0.2", "model.input": "64", "train.steps": str(steps), "train.batch": "8",
+            "train.checkpoint_every": "4", "train.validate_every": str(steps), "train.deterministic": "true",
+        } | dict(one.split("=", 1) for one in sets)  # fmt: skip
+        words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        source = ["--resume"] if resume else [str(data)]
+        command = [sys.executable, "-m", "holdfast", "train", *source, "--run-dir", str(folder), *words]
+        self.folder, self.log = folder, folder.parent.parent / f"{folder.name}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=before,
+                env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "NO_COLOR": "1"} | environment,
+            )  # fmt: skip
+
+    def reach(self, step: int) -> Training:
+        beats = BeatReader(self.folder / "beats")
+        while self.process.poll() is None:
+            newest = beats.newest()
+            if newest is not None and newest.step >= step:
+                return self
+            time.sleep(0.01)
+        raise AssertionError(self.text())
+
+    def end(self) -> int:
+        return self.process.wait(timeout=1800)
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def verdict(self) -> dict[str, Any]:
+        command = [sys.executable, "-m", "holdfast", "explain", "--json", str(self.folder)]
+        found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
+        return found
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The weights of a run that nothing happened to."""
+    run = Training(tmp_path_factory.mktemp("whole") / "runs" / "whole", data)
+    assert run.end() == 0, run.text()
+    return str(run.verdict()["weights_sha256"])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", disk], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=False)
+
+
+def test_sigterm_saves_within_the_grace_and_the_corrupt_newest_is_passed_over(
+    data: Path, whole: str, tmp_path: Path
+) -> None:
+    run = Training(tmp_path / "runs" / "term", data).reach(6)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end() == 143, run.text()
+    saved = checkpoints.committed(run.folder / "checkpoints")
+    assert saved[-1].name not in ("step-4", "step-8"), (
+        "the state of the moment, not that of the last interval"
+    )
+    torn = bytearray((saved[-1] / "weights.npz").read_bytes())
+    torn[5000] ^= 1
+    (saved[-1] / "weights.npz").write_bytes(torn)
+    again = Training(run.folder, data, resume=True)
+    assert again.end() == 0, again.text()
+    assert f"checkpoint {saved[-1].name} is not whole" in again.text()
+    assert again.verdict()["weights_sha256"] == whole
+
+
+@needs_root
+def test_a_full_disk_stops_nothing_and_loses_nothing(data: Path, whole: str, small_disk: Path) -> None:
+    run = Training(small_disk / "run", data)
+    assert run.end() == 2
+    assert run.verdict()["findings"][0]["cause"] == "disk-full"
+    assert "the state was saved as" in run.text()
+    subprocess.run(["mount", "-o", "remount,size=400m", small_disk], check=True)
+    again = Training(small_disk / "run", data, resume=True)
+    assert again.end() == 0, again.text()
+    assert again.verdict()["weights_sha256"] == whole
+
+
+@needs_root
+def test_a_folder_made_read_only_stops_nothing(data: Path, whole: str, small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=400m", small_disk], check=True)
+    run = Training(small_disk / "run", data).reach(2)
+    while subprocess.run(["mount", "-o", "remount,ro", small_disk], check=False).returncode:
+        time.sleep(0.01)  # busy while a file is being written
+    assert run.end() == 2, run.text()
+    assert "training is at step 12" in run.text()
+    subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    again = Training(small_disk / "run", data, resume=True)
+    assert again.end() == 0, again.text()
+    assert again.verdict()["weights_sha256"] == whole
+
+
+def test_pictures_that_vanish_are_named(data: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(data, tmp_path / "own"))
+    run = Training(tmp_path / "runs" / "gone", own, steps=40).reach(3)
+    for picture in sorted((own / "images").iterdir())[:20]:
+        picture.unlink()
+    assert run.end() == 2, run.text()
+    assert "error[undecodable-image]" in run.text()
+    assert ".png" in run.text().split("error[undecodable-image]")[1]
+
+
+def test_storage_that_does_not_answer_costs_no_work(data: Path, tmp_path: Path) -> None:
+    """The pictures become pipes that nobody writes to; then somebody asks the run to end."""
+    own = Path(shutil.copytree(data, tmp_path / "own"))
+    run = Training(tmp_path / "runs" / "stuck", own, "train.checkpoint_every=50", steps=60).reach(3)
+    for picture in sorted((own / "images").iterdir()):
+        picture.unlink()
+        os.mkfifo(picture)
+    time.sleep(10)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end() == 143, run.text()
+    assert "is saved from beside the waiting thread" in run.text()
+    assert len(checkpoints.committed(run.folder / "checkpoints")) == 1
+
+
+@needs_root
+@pytest.mark.skipif(
+    not (GROUPS / "memory.limit_in_bytes").exists(), reason="no control groups of version 1 here"
+)
+def test_killed_by_the_kernel_it_goes_on_with_less_at_once(data: Path, tmp_path: Path) -> None:
+    group = GROUPS / f"holdfast-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(1500 << 20))
+        run = Training(
+            tmp_path / "runs" / "short", data, "model.input=256", "train.batch=16", "train.deterministic=false",
+            steps=4, before=lambda: (group / "cgroup.procs").write_text(str(os.getpid())) and None,
+        )  # fmt: skip
+        assert run.end() == 0, run.text()
+    finally:
+        group.rmdir()
+    assert "the kernel ended the attempt before this one for its memory; micro-batches of 8" in run.text()
+    assert run.verdict()["outcome"] == "finished"
+
+
+JUMPS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+  int result = real(id, t);
+  if (!result && id == CLOCK_REALTIME) t->tv_sec += (t->tv_sec / 4) % 2 ? -3600 : 7200;
+  return result;
+}
+time_t time(time_t *p) { struct timespec t; clock_gettime(CLOCK_REALTIME, &t); if (p) *p = t.tv_sec; return t.tv_sec; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no compiler")
+def test_a_clock_that_jumps_by_hours_changes_nothing(data: Path, whole: str, tmp_path: Path) -> None:
+    (tmp_path / "jumps.c").write_text(JUMPS)
+    library = tmp_path / "jumps.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "jumps.c", "-ldl"], check=True)
+    run = Training(tmp_path / "runs" / "clock", data, LD_PRELOAD=str(library))
+    assert run.end() == 0, run.text()
+    assert "stalled" not in run.text()
+    assert run.verdict()["weights_sha256"] == whole
