@@ -48,12 +48,14 @@ def data(
 ) -> Data:  # fmt: skip
     """Both streams. `share` is a process's part of how many; `pack` reads a packed copy where there is one.
 
-    `frugal`, after memory ran out, keeps no pictures in it and decodes one at a time. `on_bad` is told of pictures
+    `frugal`, after memory ran out, keeps no pictures in it, decodes one at a time and validates few at once. `on_bad` is told of pictures
     that cannot be decoded, as far as the recipe lets them pass.
     """
     parts = prepare.sets(recipe)
     feed = prepare.feed(recipe, share=share)
-    held = replace(feed, batch=min(feed.batch, 16), seed=0, shuffle=False, endless=False, augment=PLAIN)
+    held = replace(
+        feed, batch=min(feed.batch, 4 if frugal else 16), seed=0, shuffle=False, endless=False, augment=PLAIN
+    )
     trained = columns.of_dataset(parts.train)
     packed = prepare.packed(trained, feed) if pack else None
     # A decoded cache rounds pixels in its own way and depends on free memory: not where bits must repeat.
