@@ -48,8 +48,8 @@ def data(
 ) -> Data:  # fmt: skip
     """Both streams. `share` is a process's part of how many; `pack` reads a packed copy where there is one.
 
-    `frugal`, after memory ran out, keeps no pictures in it, decodes one at a time and validates few at once. `on_bad` is told of pictures
-    that cannot be decoded, as far as the recipe lets them pass.
+    `frugal`, after memory ran out, keeps no pictures in it, decodes one at a time and validates few at once. `on_bad`
+    is told of pictures that cannot be decoded, as far as the recipe lets them pass.
     """
     parts = prepare.sets(recipe)
     feed = prepare.feed(recipe, share=share)
