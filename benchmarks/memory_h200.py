@@ -257,7 +257,8 @@ def table(files: list[Path]) -> None:
         errors.append(off)
         under += said["upper_bytes"] < got["peak_bytes"]
         same = "" if said["program"] == got["program"] else "  OTHER PROGRAM"
-        print(f"{got['short']:58} {got['peak_bytes'] / GIB:7.3f}  {said['step_peak_bytes'] / GIB:7.3f}  {off:+7.2%}{same}")
+        both = f"{got['peak_bytes'] / GIB:7.3f}  {said['step_peak_bytes'] / GIB:7.3f}"
+        print(f"{got['short']:58} {both}  {off:+7.2%}{same}")
     sizes = sorted(abs(off) for off in errors)
     if sizes:
         print(f"{len(sizes)} setups: median {statistics.median(sizes):.2%}, worst {sizes[-1]:.2%}, "

@@ -41,7 +41,7 @@ COMMANDS: tuple[Command, ...] = (
         "before",
         "how well a detector's anchors cover a dataset's boxes, and which would do better",
     ),
-    Command("plan", "before", "what a recipe takes of a card's memory, line by line, and what to change so that it fits"),
+    Command("plan", "before", "what a recipe takes of a card's memory, and what to change so that it fits"),
     Command("lr-find", "before", "which learning rate a recipe bears, by a range test on a copy"),
     Command("train", "during", "train a detector from a recipe or a folder of data, watched and resumable"),
     Command(

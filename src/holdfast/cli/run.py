@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from holdfast.journal.folder import RunFolder
 if TYPE_CHECKING:
     from holdfast.supervise.session import Orders
 
+#: TensorFlow's and JAX's own switches for it.
+GPU_GROWTH = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 HELP = "watch any command, notice when it stalls, and say why it ended"
 
 
@@ -39,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="how often a command that fails is started again (default 0; 3 with --on-stall restart)",
     )
+    parser.add_argument(
+        "--gpu-growth",
+        action="store_true",
+        help="let TensorFlow and JAX take a card's memory as they need it, instead of nearly all at the start",
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command, after --")
 
 
@@ -46,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.supervise import ending, session
 
     orders = _orders(args)
+    if args.gpu_growth:
+        os.environ.update(GPU_GROWTH)  # read by the frameworks when they start, so before the command does
     say = _Say()
     finished = session.Session(orders, say=say).run()
     say(ending.render(finished.ending))

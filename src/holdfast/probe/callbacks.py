@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..journal.beats import Phase
-from . import failures, fits, frameworks, lines, losses, models, saving, stopping
+from . import failures, fits, footprint, frameworks, lines, losses, models, saving, stopping
 from .fits import Fit
 from .progress import Stopwatch
 from .session import Session
@@ -195,6 +195,7 @@ class ListWatch:
             progress.step_ns = now - started
             self.session.guard("models", models.seen, self.session, fit.model)
             self.session.guard("frameworks", frameworks.devices_seen, self.session)
+            self.session.guard(footprint.PART, footprint.mind, self.session, fit.model)
         else:
             progress.step_ns = now - fit.step_ended_ns
             progress.compute_ns += now - started

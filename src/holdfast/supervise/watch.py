@@ -19,6 +19,7 @@ from holdfast.journal.reader import Follower
 from holdfast.journal.vitals import Sample
 from holdfast.supervise import cgroup, machine, procfs
 from holdfast.supervise.alarm import Alarm
+from holdfast.supervise.footprint import Footprint
 from holdfast.supervise.gpu import Cards
 from holdfast.supervise.procfs import Stat
 from holdfast.supervise.progress import Look
@@ -77,6 +78,8 @@ class Watch:
         self._ticks = 0
         self.alarm = Alarm(folder, recorder, self.told, now=time.monotonic(), by_hand_s=by_hand_s, say=say)
         self.known_pids: set[int] = {root}
+        self._say = say
+        self._footprint = Footprint()
 
     def tick(self, *, now: float, at: float) -> Sample | None:
         """One look. None when the process has gone."""
@@ -134,9 +137,21 @@ class Watch:
         except OSError as error:
             self._record.complain("journal (reading)", error)
             return
-        self.told.take([entry for entry in entries if entry.attempt == self._attempt])
+        entries = [entry for entry in entries if entry.attempt == self._attempt]
+        self.told.take(entries)
+        for entry in entries:
+            if block := self._footprint.take(entry.event, free_bytes=self._free_bytes):
+                self._say(block)
         for number, folder in enumerate(sorted(self.told.save_folders)[:4]):
             self.sampler.add_place("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
+
+    def _free_bytes(self) -> int | None:
+        """What the child may still take: the least of the machine's rest and its group's."""
+        available = procfs.keyed(procfs.read("/proc/meminfo")).get("MemAvailable")
+        state = cgroup.read(self._group)
+        limit, used = state.memory_limit_bytes, state.memory_used_bytes
+        rests = [available, limit - used if limit is not None and used is not None else None]
+        return min((rest for rest in rests if rest is not None), default=None)
 
     def _note(self, sample: Sample, now: float) -> None:
         self.peak_bytes = max(self.peak_bytes, sample.tree_rss_bytes)

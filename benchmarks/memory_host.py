@@ -1,0 +1,89 @@
+"""The host's memory of a TensorFlow step, planned from two small trials, then run inside a capped control group.
+
+    python benchmarks/memory_host.py [OUT]        # root, on a machine with control groups of version 1 or 2
+
+For each model: the largest micro-batch that the plan says fits under the cap must run, and 1.3 times as many
+pictures must be killed by the kernel or refused by the allocator. Every run is a fresh process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from holdfast.memory.ask import NoAnswer
+from holdfast.memory.price import TRIED, Trials, try_once
+from holdfast.memory.setup import Setup
+
+GIB = 2**30
+CASES = [
+    (Setup("ssd", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"), 2.5 * GIB),
+    (Setup("retinanet", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"), 2.5 * GIB),
+    (Setup("ssd", "resnet50", 128, 20, 20, 1, 1, backend="tensorflow"), 3 * GIB),
+]
+MORE = 1.3
+
+
+class Cap:
+    """A control group with a limit, for one process."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        first = Path("/sys/fs/cgroup/memory")
+        top, name = (first, "memory.limit_in_bytes") if first.is_dir() else (Path("/sys/fs/cgroup"), "memory.max")
+        self.folder = top / f"holdfast-{os.getpid()}-{limit_bytes}"
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / name).write_text(str(limit_bytes))
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        return ("sh", "-c", f'echo $$ > {self.folder}/cgroup.procs && exec "$@"', "sh")
+
+    def kills(self) -> int:
+        for name in ("memory.oom_control", "memory.events"):
+            if (self.folder / name).exists():
+                words = (self.folder / name).read_text().split()
+                return int(dict(zip(words[::2], words[1::2], strict=False)).get("oom_kill", 0))
+        return 0
+
+    def close(self) -> None:
+        self.folder.rmdir()
+
+
+def main(out: Path) -> None:
+    for setup, cap_bytes in CASES:
+        found = case(setup, int(cap_bytes))
+        with open(out, "a") as file:
+            file.write(json.dumps(found) + "\n")
+        print(json.dumps(found), flush=True)
+
+
+def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
+    trials = Trials()
+    sizes = list(range(1, 257))
+    accounts = dict(zip(sizes, trials(setup, sizes), strict=True))
+    planned = max(size for size in sizes if accounts[size].judge(cap_bytes) == "fits")
+    more = -(-int(planned * MORE * 10) // 10)
+    tried = {size: trials._tried[setup.with_micro(size)] for size in TRIED}
+    return {
+        "setup": setup.short(), "cap_bytes": cap_bytes, "tried": tried, "planned": planned,
+        "predicted_bytes": accounts[planned].total_bytes, "ran": capped(setup, planned, cap_bytes),
+        "more": more, "more_predicted_bytes": accounts[more].total_bytes, "more_ran": capped(setup, more, cap_bytes),
+    }  # fmt: skip
+
+
+def capped(setup: Setup, micro: int, cap_bytes: int) -> dict[str, Any]:
+    cap = Cap(cap_bytes)
+    try:
+        peak = try_once(setup.with_micro(micro), prefix=cap.prefix)["peak_bytes"]
+        return {"ran": True, "peak_bytes": peak}
+    except NoAnswer as error:
+        return {"ran": False, "kernel_kills": cap.kills(), "said": list(error.found)}
+    finally:
+        cap.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("memory_host.jsonl"))

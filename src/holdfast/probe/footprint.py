@@ -1,0 +1,86 @@
+"""What the first steps of a fit took, and what of it is known: weights, gradients, optimizer. Said once, from a thread.
+
+Nothing is added to a step: a look each second until two steps are done.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..journal.events import NoteMade
+from . import background, models
+from .session import Session
+
+PART = "footprint"
+_AFTER_STEPS = 2
+
+
+def mind(session: Session, model: Any) -> None:
+    """A fit has made its first step; its memory is told when it has made another."""
+    if session.seen.get(PART):
+        return
+    session.seen[PART] = True
+    background.of(session).every_second(PART, Footprint(session, model).look)
+
+
+class Footprint:
+    def __init__(self, session: Session, model: Any) -> None:
+        self._session, self._model = session, model
+
+    def look(self, now: float) -> None:
+        if self._model is None or self._session.progress.step < _AFTER_STEPS:
+            return
+        model, self._model = self._model, None
+        self._session.say(NoteMade(text="memory of the first steps", facts={PART: facts_of(model)}))
+
+
+def facts_of(model: Any) -> dict[str, Any]:
+    optimizer = getattr(model, "optimizer", None)
+    own = getattr(optimizer, "variables", ())
+    own = own() if callable(own) else own
+    return {
+        "weights_bytes": _bytes(getattr(model, "variables", ())),
+        "gradients_bytes": _bytes(getattr(model, "trainable_variables", ())),
+        "optimizer_bytes": _bytes(own),
+        **card_peak(),
+        "host_peak_bytes": host_peak(),
+    }
+
+
+def card_peak() -> dict[str, Any]:
+    """The allocator's own peak on the first card, by whichever framework is loaded and has one."""
+    jax = sys.modules.get("jax")
+    if jax is not None and getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+        stats = jax.devices()[0].memory_stats()
+        if stats:
+            return {
+                "card_peak_bytes": stats.get("peak_bytes_in_use"),
+                "card_limit_bytes": stats.get("bytes_limit"),
+            }
+    tensorflow = sys.modules.get("tensorflow")
+    config = getattr(tensorflow, "config", None)
+    if config is not None and config.list_logical_devices("GPU"):
+        return {"card_peak_bytes": config.experimental.get_memory_info("GPU:0")["peak"]}
+    return {}
+
+
+def host_peak() -> int:
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _bytes(variables: Any) -> int:
+    return sum(models.size(one) * _width(one) for one in variables)
+
+
+def _width(variable: Any) -> int:
+    """Bytes of one number, by its type's name: "float32", "<dtype: 'bfloat16'>"."""
+    name = str(getattr(variable, "dtype", "float32"))
+    for bits, width in (("64", 8), ("16", 2), ("int8", 1), ("bool", 1)):
+        if bits in name:
+            return width
+    return 4

@@ -1,0 +1,81 @@
+"""The block that `holdfast run` prints after the first steps: what the peak is made of, what would still fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.journal.events import DatasetSeen, Event, FitStarted, NoteMade
+
+MIB = 2**20
+
+
+class Footprint:
+    """Fed with what the process tells; answers with the block, once."""
+
+    def __init__(self) -> None:
+        self._batch: int | None = None
+        self._batch_bytes: int | None = None
+
+    def take(self, event: Event, *, free_bytes: Callable[[], int | None]) -> str:
+        """The block when the event is the one that it is made of, else nothing."""
+        if isinstance(event, FitStarted) and event.batch_size:
+            self._batch = event.batch_size
+        if isinstance(event, DatasetSeen) and event.role == "train":
+            self._batch_bytes = event.element_bytes
+            self._batch = self._batch or leading(event.element_spec)
+        if isinstance(event, NoteMade) and "footprint" in event.facts:
+            return block(event.facts["footprint"], self._batch, self._batch_bytes, free_bytes())
+        return ""
+
+
+def leading(spec: Any) -> int | None:
+    """The first side of the first shape in an element's spec: the batch, where it is known."""
+    while isinstance(spec, list) and spec:
+        if isinstance(spec[0], int):
+            return int(spec[0]) if spec[0] > 0 else None
+        spec = spec[0]
+    return None
+
+
+def block(facts: dict[str, Any], batch: int | None, batch_bytes: int | None, free_bytes: int | None) -> str:
+    on_card = bool(facts.get("card_peak_bytes"))
+    peak = int(facts["card_peak_bytes"] if on_card else facts.get("host_peak_bytes") or 0)
+    if not peak:
+        return ""
+    known = [
+        ("weights", facts.get("weights_bytes") or 0),
+        ("gradients", facts.get("gradients_bytes") or 0),
+        ("optimizer", facts.get("optimizer_bytes") or 0),
+        ("one batch", batch_bytes or 0),
+    ]
+    rest = peak - sum(size for _, size in known)
+    what = "activations, temporaries and workspace" if on_card else "framework, data pipeline, activations"
+    where = "the card" if on_card else "the process"
+    lines = [f"holdfast: memory of {where} after the first steps: {_shown(peak)} at the highest"]
+    lines += [f"  {_shown(size):>9}  {name}" for name, size in known if size]
+    lines.append(f"  {_shown(max(0, rest)):>9}  {what}")
+    limit = facts.get("card_limit_bytes") if on_card else None
+    room = int(limit) - peak if limit else (None if on_card else free_bytes)
+    return "\n".join([*lines, *_more(room, max(0, rest), batch, on_card)])
+
+
+def _more(room: int | None, rest: int, batch: int | None, on_card: bool) -> list[str]:
+    """How much more batch there is room for, were all of the rest to grow with it: a guess on the safe side."""
+    if room is None:
+        return []
+    said = f"  {_shown(max(0, room)):>9}  still free"
+    if not batch or rest <= 0 or room <= 0:
+        return [said]
+    each = rest / batch
+    larger = batch + int(room * 0.9 / each)
+    hedge = "" if on_card else ", if the rest grows with the batch, of which a part does not"
+    return (
+        [f"{said}: a batch of about {larger} instead of {batch} would fit{hedge}"]
+        if larger > batch
+        else [said]
+    )
+
+
+def _shown(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / MIB:.0f} MiB"

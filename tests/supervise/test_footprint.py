@@ -1,0 +1,50 @@
+"""The block after the first steps of somebody's own script."""
+
+from __future__ import annotations
+
+from holdfast.journal import events as ev
+from holdfast.supervise.footprint import Footprint, leading
+
+MIB = 2**20
+KNOWN = {"weights_bytes": 100 * MIB, "gradients_bytes": 100 * MIB, "optimizer_bytes": 200 * MIB}
+
+
+def told(footprint, facts, free=None):
+    return footprint.take(ev.NoteMade(facts={"footprint": facts}), free_bytes=lambda: free)
+
+
+def test_a_card_is_taken_apart_and_its_rest_priced_in_batches():
+    one = Footprint()
+    assert one.take(ev.FitStarted(batch_size=8), free_bytes=lambda: None) == ""
+    facts = {**KNOWN, "card_peak_bytes": 1200 * MIB, "card_limit_bytes": 2200 * MIB, "host_peak_bytes": 7}
+    assert told(one, facts).splitlines() == [
+        "holdfast: memory of the card after the first steps: 1.17 GiB at the highest",
+        "    100 MiB  weights",
+        "    100 MiB  gradients",
+        "    200 MiB  optimizer",
+        "    800 MiB  activations, temporaries and workspace",
+        "   1000 MiB  still free: a batch of about 17 instead of 8 would fit",  # 900 MiB at 100 each
+    ]
+
+
+def test_the_batch_is_read_off_the_dataset_where_fit_was_not_told():
+    one = Footprint()
+    seen = ev.DatasetSeen(role="train", element_spec=[[[16, 224, 224, 3], "float32"]], element_bytes=9 * MIB)
+    one.take(seen, free_bytes=lambda: None)
+    text = told(one, {**KNOWN, "host_peak_bytes": 2009 * MIB}, free=800 * MIB)
+    assert "      9 MiB  one batch" in text
+    assert "1.56 GiB  framework, data pipeline, activations" in text
+    assert "a batch of about 23 instead of 16 would fit, if the rest grows" in text
+
+
+def test_without_a_known_room_nothing_is_promised():
+    text = told(Footprint(), {**KNOWN, "card_peak_bytes": 1200 * MIB})
+    assert "would fit" not in text
+    assert "still free" not in text
+    assert told(Footprint(), {"host_peak_bytes": 0}) == ""
+
+
+def test_the_leading_side_of_a_spec():
+    assert leading([[[32, 5], "float32"], [[32], "int64"]]) == 32
+    assert leading([[[None, 5], "float32"]]) is None
+    assert leading("no spec") is None
