@@ -69,6 +69,17 @@ def worst(truth: Truth, found: Found, *, most: int = MOST_PICTURES, iou: float =
     return [one for *_, one in sorted(looked, key=lambda entry: (*entry[:2], entry[2].image))[:most]]
 
 
+def right_finds(truth: Truth, found: Found, *, iou: float = 0.5) -> NDArray[np.bool_]:
+    """Which finds are right: the best scored first, each takes one box of its class."""
+    right = np.zeros(len(found), dtype=bool)
+    for _, there, seen in by_image(truth, found):
+        real = there[~truth.crowd[there]]
+        table = overlaps(found.boxes[seen], truth.boxes[real], truth.crowd[real])
+        same = found.category[seen][:, None] == truth.category[real][None, :]
+        right[seen] = matched(np.where(same, table, 0.0), iou) >= 0
+    return right
+
+
 def show(
     truth: Truth, found: Found, score: CocoScore, pictures: Pictures, *, most: int = MOST_PICTURES
 ) -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""What a run leaves to look at: dataset.json at its beginning, validation.json after every validation.
+"""What a run leaves to look at: dataset.json at its beginning; after every validation validation.json and the same
+for TensorBoard.
 
-Both are for eyes alone: nothing reads them to train, and one that cannot be written never stops the run.
+All are for eyes alone: nothing reads them to train, and one that cannot be written never stops the run.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from holdfast.evaluate.columns import Found, Truth
 from holdfast.evaluate.showing import Small, show
 from holdfast.journal.folder import RunFolder
 from holdfast.pipeline.columns import Columns
+from holdfast.train.tensorboard_album import AlbumEvents
 
 GRID = 24
 MOST_VALUES = 2000  # of one kind in dataset.json, evenly chosen
@@ -31,12 +34,19 @@ class Album:
         self, folder: RunFolder, train: Columns, validation: Columns, step: Callable[[], int]
     ) -> None:
         self._folder, self._validation, self._step = folder, validation, step
+        self._events = AlbumEvents(folder.path / "tensorboard" / "eval", _recipe(folder.recipe))
         self._put(folder.dataset, lambda: {"train": portrait(train), "validation": portrait(validation)})
 
     def validated(self, truth: Truth, found: Found, score: CocoScore) -> None:
         pictures = lambda row: small(self._validation, row)  # noqa: E731
         step = self._step()
-        self._put(self._folder.validation, lambda: {"step": step, **show(truth, found, score, pictures)})
+
+        def made() -> dict[str, Any]:
+            shown = show(truth, found, score, pictures)
+            self._events.write(step, truth, found, shown)
+            return {"step": step, **shown}
+
+        self._put(self._folder.validation, made)
 
     def _put(self, path: Path, make: Callable[[], dict[str, Any]]) -> None:
         try:
@@ -45,6 +55,13 @@ class Album:
             fresh.replace(path)
         except Exception as error:  # pictures of users' files: whatever is wrong with them was said before
             print(f"holdfast: {path.name} is not written: {error}; training goes on", flush=True)
+
+
+def _recipe(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
 
 
 def portrait(columns: Columns) -> dict[str, Any]:
