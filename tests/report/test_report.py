@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.journal import vitals
+from holdfast.journal import events, reader, vitals
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.vitals import Sample
+from holdfast.journal.writer import JournalWriter
 from holdfast.report import charts, evaluation, html, redact, story
 from holdfast.report.charts import broken
 from holdfast.report.series import Mark, paces, rates, thin
@@ -159,6 +160,25 @@ def test_the_first_step_of_an_attempt_does_not_flatten_the_others() -> None:
     assert [s.name for s in chart.series] == ["waiting for data", "computing", "other"]
     assert chart.series[2].points[0] == (2.0, pytest.approx(0.7))
     assert {round(value, 3) for _, value in chart.series[1].points} == {0.2}
+
+
+def test_the_memory_of_a_device_stands_beside_what_was_predicted(tmp_path: Path) -> None:
+    now = iter([10.0, 20.0])
+    journal = JournalWriter(tmp_path / "j", by="trainer", monotonic=lambda: next(now))
+    facts = {"memory": {"measured_bytes": 5, "predicted_bytes": 4, "where": "card"}}
+    journal.append(events.NoteMade(text="the first steps took 5 B", facts=facts))
+    journal.append(events.FitDone())
+    samples = [Sample(mono=at, gpus=[{"used_bytes": 6, "total_bytes": 9}]) for at in (10.0, 20.0)]
+    (chart,) = [
+        one for one in charts.draw(reader.read(tmp_path / "j"), samples, [], 10.0) if "devices" in one.title
+    ]
+    lines = {one.name: (one.points, one.dashed) for one in chart.series}
+    assert lines == {
+        "used": ([(0.0, 6.0), (10.0, 6.0)], False),
+        "limit": ([(0.0, 9.0), (10.0, 9.0)], True),
+        "predicted": ([(0.0, 4.0), (10.0, 4.0)], True),
+        "measured in the step": ([(0.0, 5.0), (10.0, 5.0)], False),
+    }
 
 
 def test_marks_of_a_long_run_are_few_and_what_went_wrong_stays() -> None:

@@ -23,7 +23,7 @@ def draw(entries: list[Entry], samples: list[Sample], newest: list[Point], zero:
         _step_time(samples, zero),
         _throughput(entries, samples, zero),
         _memory(samples, zero),
-        _gpu(samples, zero),
+        _gpu(entries, samples, zero),
         Chart(
             "Processor", "cores", _drawn([("busy cores", rates((s.mono - zero, s.cpu_s) for s in samples))])
         ),
@@ -160,13 +160,26 @@ def _memory(samples: list[Sample], zero: float) -> Chart:
     )
 
 
-def _gpu(samples: list[Sample], zero: float) -> Chart:
+def _gpu(entries: list[Entry], samples: list[Sample], zero: float) -> Chart:
+    """What NVML says of the cards, and what the trainer predicted and measured of its own allocator."""
     used = [
         (s.mono - zero, float(sum(gpu.get("used_bytes", 0) for gpu in s.gpus))) for s in samples if s.gpus
     ]
     total = [
         (s.mono - zero, float(sum(gpu.get("total_bytes", 0) for gpu in s.gpus))) for s in samples if s.gpus
     ]
+    end = max([entry.mono - zero for entry in entries] + [at for at, _ in used], default=0.0)
+    told: dict[str, list[Point]] = {"predicted": [], "measured in the step": []}
+    for entry in entries:
+        facts = entry.event.facts.get("memory") if isinstance(entry.event, events.NoteMade) else None
+        if isinstance(facts, dict) and facts.get("where") == "card":
+            for name, value in zip(
+                told, (facts.get("predicted_bytes"), facts.get("measured_bytes")), strict=True
+            ):
+                if isinstance(value, int):
+                    told[name] += [(entry.mono - zero, float(value)), (end, float(value))]
     return Chart(
-        "Memory of the devices", "bytes", _drawn([("used", used), ("limit", total)], dashed=("limit",))
+        "Memory of the devices",
+        "bytes",
+        _drawn([("used", used), ("limit", total), *told.items()], dashed=("limit", "predicted")),
     )

@@ -63,7 +63,7 @@
     const positive = chart.series.every((one) => one.points.every((p) => p[1] == null || p[1] > 0));
     const span = () => ({ min: story.from, max: Math.max(story.to, story.from + 1) });
     let log = chart.log && positive;
-    const colour = (one, i) => one.dashed ? "#d1495b" : colours[i % colours.length];
+    const colour = (one, i) => one.dashed && one.name === "limit" ? "#d1495b" : colours[i % colours.length];
     const options = () => ({
       width: holder.clientWidth, height: 200,
       cursor: { sync: { key: "story" }, drag: { x: true, y: false, setScale: false } }, // zooming is ours, so that a live page keeps it
