@@ -119,7 +119,7 @@ class Loop:
         """Sends off step `at`, then looks at the numbers of the one before."""
         pulse, began = self.world.pulse, time.monotonic_ns()
         pulse.beat(Phase.STEP if self.step.traces() else Phase.COMPILE)
-        rate = schedules.rate(replace(self.plan.schedule, scale=self.now.rate_scale), at)
+        rate = self._rate(at)
         try:
             result = self.step(batch, step=at, rate=rate, held=at < self.plan.held_steps)
         except Exception as error:
@@ -134,6 +134,9 @@ class Loop:
         pulse.compute_ns += time.monotonic_ns() - began
         pulse.step = self.now.step
         pulse.beat(Phase.BETWEEN, step_ns=time.monotonic_ns() - began)
+
+    def _rate(self, at: int) -> float:
+        return schedules.rate(replace(self.plan.schedule, scale=self.now.rate_scale), at)
 
     def _settle(self) -> None:
         """Waits for the step under way, so that state and numbers are those of `now.step`."""
@@ -238,7 +241,7 @@ class Loop:
     def _validate(self) -> None:
         self._settle()
         now, world = self.now, self.world
-        self._tell_loss(now.step, now.means(), schedules.rate(self.plan.schedule, max(0, now.step - 1)), None)
+        self._tell_loss(now.step, now.means(), self._rate(max(0, now.step - 1)), None)
         began = world.clock()
         self._say(ev.ValidationStarted(fit=1, epoch=now.epoch))
         with world.serving(self.step):
