@@ -75,3 +75,10 @@ def test_the_two_stages_have_names_of_their_own_and_a_resume_marks_what_is_void(
     }  # fmt: skip
     mark = read(tmp_path / "train")[1]
     assert (mark.step, mark.session_log.status) == (41, mark.session_log.START)
+
+
+def test_a_loss_beyond_four_bytes_is_infinite_and_no_error(tmp_path: Path) -> None:
+    told(tmp_path, "ssd", [loss(1, 1e39, classification=-1e300, localization=float("nan"))])
+    values = {value.tag: value.simple_value for value in read(tmp_path / "train")[1].summary.value}
+    assert (values["gradient_norm"], values["Loss/classification_loss"]) == (float("inf"), -float("inf"))
+    assert values["Loss/localization_loss"] != values["Loss/localization_loss"]

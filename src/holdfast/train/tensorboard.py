@@ -7,6 +7,7 @@ earlier attempt wrote for later steps.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import struct
@@ -18,6 +19,7 @@ from holdfast.data.framing import framed
 from holdfast.data.wire import delimited, encoded
 from holdfast.journal.events import Event, FitDone, FitStarted, LossSeen, ValidationDone
 
+LARGEST = 3.4028234e38
 ONE_STAGE = {"classification": "Loss/classification_loss", "localization": "Loss/localization_loss"}
 TWO_STAGES = {
     "rpn_objectness": "Loss/RPNLoss/objectness_loss",
@@ -122,6 +124,11 @@ class _EventFile:
         return fd
 
 
+def single(value: float) -> float:
+    """What a float of four bytes makes of it: beyond its range it is infinite."""
+    return math.copysign(math.inf, value) if abs(value) > LARGEST else value
+
+
 def event(
     at: float,
     step: int,
@@ -136,7 +143,8 @@ def event(
         made += delimited(3, version.encode())
     if scalars:
         values = [
-            delimited(1, tag.encode()) + b"\x15" + struct.pack("<f", value) for tag, value in scalars.items()
+            delimited(1, tag.encode()) + b"\x15" + struct.pack("<f", single(value))
+            for tag, value in scalars.items()
         ]
         made += delimited(5, b"".join(delimited(1, value) for value in values))
     if session_start:

@@ -49,6 +49,7 @@ def device(backend: str) -> Memory | None:
 
 def of(backend: str) -> tuple[Memory, ...]:
     on_device = None
-    with contextlib.suppress(Exception):  # some allocators do not count; a run never ends for what is shown of it
+    # Some allocators do not count, and a run never ends for what is shown of it.
+    with contextlib.suppress(Exception):
         on_device = device(backend)
     return (*([on_device] if on_device else []), host())

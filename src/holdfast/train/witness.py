@@ -21,7 +21,7 @@ class Witness(Protocol):
 
 
 class Witnesses:
-    """Tells all, in order, from any thread. One that cannot write is told of once and never stops the run."""
+    """Tells all, in order, from any thread. One that goes wrong is told of once and never stops the run."""
 
     def __init__(self, all_of_them: Sequence[Witness]) -> None:
         self._all = tuple(all_of_them)
@@ -33,15 +33,14 @@ class Witnesses:
             for witness in self._all:
                 try:
                     witness.say(event)
-                except OSError as error:
+                except Exception as error:  # they see, and cannot steer: not by a defect of their own either
                     self._complain(type(witness).__name__, error)
 
-    def _complain(self, who: str, error: OSError) -> None:
+    def _complain(self, who: str, error: Exception) -> None:
         if who not in self._complained:
             self._complained.add(who)
-            print(
-                f"holdfast: {who} cannot be written: {error}; training goes on", file=sys.stderr, flush=True
-            )
+            what = "cannot be written" if isinstance(error, OSError) else f"raised {type(error).__name__}"
+            print(f"holdfast: {who} {what}: {error}; training goes on", file=sys.stderr, flush=True)
 
 
 class Journal:
