@@ -56,15 +56,20 @@ def after_kill(entries: Sequence[Entry], attempt: int, batch: int) -> tuple[int,
         in_a_row += 1
     if not in_a_row:
         return None
-    told = [
-        event.facts["micro_batch"]
-        for event in _of(entries, attempt - 1)
-        if isinstance(event, ev.NoteMade) and "micro_batch" in event.facts
-    ]
-    used = now = int(told[-1]) if told else batch
+    used = now = told([entry for entry in entries if entry.attempt == attempt - 1]) or batch
     for _ in range(in_a_row):
         now = smaller(now, batch) or now
     return used, now
+
+
+def told(entries: Sequence[Entry]) -> int | None:
+    """The last micro-batch that was said to be in use."""
+    sizes = [
+        int(entry.event.facts["micro_batch"])
+        for entry in entries
+        if isinstance(entry.event, ev.NoteMade) and "micro_batch" in entry.event.facts
+    ]
+    return sizes[-1] if sizes else None
 
 
 def was_short(entries: Sequence[Entry]) -> bool:
