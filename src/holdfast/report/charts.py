@@ -48,9 +48,10 @@ def _drawn(
     """`shown`: only these to begin with, where there is any of them."""
     there = [(name, sorted(points)) for name, points in named if points]
     few = {name for name, _ in there} & set(shown)
-    return [
+    series = [
         Series(name, thin(points), name in dashed, bool(few) and name not in few) for name, points in there
     ]
+    return sorted(series, key=lambda one: one.hidden)  # what is seen has the first colours
 
 
 def _loss(entries: list[Entry], samples: list[Sample], newest: list[Point], zero: float) -> Chart:

@@ -164,11 +164,12 @@ def _box(row: Mapping[str, Any], kind: str, one: Mapping[str, Any]) -> str:
     score = f" {float(row['score']):.2f}" if "score" in row else ""
     said = escape(f"{row['name']}{score}")
     size = longest / 20
-    at, side = (x1 + size / 4, "start") if x1 < 0.65 * _whole(one["width"]) else (x2 - size / 4, "end")
+    fits = x1 + size * (0.5 + 0.58 * len(said)) <= _whole(one["width"])
+    at, side = (x1 + size / 4, "start") if fits else (min(x2, _whole(one["width"])) - size / 4, "end")
     return (
-        f'<g class="{kind}"><rect x="{x1:.1f}" y="{y1:.1f}" width="{x2 - x1:.1f}" height="{y2 - y1:.1f}" '
-        f'stroke-width="{longest / 160:.1f}"/><text x="{at:.1f}" y="{max(y1 + size, size):.1f}" '
-        f'font-size="{size:.1f}" text-anchor="{side}">{said}</text><title>{said}</title></g>'
+        f'<g class="{kind}"><rect x="{x1:.1f}" y="{y1:.1f}" width="{x2 - x1:.1f}" height="{y2 - y1:.1f}"/>'
+        f'<text x="{at:.1f}" y="{max(y1 + size, size):.1f}" style="font-size:{size:.1f}px" text-anchor="{side}">'
+        f"{said}</text><title>{said}</title></g>"
     )
 
 
