@@ -238,3 +238,23 @@ def test_sixteen_bits_become_eight_by_their_high_byte(tmp_path: Path) -> None:
 
 def test_fractions_never_ask_for_scaling() -> None:
     assert boxes_fit((Box(0, 0, 50, 50, "cat"),), (100, 100), (60, 60), relative=True) == "real"
+
+
+def test_every_command_reads_and_writes_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file:// URL goes through fsspec as gs:// and s3:// do, and worker processes see it too."""
+    from holdfast.data.inspect import inspect
+
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    made.clean_voc(tmp_path / "bucket" / "voc", 2)
+    bucket = f"file://{tmp_path}/bucket"
+    for to in ("coco", "voc", "yolo", "tfrecord"):
+        convert(f"{bucket}/voc", f"{bucket}/{to}-1", to)
+        assert read(f"{bucket}/{to}-1").boxes == 4
+    assert read(f"{bucket}/yolo-1/data.yaml").boxes == 4
+    assert read(f"{bucket}/tfrecord-1/*.tfrecord").boxes == 4
+    assert repair(f"{bucket}/coco-1", f"{bucket}/mended").dataset.boxes == 4
+    assert (tmp_path / "bucket" / "mended" / CHANGES).is_file()
+    assert inspect(f"{bucket}/voc", f"{bucket}/page.html") == f"{bucket}/page.html"
+    assert "<html" in (tmp_path / "bucket" / "page.html").read_text()
+    assert list((tmp_path / "here").iterdir()) == []  # nothing was written beside by mistake

@@ -46,9 +46,9 @@ def test_what_helps_most_comes_first() -> None:
     slow_reading = Measured(whole=100.0, reading=120.0, cores=2, images=300)
     _, _, remedy = told(400.0, slow_reading, means)
     assert remedy.split("; or ") == [
-        "keep the decoded pictures in memory, where they fit: the cache does so by itself from epoch 2",
+        "nothing, if the run has several epochs: decoded pictures fit in memory and are kept from epoch 2 on",
         "copy the data to a local disk: reading alone is what holds it up",
-        "`holdfast data pack`: small copies spare 93% of the pixels",
+        "`holdfast data pack RECIPE`: small copies spare 93% of the pixels",
         "give the run 10 cores instead of 2",
     ]
 

@@ -80,17 +80,19 @@ def _text(result: dict[str, Any]) -> str:
         f"an input of {result['input']} px with {result['augment']} augmentation, "
         f"which enlarges up to {result['zoom_most']:g} times"
     )
-    if not result["packed"]:
+    rest = result["worth_packing"] - result["packed"]
+    why = "a copy would not be smaller, the budget is spent, or it cannot be decoded"
+    if not result["worth_packing"]:
         return f"nothing to pack: none of the {result['images']} pictures is far larger than {needs}, needs"
+    if not result["packed"]:
+        return f"nothing was packed of {rest} large pictures: {why}"
     lines = [
         f"{result['folder']}: {result['packed']} of {result['images']} pictures, "
         f"{result['source_bytes'] / 2**20:.0f} MiB as {result['bytes'] / 2**20:.0f} MiB",
         f"made for {needs}",
     ]
-    if result["packed"] < result["worth_packing"]:
-        lines.append(
-            f"{result['worth_packing'] - result['packed']} more did not fit the budget or cannot be decoded"
-        )
+    if rest:
+        lines.append(f"{rest} more are read as they are: {why}")
     if not result["found_by_training"]:
         lines.append("training looks in $XDG_CACHE_HOME/holdfast/packs (~/.cache) alone: set that for both")
     return "\n".join(lines)

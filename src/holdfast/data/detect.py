@@ -259,7 +259,7 @@ def _coco_file(listing: Listing, inside: str, path: str) -> Source:
 
 def _yaml_root(folder: str, settings: dict[str, object]) -> str:
     base = settings.get("path")
-    if isinstance(base, str) and base:
+    if isinstance(base, str) and base and not storage.is_url(folder):
         for candidate in (base, storage.join(folder, base)):
             if storage.is_folder(candidate) and _holds(candidate, folder):
                 return candidate

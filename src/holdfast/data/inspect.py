@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from html import escape
-from pathlib import Path
 
+from holdfast.data import storage
 from holdfast.data.census import Census
 from holdfast.data.checks import Part, Report, check
 from holdfast.data.findings import Finding
@@ -57,10 +56,8 @@ def inspect(
     source: str, out: str, *, format: str | None = None, pictures: int = 48, overwrite: bool = False
 ) -> str:
     """Write the page and return its path."""
-    target = Path(out)
-    if target.is_dir():
-        target = target / "dataset.html"
-    if target.exists() and not overwrite:
+    target = storage.join(out, "dataset.html") if storage.is_folder(out) else out
+    if storage.exists(target) and not overwrite:
         raise AlreadyThere(
             "something is already there, and nothing is overwritten unasked",
             where=target,
@@ -71,11 +68,8 @@ def inspect(
     picked = chosen(records, pictures)
     colours = colours_of(report.classes)
     figures = [figure(record, colours) for record in tracked(picked, "drawing", len(picked))]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.writing")
-    unfinished.write_text(page(report, census, figures, colours), encoding="utf-8", errors="replace")
-    os.replace(unfinished, target)
-    return str(target)
+    storage.write_bytes(target, page(report, census, figures, colours).encode("utf-8", "replace"))
+    return target
 
 
 def page(report: Report, census: Census, figures: list[str], colours: dict[str, str]) -> str:

@@ -6,15 +6,17 @@ import csv
 import io
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.data import detect
+from holdfast.data import detect, storage
 from holdfast.data.census import near_duplicates, place_of
 from holdfast.data.checks import Looked, frame_size, look
 from holdfast.data.convert import WRITTEN, Options, refuse_format, refuse_nesting, write
+from holdfast.data.findings import SEVERITIES
 from holdfast.data.judge import box_verdict, boxes_fit, frame_of, right_suffix, shown, wrapped, wrong_suffix
 from holdfast.data.listing import suffix_of
 from holdfast.data.mend import upright_rgb
@@ -57,14 +59,15 @@ def repair(
     changes: list[Change] = []
     kept: list[tuple[Record, Facts]] = []
     for problem in main.problems():
-        changes.append(Change(problem.file, "left out", "annotation", problem.finding, problem.detail))
+        if SEVERITIES[problem.finding] == "error":
+            changes.append(Change(problem.file, "left out", "annotation", problem.finding, problem.detail))
     for looked in look(main, what=f"reading {source}"):
         changes += _left_out(looked)
         if looked.parsed.record is not None and looked.facts is not None:
             record = mended(looked.parsed.record, looked.facts, relative=main.relative, changes=changes)
             kept += [(record, looked.facts)] if record is not None else []
     records = list(_one_name_a_class(list(_one_of_each(kept, changes)), changes))
-    pictures = Path(destination.rstrip("/") + ".mended")
+    pictures = _beside(destination)
     try:
         redrawn = [_redrawn(record, facts, pictures, changes) for record, facts in records]
         dataset = _without_unused(as_dataset(main, redrawn), redrawn, changes)
@@ -75,10 +78,19 @@ def repair(
     return Repaired(dataset, tuple(changes))
 
 
+def _beside(destination: str) -> Path:
+    """Where redrawn pictures wait: beside a folder; for a URL, on this machine."""
+    if storage.is_url(destination):
+        return Path(tempfile.mkdtemp(prefix="holdfast-mended-"))
+    return Path(destination.rstrip("/") + ".mended")
+
+
 def _left_out(looked: Looked) -> Iterator[Change]:
     for problem in looked.parsed.problems:
         if problem.finding == "image-without-annotation" and looked.parsed.record is not None:
             continue  # kept, as the negative that it is
+        if problem.finding != "image-without-annotation" and SEVERITIES[problem.finding] != "error":
+            continue  # worth knowing, and nothing is lost by it
         what = (
             "picture" if problem.finding in ("image-without-annotation", "unreadable-image") else "annotation"
         )

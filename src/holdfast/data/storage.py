@@ -67,6 +67,23 @@ def read_bytes(path: str, offset: int = 0, length: int | None = None) -> bytes:
             raise as_file_error(error, path) from None
 
 
+def write_bytes(path: str, data: bytes) -> None:
+    """The whole file at once; a local one appears by a rename."""
+    if is_url(path):
+        filesystem, inner = _filesystem(path)
+        try:
+            filesystem.makedirs(inner.rsplit("/", 1)[0], exist_ok=True)
+            filesystem.pipe_file(inner, data)
+        except OSError as error:
+            raise as_file_error(error, path) from None
+        return
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.writing")
+    unfinished.write_bytes(data)
+    os.replace(unfinished, target)
+
+
 def exists(path: str) -> bool:
     if is_url(path):
         filesystem, inner = _filesystem(path)

@@ -88,7 +88,9 @@ def judge(
         return (_finding("pipeline-speed", "note", wanted, "nothing: the data keeps up", extra),)
     waits = max(0.0, 1.0 - measured.whole / step_images_per_s)
     says = (
-        f"{wanted}: {waits:.0%} of the time would be waiting" if waits else f"{wanted}: too close to be sure"
+        f"{wanted}: {waits:.0%} of {'the first epoch' if means.decoded_fits else 'the time'} would be waiting"
+        if waits
+        else f"{wanted}: too close to be sure"
     )
     remedy = "; or ".join(remedies(measured, means, step_images_per_s))
     return (_finding("input-starved", "warning", says, remedy, extra),)
@@ -98,13 +100,15 @@ def remedies(measured: Measured, means: Means, step_images_per_s: float) -> list
     found = []
     if means.decoded_fits:
         found.append(
-            "keep the decoded pictures in memory, where they fit: the cache does so by itself from epoch 2"
+            "nothing, if the run has several epochs: decoded pictures fit in memory and are kept from epoch 2 on"
         )
     if measured.reading < READING_BOUND * measured.whole:
         found.append("copy the data to a local disk: reading alone is what holds it up"
                      if means.remote else "use a faster disk: reading alone is what holds it up")  # fmt: skip
     if means.packing_saves >= 0.5:
-        found.append(f"`holdfast data pack`: small copies spare {means.packing_saves:.0%} of the pixels")
+        found.append(
+            f"`holdfast data pack RECIPE`: small copies spare {means.packing_saves:.0%} of the pixels"
+        )
     cores = ceil(measured.cores * SPARE * step_images_per_s / measured.whole)
     found.append(f"give the run {cores} cores instead of {measured.cores}")
     return found
