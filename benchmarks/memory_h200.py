@@ -4,7 +4,7 @@
     python benchmarks/memory_h200.py measure OUT [N]      # on the card: each setup in fresh processes, N at once;
                                                           # and three planned to fill 90 % of a limit, and one more
     python benchmarks/memory_h200.py times OUT            # on the card, alone: steps with and without rematerialisation
-    python benchmarks/memory_h200.py table OUT…           # prediction against truth
+    python benchmarks/memory_h200.py table [FILE…]        # prediction against truth
 
 A measurement is taken from the second process of two: the first fills the compile cache, since the autotuner of
 a cold compilation takes far more memory than the step. The program that is measured must have the fingerprint
@@ -26,6 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PREDICTIONS = Path(os.environ.get("HOLDFAST_PREDICTIONS", HERE / "memory_h200.json"))
+MEASURED = HERE / "memory_h200.measured.jsonl"
 STEPS = 8
 GIB = 2**30
 
@@ -202,9 +203,11 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
             found = _process(setup, cache | {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{room / CARD_BYTES:.6f}"})
             _kept(out, found | {"limit": True, "room_bytes": int(room)})
 
+    done = [json.loads(line) for line in MEASURED.read_text().splitlines()] if MEASURED.exists() else []
+    have = [one["setup"] for one in done]  # of an earlier call
     with ThreadPoolExecutor(at_once) as pool:
-        jobs = [pool.submit(at_limit, pair) for pair in LIMITS if only in json.dumps(pair)]
-        jobs += [pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup)]
+        jobs = [pool.submit(at_limit, pair) for pair in LIMITS if only in json.dumps(pair) and pair[1] not in have]
+        jobs += [pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup) and setup not in have]
         for job in jobs:
             job.result()
 
@@ -276,4 +279,4 @@ if __name__ == "__main__":
     elif command == "times":
         times(Path(rest[0]))
     else:
-        table([Path(one) for one in rest])
+        table([Path(one) for one in rest] or [MEASURED])

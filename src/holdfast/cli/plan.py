@@ -108,11 +108,6 @@ def _notes(price: Any, recipe: Recipe, card: Card | None) -> list[str]:
         ]
     if card is not None and card.guessed:
         notes.append(f"the description of the {card.name} is from its datasheet, not read from a card")
-    if card is not None and recipe.train.backend == "tensorflow":
-        notes.append(
-            "the step was compiled through JAX; TensorFlow's own on a card was not measured against it: "
-            'leave a fifth free, or train.backend = "jax"'
-        )
     if recipe.hardware.processes > 1 or getattr(recipe.hardware, "devices", 1) > 1:
         notes.append("planned for one device; several share the batch, so each takes at most this")
     return notes

@@ -32,12 +32,7 @@ def raw(
         "setup": setup.as_json(), "batches": [list(pair) for pair in batches],
         "card": card.slug if card else None, "memory_bytes": card.memory_bytes if card else 0,
     }  # fmt: skip
-    source = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(
-        [python, "-m", "holdfast.memory.worker"], input=json.dumps(asked), env=environment,
-        capture_output=True, text=True, timeout=LONGEST_S, check=False,
-    )  # fmt: skip
+    done = _process("holdfast.memory.worker", asked, python)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         raise NoAnswer(
@@ -48,6 +43,26 @@ def raw(
         )
     answer: dict[str, Any] = json.loads(lines[-1])
     return answer
+
+
+def counted(setup: Setup, *, python: str = sys.executable) -> dict[str, int]:
+    """The numbers of weights, where JAX is missing or the step cannot be traced."""
+    done = _process("holdfast.memory.count", {"setup": setup.as_json()}, python)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        raise NoAnswer("the detector could not be built to be counted", where=setup.short(),
+                       found=_last_words(done.stderr))  # fmt: skip
+    found: dict[str, int] = json.loads(lines[-1])
+    return found
+
+
+def _process(module: str, asked: dict[str, Any], python: str) -> subprocess.CompletedProcess[str]:
+    source = str(Path(__file__).resolve().parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(
+        [python, "-m", module], input=json.dumps(asked), env=environment,
+        capture_output=True, text=True, timeout=LONGEST_S, check=False,
+    )  # fmt: skip
 
 
 def _last_words(text: str) -> str:

@@ -54,6 +54,8 @@ def plan(wanted: Setup, memory_bytes: int, price: Price, *, half: str = "bfloat1
         tried.append(option)
         if found.micro_batch is not None:
             return Plan(option, tuple(tried), tried[0])
+        if found.account.method.never_yes and option.answer != "does-not-fit":
+            break  # a lower bound cannot say yes, and changing the recipe on its word would be a guess
     return Plan(None, tuple(tried), tried[0])
 
 

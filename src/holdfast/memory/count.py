@@ -1,0 +1,57 @@
+"""`python -m holdfast.memory.count`: the weights of a setup's detector, on whichever backend is installed.
+
+All that is left where neither compiling nor tracing works: what a step needs at the very least.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+
+from holdfast.memory.account import METHODS, Account, Line
+from holdfast.memory.setup import Setup, from_json
+
+FLOAT_BYTES = 4  # weights and moments are kept in float32 whatever the precision
+
+
+def account_of(counted: Mapping[str, int], setup: Setup) -> Account:
+    """Each weight once, its gradient, its moments, and the batch: a lower bound."""
+    weights = counted["trainable"] * FLOAT_BYTES
+    moments = 2 if setup.optimizer == "adamw" else 1
+    lines = [
+        Line("weights", weights, "counted"),
+        Line("statistics", counted["fixed"] * FLOAT_BYTES, "counted"),
+        Line("gradients", weights, "counted"),
+        Line("optimizer moments", moments * weights, "counted"),
+        Line("average of the weights", weights if setup.ema else 0, "counted"),
+        Line("one batch", setup.batch * setup.input**2 * 3, "counted"),
+    ]
+    kept = tuple(line for line in lines if line.bytes)
+    return Account(kept, METHODS["counted"], sum(line.bytes for line in kept), 0)
+
+
+def main() -> int:
+    setup = from_json(json.loads(sys.stdin.read())["setup"])
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from holdfast.detectors.build import build
+    from holdfast.detectors.spec import DetectorSpec
+
+    names = tuple(f"class {number}" for number in range(setup.classes))
+    spec = DetectorSpec(
+        setup.detector, setup.backbone, names, (setup.input, setup.input), normalization=setup.normalization
+    )
+    model = build(spec)
+    trainable, fixed = (
+        sum(math.prod(one.shape) for one in variables)
+        for variables in (model.trainable_variables, model.non_trainable_variables)
+    )
+    print("\n" + json.dumps({"trainable": trainable, "fixed": fixed}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Accounts for setups by the best method that works here: compiled, else liveness, else a plain count."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.errors import HoldfastError
+from holdfast.memory import account, ask, count
+from holdfast.memory.account import Account, Line
+from holdfast.memory.ahead import NoCompiler
+from holdfast.memory.ask import Memory, NoAnswer
+from holdfast.memory.cards import Card
+from holdfast.memory.setup import Setup
+
+Say = Callable[[str], None]
+
+
+class Pricer:
+    """Prices setups for a card. Once a better method has failed for want of a package, it is not tried again."""
+
+    def __init__(
+        self, card: Card, memory: Memory, *, correction_bytes: int = 0, say: Say = lambda _: None
+    ) -> None:
+        self.card, self.memory, self.correction_bytes, self.say = card, memory, correction_bytes, say
+        self.missing: HoldfastError | None = None  # why the best method was not used
+        self.counting: HoldfastError | None = None  # why not even liveness
+
+    def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
+        pairs = [(setup.batch, micro) for micro in micro_batches]
+        card = None if self.missing else self.card
+        self.say(f"{setup.short()}: micro-batches of {', '.join(map(str, micro_batches))}")
+        if self.counting is not None:
+            return self._counted(setup, micro_batches)
+        try:
+            answers = self._answers(setup, pairs, card)
+        except NoAnswer as error:
+            self.missing = self.counting = error
+            return self._counted(setup, micro_batches)
+        method = "compiled" if "compiled" in answers[0] else "liveness"
+        return [
+            account.device(
+                one, self.card, method=method, correction_bytes=self.correction_bytes, backend=setup.backend
+            )
+            for one in answers
+        ]
+
+    def _answers(self, setup: Setup, pairs: list[tuple[int, int]], card: Card | None) -> list[dict[str, Any]]:
+        try:
+            return self.memory.answers(setup, pairs, card)
+        except NoCompiler as error:
+            self.missing = error
+            return self.memory.answers(setup, pairs, None)
+
+    def _counted(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
+        found = count.account_of(ask.counted(setup, python=self.memory.python), setup)
+        return [found for _ in micro_batches]
+
+
+class Trials:
+    """Prices setups for this machine's processor, by running small ones: a line through two micro-batches."""
+
+    def __init__(
+        self, others: tuple[Line, ...] = (), *, say: Say = lambda _: None, python: str = sys.executable
+    ) -> None:
+        self.others, self.say, self.python = others, say, python
+        self._tried: dict[Setup, int] = {}
+
+    def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
+        one, other = (self._peak(setup.with_micro(size)) for size in TRIED)
+        slope = max(0.0, (other - one) / (TRIED[1] - TRIED[0]))
+        return [
+            self._account(setup, micro, one + slope * (micro - TRIED[0]), slope) for micro in micro_batches
+        ]
+
+    def _account(self, setup: Setup, micro: int, peak: float, slope: float) -> Account:
+        known = "measured" if micro in TRIED else "estimated"
+        lines = (
+            Line("the process with framework, weights and optimizer", int(peak - slope * micro), "measured"),
+            Line(f"activations and temporaries of {micro} pictures at once", int(slope * micro), known),  # type: ignore[arg-type]
+            *self.others,
+        )
+        total = sum(line.bytes for line in lines)
+        return Account(lines, account.METHODS["tried"], total, 0)
+
+    def _peak(self, setup: Setup) -> int:
+        if setup not in self._tried:
+            self.say(f"{setup.short()}: trying it on this machine")
+            self._tried[setup] = try_once(setup, python=self.python)["peak_bytes"]
+        return self._tried[setup]
+
+
+TRIED = (2, 4)
+
+
+def try_once(setup: Setup, *, python: str = sys.executable, prefix: tuple[str, ...] = ()) -> dict[str, int]:
+    """A few steps of the setup in a process of its own; NoAnswer when it did not come through."""
+    done = subprocess.run(
+        [*prefix, python, "-m", "holdfast.memory.trial"], input=json.dumps({"setup": setup.as_json()}),
+        env={**os.environ}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        raise NoAnswer(
+            "a trial of the step did not come to its end",
+            where=setup.short(),
+            found=f"exit code {done.returncode}" + (f": {said[-1][:200]}" if said else ""),
+        )
+    found: dict[str, int] = json.loads(lines[-1])
+    return found

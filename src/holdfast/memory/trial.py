@@ -1,0 +1,90 @@
+"""`python -m holdfast.memory.trial`: a few real steps of a setup on this machine's processor, and what they took.
+
+Standard input is a setup as JSON; standard output the resident memory before the steps and at their peak. On a
+processor the framework's own allocator decides, threads run side by side, and nothing can be asked ahead of time:
+so two small micro-batches are tried, and a line is drawn through them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+STEPS = 2
+
+
+def main() -> int:
+    asked = json.loads(sys.stdin.read())
+    os.environ["KERAS_BACKEND"] = asked["setup"]["backend"]
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    from holdfast.memory import setup
+
+    print("\n" + json.dumps(tried(setup.from_json(asked["setup"]))), flush=True)
+    return 0
+
+
+def tried(wanted: Any) -> dict[str, int]:
+    from holdfast.detectors.build import build
+    from holdfast.detectors.spec import DetectorSpec
+    from holdfast.memory.batches import batch_of
+    from holdfast.train.network import detector_network
+    from holdfast.train.update import Rule
+
+    names = tuple(f"class {number}" for number in range(wanted.classes))
+    spec = DetectorSpec(
+        wanted.detector, wanted.backbone, names, (wanted.input, wanted.input), precision=wanted.precision,
+        normalization=wanted.normalization, rematerialise=wanted.rematerialise,
+    )  # fmt: skip
+    net = detector_network(build(spec), changes_colour=wanted.changes_colour, seed=0)
+    rule = Rule(
+        optimizer=wanted.optimizer, weight_decay=1e-4, clip_norm=10.0, ema=0.999 if wanted.ema else None
+    )
+    step = _step(wanted, net, rule)
+    batch = batch_of(wanted, wanted.batch)
+    before = resident()
+    forget_peak()
+    for number in range(STEPS):
+        step.fetch(step(batch, step=number, rate=1e-4, held=False))
+    return {"before_bytes": before, "peak_bytes": peak()}
+
+
+def _step(wanted: Any, net: Any, rule: Any) -> Any:
+    if wanted.backend == "jax":
+        from holdfast.train.step_jax import JaxStep
+
+        return JaxStep(net, rule, batch=wanted.batch, micro_batch=wanted.micro_batch)
+    from holdfast.train.step_tensorflow import TensorFlowStep
+
+    return TensorFlowStep(net, rule, batch=wanted.batch, micro_batch=wanted.micro_batch)
+
+
+def resident() -> int:
+    return _status("VmRSS")
+
+
+def peak() -> int:
+    """The most that was resident at once since `forget_peak`."""
+    return _status("VmHWM")
+
+
+def forget_peak() -> None:
+    with contextlib.suppress(
+        OSError
+    ):  # not allowed in some containers: the peak is then that of the whole process
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _status(name: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
