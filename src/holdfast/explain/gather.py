@@ -28,10 +28,10 @@ _FREQUENT = frozenset(
      b"save_done", b"predict_done", b"batch_seen", b"holdings_seen", b"traces_counted", b"warning_seen", b"note_made",
      b"fit_started", b"fit_done", b"dataset_seen", b"model_seen", b"pipeline_seen"}
 )  # fmt: skip
-_KEEP_OF_A_KIND = 450
+_KEEP_OF_A_KIND = 300
 _KIND = b'{"kind": "'  # as the writer begins each line
-_WHOLE_VITALS_BYTES = 256 << 10
-_BEATS = 1200  # the newest; older ones are in the samples
+_WHOLE_VITALS_BYTES = 192 << 10
+_BEATS = 800  # the newest; older ones are in the samples
 _MIDDLE_SAMPLES = 200
 _FATAL_CHARACTERS = 200_000
 
