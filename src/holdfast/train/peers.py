@@ -7,6 +7,7 @@ back is the same for all; everything else in the loop follows from numbers that 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -95,6 +96,24 @@ class Peers:
                 )
             ]
         return tuple(whole)
+
+    def as_first(self, arrays: Any) -> Any:
+        """A tree of arrays, as rank 0 has it: compared by digest, and sent only where one differs."""
+        import jax
+        from jax.experimental import multihost_utils
+
+        leaves, shape = jax.tree.flatten(arrays)
+        total = hashlib.sha256(b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)).digest()
+        digests = self.exchange(np.frombuffer(total, np.uint8))
+        if (digests == digests[0]).all():
+            return arrays
+        print(
+            f"holdfast: the state of process {self.rank} or another differs from rank 0's, which is sent to all"
+        )
+        sent = [np.asarray(multihost_utils.broadcast_one_to_all(leaf)) for leaf in leaves]
+        return jax.tree.unflatten(
+            shape, [one.astype(old.dtype) for one, old in zip(sent, leaves, strict=True)]
+        )
 
     # -- checkpoints -------------------------------------------------------------------------------
 

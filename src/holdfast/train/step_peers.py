@@ -47,8 +47,9 @@ class PeersStep(JaxStep):
         micro_batch = max(size for size in range(1, local + 1) if local % size == 0 and size <= micro_batch)
         super().__init__(network, rule, batch=local, micro_batch=micro_batch)
         self._same, self._parted = (NamedSharding(self.mesh, over) for over in (Over(), Over(PARTS)))
+        moving, fixed = self._as_first(jax.device_get((self._moving, self._fixed)))
         self._moving, self._fixed, self._masks = jax.tree.map(
-            self._everywhere, jax.device_get((self._moving, self._fixed, self._masks))
+            self._everywhere, (moving, fixed, jax.device_get(self._masks))
         )
         self._own, self._joint = self._compile()
 
@@ -95,7 +96,7 @@ class PeersStep(JaxStep):
         return to_groups(moving, list(fixed), self.layout, self.names, self.others)
 
     def load(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
-        host = from_groups(groups, self.names, self.others)
+        host = self._as_first(from_groups(groups, self.names, self.others))
         self._moving, self._fixed = jax.tree.map(self._everywhere, host)
         self.export()
 
@@ -113,6 +114,10 @@ class PeersStep(JaxStep):
         return other
 
     # -- arrays over all devices -----------------------------------------------------------------------
+
+    def _as_first(self, host: Any) -> Any:
+        """The state of rank 0, where this one's differs by a bit: replicas that differ would drift apart unseen."""
+        return host if self.peers is None else self.peers.as_first(host)
 
     def _everywhere(self, value: Any) -> Any:
         host = np.asarray(value)
