@@ -57,7 +57,10 @@ def histogram(values: Sequence[float], unit: str, *, bins: int = 24, log: bool =
         for n, count in enumerate(counts)
         if count
     ]
-    return _svg("".join(parts) + _axes([edge(part / 4) for part in range(5)], [0, most / 2, most], unit))
+    ticks = [(part / 4, edge(part / 4)) for part in range(5)]
+    if not log and span == bins:  # a bar each: the numbers stand below their bars
+        ticks = [((n + 0.5) / bins, low + n + 0.5) for n in range(0, bins, max(1, bins // 8))]
+    return _svg("".join(parts) + _axes(ticks, [0, most / 2, most], unit))
 
 
 def scatter(points: Sequence[tuple[float, float]], unit: str) -> str:
@@ -78,7 +81,7 @@ def scatter(points: Sequence[tuple[float, float]], unit: str) -> str:
         f'cy="{TOP + tall * (1 - place(y, low_y, high_y)):.1f}" r="{radius}"/>'
         for x, y in known
     ]
-    ticks_x = [10 ** (low_x + (high_x - low_x) * part / 4) for part in range(5)]
+    ticks_x = [(part / 4, 10 ** (low_x + (high_x - low_x) * part / 4)) for part in range(5)]
     ticks_y = [10 ** (low_y + (high_y - low_y) * part / 2) for part in range(3)]
     return _svg("".join(parts) + _axes(ticks_x, ticks_y, unit))
 
@@ -98,7 +101,7 @@ def curves(rows: Sequence[tuple[str, Sequence[float]]]) -> str:
         lines.append(
             f'<polyline class="curve" points="{path}" stroke="{hue(at)}"><title>{escape(name)}</title></polyline>'
         )
-    return _svg("".join(lines) + _axes([0, 0.25, 0.5, 0.75, 1], [0, 0.5, 1], ""))
+    return _svg("".join(lines) + _axes([(part / 4, part / 4) for part in range(5)], [0, 0.5, 1], ""))
 
 
 def hue(at: int) -> str:
@@ -128,14 +131,14 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
     return (low - 0.05, high + 0.05) if high - low < 0.02 else (low, high)
 
 
-def _axes(across: Sequence[float], up: Sequence[float], unit: str) -> str:
+def _axes(across: Sequence[tuple[float, float]], up: Sequence[float], unit: str) -> str:
+    """`across` are places from 0 to 1 and what stands there; `up` is at even distances."""
     wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM - TOP
     base = TOP + tall
     line = f'<path class="axis" d="M{LEFT} {TOP}V{base}H{LEFT + wide}"/>'
     below = "".join(
-        f'<text x="{LEFT + wide * n / (len(across) - 1):.0f}" y="{base + 15}" text-anchor="middle">'
-        f"{number(value)}</text>"
-        for n, value in enumerate(across)
+        f'<text x="{LEFT + wide * place:.0f}" y="{base + 15}" text-anchor="middle">{number(value)}</text>'
+        for place, value in across
     )
     beside = "".join(
         f'<text x="{LEFT - 5}" y="{base - tall * n / (len(up) - 1) + 4:.0f}" text-anchor="end">{number(value)}</text>'

@@ -13,6 +13,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
 from holdfast.report import charts
 from holdfast.report.series import Chart, Mark
+from holdfast.report.table import size
 
 _MANY = ("epoch", "save", "validation")  # kinds of marks of which a long run has thousands
 
@@ -103,7 +104,7 @@ def _mark(event: events.Event) -> tuple[str, str] | None:
         case events.NonFiniteSeen():
             return "nan", f"{event.what} {event.name} became {event.value} at step {event.step}"
         case events.StopRequested():
-            return "stop", f"{event.by} asked to stop ({event.where})"
+            return "stop", f"{event.by} asked to stop" + (f" ({event.where})" if event.where else "")
         case events.ExceptionRaised():
             return "error", f"{event.type} at {event.user_line}" if event.user_line else event.type
         case events.NoteMade() if "out_of_memory_at" in event.facts:
@@ -139,7 +140,7 @@ def _tables(entries: list[Entry]) -> dict[str, list[tuple[str, str]]]:
             newest[title] = entry.event
     return {
         title: [
-            (name.replace("_", " "), _words(value))
+            (name.removesuffix("_bytes").replace("_", " "), _words(value, name))
             for name, value in events.payload(event).items()
             if _tells(value)
         ]
@@ -151,9 +152,14 @@ def _tells(value: Any) -> bool:
     return value not in (None, "", [], {}, -2)
 
 
-def _words(value: Any) -> str:
+def _words(value: Any, name: str = "") -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_words(one)}" for key, one in value.items() if _tells(one))
+        rows = ((str(key), one) for key, one in value.items() if _tells(one))
+        return ", ".join(
+            f"{key.removesuffix('_bytes').replace('_', ' ')} {_words(one, key)}" for key, one in rows
+        )
+    if name.endswith("_bytes") and isinstance(value, int):
+        return size(value) or "0"
     if isinstance(value, list):
         shown = ", ".join(_words(one) for one in value[:40])
         return shown + (f" … and {len(value) - 40} more" if len(value) > 40 else "")
