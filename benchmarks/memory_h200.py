@@ -254,8 +254,10 @@ def table(files: list[Path]) -> None:
             print("not measured:", got.get("short"), got.get("error"))
             continue
         if got.get("limit"):
-            print(f"{got['short']:58} limit {got['room_bytes'] / GIB:6.2f} GiB  {'ran' if got['ran'] else 'refused'}")
-            continue
+            how = f"ran, {got['peak_bytes'] / GIB:.3f}" if got["ran"] else "refused"
+            print(f"{got['short']:58} in a limit of {got['room_bytes'] / GIB:.2f} GiB: {how}")
+            if not got["ran"]:
+                continue
         off = said["step_peak_bytes"] / got["peak_bytes"] - 1
         errors.append(off)
         under += said["upper_bytes"] < got["peak_bytes"]
