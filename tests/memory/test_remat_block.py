@@ -1,0 +1,72 @@
+"""A rematerialised block on each backend: the same gradient, of weights that are tensors in a stateless scope too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.hot
+
+BLOCK = """
+import sys
+import keras, numpy as np
+from keras import layers, ops
+from holdfast.detectors.remat import rematerialised
+
+keras.utils.set_random_seed(3)
+x = inputs = keras.Input((6, 6, 2))
+x = layers.Conv2D(4, 3, padding="same")(x)
+x = layers.BatchNormalization()(x)
+block = keras.Model(inputs, layers.ReLU()(layers.Conv2D(2, 3, padding="same")(x)))
+variables = block.trainable_variables
+fixed = block.non_trainable_variables
+picture = np.random.default_rng(0).normal(size=(2, 6, 6, 2)).astype("float32")
+
+def loss(weights, lean):
+    pairs = [*zip(variables, weights), *zip(fixed, [ops.convert_to_tensor(one.value) for one in fixed])]
+    with keras.StatelessScope(state_mapping=pairs):
+        x = ops.convert_to_tensor(picture)
+        for _ in range(2):
+            x = rematerialised(block, x, training=False) if lean else block(x, training=False)
+        return ops.sum(ops.square(x))
+
+def gradients(lean):
+    if keras.backend.backend() == "jax":
+        import jax
+        return jax.jit(jax.value_and_grad(lambda weights: loss(weights, lean)))([one.value for one in variables])
+    import tensorflow as tf
+
+    @tf.function(autograph=False)
+    def both():
+        weights = [tf.convert_to_tensor(one.value) for one in variables]
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            found = loss(weights, lean)
+        return found, tape.gradient(found, weights, unconnected_gradients="zero")
+
+    return both()
+
+(plain, wanted), (lean, got) = gradients(False), gradients(True)
+np.testing.assert_allclose(np.asarray(lean), np.asarray(plain), rtol=1e-5)
+for one, other in zip(wanted, got, strict=True):
+    np.testing.assert_allclose(np.asarray(other), np.asarray(one), rtol=1e-4, atol=1e-5)
+assert all(np.abs(np.asarray(one)).max() > 1e-3 for one in got[:1])  # not lost in a closure
+print("equal")
+"""
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_a_block_computed_twice_has_the_same_gradient(backend):
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": backend,
+        "JAX_PLATFORMS": "cpu",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCK], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip().endswith("equal"), done.stderr[-1500:]
