@@ -5,7 +5,7 @@
   const markColours = { epoch: "#9aa5b455", save: "#2e9e6b", stall: "#e08e0b", kill: "#d1495b", restart: "#a05fc0",
     error: "#d1495b", stop: "#6b7280", nan: "#d1495b", memory: "#d1495b", validation: "#3aa6b9" };
   const style = () => getComputedStyle(document.documentElement);
-  const ink = () => style().getPropertyValue("--soft").trim(), grid = () => style().getPropertyValue("--line").trim();
+  const ink = () => style().getPropertyValue("--soft").trim(), grid = () => "#8a94a33d"; // on white and on black: it may be printed
 
   function bytes(value) {
     const units = ["B", "KiB", "MiB", "GiB", "TiB"];
