@@ -380,3 +380,18 @@ def test_a_few_programs_for_a_few_shapes_are_no_recompiling(tmp_path: Path) -> N
     assert not [
         one for one in _machine_code(tmp_path / "b", (1, 2), (60, 24)).findings if one.cause == "recompiling"
     ]
+
+
+def test_a_run_of_our_own_trainer_is_told_how_to_go_on_with_it(tmp_path: Path) -> None:
+    from holdfast.explain.grounds import going_on
+
+    class Opened:
+        def __init__(self, watch: str) -> None:
+            self.opened = type("Said", (), {"event": ev.RunOpened(watch=watch)})
+
+    found = going_on(Opened("train"), first="make room, then ")  # type: ignore[arg-type]
+    assert found is not None
+    assert (found.do, found.code) == (
+        "make room, then go on from where it was saved", "holdfast train --resume --run-dir RUN"
+    )  # fmt: skip
+    assert going_on(Opened("run")) is None  # type: ignore[arg-type]

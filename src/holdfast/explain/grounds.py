@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from holdfast.explain.evidence import Evidence, Fit, Said
-from holdfast.explain.finding import Fact
+from holdfast.explain.finding import Fact, Remedy
 from holdfast.explain.nodes import PipelineNode, number_of, op_name
 from holdfast.explain.output import is_advice
 from holdfast.explain.words import clipped, size, span
@@ -209,6 +209,16 @@ def stop_request(
     ):
         return None  # it was asked in the last epoch, and changed nothing
     return asked
+
+
+def going_on(evidence: Evidence, *, first: str = "") -> Remedy | None:
+    """For a run of our own trainer, which saves itself: the command that goes on with it. None for any other."""
+    opened = evidence.opened
+    if opened is None or opened.event.watch != "train":
+        return None
+    return Remedy(
+        f"{first}go on from where it was saved", "your-choice", "holdfast train --resume --run-dir RUN"
+    )
 
 
 # -- devices and data ---------------------------------------------------------------------------

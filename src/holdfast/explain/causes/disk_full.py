@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import file_named, full_disk, users_line
+from holdfast.explain.grounds import file_named, full_disk, going_on, users_line
 from holdfast.explain.words import clipped, size
 from holdfast.journal import events as ev
 
@@ -68,7 +68,8 @@ def disk_full(evidence: Evidence) -> Finding | None:
         (),
         (
             Remedy("make room, or write checkpoints to a larger disk", "your-choice"),
-            Remedy(
+            going_on(evidence, first="make room, then ")
+            or Remedy(
                 "keep fewer checkpoints, and beware: the last one was overwritten in place and may be torn",
                 "your-choice",
                 'keras.callbacks.ModelCheckpoint("best.keras", save_best_only=True)',

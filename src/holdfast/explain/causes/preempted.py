@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import going_on
 from holdfast.explain.outcome import fell_short
 from holdfast.journal import events as ev
 
@@ -41,7 +42,8 @@ def preempted(evidence: Evidence) -> Finding | None:
         tuple(facts),
         (),
         (
-            Remedy(
+            going_on(evidence)
+            or Remedy(
                 "go on from the last checkpoint: start the same command again",
                 "your-choice",
                 'keras.callbacks.BackupAndRestore("backup", save_freq=500, double_checkpoint=True)',
