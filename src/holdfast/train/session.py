@@ -18,6 +18,9 @@ from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Phase
 from holdfast.journal.folder import RunFolder
+from holdfast.memory import auto, measure
+from holdfast.memory.auto import Planned
+from holdfast.memory.measure import MemoryWitness
 from holdfast.pipeline.stream import BadImage
 from holdfast.settings.recipe import Recipe
 from holdfast.train import assemble, copies, elsewhere, progress, relief, resume, usage
@@ -81,10 +84,9 @@ class Session:
         self._tell_beginning(data, model, whence)
         found = self._checkpoint(data)
         net = assemble.network(model, self.recipe)
-        saved_micro_batch = found.meta["micro_batch"] if found else None
-        if saved_micro_batch and self.recipe.train.batch % saved_micro_batch:
-            saved_micro_batch = None  # of a batch that was changed since
-        step = assemble.step(net, self.recipe, killed or saved_micro_batch, self.peers)
+        memory = self._memory_planned(data, model)
+        micro_batch = killed or self._micro_batch_before(found) or memory.micro_batch
+        step = assemble.step(net, self.recipe, micro_batch, self.peers)
         self.say(
             ev.NoteMade(text=f"micro-batches of {step.micro_batch}", facts={"micro_batch": step.micro_batch})
         )
@@ -93,7 +95,9 @@ class Session:
             now = self._restore(step, found)
         copier = self._copier()
         shown = [*self._shown(plan, now), *([copier] if copier else [])] if self._first else []
-        self._witnesses = Witnesses([self._journal, *shown])
+        self._witnesses = Witnesses(
+            [self._journal, *shown, MemoryWitness(memory, self.recipe.train.backend, self.say)]
+        )
         saver = self._saver()
         rescue = Rescue()
         loop = Loop(plan, step, now, self._world(data, model, saver, rescue))
@@ -232,6 +236,20 @@ class Session:
         """Whether memory ended an attempt of this run: from there on no pictures are kept in it."""
         return self._attempt > 1 and relief.was_short(list(reader.read(self.folder.journal)))
 
+    def _micro_batch_before(self, found: Snapshot | None) -> int | None:
+        """Of the checkpoint, or of an earlier attempt: what is free may be other now, and the bits hang on it.
+
+        None where there was none, where the recipe now gives another, or where the batch was changed since.
+        """
+        chosen = self.recipe.train.micro_batch
+        if found is not None:
+            before: int | None = found.meta["micro_batch"]
+            if isinstance(chosen, int) and chosen != found.meta["recipe"].get("train.micro_batch"):
+                return None
+        else:
+            before = relief.told(list(reader.read(self.folder.journal))) if self._attempt > 1 else None
+        return before if before and self.recipe.train.batch % before == 0 else None
+
     def _bad_picture(self, bad: BadImage) -> None:
         """A picture that cannot be decoded, met while training, and more such are allowed."""
         text = (
@@ -239,6 +257,18 @@ class Session:
             f"({bad.skipped} of at most {bad.allowed}, data.skip_bad)"
         )
         self.say(ev.NoteMade(text=text, facts={"bad_picture": bad.name, "why": bad.why, "step": bad.step}))
+
+    def _memory_planned(self, data: assemble.Data, model: Any) -> Planned:
+        """What the step will take of a card, if there is one here, and the micro-batch that fits it."""
+        room = measure.room(self.recipe.train.backend) if self.peers is None else None
+        planned = auto.for_training(
+            self.recipe, classes=len(model.spec.classes), boxes=data.train.max_boxes, room=room
+        )
+        if planned.said:
+            self.say(
+                ev.NoteMade(text=planned.said, facts={"memory_predicted_bytes": planned.predicted_bytes})
+            )
+        return planned
 
     def _restore(self, step: Any, found: Snapshot) -> Progress:
         step.load(found.groups)
