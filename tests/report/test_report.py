@@ -286,9 +286,13 @@ def test_a_chart_answers_the_pointer_and_zooms_all(tmp_path: Path, tab: Any) -> 
     page.write_text(html.render(story.tell(run_folder(tmp_path / "r")), VERDICT))
     tab.goto(page.as_uri())
     first, memory = tab.locator(".u-over").first, tab.locator(".chart", has_text="Memory of the host")
+    assert "at the end" in memory.locator(".u-legend").inner_text()
+    assert "4.0 GiB" in memory.locator(".u-legend").inner_text(), (
+        "without a pointer the last values stand there"
+    )
     box = first.bounding_box()
     tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
-    assert "GiB" in memory.locator(".u-legend").inner_text(), "hovering one chart reads all of them"
+    assert "2:2" in memory.locator(".u-legend").inner_text(), "hovering one chart reads all of them"
     tab.mouse.down()
     tab.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 60, steps=4)
     tab.mouse.up()

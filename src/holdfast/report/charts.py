@@ -19,7 +19,7 @@ def draw(entries: list[Entry], samples: list[Sample], newest: list[Point], zero:
     charts = [
         _loss(entries, samples, newest, zero),
         _validation(entries, zero),
-        Chart("Learning rate", "1", _drawn([("learning rate", _learning_rates(entries, zero))]), log=True),
+        Chart("Learning rate", "1", _drawn([("learning rate", _learning_rates(entries, zero))])),
         _step_time(samples, zero),
         _throughput(entries, samples, zero),
         _memory(samples, zero),
@@ -70,7 +70,8 @@ def _validation(entries: list[Entry], zero: float) -> Chart:
     for entry in entries:
         if isinstance(entry.event, events.ValidationDone):
             for name, value in entry.event.logs.items():
-                if isinstance(value, int | float):
+                nothing = value == -1 and name[:2] in ("AP", "AR")  # COCO's word for "there is none of that"
+                if isinstance(value, int | float) and not nothing:
                     parts.setdefault(name, []).append((entry.mono - zero, float(value)))
     return Chart("Validation", "1", _drawn(parts.items(), shown=("AP", "AP50", "AP75", "AR100")))
 

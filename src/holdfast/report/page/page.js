@@ -60,6 +60,7 @@
 
   function draw(chart, holder) {
     const [data, said] = columns(chart);
+    const last = said.slice(1).map((values) => values.findLast((value) => value != null)); // read without a pointer, and in print
     const positive = chart.series.every((one) => one.points.every((p) => p[1] == null || p[1] > 0));
     const span = () => ({ min: story.from, max: Math.max(story.to, story.from + 1) });
     let log = chart.log && positive;
@@ -75,11 +76,11 @@
           incrs: chart.unit === "bytes" ? binary : undefined,
           values: (u, v) => v.map((one) => one == null ? "" : tick(chart.unit)(one)) },
       ],
-      series: [{ label: "time", value: (u, v) => v == null ? "–" : clock(v) }].concat(chart.series.map((one, i) => ({
+      series: [{ label: "time", value: (u, v) => v == null ? "at the end" : clock(v) }].concat(chart.series.map((one, i) => ({
         label: one.name, stroke: colour(one, i), width: 1.6, show: !one.hidden,
         fill: chart.stacked && i === 0 ? colour(one, i) + "44" : undefined,
         dash: one.dashed ? [6, 4] : undefined, points: { show: one.points.length < 40 },
-        value: (u, v, s, at) => at == null ? "–" : say(chart.unit)(said[i + 1][at]) }))),
+        value: (u, v, s, at) => say(chart.unit)(at == null ? last[i] : said[i + 1][at]) }))),
       bands: chart.stacked ? chart.series.slice(1).map((one, i) => ({ series: [i + 2, i + 1], fill: colour(one, i + 1) + "44" })) : undefined,
       hooks: { draw: [drawMarks], setCursor: [nameMarks], setSelect: [(u) => {
         if (u.select.width > 0) zoom({ min: u.posToVal(u.select.left, "x"), max: u.posToVal(u.select.left + u.select.width, "x") });
