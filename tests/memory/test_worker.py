@@ -1,0 +1,36 @@
+"""The worker itself: a real step compiled for a card that is not here."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from holdfast.memory import account, ask
+from holdfast.memory.cards import named
+from holdfast.memory.setup import Setup
+
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.hot,
+    pytest.mark.skipif(
+        importlib.util.find_spec("jax_cuda13_plugin") is None, reason="the extra `plan` is not installed"
+    ),
+]
+
+SETUP = Setup("ssd", "vgg16", 300, 3, 9, batch=2, micro_batch=2)
+
+
+def test_a_step_for_two_pictures_takes_more_than_for_one_and_both_are_of_the_card():
+    card = named("h200")
+    one, two = ask.raw(SETUP, [(1, 1), (2, 2)], card)["answers"]
+    assert one["weights"] == two["weights"] > 80 * 2**20
+    assert one["state"] == 3 * one["weights"] + one["fixed"] + 16  # and four scalars
+    # arguments: the state, the masks, the batch and three scalars, as counted; results: the state and the squares
+    assert two["compiled"]["argument_bytes"] == pytest.approx(
+        two["state"] + two["masks"] + two["batch"], rel=1e-3
+    )
+    assert two["compiled"]["temp_bytes"] > one["compiled"]["temp_bytes"] > one["weights"]
+    made = account.device(two, card, method="compiled")
+    assert made.judge(3 * 2**30) == "fits"
+    assert made.judge(2**30) == "does-not-fit"
