@@ -22,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     convert.add_argument("--to", required=True, metavar="FORMAT", help="coco, voc, yolo or tfrecord")
     convert.add_argument("--annotations-only", action="store_true", help="leave the pictures where they are")
     convert.add_argument("--shards", type=int, metavar="N", help="of each split; by size when left out")
+    convert.add_argument(
+        "--processes", type=int, metavar="N", help="that write shards; all cores when left out"
+    )
     repair = actions.add_parser(
         "repair", help="write a cleaned copy and a list of what was changed or left out"
     )
@@ -55,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
 def _convert(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.convert import Options, convert
 
-    options = Options(args.overwrite, args.annotations_only, max(1, args.shards) if args.shards else None)
+    options = Options(
+        args.overwrite, args.annotations_only, max(1, args.shards) if args.shards else None,
+        processes=max(1, args.processes) if args.processes else None,
+    )  # fmt: skip
     dataset = convert(args.source, args.destination, args.to, format=args.format, options=options)
     counts = {"images": len(dataset.records), "boxes": dataset.boxes, "classes": list(dataset.classes)}
     text = (

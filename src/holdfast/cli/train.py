@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.supervise import ending, session
 
     folder, recipe = _resumed(args) if args.resume else _fresh(args)
+    _refuse_group(recipe)
     folder.path.mkdir(parents=True, exist_ok=True)
     folder.recipe.write_text(settings.to_toml(recipe))
     command = (
@@ -69,6 +70,15 @@ def run(args: argparse.Namespace) -> int:
     say(ending.render(finished.ending))
     _explain(folder, say)
     return finished.exit_code
+
+
+def _refuse_group(recipe: Recipe) -> None:
+    if recipe.hardware.processes > 1:
+        raise UsageError(
+            f"the recipe wants {recipe.hardware.processes} processes, and train starts one",
+            where="hardware.processes",
+            change="holdfast launch with the same arguments; or --set hardware.processes=1",
+        )
 
 
 def _fresh(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:

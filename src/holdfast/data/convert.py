@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.data import storage
 from holdfast.data.formats.tfrecord_writer import write_tfrecord
@@ -28,6 +28,7 @@ class Options:
     annotations_only: bool = False
     shards: int | None = None
     correct_suffix: bool = False
+    processes: int | None = field(default=None, repr=False)  # changes nothing of what is written
 
 
 def convert(
@@ -98,7 +99,7 @@ def _annotations(dataset: Dataset, named: Named, to: str, staging: Staging, opti
         case "yolo":
             write_yolo(dataset, named, staging)
         case _:
-            write_tfrecord(dataset, named, staging, options.shards)
+            write_tfrecord(dataset, named, staging, options.shards, options.processes)
 
 
 def _place(to: str, record: Record, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from holdfast.data import labelmap
+from holdfast.data import labelmap, workers
 from holdfast.data.formats.writers import Named, splits_of
 from holdfast.data.framing import framed
 from holdfast.data.listing import split_in_name
@@ -15,24 +15,55 @@ from holdfast.data.progress import tracked
 from holdfast.data.records import Dataset, Record
 from holdfast.data.staging import Staging
 from holdfast.data.wire import example
-from holdfast.errors import DataError
+from holdfast.errors import DataError, HoldfastError
 
 SHARD_BYTES = 128 << 20
 USUAL_PICTURE_BYTES = 150_000
 
 
-def write_tfrecord(dataset: Dataset, named: Named, staging: Staging, shards: int | None = None) -> None:
+def write_tfrecord(
+    dataset: Dataset, named: Named, staging: Staging, shards: int | None = None, processes: int | None = None
+) -> None:
+    """Shards are written by several processes when there are several: all cores, unless `processes` says how many."""
     numbers = class_numbers(dataset, first=1)
     labels = [
         labelmap.Label(number, name) for name, number in sorted(numbers.items(), key=lambda item: item[1])
     ]
     staging.write("label_map.pbtxt", labelmap.render(labels).encode("utf-8", "replace"))
+    jobs = [job for job in _jobs(named, shards) if not staging.has(job[0])]
+    if len(jobs) < 2 or processes == 1:
+        for name, rows in jobs:
+            _write_shard(staging, name, tracked(rows, f"writing {name}", len(rows)), numbers)
+        return
+    done = workers.run(
+        _shard_or_error, (staging, numbers), jobs, crashed=_crashed, workers=processes, chunk=1
+    )
+    for error in tracked(done, "writing shards", len(jobs)):
+        if error is not None:
+            raise error
+
+
+def _jobs(named: Named, shards: int | None) -> Iterator[tuple[str, Named]]:
+    """Name and rows of every shard."""
     for split, part in splits_of(named).items():
         count = min(len(part), shards) if shards else 1 + len(part) * USUAL_PICTURE_BYTES // SHARD_BYTES
         for number, rows in enumerate(_parts(part, count)):
-            name = f"{split or 'all'}-{number:05d}-of-{count:05d}.tfrecord".replace("/", "_")
-            if not staging.has(name):
-                _write_shard(staging, name, tracked(rows, f"writing {name}", len(rows)), numbers)
+            yield f"{split or 'all'}-{number:05d}-of-{count:05d}.tfrecord".replace("/", "_"), rows
+
+
+def _shard_or_error(
+    shared: tuple[Staging, dict[str, int]], job: tuple[str, Named]
+) -> HoldfastError | OSError | None:
+    """In a worker: what went wrong comes back to be raised where it is printed."""
+    try:
+        _write_shard(shared[0], job[0], iter(job[1]), shared[1])
+    except (HoldfastError, OSError) as error:
+        return error
+    return None
+
+
+def _crashed(job: tuple[str, Named]) -> HoldfastError:
+    return DataError("the process that wrote a shard ended without a word", where=job[0])
 
 
 def _parts(part: Named, count: int) -> Iterator[Named]:
