@@ -60,7 +60,7 @@ class Screen:
                 self._saved_at = step
             case ev.FitDone():
                 self._draw()
-                self._drawn = 0  # what is said from here on stands below
+                self._drawn, self._live = 0, False  # what is said from here on stands below
         if not isinstance(event, ev.ValidationDone) and (text := words(event)):
             self._line(text)
 
@@ -104,11 +104,11 @@ class Screen:
         )  # fmt: skip
 
     def _draw(self) -> None:
-        """Redraws the block over the one that stands there."""
+        """Redraws the block over the one that stands there, and leaves the cursor below it for whoever comes next."""
         if not self._live or self._last is None:
             return
         lines = view.block(self._state(), width=_width(), colour=self._colour)
-        self._write(self._erased() + "\r\n".join(lines))
+        self._write(self._erased() + "".join(f"{line}\n" for line in lines))
         self._drawn = len(lines)
 
     def _line(self, text: str) -> None:
@@ -118,8 +118,7 @@ class Screen:
         self._draw()
 
     def _erased(self) -> str:
-        up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
-        return f"\r{up}\x1b[J" if self._drawn else ""
+        return f"\r\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
 
     def _write(self, text: str) -> None:
         try:
