@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,28 +55,30 @@ class Looked:
         return int((self.partner < 0).sum())
 
 
-def worst(truth: Truth, found: Found, *, most: int = MOST_PICTURES, iou: float = 0.5) -> list[Looked]:
-    """The pictures with the most boxes missed and the most wrong finds; of equals, the less sure ones first."""
-    looked: list[tuple[float, float, Looked]] = []
+def looked_at(truth: Truth, found: Found, iou: float) -> Iterator[Looked]:
+    """Every picture with boxes or finds. The best scored find first, each takes one box of its class."""
     for image, there, seen in by_image(truth, found):
-        crowd = truth.crowd[there]
-        real = there[~crowd]
-        table = overlaps(found.boxes[seen], truth.boxes[real], truth.crowd[real])
-        same = found.category[seen][:, None] == truth.category[real][None, :]
-        one = Looked(image, real, seen, matched(np.where(same, table, 0.0), iou))
-        sure = float(found.score[seen][one.partner >= 0].sum())
-        looked.append((-float(one.missed + one.wrong), sure, one))
-    return [one for *_, one in sorted(looked, key=lambda entry: (*entry[:2], entry[2].image))[:most]]
-
-
-def right_finds(truth: Truth, found: Found, *, iou: float = 0.5) -> NDArray[np.bool_]:
-    """Which finds are right: the best scored first, each takes one box of its class."""
-    right = np.zeros(len(found), dtype=bool)
-    for _, there, seen in by_image(truth, found):
         real = there[~truth.crowd[there]]
         table = overlaps(found.boxes[seen], truth.boxes[real], truth.crowd[real])
         same = found.category[seen][:, None] == truth.category[real][None, :]
-        right[seen] = matched(np.where(same, table, 0.0), iou) >= 0
+        yield Looked(image, real, seen, matched(np.where(same, table, 0.0), iou))
+
+
+def worst(truth: Truth, found: Found, *, most: int = MOST_PICTURES, iou: float = 0.5) -> list[Looked]:
+    """The pictures with the most boxes missed and the most wrong finds; of equals, the less sure ones first."""
+
+    def badness(one: Looked) -> tuple[int, float, int]:
+        sure = float(found.score[one.seen][one.partner >= 0].sum())
+        return -(one.missed + one.wrong), sure, one.image
+
+    return sorted(looked_at(truth, found, iou), key=badness)[:most]
+
+
+def right_finds(truth: Truth, found: Found, *, iou: float = 0.5) -> NDArray[np.bool_]:
+    """Which finds are right."""
+    right = np.zeros(len(found), dtype=bool)
+    for one in looked_at(truth, found, iou):
+        right[one.seen] = one.partner >= 0
     return right
 
 
