@@ -395,3 +395,16 @@ def test_a_run_of_our_own_trainer_is_told_how_to_go_on_with_it(tmp_path: Path) -
         "make room, then go on from where it was saved", "holdfast train --resume --run-dir RUN"
     )  # fmt: skip
     assert going_on(Opened("run")) is None  # type: ignore[arg-type]
+
+
+def test_pixels_that_made_the_loss_explode_and_lie_flat_are_told(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    values = {"x": {"min": 0.0, "max": 187.0, "finite": True}}
+    run.fit(epochs=5, data=ev.DatasetSeen(type="tf.data", cardinality=100, statistics=values,
+                                          element_spec=[[[None, 32, 32, 3], "float32"]]))  # fmt: skip
+    run.probe(ev.ModelSeen(parameters=400, trainable_parameters=400, layer_kinds={"Conv2D": 2, "Dense": 2}))
+    run.epochs([100] * 5, [441679808.0, 0.6927, 0.6918, 0.6916, 0.6914])
+    run.ended(0)
+    verdict = run.verdict()
+    assert _first(verdict) == ("input-scale-mismatch", Strength.SUPPORTED)
+    assert "inputs go up to 187, as pixels do that were not scaled" in _facts(verdict)

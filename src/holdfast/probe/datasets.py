@@ -15,6 +15,9 @@ PART = "datasets"
 _SAMPLE_ROWS = 64
 _SAMPLE_VALUES = 2_000_000
 _SAY_AT_MOST = 40
+_KEEP_VALUES = frozenset(
+    {"shuffle", "batch", "repeat", "prefetch", "cache", "options", "take", "skip", "shard"}
+)
 INFINITE, _UNKNOWN = -1, -2  # as tf.data has them
 
 
@@ -82,8 +85,26 @@ def of_tf_data(session: Session, dataset: Any, role: str, where: str = "") -> Da
         nodes=described,
         files=files[:20],
         file_count=len(files) or None,
+        statistics=_of_tensors(dataset, described),
         where=where,
     )
+
+
+def _of_tensors(dataset: Any, described: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of tensors in memory that reach the model as they are: nothing behind the source changes a value."""
+    if not described or described[0]["op"] != "tensor_slice":
+        return {}
+    if any(node["op"] not in _KEEP_VALUES for node in described[1:]):
+        return {}
+    source = nodes.walk(dataset)[0]
+    tensors = [tensor for tensor in getattr(source, "_tensors", None) or [] if hasattr(tensor, "numpy")]
+    names = _names(len(tensors))
+    found = {}
+    for name, tensor in zip(names, tensors, strict=False):
+        rows = tensor[:_SAMPLE_ROWS].numpy()
+        if getattr(rows, "ndim", 0) and rows.dtype.kind in "fiub":
+            found[name] = {**statistics(rows), "whole": len(tensor) <= _SAMPLE_ROWS}
+    return found
 
 
 def of_arrays(session: Session, arrays: list[Any], batches: Any, role: str, where: str) -> DatasetSeen:
@@ -92,11 +113,7 @@ def of_arrays(session: Session, arrays: list[Any], batches: Any, role: str, wher
         session.seen["arrays"] = [
             reference for array in known if (reference := _reference(array)) is not None
         ]
-    names = (
-        ["x"]
-        if len(known) == 1
-        else [*(f"x{i}" if len(known) > 2 else "x" for i in range(len(known) - 1)), "y"]
-    )
+    names = _names(len(known))
     return DatasetSeen(
         role=role,
         type="array",
@@ -107,6 +124,11 @@ def of_arrays(session: Session, arrays: list[Any], batches: Any, role: str, wher
         statistics={name: statistics(array) for name, array in zip(names, known, strict=False)},
         where=where,
     )
+
+
+def _names(count: int) -> list[str]:
+    """Of the parts of an element: what goes in, and last what is to come out."""
+    return ["x"] if count == 1 else [*(f"x{i}" if count > 2 else "x" for i in range(count - 1)), "y"]
 
 
 def _of_generator(adapter: Any, role: str, where: str) -> DatasetSeen:

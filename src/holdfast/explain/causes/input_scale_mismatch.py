@@ -129,6 +129,8 @@ def _reach(values: dict[str, Any], picture: bool, source: str) -> Reach | None:
 def _loss_course(evidence: Evidence) -> tuple[float | None, float | None]:
     epochs = [number_of(said.event.logs.get("loss")) for said in evidence.all(ev.EpochDone)]
     known = [loss for loss in epochs if loss is not None]
+    if len(known) >= 3 and known[0] > 100 * abs(known[1]):  # it exploded at first, and lies flat ever since
+        return known[1], known[-1]
     if len(known) >= 2:
         return known[0], known[-1]
     finite = [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
