@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
@@ -107,6 +108,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "memory"
 
 
+@functools.cache
 def _source() -> str:
     """A fingerprint of what the step is made by: our own source, and the versions of what compiles it."""
     from importlib.metadata import PackageNotFoundError, version
