@@ -67,6 +67,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
     ours = place.of_environment()
     assert ours is not None
+    place.end_with_supervisor()
     attempt = int(os.environ[ATTEMPT_VARIABLE])
     beats, noted = (
         BeatWriter(args.folder / "beats", attempt=attempt),

@@ -77,6 +77,9 @@ class Copier:
         """The model and the curves, at the end. Raises when the bucket does not take them."""
         if self._to.model:
             bucket.put(model, f"{self._to.model}/{model.name}")
+        self._put_curves()
+
+    def _put_curves(self) -> None:
         curves = self._folder / "tensorboard"
         if self._to.curves and curves.is_dir():
             for file in sorted(path for path in curves.rglob("*") if path.is_file()):
@@ -102,6 +105,7 @@ class Copier:
         began, url = time.monotonic(), f"{self._to.checkpoints}/{path.name}"
         try:
             upload(path, url)
+            self._put_curves()
             prune(
                 self._to.checkpoints, {one.name for one in checkpoints.committed(path.parent)} | {path.name}
             )

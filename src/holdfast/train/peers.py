@@ -21,7 +21,7 @@ import numpy as np
 from holdfast.journal import events as ev
 from holdfast.launch.pace import FILE as PACE_FILE
 from holdfast.launch.pace import PaceWriter
-from holdfast.launch.place import Place
+from holdfast.launch.place import Place, end_with_supervisor
 from holdfast.train import checkpoints, resume
 from holdfast.train.checkpoints import Snapshot, Torn
 from holdfast.train.witness import Witnesses
@@ -147,6 +147,7 @@ def join(place: Place, *, devices: int) -> None:
     """Meets the others. Before anything of JAX is computed, or it would have taken its devices alone."""
     import jax
 
+    end_with_supervisor()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     part_cpu(devices)
     jax.distributed.initialize(
