@@ -76,7 +76,7 @@ def _compiled_jax(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDA
 
     jitted = jax.jit(stateless)
     return lambda images: tuple(
-        np.asarray(part) for part in jitted([variable.value for variable in variables], images)
+        np.asarray(part) for part in jitted([variable.value for variable in variables], np.asarray(images))
     )
 
 
