@@ -143,13 +143,14 @@ def one(setup_json: str) -> None:
     jax.monitoring.register_event_listener(lambda name, **_: missed.append(name) if "cache_misses" in name else None)
     from holdfast.memory import ahead, subject
     from holdfast.memory.cards import named
+    from holdfast.memory.ingredients import batch_of
     from holdfast.memory.setup import from_json
 
     setup = from_json(json.loads(setup_json))
     device = jax.devices()[0]
     found: dict[str, Any] = {"short": setup.short(), "setup": json.loads(setup_json), "device": device.device_kind}
     step = subject.subject(setup).step(setup.batch, setup.micro_batch)
-    batch = subject.batch_of(setup, setup.batch)
+    batch = batch_of(setup, setup.batch)
     before = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
     placed = ahead.target(named("h200"))  # lowered as for the prediction: the same text, or it is another program
     found["program"] = ahead.program_of(step.traced(batch, lambda tree: subject.abstract(tree, placed)).lower())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.train import shapes
 
 from holdfast.cli.main import main
 from holdfast.memory import ask
 from holdfast.memory.setup import Setup
+from tests.train import shapes
 
 MIB = 2**20
 RECIPE = """

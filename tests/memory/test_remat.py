@@ -16,9 +16,9 @@ import numpy as np
 from dataclasses import replace
 from holdfast.detectors.build import build
 from holdfast.detectors.spec import DetectorSpec
-from holdfast.memory.batches import batch_of
+from holdfast.memory.ingredients import batch_of
 from holdfast.memory.setup import Setup
-from holdfast.memory.trial import _step
+from holdfast.memory.trial import step_of
 from holdfast.train.network import detector_network
 from holdfast.train.update import Rule
 
@@ -30,7 +30,7 @@ after = []
 for lean in (False, True):
     spec = DetectorSpec(setup.detector, setup.backbone, ("a", "b", "c"), (64, 64), normalization="group",
                         rematerialise=lean)
-    step = _step(setup, detector_network(build(spec, seed=1), changes_colour=False, seed=0), Rule(optimizer="sgd"))
+    step = step_of(setup, detector_network(build(spec, seed=1), changes_colour=False, seed=0), Rule(optimizer="sgd"))
     fetched = step.fetch(step(batch, step=0, rate=1.0, held=False))
     after.append((fetched, step.export()["optimizer"]))
 (plain, moved), (lean, lean_moved) = after

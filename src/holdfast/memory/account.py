@@ -78,6 +78,7 @@ class Account:
     method: Method
     step_peak_bytes: int
     outside_bytes: int  # not in the allocator's pool
+    validation_bytes: int = 0  # of a validation between steps, estimated; 0 when not known
 
     @property
     def total_bytes(self) -> int:
@@ -135,7 +136,13 @@ def device(
         )
     step = sum(line.bytes for line in lines)
     lines.append(Line("framework and CUDA context, outside the pool", CONTEXT_BYTES, "estimated"))
-    return Account(tuple(lines), known, step, CONTEXT_BYTES)
+    return Account(tuple(lines), known, step, CONTEXT_BYTES, _validation(answer))
+
+
+def _validation(answer: Mapping[str, Any]) -> int:
+    """Between steps one state is alive, with the model's weights, the masks and a batch of pictures."""
+    temp = int(answer.get("validation_temp") or 0)
+    return temp and temp + answer["state"] + answer["model"] + answer["masks"] + answer["batch"]
 
 
 def _compiled_how(card: Card | None, backend: str) -> str:

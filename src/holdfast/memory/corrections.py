@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -83,8 +82,3 @@ def jax_version() -> str:
 
 def as_lines(seen: list[Seen]) -> list[dict[str, Any]]:
     return [{**asdict(one), "excess_bytes": one.excess_bytes} for one in seen]
-
-
-def ignored() -> bool:
-    """Set HOLDFAST_NO_CORRECTIONS to predict without what earlier runs taught."""
-    return bool(os.environ.get("HOLDFAST_NO_CORRECTIONS"))

@@ -38,13 +38,9 @@ def main() -> int:
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from holdfast.detectors.build import build
-    from holdfast.detectors.spec import DetectorSpec
+    from holdfast.memory.ingredients import spec_of
 
-    names = tuple(f"class {number}" for number in range(setup.classes))
-    spec = DetectorSpec(
-        setup.detector, setup.backbone, names, (setup.input, setup.input), normalization=setup.normalization
-    )
-    model = build(spec)
+    model = build(spec_of(setup))
     trainable, fixed = (
         sum(math.prod(one.shape) for one in variables)
         for variables in (model.trainable_variables, model.non_trainable_variables)

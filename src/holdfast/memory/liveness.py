@@ -63,15 +63,12 @@ def peak_of(closed: Any) -> Peak:
 
 
 def _flattened(jaxpr: Any) -> tuple[list[_Operation], list[Any]]:
-    names: dict[int, Any] = {}
     operations: list[_Operation] = []
-    _inline(jaxpr, {}, operations, names, "")
+    _inline(jaxpr, {}, operations, "")
     return operations, [one for one in jaxpr.outvars if not _is_literal(one)]
 
 
-def _inline(
-    jaxpr: Any, known: dict[Any, Any], operations: list[_Operation], names: dict[int, Any], outer: str
-) -> dict[Any, Any]:
+def _inline(jaxpr: Any, known: dict[Any, Any], operations: list[_Operation], outer: str) -> dict[Any, Any]:
     """Appends the operations of `jaxpr`; `known` maps its variables to those of the program around it."""
 
     def seen(variable: Any) -> Any:
@@ -87,7 +84,7 @@ def _inline(
             inner = dict(zip(body.invars, [_value(one, seen) for one in eqn.invars], strict=False))
             # A body is one object however often it is called: its variables are made new for every call.
             inner |= {one: _Fresh(one.aval) for sub in body.eqns for one in sub.outvars}
-            inner = _inline(body, inner, operations, names, where)
+            inner = _inline(body, inner, operations, where)
             for out, result in zip(eqn.outvars, body.outvars, strict=True):
                 known[out] = _value(result, lambda one, inner=inner: inner.get(one, one))
             continue
@@ -159,7 +156,6 @@ def _walk(operations: list[_Operation], outputs: set[int]) -> Peak:
 
 def _stored(operations: list[_Operation], outputs: set[int]) -> tuple[set[int], dict[int, tuple[int, ...]]]:
     """Which results get memory; and for those that do not, what must live on in their place."""
-    uses = Counter(id(one) for operation in operations for one in operation.takes)
     heavy_uses = Counter(
         id(one)
         for operation in operations
@@ -173,9 +169,7 @@ def _stored(operations: list[_Operation], outputs: set[int]) -> tuple[set[int], 
     for operation in operations:
         for one in operation.gives:
             free = operation.name in FREE
-            fused = (
-                operation.name in CHEAP and not heavy_uses[id(one)] and _small_chain(operation, alias, uses)
-            )
+            fused = operation.name in CHEAP and not heavy_uses[id(one)] and _few_sources(operation, alias)
             if (free or fused) and id(one) not in outputs:
                 sources = [alias.get(id(taken), (id(taken),)) for taken in operation.takes]
                 alias[id(one)] = tuple(dict.fromkeys(part for source in sources for part in source))
@@ -184,7 +178,7 @@ def _stored(operations: list[_Operation], outputs: set[int]) -> tuple[set[int], 
     return stored, alias
 
 
-def _small_chain(operation: _Operation, alias: dict[int, tuple[int, ...]], uses: Counter[int]) -> bool:
+def _few_sources(operation: _Operation, alias: dict[int, tuple[int, ...]]) -> bool:
     """A fused kernel reads a handful of arrays; a longer chain is cut, and its middle stored."""
     sources = {part for one in operation.takes for part in alias.get(id(one), (id(one),))}
     return len(sources) <= 6

@@ -20,7 +20,7 @@ def as_json(
     return {
         "answer": option.answer, "method": account.method.name, "method_has_been": account.method.seen,
         "target": target, "device_memory_bytes": memory_bytes, "step_peak_bytes": account.step_peak_bytes,
-        "total_bytes": account.total_bytes,
+        "total_bytes": account.total_bytes, "validation_bytes": account.validation_bytes or None,
         "at_most_bytes": None if account.method.never_yes else account.upper_step_bytes + account.outside_bytes,
         "lines": [line.as_json() for line in account.lines], "host": [line.as_json() for line in host],
         "micro_batch": setup.micro_batch, "accumulate": setup.accumulations, "precision": setup.precision,
@@ -46,6 +46,11 @@ def as_text(plan: Plan, *, memory_bytes: int, target: str, host: Sequence[Line],
         ]
         parts.append("")
     parts += _table(option.account, memory_bytes)
+    if option.account.validation_bytes:
+        parts += [
+            "",
+            f"a validation between steps: about {shown(option.account.validation_bytes)}  (estimated)",
+        ]
     if len(plan.tried) > 1:
         parts += ["", "tried:"]
         parts += [

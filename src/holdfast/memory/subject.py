@@ -13,12 +13,10 @@ import keras
 import numpy as np
 
 from holdfast.detectors.build import Detector, build
-from holdfast.detectors.spec import DetectorSpec
-from holdfast.memory.batches import batch_of as batch_of
+from holdfast.memory.ingredients import rule_of, spec_of
 from holdfast.memory.setup import Setup
 from holdfast.train.network import detector_network
 from holdfast.train.step_jax import JaxStep
-from holdfast.train.update import Rule
 
 
 @dataclass(frozen=True)
@@ -33,15 +31,21 @@ class Subject:
         net = detector_network(self.detector, changes_colour=setup.changes_colour, seed=0)
         return JaxStep(net, rule_of(setup), batch=batch, micro_batch=micro_batch)
 
+    def traced_validation(self, batch: int, sharding: Any = None) -> Any:
+        """Detection as a validation makes it (`detectors.inference`), traced and not run."""
+        variables = list(self.detector.variables)
+
+        def detect(values: list[Any], images: Any) -> Any:
+            with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+                return self.detector.detect(images)
+
+        images = np.zeros((batch, self.setup.input, self.setup.input, 3), np.uint8)
+        return jax.jit(detect).trace(*abstract(([one.value for one in variables], images), sharding))
+
 
 def subject(setup: Setup) -> Subject:
-    names = tuple(f"class {number}" for number in range(setup.classes))
-    spec = DetectorSpec(
-        setup.detector, setup.backbone, names, (setup.input, setup.input), precision=setup.precision,
-        normalization=setup.normalization, rematerialise=setup.rematerialise,
-    )  # fmt: skip
     with _zeros_for_weights():
-        return Subject(setup, build(spec))
+        return Subject(setup, build(spec_of(setup)))
 
 
 @contextlib.contextmanager
@@ -59,14 +63,6 @@ def _zeros_for_weights() -> Iterator[None]:
         yield
     finally:
         variable._initialize_with_initializer = usual
-
-
-def rule_of(setup: Setup) -> Rule:
-    """As `train.assemble.rule` has it by default: what its numbers are does not matter to memory."""
-    return Rule(
-        optimizer=setup.optimizer, weight_decay=1e-4, clip_norm=10.0, ema=0.999 if setup.ema else None,
-        loss_scaling=setup.precision == "float16",
-    )  # fmt: skip
 
 
 def abstract(tree: Any, sharding: Any = None) -> Any:

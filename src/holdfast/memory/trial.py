@@ -30,21 +30,11 @@ def main() -> int:
 
 def tried(wanted: Any) -> dict[str, int]:
     from holdfast.detectors.build import build
-    from holdfast.detectors.spec import DetectorSpec
-    from holdfast.memory.batches import batch_of
+    from holdfast.memory.ingredients import batch_of, rule_of, spec_of
     from holdfast.train.network import detector_network
-    from holdfast.train.update import Rule
 
-    names = tuple(f"class {number}" for number in range(wanted.classes))
-    spec = DetectorSpec(
-        wanted.detector, wanted.backbone, names, (wanted.input, wanted.input), precision=wanted.precision,
-        normalization=wanted.normalization, rematerialise=wanted.rematerialise,
-    )  # fmt: skip
-    net = detector_network(build(spec), changes_colour=wanted.changes_colour, seed=0)
-    rule = Rule(
-        optimizer=wanted.optimizer, weight_decay=1e-4, clip_norm=10.0, ema=0.999 if wanted.ema else None
-    )
-    step = _step(wanted, net, rule)
+    net = detector_network(build(spec_of(wanted)), changes_colour=wanted.changes_colour, seed=0)
+    step = step_of(wanted, net, rule_of(wanted))
     batch = batch_of(wanted, wanted.batch)
     before = resident()
     forget_peak()
@@ -53,7 +43,7 @@ def tried(wanted: Any) -> dict[str, int]:
     return {"before_bytes": before, "peak_bytes": peak()}
 
 
-def _step(wanted: Any, net: Any, rule: Any) -> Any:
+def step_of(wanted: Any, net: Any, rule: Any) -> Any:
     if wanted.backend == "jax":
         from holdfast.train.step_jax import JaxStep
 

@@ -11,6 +11,8 @@ import os
 import sys
 from typing import Any
 
+VALIDATED_AT_ONCE = 16  # as `train.assemble.data` has it
+
 
 def main() -> int:
     asked = json.loads(sys.stdin.read())
@@ -34,18 +36,21 @@ def answers(asked: dict[str, Any]) -> dict[str, Any]:
 
     from holdfast.memory import ahead, liveness, setup, subject
     from holdfast.memory.cards import named
+    from holdfast.memory.ingredients import batch_of
 
     wanted = setup.from_json(asked["setup"])
     card = named(asked["card"]).with_memory(int(asked["memory_bytes"])) if asked.get("card") else None
     sharding = ahead.target(card) if card is not None else None  # first: cheap, and may not be there
     made = subject.subject(wanted)
+    at_once = min(wanted.batch, VALIDATED_AT_ONCE)
+    validation = liveness.peak_of(made.traced_validation(at_once).jaxpr).temp_bytes
     found = []
     for batch, micro in asked["batches"]:
         step = made.step(batch, micro)
-        traced = step.traced(subject.batch_of(wanted, batch), lambda tree: subject.abstract(tree, sharding))
-        one = {"batch": batch, "micro_batch": micro, **sizes(step, subject.batch_of(wanted, 1), batch)}
-        if asked.get("liveness", True):
-            one["liveness"] = liveness.peak_of(traced.jaxpr).as_json()
+        traced = step.traced(batch_of(wanted, batch), lambda tree: subject.abstract(tree, sharding))
+        one = {"batch": batch, "micro_batch": micro, **sizes(step, batch_of(wanted, 1), batch)}
+        one["liveness"] = liveness.peak_of(traced.jaxpr).as_json()
+        one["validation_temp"] = validation
         if card is not None:
             one["compiled"] = ahead.compile_for(traced).as_json()
         found.append(one)

@@ -1,10 +1,28 @@
-"""A batch as the pipeline sends it, for steps that are traced or tried and whose result nobody looks at."""
+"""What a step of a setup is made of, whichever backend makes it: the detector's spec, the rule, a batch."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from holdfast.detectors.spec import DetectorSpec
 from holdfast.memory.setup import Setup
+from holdfast.train.update import Rule
+
+
+def spec_of(setup: Setup) -> DetectorSpec:
+    names = tuple(f"class {number}" for number in range(setup.classes))
+    return DetectorSpec(
+        setup.detector, setup.backbone, names, (setup.input, setup.input), precision=setup.precision,
+        normalization=setup.normalization, rematerialise=setup.rematerialise,
+    )  # fmt: skip
+
+
+def rule_of(setup: Setup) -> Rule:
+    """As `train.assemble.rule` has it by default: what its numbers are does not matter to memory."""
+    return Rule(
+        optimizer=setup.optimizer, weight_decay=1e-4, clip_norm=10.0, ema=0.999 if setup.ema else None,
+        loss_scaling=setup.precision == "float16",
+    )  # fmt: skip
 
 
 def batch_of(setup: Setup, batch: int) -> dict[str, np.ndarray]:
