@@ -14,6 +14,7 @@ from holdfast.detectors.spec import DetectorSpec
 
 Floats = NDArray[np.float64]
 
+_MOST_BOXES = 1000  # to fit to before training
 _CHUNK_PAIRS = 4_000_000  # pairs of box and anchor at a time: about 200 MB of temporaries
 
 
@@ -90,6 +91,8 @@ def for_training(spec: DetectorSpec, boxes_n4: Floats, picture_n2: Floats) -> tu
     boxes = in_input(boxes_n4.astype(float), picture_n2, spec.input, spec.resizing)
     if not len(boxes):
         return None, "the detector's own anchors, as there are no boxes to fit others to"
+    # Every so many-th box: more would change the shapes by a tenth of a pixel and take minutes.
+    boxes = boxes[:: -(-len(boxes) // _MOST_BOXES)]
     shapes = fit(*place_of, boxes)
     old, new = coverage(*place_of, boxes).share(0.5), coverage(*place_of, boxes, shapes).share(0.5)
     return (
