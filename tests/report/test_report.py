@@ -264,6 +264,13 @@ def test_redacted_pages_have_no_pictures(tmp_path: Path) -> None:
     assert "What was taken for what" in page
 
 
+def test_a_run_that_reached_its_end_and_is_blamed_is_not_green(tmp_path: Path) -> None:
+    told = story.tell(run_folder(tmp_path / "r", steps=9))
+    blamed = {**VERDICT, "outcome": "finished"}
+    assert 'class="outcome warn">finished' in html.render(told, blamed)
+    assert 'class="outcome good">finished' in html.render(told, {"outcome": "finished", "findings": []})
+
+
 # -- in a browser -------------------------------------------------------------------------------------
 
 

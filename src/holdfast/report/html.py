@@ -111,6 +111,9 @@ def _asset(name: str) -> str:
 def _head(story: Story, verdict: Mapping[str, Any]) -> str:
     outcome = str(verdict.get("outcome", "not known"))
     kind = "good" if outcome in _GOOD else "warn" if outcome in _WARN else "bad"
+    first: Mapping[str, Any] = next(iter(verdict.get("findings", [])), {})
+    if kind == "good" and not first.get("normal") and first.get("strength") in ("established", "supported"):
+        kind = "warn"  # it reached its end, and that is not all
     step, of = verdict.get("step"), verdict.get("of")
     reached = "" if step is None else f"step {step:,}" + (f" of {of:,}" if of else "")
     began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(story.began_at)) if story.began_at else ""

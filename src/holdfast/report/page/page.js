@@ -24,8 +24,9 @@
     const two = (n) => String(n).padStart(2, "0");
     return h ? h + ":" + two(m) + ":" + two(s) : m + ":" + two(s);
   }
+  const plain = (value) => value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4) ? Number(value.toExponential(3)).toExponential() : String(Number(value.toPrecision(5)));
   const say = (unit) => (value) => value == null ? "–" : unit === "bytes" ? bytes(value) : unit === "s" ? seconds(value)
-    : Number(value.toPrecision(5)) + (unit === "1" ? "" : " " + unit);
+    : plain(value) + (unit === "1" ? "" : " " + unit);
   const tick = (unit) => unit === "bytes" || unit === "s" ? say(unit) : say("1");
   const binary = Array.from({ length: 50 }, (_, i) => 2 ** i);
   const times = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800, 1209600];
@@ -64,6 +65,10 @@
     const positive = chart.series.every((one) => one.points.every((p) => p[1] == null || p[1] > 0));
     const span = () => ({ min: story.from, max: Math.max(story.to, story.from + 1) });
     let log = chart.log && positive;
+    const values = chart.series.flatMap((one) => one.points.map((p) => p[1]).filter((v) => v > 0));
+    const decades = log ? Math.log10(values.reduce((a, b) => Math.max(a, b), 1e-300) / values.reduce((a, b) => Math.min(a, b), 1e300)) : 0;
+    const every = Math.ceil(decades / 6); // of many decades some are enough
+    const few = (u, splits) => !log || decades <= 3 ? splits : splits.map((v) => v > 0 && Math.abs(Math.log10(v) / every - Math.round(Math.log10(v) / every)) < 1e-6 ? v : null);
     const colour = (one, i) => one.dashed && one.name === "limit" ? "#d1495b" : colours[i % colours.length];
     const options = () => ({
       width: holder.clientWidth, height: 200,
@@ -72,7 +77,7 @@
         y: { distr: log ? 3 : 1, range: chart.stacked ? (u, min, max) => [0, max * 1.08 || 1] : undefined } },
       axes: [
         { stroke: ink, grid: { stroke: grid(), width: 1 }, ticks: { stroke: grid(), width: 1 }, incrs: times, values: (u, v) => v.map(clock) },
-        { stroke: ink, grid: { stroke: grid(), width: 1 }, ticks: { stroke: grid(), width: 1 }, size: 76,
+        { stroke: ink, grid: { stroke: grid(), width: 1, ...(log && decades > 3 ? { filter: few } : {}) }, ticks: { stroke: grid(), width: 1, ...(log && decades > 3 ? { filter: few } : {}) }, size: 76, ...(log && decades > 3 ? { filter: few } : {}),
           incrs: chart.unit === "bytes" ? binary : undefined,
           values: (u, v) => v.map((one) => one == null ? "" : tick(chart.unit)(one)) },
       ],
