@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from holdfast.launch import table
 from holdfast.launch.pace import ELSEWHERE, OWN, TOGETHER
 from holdfast.launch.view import Ended, Rate, Remark, Seen, blamed, judge, ranks_in_words
 
@@ -120,3 +123,10 @@ def test_a_supervisor_that_went_is_blamed_before_its_consequences() -> None:
 def test_many_ranks_in_few_words() -> None:
     assert ranks_in_words((3,)) == "process 3"
     assert ranks_in_words(tuple(range(10))) == "processes 0, 1, 2, 3, 4, 5, 6, 7 …"
+
+
+def test_the_group_at_a_glance(stored: Callable[[str, str], None]) -> None:
+    found = table.rows(
+        [seen(1, pace=TOGETHER, round_trips_s=[0.0004] * 5), seen(0, running=False, rates=[])], NOW
+    )
+    stored("launch/table", table.render({"at": 50.0, "attempt": 2, "processes": found}, 51.4))

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="+",
-        metavar="[vertex|slurm|kubernetes] RECIPE",
-        help="a recipe or data to train on here; or where to send it, and a recipe",
+        metavar="[vertex|slurm|kubernetes] RECIPE | view RUN",
+        help="a recipe to train here; or where to send it; or a run whose processes to show",
     )
     parser.add_argument(
         "--processes", type=int, metavar="N", help="how many train together (hardware.processes)"
@@ -67,9 +67,11 @@ def run(args: argparse.Namespace) -> int:
         from holdfast.cli import launch_jobs
 
         return launch_jobs.run(args)
+    if args.words[0] == "view" and len(args.words) == 2:
+        return _view(Path(args.words[1]))
     if len(args.words) > 1:
         raise UsageError(
-            "launch takes one recipe, or vertex, slurm or kubernetes and a recipe",
+            "launch takes one recipe; or vertex, slurm or kubernetes and a recipe; or view and a run",
             where="the command line",
             change=f"holdfast launch {args.words[-1]}",
         )
@@ -91,6 +93,15 @@ def _train(args: argparse.Namespace) -> int:
     if not here.conductor:
         _tell_end(outcome, folder)
     return outcome.exit_code
+
+
+def _view(folder: Path) -> int:
+    import time
+
+    from holdfast.launch import table
+
+    print(table.render(table.read(folder), time.time()))
+    return 0
 
 
 def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> Here:

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.journal.events import Event, NoteMade
 from holdfast.launch import view
+from holdfast.launch.table import EVERY_S
 from holdfast.launch.view import Ended, Rate, Remark, Seen
 from holdfast.launch.wire import Line, Message, free_port
 from holdfast.supervise import restart
@@ -60,9 +61,10 @@ class Conductor:
 
     def __init__(
         self, terms: Terms, server: socket.socket, *, say: Callable[[str], None], note: Callable[[Event], None],
-        respawn: Callable[[int], bool] = lambda rank: False,
+        respawn: Callable[[int], bool] = lambda rank: False, show: Callable[[list[Seen], int], None] | None = None,
     ) -> None:  # fmt: skip
         self.terms, self._server, self._say, self._note, self._respawn = terms, server, say, note, respawn
+        self._show, self._shown_at = show, 0.0
         self.seats: dict[int, Seat] = {}
         self._greeting: list[Line] = []
         self._endings: list[Ended] = []
@@ -261,6 +263,9 @@ class Conductor:
             if seat.pinged is None:
                 seat.pinged = now
                 seat.line.send({"ping": now})
+        if self._show is not None and now - self._shown_at >= EVERY_S:
+            self._shown_at = now
+            self._show([seat.seen for seat in self.seats.values()], self.attempts)
         if judged:
             self._judge(now)
 

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +17,9 @@ from pathlib import Path
 from holdfast.journal.events import Event
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.writer import JournalWriter
-from holdfast.launch import member, place
+from holdfast.launch import member, place, table
 from holdfast.launch.conductor import Conductor, Terms, hand_over_signals
-from holdfast.launch.view import Ended
+from holdfast.launch.view import Ended, Seen
 from holdfast.launch.wire import listening
 
 TRAINER = (sys.executable, "-m", "holdfast.train")
@@ -66,9 +67,15 @@ def _conducted(here: Here, members: Members, say: Callable[[str], None]) -> Outc
 
     server = listening(here.listen, here.port)
     address = f"127.0.0.1:{server.getsockname()[1]}"
+
+    def show(seen: list[Seen], attempt: int) -> None:
+        found = table.rows(seen, time.monotonic())
+        table.write(here.folder, found, attempt=attempt, at=time.time())
+
     conductor = Conductor(
-        terms, server, say=say, note=note, respawn=lambda rank: members.start(rank, address, terms.token)
-    )
+        terms, server, say=say, note=note, show=show,
+        respawn=lambda rank: members.start(rank, address, terms.token),
+    )  # fmt: skip
     hand_over_signals(conductor)
     code = conductor.run()
     return Outcome(code, conductor.attempts, conductor.blamed)
