@@ -28,6 +28,7 @@ _POLICY = (
 )
 _MOVING = ("running", "stalled")
 _LIST_EVERY_S, _PAGE_EVERY_S = 1.0, 2.0
+_AT_ONCE = 60  # runs that come with the page; the others follow as events, so that it need not wait for them
 Explain = Callable[[RunFolder], Mapping[str, Any]]
 Compare = Callable[[RunFolder, RunFolder], str]
 
@@ -88,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, query: dict[str, str]) -> None:
         if path == "":
-            self._send(HTTPStatus.OK, "text/html", _page(self.server.lines()))
+            self._send(HTTPStatus.OK, "text/html", _page(self.server.lines(_AT_ONCE)))
         elif path == "runs.json":
             self._send(HTTPStatus.OK, "application/json", _json(self.server.lines()))
         elif path == "events":

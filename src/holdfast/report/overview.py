@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ _HEAD_BYTES = 64 * 1024
 _TAIL_BYTES = 96 * 1024
 _SAMPLES_BYTES = 16 * 1024  # some samples, for a pace
 _HISTORY, _LINE_BYTES = 40, 4096  # points of a sparkline, and more than a sample's line takes
+_LOSS = re.compile(rb'"loss": (-?\d[\d.]*(?:[eE][-+]?\d+)?)')
 _TOLD = (b"fit_started", b"stalled", b"stall_ended", b"run_closed")  # the events that a line is made of
 _FRESH_S = 15.0  # a run whose vitals are older than this is not being watched any more
 
@@ -115,7 +117,7 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
         of=of,
         seconds_left=_left(samples, of) if state == "running" else None,
         verdict=_title(verdict),
-        losses=_history(folder.vitals, samples),
+        losses=_history(folder.vitals),
         memory_bytes=last.tree_rss_bytes or last.rss_bytes,
         memory_limit_bytes=last.memory_limit_bytes,
         began_at=head[0].at if head else 0.0,
@@ -182,26 +184,28 @@ def _told(lines: list[bytes]) -> list[bytes]:
 
 
 def _samples(path: Path) -> list[vitals.Sample]:
+    """Two of the last ones, some seconds apart: enough for where it is and at what pace."""
     try:
         with path.open("rb") as file:
             lines = _last_lines(file, _SAMPLES_BYTES)
     except OSError:
         return []
-    found = [vitals.decode(one) for one in lines]
+    found = [vitals.decode(one) for one in [*lines[:1], *lines[-1:]]]
     return [sample for sample in found if sample is not None]
 
 
-def _history(path: Path, newest: list[vitals.Sample]) -> tuple[float, ...]:
+def _history(path: Path) -> tuple[float, ...]:
     """Losses at even distances over the whole run, by a look here and there into a file that may be long."""
-    found = []
+    lines: list[bytes] = []
     with contextlib.suppress(OSError), path.open("rb") as file:
         size = file.seek(0, 2)
-        for number in range(_HISTORY if size > _SAMPLES_BYTES else 0):
-            file.seek(number * size // _HISTORY)
-            lines = file.read(_LINE_BYTES).split(b"\n")
-            found.append(vitals.decode(lines[1]) if len(lines) > 2 else None)
-    losses = [one.loss for one in [*found, *(newest[-1:] if found else newest)] if one is not None]
-    return tuple(loss for loss in losses if isinstance(loss, float))
+        if size > _SAMPLES_BYTES:
+            for number in range(_HISTORY):
+                file.seek(number * size // _HISTORY)
+                lines += file.read(_LINE_BYTES).split(b"\n")[1:2]
+        lines += _last_lines(file, _LINE_BYTES)[-1:] if lines else _last_lines(file, _SAMPLES_BYTES)
+    losses = [_LOSS.search(line) for line in lines]
+    return tuple(float(loss[1]) for loss in losses if loss is not None)
 
 
 def _last_lines(file: BinaryIO, most: int) -> list[bytes]:
