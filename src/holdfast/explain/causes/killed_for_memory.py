@@ -47,9 +47,12 @@ def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
 
 
 def _title(evidence: Evidence) -> str:
-    limit = f" of {size(evidence.memory_limit[0])} allowed" if evidence.memory_limit else ""
-    peak = f" at {size(evidence.growth.peak_bytes)}{limit}" if evidence.growth.peak_bytes else ""
-    return f"the kernel killed the process for memory{peak}"
+    """Pages of libraries that others share count for the process, not for its group: then the limit alone is told."""
+    peak, allowed = evidence.growth.peak_bytes, evidence.memory_limit[0] if evidence.memory_limit else None
+    if allowed is not None and peak > allowed:
+        return f"the kernel killed the process for memory at its limit of {size(allowed)}"
+    limit = f" of {size(allowed)} allowed" if allowed is not None else ""
+    return "the kernel killed the process for memory" + (f" at {size(peak)}{limit}" if peak else "")
 
 
 def _of_a_worker(evidence: Evidence) -> Finding | None:
