@@ -127,3 +127,21 @@ def test_a_slow_cable_is_named(cable: Cable, tmp_path: Path) -> None:
     assert int(line.split(" takes ")[1].split()[0]) >= 50
     assert first.wait(200) == 0
     assert second.wait(60) == 0
+
+
+@pytest.mark.hot
+@pytest.mark.timeout(1800)
+def test_two_hosts_that_share_no_disk_train_together_on_jax(cable: Cable, tmp_path: Path) -> None:
+    first = cable.start(0, tmp_path / "a", "--steps", "20", peer="tiny")
+    second = cable.start(1, tmp_path / "b", "--steps", "20", peer="tiny")
+    assert first.wait(900) == 0, (tmp_path / "host0.log").read_text()[-3000:]
+    assert second.wait(60) == 0
+    ends = [(tmp_path / name).read_text().splitlines() for name in ("a/output.log", "b/peers/1/output.log")]
+    digests = [next(line for line in lines if line.startswith("finished 20")) for lines in ends]
+    assert digests[0] == digests[1]
+    shutil.rmtree(tmp_path / "b" / "peers")
+    first = cable.start(0, tmp_path / "a", "--steps", "25", "--resume", peer="tiny")
+    second = cable.start(1, tmp_path / "b", "--steps", "25", "--resume", peer="tiny")
+    assert first.wait(900) == 0, (tmp_path / "host0.log").read_text()[-3000:]
+    assert second.wait(60) == 0
+    assert "rank 0 sends its checkpoint of step 20" in (tmp_path / "b/peers/1/journal.jsonl").read_text()

@@ -7,10 +7,12 @@ back is the same for all; everything else in the loop follows from numbers that 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
 import os
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -149,6 +151,7 @@ def join(place: Place, *, devices: int) -> None:
 
     end_with_supervisor()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    _tell_gloo_our_address(place.coordinator)
     part_cpu(devices)
     jax.distributed.initialize(
         place.coordinator,
@@ -160,6 +163,28 @@ def join(place: Place, *, devices: int) -> None:
         if place.rank == 0
         else None,
     )
+
+
+def _tell_gloo_our_address(coordinator: str) -> None:
+    """gloo tells the others the address that this host's own name stands for, which is 127.0.1.1 on many.
+
+    JAX hands nothing else on, so the address by which the coordinator is reached is put in where it makes gloo.
+    """
+    try:
+        from jax._src.lib import _jax  # type: ignore[attr-defined]
+
+        made = functools.partial(_jax.make_gloo_tcp_collectives, hostname=address_towards(coordinator))
+        _jax.make_gloo_tcp_collectives = made
+    except (ImportError, AttributeError, OSError):  # another JAX may do without
+        pass
+
+
+def address_towards(coordinator: str) -> str:
+    """Of the interface by which the other host is reached; nothing is sent."""
+    host, _, port = coordinator.rpartition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, int(port)))
+        return str(probe.getsockname()[0])
 
 
 def part_cpu(devices: int) -> None:
