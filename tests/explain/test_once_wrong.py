@@ -408,3 +408,15 @@ def test_pixels_that_made_the_loss_explode_and_lie_flat_are_told(tmp_path: Path)
     verdict = run.verdict()
     assert _first(verdict) == ("input-scale-mismatch", Strength.SUPPORTED)
     assert "inputs go up to 187, as pixels do that were not scaled" in _facts(verdict)
+
+
+def test_a_command_that_complains_and_ends_itself_is_told_by_its_complaint(tmp_path: Path) -> None:
+    for name, last, title in (
+        ("a", "train.py: error: the following arguments are required: --lr",
+         "the command ended itself with exit code 2: train.py: error: the following arguments are required: --lr"),
+        ("b", "epoch 3 of 10", "the command ended itself with exit code 2"),
+    ):  # fmt: skip
+        run = Run(tmp_path / name)
+        (tmp_path / name / "output.log").write_text(f"usage: train.py\n{last}\n")
+        run.ended(2)
+        assert run.verdict().findings[0].title == title

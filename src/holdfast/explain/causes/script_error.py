@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from holdfast.explain.evidence import Evidence
@@ -63,7 +64,7 @@ def _by_exit_code(evidence: Evidence) -> Finding | None:
     return Finding(
         "script-error",
         Strength.SUPPORTED,
-        f"the command ended itself with exit code {code}",
+        f"the command ended itself with exit code {code}" + _last_words(evidence),
         tuple(facts),
         (),
         (
@@ -73,6 +74,17 @@ def _by_exit_code(evidence: Evidence) -> Finding | None:
             ),
         ),
     )
+
+
+def _last_words(evidence: Evidence) -> str:
+    """The last line that it printed, where that speaks of what went wrong."""
+    last = evidence.output.lines[-1].text if evidence.output.lines else ""
+    return f": {clipped(last, 120)}" if _COMPLAINT.search(last) else ""
+
+
+_COMPLAINT = re.compile(
+    r"\b(errors?|invalid|required|missing|not found|cannot|unable|fail(ed|ure)?|abort(ed|ing)?)\b", re.I
+)
 
 
 def _by_its_own_call(evidence: Evidence, called: dict[str, Any], source: str) -> Finding:
