@@ -42,7 +42,7 @@ def spec_of(name, precision="float32"):
     from holdfast.detectors.spec import DetectorSpec
 
     return DetectorSpec(
-        name, "mobilenet_v2", ("a", "b", "c"), (128, 128), normalization="group", precision=precision
+        name, "mobilenet_v2", ("a", "b", "c"), (96, 96), normalization="group", precision=precision
     )
 
 
