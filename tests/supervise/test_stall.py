@@ -200,7 +200,9 @@ def test_a_fifo_that_nobody_writes_to_is_noticed_before_the_first_batch_within_t
 
 
 def test_a_filter_that_lets_nothing_through_is_noticed_within_ten_seconds() -> None:
-    story = Story(sifts_per_s=20_000, closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL)
+    story = Story(sifts_per_s=20_000, closer=Closer(doing=Doing.EXECUTING), crowding=8.0)
+    story.beat(Phase.FILL).wait(6, cores=2.0).beat(Phase.COMPILE).wait(6, cores=2.0).beat(Phase.FILL)
+    story.sifted = 0
     story.wait(30, cores=2.0)
     assert story.alarm is not None and story.alarm.silent_for_s <= 10
     assert (

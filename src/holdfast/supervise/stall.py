@@ -73,9 +73,9 @@ def judge(situation: Situation) -> Judgement:
     elif situation.flat and silent_for_s > situation.crowding * limit.flat_s:
         why = "busy, but neither a batch comes nor does the memory grow"
         over = (silent_for_s, situation.crowding * limit.flat_s, why)
-    elif situation.sifted >= _SIFTED and silent_for_s > situation.crowding * _sift_limit(situation, stage):
+    elif situation.sifted >= _SIFTED and silent_for_s > _sift_limit(situation, stage):
         why = f"busy: the dataset's filter was given {situation.sifted:,} elements and let none through"
-        over = (silent_for_s, situation.crowding * _sift_limit(situation, stage), why)
+        over = (silent_for_s, _sift_limit(situation, stage), why)
     if over is not None:
         return Judgement(True, True, stage, *over, progress)
     suspicious = idle_for_s > min(_SUSPICIOUS_S, 0.7 * limit.idle_s) or silent_for_s > 0.8 * min(
@@ -93,11 +93,14 @@ _NOT_OURS = frozenset({Stage.NONE, Stage.START})
 
 
 def _sift_limit(situation: Situation, stage: Stage) -> float:
-    """Ten seconds, or three times what a batch has taken before."""
+    """Ten seconds, or three times what a batch took before; not more on a crowded machine, for elements are counted."""
     if situation.by_hand_s is not None:
         return situation.by_hand_s
     taken = situation.taken
-    return max(FLOOR_S, TIMES * max(taken.longest_s.get(stage, 0.0), taken.longest_step_s))
+    before_s = (
+        taken.longest_s.get(stage, 0.0) if taken.steps else 0.0
+    )  # until then it is compiling that took long
+    return max(FLOOR_S, TIMES * max(before_s, taken.longest_step_s))
 
 
 def _limit(situation: Situation, stage: Stage) -> Limit:
