@@ -54,6 +54,13 @@ def test_compiling_and_validating_may_take_longer() -> None:
     assert [one.kind for one in remarks(waiting, seen(1, phase="step", moved_at=NOW - 100))] == ["waited-for"]
 
 
+def test_a_group_that_never_begins_is_told_after_twenty_minutes() -> None:
+    still = [seen(rank, phase="build", pace=ELSEWHERE, moved_at=NOW - 1230) for rank in (0, 1)]
+    (one,) = remarks(*still)
+    assert (one.ranks, one.stands) == ((0, 1), True)
+    assert one.words == "no process has moved for 20 min (phase build)"
+
+
 def test_when_all_wait_it_is_the_network() -> None:
     trips = {"round_trips_s": [0.4] * 5}
     (one, link) = remarks(

@@ -22,6 +22,7 @@ SLOW_PHASES = frozenset(
     {"build", "compile", "fill", "validation", "save", "after", "exit", "callback", "start"}
 )
 SLOW_PHASE_S = 300.0
+NOBODY_S = 1200.0  # before the first step: a large dataset may be copied or listed then
 STRAGGLES_BY = 1.5  # times what the others take
 STRAGGLES_S = 0.01  # at least, a step
 WINDOWS = 3  # in a row, before a straggler is named
@@ -123,6 +124,10 @@ def _standing(running: list[Seen], now: float) -> Remark | None:
     """Nobody moves, and somebody waits for the others in the joint part of a step."""
     waiting = [one for one in running if one.pace == TOGETHER]
     still_s = now - max(one.moved_at for one in running)
+    if not waiting and still_s >= NOBODY_S:
+        names = ", ".join(sorted({one.phase for one in running}))
+        words = f"no process has moved for {still_s / 60:.0f} min (phase {names})"
+        return Remark("waited-for", tuple(one.rank for one in running), words, stands=True)
     if not waiting or still_s < _limit_s([one for one in running if one not in waiting], running):
         return None
     late = [one for one in running if one not in waiting]

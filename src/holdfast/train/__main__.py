@@ -50,14 +50,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _train(RunFolder(args.run_dir), resume=args.resume, accept=args.accept_changes)
     except HoldfastError as error:
-        return _say(error)
+        return _left(_say(error))
     except OSError as error:
-        return _say(of_os(error))
+        return _left(_say(of_os(error)))
     except (
         Exception
     ) as error:  # a defect, or a library's: not an answer of ours, so the supervisor tries again
         traceback.print_exc()
-        return _peer_lost(error) or UNEXPECTED
+        return _left(_peer_lost(error) or UNEXPECTED)
 
 
 def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
@@ -92,6 +92,15 @@ def _leave_at_once(code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _left(code: int) -> int:
+    """In a group, at once: JAX would wait for the others at the end, who wait for this process."""
+    from holdfast.launch import place
+
+    if place.of_environment() is not None:
+        _leave_at_once(code)
+    return code
 
 
 def _joined(folder: RunFolder, recipe: Recipe, asked: Asked) -> Peers | None:

@@ -163,6 +163,14 @@ def join(place: Place, *, devices: int) -> None:
         if place.rank == 0
         else None,
     )
+    _connect_all()
+
+
+def _connect_all() -> None:
+    """A first exchange now, while all have just met: gloo gives them 30 s to connect, and reading data may take longer."""
+    from jax.experimental import multihost_utils
+
+    multihost_utils.process_allgather(np.zeros(1, np.int32))
 
 
 def _tell_gloo_our_address(coordinator: str) -> None:
