@@ -167,7 +167,7 @@ def join(place: Place, *, devices: int) -> None:
 
 
 def _connect_all() -> None:
-    """A first exchange now, while all have just met: gloo gives them 30 s to connect, and reading data may take longer."""
+    """A first exchange while all have just met: gloo gives them 30 s to connect, and reading data may take longer."""
     from jax.experimental import multihost_utils
 
     multihost_utils.process_allgather(np.zeros(1, np.int32))
