@@ -96,7 +96,7 @@ def job_for(columns: Columns, feed: Feed, budget_bytes: int) -> Job:
 
 
 def read(folder: Path, from_epoch: int = 0) -> Packed | None:
-    """A finished pack; None when it is not finished or a shard is not as long as its index says."""
+    """A finished pack; None when it is not finished, is empty, or a shard is not as long as its index says."""
     try:
         index = json.loads((folder / "index.json").read_bytes())
         for shard in index["shards"]:
@@ -107,6 +107,8 @@ def read(folder: Path, from_epoch: int = 0) -> Packed | None:
     pictures = [
         (str(folder / shard["file"]), *picture) for shard in index["shards"] for picture in shard["pictures"]
     ]
+    if not pictures:
+        return None
     numbers = np.array([picture[1:] for picture in pictures], np.int64).reshape(-1, 5)
     return Packed(
         key=index["key"], rows=numbers[:, 0], paths=[picture[0] for picture in pictures], offsets=numbers[:, 1],
