@@ -131,4 +131,6 @@ def test_what_a_filter_was_given_since_it_last_let_one_through() -> None:
 
     seen = [(0, 10), (0, 5_000), (0, 9_000), (1, 12_000), (1, 13_000), (0, 20)]
     looks = [PipelineSeen(nodes=nodes(passed, given)) for passed, given in seen]
-    assert [told(*looks[: count + 1]).sifted for count in range(6)] == [0, 4_990, 8_990, 0, 1_000, 0]
+    assert [told(*looks[: count + 1]).sifted for count in range(6)] == [0, 4_990, 8_990, 0, 0, 0]
+    rarely = [PipelineSeen(nodes=nodes(1, given)) for given in (12_000, 100_000, 101_900)]
+    assert told(*looks[:4], *rarely).sifted == 89_900  # ten times what it took before

@@ -87,7 +87,9 @@ def judge(situation: Situation) -> Judgement:
 #: In these a little stirring counts for nothing: batches are due.
 _STRICT = frozenset({Stage.STEP, Stage.LOOP_STEP, Stage.VALIDATION})
 _FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be looked at
-_SIFTED = 5_000  # elements in a row that a filter drops; one that passes rarely is slow, but it passes
+_SIFTED = (
+    200_000  # elements in a row that a filter drops; one that lets through one in 60,000 is slow, but it does
+)
 #: In these a process may wait for a person or a lock as long as it likes, as far as we know.
 _NOT_OURS = frozenset({Stage.NONE, Stage.START})
 

@@ -9,6 +9,8 @@ from holdfast.journal import events
 from holdfast.journal.events import Event, FitStarted
 from holdfast.journal.reader import Entry
 
+_TIMES_BEFORE = 10
+
 
 def sifted_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> int:
     """How many elements a filter was given between two looks in which it let none through.
@@ -41,7 +43,8 @@ class Told:
         self.exit_raised = ""
         self.looped = False
         self.manner = ""  # how our trainer runs in this attempt
-        self.sifted = 0  # elements that a filter was given since it last let one through
+        self._sifted = 0
+        self._longest_sift = 0
         self._sifting: list[dict[str, Any]] = []
         self._first_fit = True
         self._steps_before = 0  # of the fits before the last one
@@ -58,6 +61,11 @@ class Told:
             return None
         of_one = self.fit.planned_steps_per_epoch or self.longest_epoch_steps
         return self._steps_before + (self.fit.epochs - self.fit.initial_epoch) * of_one if of_one else None
+
+    @property
+    def sifted(self) -> int:
+        """Elements that a filter was given since it last let one through, where that is far more than ever before."""
+        return self._sifted if self._sifted >= _TIMES_BEFORE * self._longest_sift else 0
 
     def callback_name(self, detail: int) -> str:
         """By the number that a beat carries."""
@@ -92,7 +100,9 @@ class Told:
                 self.looped = True
             case events.PipelineSeen(role="train", nodes=nodes):
                 given = sifted_between(self._sifting, nodes)
-                self.sifted = self.sifted + given if given else 0
+                if not given:
+                    self._longest_sift = max(self._longest_sift, self._sifted)
+                self._sifted = self._sifted + given if given else 0
                 self._sifting = nodes
             case _:
                 pass
