@@ -93,10 +93,16 @@ class Jitted:
             self._session.guard(PART, self._steps.ends, self, result)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """It traces, and the call after it need not: who trains is found here."""
+        return self._traced(self._function.lower, args, kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        return self._traced(self._function.trace, args, kwargs)
+
+    def _traced(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call after it need not trace again: who trains is found here."""
         self._session.guard(PART, self._steps.begins, self)
         try:
-            return self._function.lower(*args, **kwargs)
+            return method(*args, **kwargs)
         finally:
             self._session.guard(PART, self._steps.looked)
 

@@ -37,6 +37,7 @@ def step(trainable, other, slots, images, targets):
 
 groups = (model.trainable_variables, model.non_trainable_variables, optimizer.variables)
 state = [[variable.value for variable in group] for group in groups]
+assert isinstance(step, jax.stages.Wrapped)
 assert step.lower(*state, x[:16], y[:16]).as_text()
 for _ in range(3):
     for start in range(0, 160, 16):
