@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.pipeline.rectangles import random_rectangles
@@ -69,3 +70,21 @@ def test_measured_for_real(folder_of: Callable) -> None:
     (starved,) = check(data, feed, step_images_per_s=1e9, seconds=0.2)
     assert (starved.slug, starved.severity) == ("input-starved", "warning")
     assert starved.as_json()["images_per_s"] > 0
+
+
+@pytest.mark.hot
+def test_check_of_a_recipe_asks_a_process_of_its_own(folder_of: Callable, tmp_path: Path) -> None:
+    from holdfast.cli.check_speed import asked
+
+    folder_of(random_rectangles(12), ".jpg", name="pictures")
+    rows = "".join(f"{number:04d}.jpg,red,1,2,30,40\n" for number in range(12))
+    (tmp_path / "pictures" / "labels.csv").write_text("filename,class,xmin,ymin,xmax,ymax\n" + rows)
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[data]\ntrain = "pictures"\n[model]\ninput = 64\n[train]\nbatch = 4\n')
+    (starved,) = asked(str(recipe), 1e9)
+    assert (starved.slug, starved.severity, starved.places[0].file) == (
+        "input-starved", "warning", str(recipe),
+    )  # fmt: skip
+    assert dict(starved.extra)["step_images_per_s"] == 1e9
+    assert "would be waiting" in starved.places[0].detail and "cores instead of" in starved.remedy
+    assert asked(str(tmp_path / "nothing.toml"), None) == ()
