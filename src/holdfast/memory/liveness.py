@@ -15,13 +15,13 @@ from typing import Any
 
 #: Results that a fused kernel can compute where they are used, so that they need no memory of their own.
 CHEAP = frozenset((
-    "abs", "add", "and", "broadcast_in_dim", "ceil", "clamp", "convert_element_type", "copy",
-    "copy_p", "cos", "div", "eq", "erf", "exp", "expm1", "floor", "ge", "gt", "integer_pow", "iota",
-    "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not",
-    "nextafter", "or", "pow", "rem", "round", "rsqrt", "select_n", "shift_left",
-    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt", "square",
-    "stop_gradient", "sub", "tanh", "xor", "pad", "slice", "rev", "add_any", "random_bits",
-    "random_seed", "random_wrap", "random_fold_in", "optimization_barrier",
+    "abs", "add", "add_any", "and", "broadcast_in_dim", "ceil", "clamp", "convert_element_type",
+    "copy", "copy_p", "cos", "div", "dynamic_slice", "eq", "erf", "exp", "expm1", "floor", "gather",
+    "ge", "gt", "integer_pow", "iota", "is_finite", "le", "log", "log1p", "logistic", "lt", "max",
+    "min", "mul", "ne", "neg", "nextafter", "not", "optimization_barrier", "or", "pad", "pow",
+    "random_bits", "random_fold_in", "random_seed", "random_wrap", "rem", "rev", "round", "rsqrt",
+    "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin",
+    "slice", "sqrt", "square", "stop_gradient", "sub", "tanh", "xor",
 ))  # fmt: skip
 #: The same bytes under another shape.
 FREE = frozenset(["reshape", "squeeze", "expand_dims", "bitcast_convert_type"])
@@ -181,7 +181,7 @@ def _stored(operations: list[_Operation], outputs: set[int]) -> tuple[set[int], 
 def _few_sources(operation: _Operation, alias: dict[int, tuple[int, ...]]) -> bool:
     """A fused kernel reads a handful of arrays; a longer chain is cut, and its middle stored."""
     sources = {part for one in operation.takes for part in alias.get(id(one), (id(one),))}
-    return len(sources) <= 6
+    return len(sources) <= 12
 
 
 def _bytes(one: Any) -> int:

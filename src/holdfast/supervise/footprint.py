@@ -61,21 +61,21 @@ def block(facts: dict[str, Any], batch: int | None, batch_bytes: int | None, fre
 
 
 def _more(room: int | None, rest: int, batch: int | None, on_card: bool) -> list[str]:
-    """How much more batch there is room for, were all of the rest to grow with it: a guess on the safe side."""
+    """How much more batch there is room for, were all of the rest to grow with it: a guess on the safe side.
+
+    Of a process much of the rest is the framework's, which does not grow.
+    """
     if room is None:
         return []
     said = f"  {_shown(max(0, room)):>9}  still free"
     if not batch or rest <= 0 or room <= 0:
         return [said]
-    each = rest / batch
-    larger = batch + int(room * 0.9 / each)
-    hedge = "" if on_card else ", if the rest grows with the batch, of which a part does not"
-    return (
-        [f"{said}: a batch of about {larger} instead of {batch} would fit{hedge}"]
-        if larger > batch
-        else [said]
-    )
+    larger = batch + int(room * 0.9 * batch / rest)
+    about = f"about {larger}" if on_card else f"{larger} or more"
+    return [f"{said}: a batch of {about} instead of {batch} would fit"] if larger > batch else [said]
 
 
 def _shown(size: int) -> str:
+    if size < MIB:
+        return f"{size / 2**10:.0f} KiB"
     return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / MIB:.0f} MiB"
