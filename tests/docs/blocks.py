@@ -2,13 +2,13 @@
 
 The words after the language say how: nothing means now and quickly; `slow` in `make proof` alone; `fails` when an
 exit code of 1 is part of what is shown; `server` for a command that serves until Ctrl-C; `norun: REASON` for the few
-that cannot be tried at all.
+that cannot be tried at all. A block without a language that has something to type in it is tried as `sh slow`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -65,7 +65,9 @@ def read(path: Path) -> list[Block]:
         mode, _, reason = rest.partition(":")
         body = "\n".join(line.removeprefix(fence[1]) for line in lines[at + 1 : end])
         page = str(path.relative_to(ROOT))
-        found.append(Block(page, at + 1, language, mode.strip(), reason.strip(), body))
+        block = Block(page, at + 1, language, mode.strip(), reason.strip(), body)
+        unmarked = not language and block.hides_a_command
+        found.append(replace(block, language="sh", mode="slow") if unmarked else block)
         at = end + 1
     return found
 
