@@ -68,7 +68,11 @@ def test_both_files_are_left_in_the_folder_and_nothing_else(tmp_path: Path) -> N
     left = json.loads(folder.validation.read_text())
     assert left["step"] == 7
     assert [one["right"] for one in left["pictures"][0]["found"]] == [True]
-    assert sorted(path.name for path in folder.path.iterdir()) == ["dataset.json", "tensorboard", "validation.json"]
+    assert sorted(path.name for path in folder.path.iterdir()) == [
+        "dataset.json",
+        "tensorboard",
+        "validation.json",
+    ]
 
 
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path, capsys) -> None:

@@ -22,4 +22,6 @@ def test_there_is_one_for_each_detector_on_a_cpu_and_on_a_gpu() -> None:
         for path in RECIPES
         if path.stem.startswith(("cpu-", "gpu-"))
     }
-    assert found == {(where, which) for where in ("cpu", "gpu") for which in ("ssd", "retinanet", "faster-rcnn")}
+    assert found == {
+        (where, which) for where in ("cpu", "gpu") for which in ("ssd", "retinanet", "faster-rcnn")
+    }

@@ -75,6 +75,7 @@ def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
         )
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # pages of advice about builds of TensorFlow
     os.environ["KERAS_BACKEND"] = recipe.train.backend  # before anything imports Keras
+    _keep_compiled(recipe.train.backend)
     asked = Asked()
     peers = _joined(folder, recipe, asked)
     from holdfast.train.session import Session
@@ -85,6 +86,16 @@ def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
     if asked() and peers is None:
         _leave_at_once(EXITS[reason])
     return EXITS[reason]
+
+
+def _keep_compiled(backend: str) -> None:
+    from holdfast.train import compile_cache
+
+    kept = compile_cache.folder_for(
+        backend, os.environ, has_card=compile_cache.has_nvidia_card(), home=Path.home()
+    )
+    if kept is not None:
+        os.environ[compile_cache.VARIABLE] = str(kept)
 
 
 def _leave_at_once(code: int) -> None:
