@@ -112,3 +112,17 @@ def test_convert_repair_and_inspect_say_what_they_did(capsys: pytest.CaptureFixt
     assert page.count("<figure>") == 5
     assert not re.search(r"(src|href)=[\"']?https?:", page)
     assert "zero-area-box" in page
+
+
+def test_a_recipes_data_is_found_beside_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import holdfast.cli.check as command
+
+    monkeypatch.setattr(command, "_anchors", lambda recipe: None)
+    made.clean_voc(Path("project/set"))
+    Path("project/r.toml").write_text('[data]\ntrain = "set"\nclasses = ["cat"]\n')
+    assert main(["check", "project/r.toml", "--json"]) == 1  # dog is not among the classes
+    document = json.loads(capsys.readouterr().out)
+    assert (document["path"], document["images"]) == ("project/set", 24)
+    assert [row["finding"] for row in document["findings"] if row["severity"] == "error"] == ["unknown-class"]

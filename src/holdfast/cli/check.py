@@ -72,9 +72,21 @@ def run(args: argparse.Namespace) -> int:
 def _recipe(path: str) -> Any:
     if not path.endswith(".toml"):
         return None
+    from dataclasses import replace
+
     from holdfast import settings
 
-    return settings.read(path)
+    recipe = settings.read(path)
+    data = recipe.data
+    found = replace(data, train=_beside(path, data.train), validation=_beside(path, data.validation))
+    return replace(recipe, data=found)
+
+
+def _beside(recipe: str, path: Any) -> Any:
+    """A path that is not found from here is looked for beside the recipe, as training does."""
+    if not path or "://" in path or Path(path).exists() or not (Path(recipe).parent / path).exists():
+        return path
+    return str(Path(recipe).parent / path)
 
 
 def _with_anchors(report: Report, census: Census, recipe: Any) -> Report:
