@@ -359,6 +359,19 @@ def test_a_suspended_command_is_noticed(
     assert (tmp_path / "r/stacks" / stalled.stacks[0]).exists()
 
 
+def test_a_suspended_command_that_is_asked_to_end_ends(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    process = started(
+        *python("import pathlib, time\npathlib.Path('up').touch()\nwhile True: time.sleep(0.1)")
+    )
+    until((tmp_path / "up").exists, "the command")
+    os.kill(child_pid(tmp_path / "r"), signal.SIGSTOP)
+    until(lambda: any(isinstance(one, Stalled) for one in events(tmp_path / "r")), "the stall")
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+
+
 def test_a_deadlock_is_noticed_stopped_and_captured(tmp_path: Path) -> None:
     (tmp_path / "lock.py").write_text(
         "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()\n"

@@ -101,6 +101,9 @@ class Attempt:
         else:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._child.pid, number)
+                state = procfs.stat(self._child.pid)
+                if number == signal.SIGTERM and state is not None and state.state == "T":
+                    os.kill(self._child.pid, signal.SIGCONT)  # a suspended process takes no other signal
 
     def _note_signal(self, told: signal.struct_siginfo) -> None:
         sender = told.si_pid or None
