@@ -38,7 +38,8 @@ def test_blocks_with_weights_equal_the_network_of_keras():
     expected = network(
         keras.applications.mobilenet_v2.preprocess_input(images.astype(np.float32)), training=False
     )
-    np.testing.assert_allclose(numpy(backbone(images)[-1]), numpy(expected), atol=1e-4)
+    # folding the normalisation into the kernels rounds each of 52 layers otherwise
+    np.testing.assert_allclose(numpy(backbone(images)[-1]), numpy(expected), atol=5e-4)
     strides = [96 // feature.shape[1] for feature in backbone(images)]
     assert strides == [16, 32]
 

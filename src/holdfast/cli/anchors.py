@@ -17,7 +17,9 @@ HELP = "how well a detector's anchors cover a dataset's boxes, and which would d
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", help="a dataset in any format that Holdfast reads")
     parser.add_argument("--detector", default="ssd", choices=("ssd", "retinanet", "faster-rcnn"))
-    parser.add_argument("--backbone", default="mobilenet_v2", choices=("mobilenet_v2", "resnet50", "vgg16"))
+    parser.add_argument(
+        "--backbone", default="mobilenet_v2", choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16")
+    )
     parser.add_argument(
         "--input", type=int, default=320, metavar="PIXELS", help="the side of the input (320)"
     )

@@ -80,7 +80,7 @@ def _read(network: keras.Model, name: str, path: Path) -> keras.Model:
             f"the file does not hold weights of {name} without its classifier",
             where=path,
             found=" ".join(str(error).split())[:300],
-            change=f"give the file that keras.applications.{_APPLICATION[name]}(include_top=False) saves or downloads",
+            change=f"give the file that {_source(name)} saves{' or downloads' if name in _APPLICATION else ''}",
         ) from error
     # A file of the right form may still lack layers, and Keras leaves those as they were.
     untouched = [
@@ -92,12 +92,24 @@ def _read(network: keras.Model, name: str, path: Path) -> keras.Model:
             f"the file lacks weights that {name} has",
             where=path,
             found=f"{len(untouched)} of {len(kernels)} are not in it: {', '.join(untouched[:3])} …",
-            change=f"give a whole file of keras.applications.{_APPLICATION[name]}(include_top=False)",
+            change=f"give a whole file of {_source(name)}",
         )
     return target
 
 
+def _source(name: str) -> str:
+    """Whose weights fit."""
+    if name in _APPLICATION:
+        return f"keras.applications.{_APPLICATION[name]}(include_top=False)"
+    return f"holdfast.detectors.{name.rstrip('0123456789')}.{name}"
+
+
 def _download(name: str) -> keras.Model:
+    if name not in _APPLICATION:
+        raise DownloadBlocked(
+            f"there are no ImageNet weights of {name} to download",
+            change=["give a file of weights", "train from fresh weights: leave `weights` out"],
+        )
     try:
         return _application(name)(include_top=False, weights="imagenet")
     except Exception as error:  # Keras raises plain Exception with the address in its text

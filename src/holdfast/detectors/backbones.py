@@ -1,4 +1,4 @@
-"""The three backbones: which network, where it is cut, what its ImageNet weights expect to be fed."""
+"""The backbones: which network, where it is cut, what its ImageNet weights expect to be fed."""
 
 # mypy: allow-subclassing-any
 
@@ -9,8 +9,10 @@ from typing import Any
 import keras
 from keras import layers
 
+from holdfast.detectors.activation import relu
 from holdfast.detectors.backbone_weights import load_backbone_weights
 from holdfast.detectors.blocks import Backbone, split
+from holdfast.detectors.resnext import resnext50
 
 Tensor = Any
 
@@ -45,6 +47,7 @@ _VGG16 = (
 _PYRAMID_TAPS = {
     "mobilenet_v2": ("block_2", "block_5", "block_12", "block_16"),
     "resnet50": ("conv2_block3", "conv3_block4", "conv4_block6", "conv5_block3"),
+    "resnext50": ("conv2_block3", "conv3_block4", "conv4_block6", "conv5_block3"),
 }
 _SSD_TAPS = {
     "mobilenet_v2": ("block_13_expand", "top"),
@@ -81,6 +84,8 @@ def _network(name: str, shape: tuple[int, int, int]) -> tuple[keras.Model, tuple
     if name == "resnet50":
         network = keras.applications.ResNet50(input_shape=shape, include_top=False, weights=None)
         return network, _RESNET50, "caffe"
+    if name == "resnext50":
+        return resnext50(shape), _RESNET50, "caffe"
     return vgg16_reduced(shape), _VGG16, "caffe"
 
 
@@ -93,13 +98,13 @@ def vgg16_reduced(shape: tuple[int, int, int]) -> keras.Model:
             x = _conv(x, channels, 3, f"block{block}_conv{index}")
         strides = 2 if block < 5 else 1
         x = layers.MaxPooling2D(2 if block < 5 else 3, strides, padding="same", name=f"block{block}_pool")(x)
-    x = layers.Conv2D(1024, 3, padding="same", dilation_rate=6, activation="relu", name="fc6")(x)
+    x = layers.Conv2D(1024, 3, padding="same", dilation_rate=6, activation=relu, name="fc6")(x)
     x = layers.Conv2D(1024, 1, name="fc7")(x)
     return keras.Model(images, layers.ReLU(name="fc7_relu")(x))
 
 
 def _conv(x: Tensor, channels: int, kernel: int, name: str) -> Tensor:
-    return layers.Conv2D(channels, kernel, padding="same", activation="relu", name=name)(x)
+    return layers.Conv2D(channels, kernel, padding="same", activation=relu, name=name)(x)
 
 
 def group_normalization(channels: int, name: str) -> keras.layers.Layer:

@@ -10,6 +10,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from holdfast.detectors.fused import Block
+from holdfast.detectors.remat import rematerialised
+
 Tensor = Any
 
 # What the ImageNet weights of each family of `keras.applications` were trained on: the same arithmetic as its
@@ -65,12 +68,9 @@ class Backbone(keras.layers.Layer):
             block.trainable = index >= blocks
 
     def _run(self, block: keras.Model, x: Tensor) -> Tensor:
-        def forward(x: Tensor) -> Tensor:
-            return block(x, training=False)
-
-        if self.rematerialise and not isinstance(x, keras.KerasTensor):
-            return keras.remat(forward)(x)
-        return forward(x)
+        if self.rematerialise:
+            return rematerialised(block, x, training=False)
+        return block(x, training=False)
 
 
 def split(model: keras.Model, cuts: Sequence[tuple[str, str]]) -> list[keras.Model]:
@@ -82,6 +82,6 @@ def split(model: keras.Model, cuts: Sequence[tuple[str, str]]) -> list[keras.Mod
     blocks = []
     for name, last_layer in cuts:
         end = model.get_layer(last_layer).output
-        blocks.append(keras.Model(start, end, name=name))
+        blocks.append(Block(start, end, name))
         start = end
     return blocks

@@ -43,8 +43,10 @@ class Numbers:
     anchors: int = 256
 
 
+_LARGE = Numbers(256, 1024, per_level=1000, proposals=1000, detect_proposals=1000, regions=512)
 NUMBERS = {
-    "resnet50": Numbers(256, 1024, per_level=1000, proposals=1000, detect_proposals=1000, regions=512),
+    "resnet50": _LARGE,
+    "resnext50": _LARGE,
     "mobilenet_v2": Numbers(128, 512, per_level=500, proposals=500, detect_proposals=300, regions=128),
 }
 

@@ -1,16 +1,23 @@
-"""Prediction heads. Their last layers compute in float32 whatever the precision of the rest."""
+"""Prediction heads. What they give is float32 whatever the precision of the rest.
+
+The products of a last convolution are of the features' precision, as every other convolution's; its bias, which holds
+the prior, is added in float32, and so is all that follows.
+"""
 
 # mypy: allow-subclassing-any
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import initializers, layers, ops
 
+from holdfast.detectors.activation import Relu, relu
 from holdfast.detectors.backbones import group_normalization
 from holdfast.detectors.losses import prior_bias
+from holdfast.detectors.remat import rematerialised
 
 Tensor = Any
 
@@ -26,7 +33,7 @@ class Predictor(keras.layers.Layer):
     def __init__(
         self, anchors: int, values: int, bias: list[float], *, light: bool = False, kernel: int = 3, name: str
     ) -> None:
-        super().__init__(name=name, dtype="float32")
+        super().__init__(name=name, dtype="float32", autocast=False)  # features come as they are
         self.values = values
         self.light = light
         small = initializers.RandomNormal(stddev=0.01)
@@ -49,8 +56,43 @@ class Predictor(keras.layers.Layer):
     def call(self, x: Tensor) -> Tensor:
         if self.light:
             x = self.activation(self.normalise(self.spread(x)))
-        x = ops.cast(self.out(x), "float32")
+        return self.shaped(_predicted(x, self.out.kernel, self.out.bias))
+
+    def shaped(self, x: Tensor) -> Tensor:
         return ops.reshape(x, (-1, x.shape[1] * x.shape[2] * x.shape[3] // self.values, self.values))
+
+
+class Together(keras.layers.Layer):
+    """Two heads over the same map as one convolution: the map is read once, and its gradient written once.
+
+    It has no weights of its own and does not hold the heads: their names stay what they are. Heads that are not
+    built, and light ones, whose features differ, are called one after the other.
+    """
+
+    def __init__(self, name: str = "together") -> None:
+        super().__init__(name=name, dtype="float32", autocast=False)
+
+    def call(self, x: Tensor, heads: Callable[[], tuple[Predictor, Predictor]]) -> tuple[Tensor, Tensor]:
+        first, second = heads()
+        kernel = ops.concatenate([first.out.kernel, second.out.kernel], axis=-1)
+        both = _predicted(x, kernel, ops.concatenate([first.out.bias, second.out.bias], axis=0))
+        edge = first.out.filters
+        return first.shaped(both[..., :edge]), second.shaped(both[..., edge:])
+
+    def of(self, first: Predictor, second: Predictor, x: Tensor) -> tuple[Tensor, Tensor]:
+        if first.light or not (first.built and second.built):
+            return first(x), second(x)
+        found: tuple[Tensor, Tensor] = self(x, heads=lambda: (first, second))
+        return found
+
+
+def _predicted(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    """Outputs are filled to a multiple of eight, which halves are loaded by, and cut again."""
+    outputs = kernel.shape[-1]
+    if keras.backend.backend() == "jax":
+        kernel = ops.pad(kernel, ((0, 0), (0, 0), (0, 0), (0, -outputs % 8)))
+    x = ops.conv(x, ops.cast(kernel, x.dtype), padding="same", data_format="channels_last")
+    return ops.cast(x[..., :outputs], "float32") + ops.cast(bias, "float32")
 
 
 class _Tiled(initializers.Initializer):
@@ -81,7 +123,7 @@ class Tower(keras.layers.Layer):
                 self.steps.append(
                     layers.Conv2D(channels, 3, padding="same", kernel_initializer=small, name=f"conv_{i}")
                 )
-            self.steps.append(layers.ReLU(name=f"relu_{i}"))
+            self.steps.append(Relu(name=f"relu_{i}"))
 
     def call(self, x: Tensor) -> Tensor:
         for step in self.steps:
@@ -92,17 +134,35 @@ class Tower(keras.layers.Layer):
 class PyramidHead(keras.layers.Layer):
     """RetinaNet's two towers over all levels: class logits (b, a, classes) and box offsets (b, a, 4)."""
 
-    def __init__(self, anchors: int, classes: int, channels: int, *, light: bool, depth: int = 4) -> None:
+    def __init__(
+        self,
+        anchors: int,
+        classes: int,
+        channels: int,
+        *,
+        light: bool,
+        depth: int = 4,
+        rematerialise: bool = False,
+    ) -> None:
         super().__init__(name="head")
+        self.rematerialise = rematerialise
         self.class_tower = Tower(depth, channels, light=light, name="class_tower")
         self.box_tower = Tower(depth, channels, light=light, name="box_tower")
         self.class_out = Predictor(anchors, classes, [prior_bias(CLASS_PRIOR)] * classes, name="class_out")
         self.box_out = Predictor(anchors, 4, [0.0], name="box_out")
 
     def call(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
-        logits = [self.class_out(self.class_tower(level)) for level in maps]
-        offsets = [self.box_out(self.box_tower(level)) for level in maps]
+        logits, offsets = self.by_level(maps)
         return ops.concatenate(logits, axis=1), ops.concatenate(offsets, axis=1)
+
+    def by_level(self, maps: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The same, level by level: a loss that sums need not join 80 numbers an anchor first."""
+        logits = [self.class_out(self._run(self.class_tower, level)) for level in maps]
+        offsets = [self.box_out(self._run(self.box_tower, level)) for level in maps]
+        return logits, offsets
+
+    def _run(self, tower: Tower, level: Tensor) -> Tensor:
+        return rematerialised(tower, level) if self.rematerialise else tower(level)
 
 
 class ProposalHead(keras.layers.Layer):
@@ -112,14 +172,15 @@ class ProposalHead(keras.layers.Layer):
         super().__init__(name="rpn")
         small = initializers.RandomNormal(stddev=0.01)
         self.conv = layers.Conv2D(
-            channels, 3, padding="same", activation="relu", kernel_initializer=small, name="conv"
+            channels, 3, padding="same", activation=relu, kernel_initializer=small, name="conv"
         )
         self.object_out = Predictor(anchors, 1, [0.0], kernel=1, name="object_out")
         self.box_out = Predictor(anchors, 4, [0.0], kernel=1, name="box_out")
+        self.together = Together()
 
     def call(self, maps: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        shared = [self.conv(level) for level in maps]
-        return [self.object_out(x)[..., 0] for x in shared], [self.box_out(x) for x in shared]
+        found = [self.together.of(self.object_out, self.box_out, self.conv(level)) for level in maps]
+        return [objectness[..., 0] for objectness, _ in found], [offsets for _, offsets in found]
 
 
 class RegionHead(keras.layers.Layer):
@@ -129,8 +190,8 @@ class RegionHead(keras.layers.Layer):
         super().__init__(name="region_head")
         self.classes = classes
         even = initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
-        self.first = layers.Dense(width, activation="relu", kernel_initializer=even, name="first")
-        self.second = layers.Dense(width, activation="relu", kernel_initializer=even, name="second")
+        self.first = layers.Dense(width, activation=relu, kernel_initializer=even, name="first")
+        self.second = layers.Dense(width, activation=relu, kernel_initializer=even, name="second")
         self.class_out = layers.Dense(
             classes + 1, kernel_initializer=initializers.RandomNormal(stddev=0.01),
             bias_initializer=_Tiled((0.0,) * classes + (background_bias,)), dtype="float32", name="class_out",

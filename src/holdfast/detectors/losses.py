@@ -6,8 +6,10 @@ All take and give float32, whatever the precision of the model.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
+import keras
 from keras import ops
 
 from holdfast.detectors.boxes import area, intersection
@@ -24,6 +26,51 @@ def focal(logits: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2
     signed = logits * (2.0 * targets - 1.0)
     balance = alpha * targets + (1.0 - alpha) * (1.0 - targets)
     return balance * ops.exp(-gamma * ops.softplus(signed)) * ops.softplus(-signed)
+
+
+def focal_sum(logits_bac: Tensor, label_ba: Tensor, counts_ba: Tensor, kept: str = "float32") -> Tensor:
+    """The focal loss of an image's anchors that count, all classes together: (b,). A label of -1 is background.
+
+    `kept` is the type in which JAX keeps the gradient until it is asked for; TensorFlow works it out then.
+    """
+    if keras.backend.backend() == "jax":
+        return _jax_focal_sum()(logits_bac, label_ba, counts_ba, kept)
+    return _focal_sum(logits_bac, label_ba, counts_ba)
+
+
+def _focal_sum(logits: Tensor, label: Tensor, counts: Tensor) -> Tensor:
+    wanted = ops.one_hot(label, logits.shape[-1], dtype="float32")
+    return ops.sum(ops.where(counts, ops.sum(focal(logits, wanted), axis=-1), 0.0), axis=1)
+
+
+@cache
+def _jax_focal_sum() -> Any:
+    """Loss and gradient in one pass over the logits. Left to itself XLA keeps three numbers for every class of every
+    anchor from the forward pass to the backward; the gradient is one, and of the features' own precision."""
+    import jax
+
+    def forward(logits: Tensor, label: Tensor, counts: Tensor, kept: str) -> tuple[Tensor, Tensor]:
+        return _focal_sum(logits, label, counts), ops.cast(_focal_slope(logits, label, counts), kept)
+
+    def backward(kept: str, slope: Tensor, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return gradient[:, None, None] * ops.cast(slope, "float32"), None, None
+
+    function = jax.custom_vjp(lambda logits, label, counts, kept: _focal_sum(logits, label, counts), (3,))
+    function.defvjp(forward, backward)
+    return function
+
+
+def _focal_slope(
+    logits: Tensor, label: Tensor, counts: Tensor, alpha: float = 0.25, gamma: float = 2.0
+) -> Tensor:
+    """The derivative of `focal`: with p_t = sigmoid(z), -(1 - p_t)^gamma (gamma p_t (-log p_t) + 1 - p_t) by z."""
+    targets = ops.one_hot(label, logits.shape[-1], dtype="float32")
+    sign = 2.0 * targets - 1.0
+    signed = logits * sign
+    balance = alpha * targets + (1.0 - alpha) * (1.0 - targets)
+    sure, surprise = ops.sigmoid(signed), ops.softplus(-signed)
+    weight = balance * ops.exp(-gamma * ops.softplus(signed))
+    return ops.where(counts[..., None], -sign * weight * (gamma * sure * surprise + 1.0 - sure), 0.0)
 
 
 def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

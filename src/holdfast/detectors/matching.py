@@ -63,10 +63,29 @@ def _forced(overlap_ban: Tensor) -> tuple[Tensor, Tensor]:
     # overlap twice with different rounding, and then no anchor equals the best.
     best_anchor_bn = ops.cast(ops.argmax(overlap_ban, axis=1), "int32")
     best_overlap_bn = ops.max(overlap_ban, axis=1)
-    anchor_index = ops.arange(overlap_ban.shape[1], dtype="int32")[None, :, None]
-    claims = ops.logical_and(anchor_index == best_anchor_bn[:, None, :], best_overlap_bn[:, None, :] > 0.0)
-    strength = ops.where(claims, best_overlap_bn[:, None, :], -1.0)
-    return ops.any(claims, axis=-1), ops.cast(ops.argmax(strength, axis=-1), "int32")
+    boxes, anchors = overlap_ban.shape[2], overlap_ban.shape[1]
+    claims = best_overlap_bn > 0.0
+    # Of the boxes that claim one anchor the strongest has it: a comparison of boxes with boxes, not with anchors.
+    order = ops.arange(boxes, dtype="int32")
+    stronger = best_overlap_bn[:, None, :] > best_overlap_bn[:, :, None]
+    earlier = ops.logical_and(
+        best_overlap_bn[:, None, :] == best_overlap_bn[:, :, None], (order[None, :] < order[:, None])[None]
+    )
+    same = ops.logical_and(best_anchor_bn[:, None, :] == best_anchor_bn[:, :, None], claims[:, None, :])
+    beaten = ops.any(ops.logical_and(same, ops.logical_or(stronger, earlier)), axis=-1)
+    wins = ops.logical_and(claims, ops.logical_not(beaten))
+    # Written by index; losers write to a place of their own behind the last anchor.
+    batch = ops.shape(overlap_ban)[0]
+    slots = anchors + boxes
+    target = ops.where(wins, best_anchor_bn, anchors + order[None, :])
+    target = target + ops.arange(batch, dtype="int32")[:, None] * slots
+    owner = ops.scatter_update(
+        ops.full((batch * slots,), -1, dtype="int32"),
+        ops.reshape(target, (-1, 1)),
+        ops.reshape(ops.where(wins, order[None, :], -1), (-1,)),
+    )
+    owner = ops.reshape(owner, (batch, slots))[:, :anchors]
+    return owner >= 0, ops.maximum(owner, 0)
 
 
 def _in_crowd(anchors: Tensor, boxes_bn4: Tensor, crowd_bn: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from holdfast.detectors.backbones import build_backbone
 from holdfast.detectors.batch import Batch, box_targets, count, per_image
 from holdfast.detectors.boxes import UNSCALED, clip, decode
 from holdfast.detectors.heads import PyramidHead
-from holdfast.detectors.losses import focal
+from holdfast.detectors.losses import focal_sum
 from holdfast.detectors.matching import match
 from holdfast.detectors.nms import Detections, per_class_nms
 from holdfast.detectors.pyramid import FeaturePyramid
@@ -24,7 +24,7 @@ from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
 
-CHANNELS = {"resnet50": 256, "mobilenet_v2": 128}
+CHANNELS = {"resnet50": 256, "resnext50": 256, "mobilenet_v2": 128}
 
 
 class RetinaNet(keras.Model):
@@ -44,7 +44,9 @@ class RetinaNet(keras.Model):
         maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8"))[1:])
         shapes = spec.anchors or shapes_of("retinanet", spec.backbone, spec.input)
         self.anchors = anchor_boxes.all_levels([(m.shape[1], m.shape[2]) for m in maps], spec.input, shapes)
-        self.head = PyramidHead(len(shapes[0]), self.classes, channels, light=light)
+        self.head = PyramidHead(
+            len(shapes[0]), self.classes, channels, light=light, rematerialise=spec.rematerialise
+        )
         self.head(maps)
         self.built = True
 
@@ -53,19 +55,27 @@ class RetinaNet(keras.Model):
 
     def losses_of(self, batch: Batch) -> dict[str, Tensor]:
         """Section 4: both sums divided by the anchors assigned to a box of the same image, or by 1."""
-        logits, offsets = self(batch["images"])
+        logits, offsets = self.head.by_level(self.pyramid(self.backbone(batch["images"])[1:]))
         matches = match(
             self.anchors, batch["boxes"], batch["real"], batch["crowd"],
             positive_from=0.5, negative_below=0.4, force=True,
         )  # fmt: skip
         boxes, classes = box_targets(batch, matches.box_index)
-        wanted = ops.one_hot(ops.where(matches.positive, classes, -1), self.classes, dtype="float32")
-        class_loss = ops.sum(focal(logits, wanted), axis=-1)
-        located = box_loss(offsets, boxes, self.anchors, UNSCALED, kind=self.spec.box_loss, beta=1.0 / 9.0)
+        label = ops.where(matches.positive, classes, -1)
+        counts = ops.logical_or(matches.positive, matches.negative)
+        classification, first = 0.0, 0
+        kept = "bfloat16" if self.spec.precision == "bfloat16" else "float32"
+        for level in logits:  # apart: joined, the logits and their gradient would be written once more
+            last = first + level.shape[1]
+            classification += focal_sum(level, label[:, first:last], counts[:, first:last], kept)
+            first = last
+        located = box_loss(
+            ops.concatenate(offsets, axis=1), boxes, self.anchors, UNSCALED,
+            kind=self.spec.box_loss, beta=1.0 / 9.0,
+        )  # fmt: skip
         share = ops.maximum(count(matches.positive), 1.0)
         return {
-            "classification": per_image(class_loss, ops.logical_or(matches.positive, matches.negative))
-            / share,
+            "classification": classification / share,
             "localization": per_image(located, matches.positive) / share,
         }
 

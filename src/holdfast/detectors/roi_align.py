@@ -1,4 +1,4 @@
-"""RoIAlign over the levels of a feature pyramid, as one gather."""
+"""RoIAlign over the levels of a feature pyramid: each bin is a weighted sum of a few cells."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from keras import ops
+
+from holdfast.detectors.gather import weighted_rows
 
 Tensor = Any
 
@@ -39,23 +41,23 @@ def roi_align(
     channels = features[0].shape[-1]
     cells = sum(level.shape[1] * level.shape[2] for level in features)
     table = ops.concatenate([ops.reshape(level, (batch, -1, channels)) for level in features], axis=1)
-    table = ops.reshape(table, (-1, channels))
     first_cell = _of_level(_first_cells(features), level_br, "int32")
     first_cell = first_cell + ops.arange(batch, dtype="int32")[:, None] * cells
     width = _of_level([level.shape[2] for level in features], level_br, "int32")
-    vertical = _taps(features, strides, boxes_br4, level_br, axis=0, count=size * samples)
-    horizontal = _taps(features, strides, boxes_br4, level_br, axis=1, count=size * samples)
-    grid = (batch, regions, size * samples, size * samples, channels)
-    sampled = 0.0
-    for row, row_share in vertical:
-        for column, column_share in horizontal:
-            cell = first_cell[:, :, None, None] + (row * width[:, :, None])[..., None] + column[:, :, None, :]
-            share = ops.cast(row_share[..., None] * column_share[:, :, None, :], table.dtype)
-            picked = ops.take(table, ops.reshape(cell, (-1,)), axis=0)
-            sampled = sampled + ops.reshape(picked, grid) * share[..., None]
-    # Five axes, not seven: TFLite's kernels take six at most.
-    bins = ops.reshape(sampled, (-1, samples, size, samples, channels))
-    return ops.reshape(ops.mean(bins, axis=(1, 3)), (batch, regions, size, size, channels))
+    rows, row_shares = _taps(features, strides, boxes_br4, level_br, axis=0, size=size, samples=samples)
+    columns, column_shares = _taps(features, strides, boxes_br4, level_br, axis=1, size=size, samples=samples)
+    taps = rows.shape[-1]
+    rows = ops.reshape(first_cell[:, :, None, None] + rows * width[:, :, None, None], (-1, size, 1, taps, 1))
+    cell = rows + ops.reshape(columns, (-1, 1, size, 1, taps))
+    share = ops.reshape(row_shares, (-1, size, 1, taps, 1)) * ops.reshape(
+        column_shares, (-1, 1, size, 1, taps)
+    )
+    summed = weighted_rows(
+        ops.reshape(table, (-1, channels)),
+        ops.reshape(cell, (-1, taps * taps)),
+        ops.reshape(share, (-1, taps * taps)),
+    )
+    return ops.reshape(summed, (batch, regions, size, size, channels))
 
 
 def _taps(
@@ -65,19 +67,23 @@ def _taps(
     level_br: Tensor,
     *,
     axis: int,
-    count: int,
-) -> list[tuple[Tensor, Tensor]]:
-    """The two cells that each sample along one axis (0: y, 1: x) lies between, and their shares."""
+    size: int,
+    samples: int,
+) -> tuple[Tensor, Tensor]:
+    """The cells that each bin reads along one axis (0: y, 1: x), two a sample, and their shares: (b, r, size, taps)."""
     stride = _of_level([pair[axis] for pair in strides], level_br, "float32")
     last = _of_level([level.shape[1 + axis] - 1 for level in features], level_br, "float32")[..., None]
     start = boxes_br4[..., 1 - axis] / stride
     length = (boxes_br4[..., 3 - axis] - boxes_br4[..., 1 - axis]) / stride
-    step = (ops.arange(count, dtype="float32") + 0.5) / count
+    step = (ops.arange(size * samples, dtype="float32") + 0.5) / (size * samples)
     place = start[..., None] + length[..., None] * step - 0.5
     place = ops.minimum(ops.maximum(place, 0.0), last)
     low = ops.floor(place)
     high = ops.minimum(low + 1.0, last)
-    return [(ops.cast(low, "int32"), 1.0 - (place - low)), (ops.cast(high, "int32"), place - low)]
+    shape = (-1, level_br.shape[1], size, samples)
+    cells = [ops.reshape(ops.cast(one, "int32"), shape) for one in (low, high)]
+    shares = [ops.reshape(one / samples, shape) for one in (1.0 - (place - low), place - low)]
+    return ops.concatenate(cells, axis=-1), ops.concatenate(shares, axis=-1)
 
 
 def _first_cells(features: list[Tensor]) -> list[int]:

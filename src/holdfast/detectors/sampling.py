@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from holdfast.detectors.gather import rows
+
 Tensor = Any
 
 
@@ -47,15 +49,17 @@ def sample(
     chance = uniform(seeds_b, count)
     positive_chance, positive_index = ops.top_k(ops.where(positive_bn, chance, -1.0), most_positive)
     negative_chance, negative_index = ops.top_k(ops.where(negative_bn, chance, -1.0), most_negative)
-    positive_chosen = positive_chance >= 0.0
-    room = size - ops.sum(ops.cast(positive_chosen, "int32"), axis=1, keepdims=True)
-    place = ops.arange(most_negative, dtype="int32")[None, :]
-    negative_chosen = ops.logical_and(negative_chance >= 0.0, place < room)
-    return Sample(
-        index=ops.cast(ops.concatenate([positive_index, negative_index], axis=1), "int32"),
-        positive=ops.concatenate([positive_chosen, ops.zeros_like(negative_chosen)], axis=1),
-        chosen=ops.concatenate([positive_chosen, negative_chosen], axis=1),
-    )
+    positives = ops.sum(ops.cast(positive_chance >= 0.0, "int32"), axis=1, keepdims=True)
+    # The best come first, so the chosen are the first few of either list: positives, then negatives.
+    place = ops.arange(min(size, most_positive + most_negative), dtype="int32")[None, :]
+    from_positive = place < positives
+    behind = ops.clip(most_positive + place - positives, 0, most_positive + most_negative - 1)
+    pick = ops.where(from_positive, place, behind)
+    chance = rows(ops.concatenate([positive_chance, negative_chance], axis=1), pick)
+    index = rows(ops.concatenate([positive_index, negative_index], axis=1), pick)
+    inside = most_positive + place - positives < most_positive + most_negative
+    chosen = ops.logical_or(from_positive, ops.logical_and(chance >= 0.0, inside))
+    return Sample(index=ops.cast(index, "int32"), positive=from_positive, chosen=chosen)
 
 
 def _hash(x: Tensor) -> Tensor:

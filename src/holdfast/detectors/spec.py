@@ -12,8 +12,8 @@ from holdfast.errors import ContradictorySettings, OutOfRange, nearest
 #: Which backbones each detector is made with; the first is its default.
 BACKBONES: dict[str, tuple[str, ...]] = {
     "ssd": ("mobilenet_v2", "vgg16", "resnet50"),
-    "retinanet": ("resnet50", "mobilenet_v2"),
-    "faster-rcnn": ("resnet50", "mobilenet_v2"),
+    "retinanet": ("resnet50", "mobilenet_v2", "resnext50"),
+    "faster-rcnn": ("resnet50", "mobilenet_v2", "resnext50"),
 }
 
 #: How a picture is brought to the input's size: SSD's paper stretches, the pyramids' papers keep the shape.

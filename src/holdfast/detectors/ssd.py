@@ -10,10 +10,11 @@ import keras
 from keras import layers, ops
 
 from holdfast.detectors import anchors as anchor_boxes
+from holdfast.detectors.activation import Relu
 from holdfast.detectors.backbones import build_backbone, group_normalization
 from holdfast.detectors.batch import Batch, box_targets, count, per_image
 from holdfast.detectors.boxes import SCALED, clip, decode
-from holdfast.detectors.heads import CLASS_PRIOR, Predictor
+from holdfast.detectors.heads import CLASS_PRIOR, Predictor, Together
 from holdfast.detectors.losses import background_bias, softmax_cross_entropy
 from holdfast.detectors.matching import match
 from holdfast.detectors.mining import hardest_negatives
@@ -51,6 +52,7 @@ class SSD(keras.Model):
             Predictor(len(level), 4, [0.0], light=light, name=f"box_out_{i}")
             for i, level in enumerate(shapes)
         ]
+        self.together = Together()
         self._predict(features)
         self.built = True
 
@@ -59,16 +61,28 @@ class SSD(keras.Model):
 
     def losses_of(self, batch: Batch) -> dict[str, Tensor]:
         """Equation 1 of the paper, image by image: both sums divided by the image's matched anchors, or by 1."""
-        logits, offsets = self(batch["images"])
+        logits, offsets = self._by_level(self.deeper(self.backbone(batch["images"])))
         matches = match(
             self.anchors, batch["boxes"], batch["real"], batch["crowd"],
             positive_from=0.5, negative_below=0.5, force=True,
         )  # fmt: skip
         boxes, classes = box_targets(batch, matches.box_index)
-        class_loss = softmax_cross_entropy(logits, ops.where(matches.positive, classes, self.classes))
+        labels, edges = ops.where(matches.positive, classes, self.classes), [0]
+        for level in logits:
+            edges.append(edges[-1] + level.shape[1])
+        # Level by level: joined, all logits and their gradient would be written once more.
+        class_loss = ops.concatenate(
+            [
+                softmax_cross_entropy(level, labels[:, first:last])
+                for level, first, last in zip(logits, edges[:-1], edges[1:], strict=True)
+            ],
+            axis=1,
+        )
         positives = count(matches.positive)
         hard = hardest_negatives(ops.stop_gradient(class_loss), matches.negative, positives)
-        located = box_loss(offsets, boxes, self.anchors, SCALED, kind=self.spec.box_loss, beta=1.0)
+        located = box_loss(
+            ops.concatenate(offsets, axis=1), boxes, self.anchors, SCALED, kind=self.spec.box_loss, beta=1.0
+        )  # fmt: skip
         share = ops.maximum(positives, 1.0)
         return {
             "classification": per_image(class_loss, ops.logical_or(matches.positive, hard)) / share,
@@ -82,9 +96,15 @@ class SSD(keras.Model):
         return per_class_nms(boxes, scores, score_above=0.01, overlap_above=0.45)
 
     def _predict(self, features: list[Tensor]) -> tuple[Tensor, Tensor]:
-        logits = [head(level) for head, level in zip(self.class_heads, features, strict=True)]
-        offsets = [head(level) for head, level in zip(self.box_heads, features, strict=True)]
+        logits, offsets = self._by_level(features)
         return ops.concatenate(logits, axis=1), ops.concatenate(offsets, axis=1)
+
+    def _by_level(self, features: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        found = [
+            self.together.of(class_head, box_head, level)
+            for class_head, box_head, level in zip(self.class_heads, self.box_heads, features, strict=True)
+        ]
+        return [logits for logits, _ in found], [offsets for _, offsets in found]
 
 
 class Deeper(keras.layers.Layer):
@@ -129,12 +149,12 @@ class _Step(keras.layers.Layer):
             layers.Conv2D(squeeze, 1, use_bias=plain, kernel_initializer="he_uniform", name="squeeze")
         ]
         self.parts += [] if plain else [group_normalization(squeeze, "normalise_squeeze")]
-        self.parts.append(layers.ReLU(name="relu_squeeze"))
+        self.parts.append(Relu(name="relu_squeeze"))
         if backbone == "mobilenet_v2":
             self.parts.append(
                 layers.DepthwiseConv2D(3, stride, padding="same", use_bias=False, name="spread")
             )
-            self.parts += [group_normalization(squeeze, "normalise_spread"), layers.ReLU(name="relu_spread")]
+            self.parts += [group_normalization(squeeze, "normalise_spread"), Relu(name="relu_spread")]
             self.parts.append(
                 layers.Conv2D(widen, 1, use_bias=False, kernel_initializer="he_uniform", name="widen")
             )
@@ -146,7 +166,7 @@ class _Step(keras.layers.Layer):
                 )
             )  # fmt: skip
         self.parts += [] if plain else [group_normalization(widen, "normalise_widen")]
-        self.parts.append(layers.ReLU(name="relu_widen"))
+        self.parts.append(Relu(name="relu_widen"))
 
     def call(self, x: Tensor) -> Tensor:
         for part in self.parts:

@@ -71,7 +71,7 @@ class Data:
 class Model:
     detector: str = setting("ssd", "which detector", choices=("ssd", "retinanet", "faster-rcnn"))
     backbone: str = setting(
-        "mobilenet_v2", "what extracts the features", choices=("mobilenet_v2", "resnet50", "vgg16")
+        "mobilenet_v2", "what extracts the features", choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16")
     )
     weights: str | None = setting(
         None, 'the backbone\'s (a file, a folder, "imagenet"), or a run; fresh when left out', example="imagenet"

@@ -1,0 +1,70 @@
+"""Convolutions over pictures, whose three channels are too few for a matrix unit: the same sums, laid out for one.
+
+Seven by seven with a stride of two: each two by two pixels become one cell of twelve channels, the kernel four by four
+over those. Three by three: the nine neighbours of a pixel become its channels, and the convolution a matrix product.
+Both are filled with zeros to a width that loads in whole words. Only for JAX, where all of it fuses with the
+preparation of the pictures.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+FEW = 4
+WIDTH = 16  # channels are filled up to a multiple of it
+
+
+def convolved(x: Tensor, kernel: Tensor, *, strides: Any, padding: str, dilation_rate: Any) -> Tensor:
+    """`ops.conv`, channels last."""
+    stride, size = tuple(strides), tuple(kernel.shape[:2])
+    if keras.backend.backend() == "jax" and x.shape[-1] <= FEW and tuple(dilation_rate) == (1, 1):
+        if stride == (2, 2) and padding == "valid" and size[0] == size[1]:
+            return _by_two(x, kernel)
+        if stride == (1, 1) and padding == "same" and size == (3, 3):
+            return _by_neighbours(x, kernel)
+    return ops.conv(x, kernel, strides, padding, dilation_rate=dilation_rate, data_format="channels_last")
+
+
+def _by_two(x: Tensor, kernel: Tensor) -> Tensor:
+    _, height, width, channels = x.shape
+    size, outputs = kernel.shape[0], kernel.shape[-1]
+    rows, columns = ((side - size) // 2 + 1 for side in (height, width))
+    half, cells = -(-size // 2), [-(-side // 2) for side in (height, width)]
+    x = ops.pad(x, ((0, 0), (0, 2 * cells[0] - height), (0, 2 * cells[1] - width), (0, 0)))
+    x = ops.reshape(x, (-1, cells[0], 2, cells[1], 2, channels))
+    x = ops.reshape(ops.transpose(x, (0, 1, 3, 2, 4, 5)), (-1, *cells, 4 * channels))
+    kernel = ops.pad(kernel, ((0, 2 * half - size), (0, 2 * half - size), (0, 0), (0, 0)))
+    kernel = ops.reshape(kernel, (half, 2, half, 2, channels, outputs))
+    kernel = ops.reshape(ops.transpose(kernel, (0, 2, 1, 3, 4, 5)), (half, half, 4 * channels, outputs))
+    x = ops.conv(*_filled(x, kernel), padding="valid", data_format="channels_last")
+    return x[:, :rows, :columns]
+
+
+def _by_neighbours(x: Tensor, kernel: Tensor) -> Tensor:
+    height, width, outputs = x.shape[1], x.shape[2], kernel.shape[-1]
+    # Prepared pictures are written once, else each would be prepared again for all of its nine neighbours.
+    wide = _written(ops.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))))
+    around = [wide[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
+    kernel = ops.reshape(kernel, (1, 1, -1, outputs))
+    return ops.conv(
+        *_filled(ops.concatenate(around, axis=-1), kernel), padding="valid", data_format="channels_last"
+    )
+
+
+def _filled(x: Tensor, kernel: Tensor) -> tuple[Tensor, Tensor]:
+    missing = -x.shape[-1] % WIDTH
+    return (
+        ops.pad(x, ((0, 0), (0, 0), (0, 0), (0, missing))),
+        ops.pad(kernel, ((0, 0), (0, 0), (0, missing), (0, 0))),
+    )
+
+
+def _written(x: Tensor) -> Tensor:
+    import jax
+
+    return jax.lax.optimization_barrier(x)
