@@ -20,7 +20,7 @@ from holdfast.supervise import restart
 from holdfast.supervise.restart import Again, Failure
 
 SETTLE_S = 2.0  # after the first ending, for those that it brings about
-GRACE_S = 45.0  # after a wish to end, until the last has saved and ended
+GRACE_S = 55.0  # after a wish to end, until the last has saved and ended
 STACKS_S = 6.0
 KILLED_S = 20.0
 WINDOW_STEPS, WINDOW_S = 4, 1.5  # least, for a rate
