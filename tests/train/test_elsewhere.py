@@ -25,5 +25,6 @@ def test_the_first_place_that_takes_it_gets_it_whole(tmp_path: Path) -> None:
 def test_the_answer_says_where_it_is(stored: Callable[[str, str], None]) -> None:
     folder = Path("runs/shapes-1/checkpoints")
     kept = Path("/var/tmp/holdfast-shapes-1/step-16")
-    both = [elsewhere.unsaved(folder, 16, kept), elsewhere.unsaved(folder, 16, None)]
-    stored("train/unsaved", "\n".join(render_error(error) for error in both))
+    full, refused = OSError(28, "No space left on device"), PermissionError(13, "Permission denied")
+    answers = [elsewhere.unsaved(folder, 16, *how) for how in ((kept, full), (kept, refused), (None, None))]
+    stored("train/unsaved", "\n".join(render_error(error) for error in answers))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.errors import DiskFull
+from holdfast.errors import DiskFull, FileError, PermissionRefused
 from holdfast.train import checkpoints
 from holdfast.train.checkpoints import Snapshot
 
@@ -21,20 +22,15 @@ def save(snapshot: Snapshot, run: str, places: Sequence[Path] | None = None) -> 
     return None
 
 
-def unsaved(folder: Path, step: int, kept: Path | None) -> DiskFull:
-    """The answer at the end of such a run."""
-    found = ["the reasons stand in the journal as save_failed"]
-    change = ["free some space, then `holdfast train --resume` goes on from the newest checkpoint"]
+def unsaved(folder: Path, step: int, kept: Path | None, why: OSError | None = None) -> FileError:
+    """The answer at the end of such a run. `why` is what the last try to save ended with."""
+    refused = why is not None and why.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+    first = "make the folder one that may be written" if refused else "free some space"
+    what = f"training is at step {step}, and that state could not be saved"
+    found = [why.strerror or str(why)] if why is not None else []
+    change = f"{first}, then `holdfast train --resume` goes on from the newest checkpoint"
     if kept is not None:
+        what += " in the run's folder"
         found.append(f"the state was saved as {kept} instead")
-        change = [
-            f"free some space, `mv {kept} {folder}/`, then `holdfast train --resume` ends the run from it"
-        ]
-    return DiskFull(
-        f"training is at step {step}, and that state could not be saved in the run's folder"
-        if kept is not None
-        else f"training is at step {step}, and that state could not be saved",
-        where=folder,
-        found=found,
-        change=change,
-    )
+        change = f"{first}, `mv {kept} {folder}/`, then `holdfast train --resume` ends the run from it"
+    return (PermissionRefused if refused else DiskFull)(what, where=folder, found=found, change=change)

@@ -21,7 +21,7 @@ RETRY_AFTER_S = 20.0
 
 
 class Saver:
-    """`close` waits for what is pending; `unsaved` then says what could not be written."""
+    """`close` waits for what is pending; `failure` is what the disk said when it last took nothing."""
 
     def __init__(self, folder: Path, *, keep: int, say: Say, retry_after_s: float = RETRY_AFTER_S) -> None:
         self._folder = folder
@@ -34,6 +34,7 @@ class Saver:
         self._busy = False
         self._closing = False
         self._broken: BaseException | None = None
+        self.failure: OSError | None = None  # of the last try that the disk did not take
         self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
         self._thread.start()
 
@@ -123,6 +124,7 @@ class Saver:
             checkpoints.prune(self._folder, keep=self._keep)
             size = sum(file.stat().st_size for file in written.iterdir())
         except OSError as error:
+            self.failure = error
             self._say(
                 SaveFailed(path=str(path), error=f"{error.strerror or error}; it is tried again",
                            errno=error.errno, free_bytes=_free_bytes(self._folder))
@@ -143,6 +145,8 @@ def _free_bytes(folder: Path) -> int | None:
 
 class NoSaver:
     """In a process of a group that writes no checkpoints: rank 0 does."""
+
+    failure: OSError | None = None
 
     def save(self, snapshot: Snapshot, *, best: bool = False) -> None:
         pass

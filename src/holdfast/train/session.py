@@ -112,7 +112,7 @@ class Session:
             copied = copier is None or copier.close(grace_s)
         if not saved:
             kept = elsewhere.save(loop.snapshot(), self.folder.name) if self._first else None
-            raise elsewhere.unsaved(self._checkpoints, loop.now.step, kept)
+            raise elsewhere.unsaved(self._checkpoints, loop.now.step, kept, saver.failure)
         if not copied:
             self.say(ev.NoteMade(text="the newest checkpoint is on this machine, and not yet in the bucket"))
         self.pulse.beat(Phase.AFTER)
