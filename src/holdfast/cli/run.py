@@ -110,6 +110,10 @@ def _explain(folder: RunFolder, say: _Say) -> None:
 
         verdict = explain(folder.path)
         say("\n" + render(verdict, terminal_width(sys.stderr), wants_colour(sys.stderr)).rstrip("\n"))
-        folder.verdict.write_text(json.dumps(verdict.as_json(), indent=1, ensure_ascii=False) + "\n")
     except Exception as error:
         say(f"holdfast: the run could not be explained: {type(error).__name__}: {error}")
+        return
+    try:
+        folder.verdict.write_text(json.dumps(verdict.as_json(), indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        say(f"holdfast: verdict.json is not written: {error}")
