@@ -7,7 +7,7 @@ BIN := .venv/bin
 COLD := .venv-cold/bin
 # The tests of the cold zone run where TensorFlow is not installed; the contracts in both places.
 COLD_TESTS := tests/test_errors.py tests/test_contracts.py tests/cli tests/explain tests/journal tests/report tests/settings tests/supervise
-HOT_TESTS := tests/docs tests/test_contracts.py tests/data tests/detectors tests/evaluate tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
+HOT_TESTS := tests/test_contracts.py tests/data tests/detectors tests/docs tests/evaluate tests/launch tests/memory tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
 
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
@@ -20,6 +20,8 @@ setup: .venv/ready .venv-cold/ready
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	$(BIN)/python -m pip install --quiet --no-deps "tf_keras>=2.19"  # its own requirement is the large `tensorflow`
+	jax=$$($(BIN)/python -c "import importlib.metadata as m; print(m.version('jax'))") && \
+	  $(BIN)/python -m pip install --quiet --no-deps jax-cuda13-plugin==$$jax jax-cuda13-pjrt==$$jax  # to compile for a card
 	touch $@
 
 .venv-cold/ready: pyproject.toml
