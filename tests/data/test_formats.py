@@ -225,7 +225,7 @@ ONE_BOX = [("cat", 10, 5, 40, 30)]
         ("filename,cell_type,xmin,xmax,ymin,ymax\na.jpg,cat,10,40,5,30\n", ONE_BOX),
         (
             "\ufeffImage_Path; Label; X1; Y1; X2; Y2\r\nimgs\\a.jpg; cat; 10; 5; 40; 30\r\n",
-            [(" cat", 10, 5, 40, 30)],
+            [("cat", 10, 5, 40, 30)],
         ),
         ("image_id,x,y,w,h,category\na,10,5,30,25,cat\n", ONE_BOX),
         ('image_id,width,height,bbox,source\na,100,50,"[10, 5, 30.0, 25]",x\n', [("object", 10, 5, 40, 30)]),

@@ -83,6 +83,10 @@ READ_AS_MEANT: dict[str, Build] = {
     "yolo with one name as text": yolo(LINE, "train: images\nnc: 1\nnames: cell\n"),
     "yolo in capital folders": files({"Images/A.JPG": b"picture", "Labels/A.TXT": LINE, "classes.txt": "cell\r\n"}),
     "yolo of darknet": files({"obj_train_data/a.jpg": b"picture", "obj_train_data/a.txt": LINE, "obj.names": "cell\n", "obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/a.jpg\n"}),
+    "yolo with JPEGImages": files({"JPEGImages/a.jpg": b"picture", "labels/a.txt": LINE, "classes.txt": "cell\n"}),
+    "yolo with names as tables": yolo(LINE, "train: images\nnames:\n  - {id: 0, name: cell}\n"),
+    "csv with a space after each comma": one_picture(**{"l.csv": "filename, class, xmin, ymin, xmax, ymax\na.jpg, cell, 16, 12, 48, 36\n"}),
+    "csv in single quotes": one_picture(**{"l.csv": "filename,class,xmin,ymin,xmax,ymax\n'a.jpg','cell',16,12,48,36\n"}),
     "coco ids as text": coco({**IMAGE, "id": "7"}, {**ANNOTATION, "image_id": "7", "category_id": "1"}, {**CATEGORY, "id": "1"}),
     "coco ids as text in one place only": coco(IMAGE, {**ANNOTATION, "image_id": "7", "category_id": "1"}),
     "coco ids as numbers where text is declared": coco({**IMAGE, "id": "7"}, ANNOTATION, {**CATEGORY, "id": "1"}),
@@ -133,6 +137,38 @@ def test_roboflow_yaml_given_as_a_file(tmp_path: Path) -> None:
     assert [(record.split, record.boxes[0].corners) for record in dataset.records] == [
         ("train", BOX), ("val", BOX), ("test", BOX),
     ]  # fmt: skip
+
+
+HALVES: dict[str, tuple[Build, str]] = {
+    "the train folder, names above": (
+        files({"train/images/a.jpg": b"picture", "train/labels/a.txt": LINE, "data.yaml": "train: x\nnames: [cell]\n"}), "train"),
+    "YOLO's labels": (yolo(LINE), "labels"),
+    "YOLO's images": (yolo(LINE), "images"),
+    "VOC's Annotations": (files({"JPEGImages/a.jpg": b"picture", "Annotations/a.xml": XML}), "Annotations"),
+    "COCO's annotations": (
+        files({"images/a.jpg": b"picture", "annotations/c.json": json.dumps(
+            {"images": [IMAGE], "annotations": [ANNOTATION], "categories": [CATEGORY]})}), "annotations"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_half_of_a_dataset_given_finds_the_other_half(tmp_path: Path, kind: str) -> None:
+    build, given = HALVES[kind]
+    build(tmp_path)
+    (record,) = read(str(tmp_path / given)).records
+    assert [(box.name, *box.corners) for box in record.boxes] == [("cell", *BOX)]
+    assert Path(record.picture.path).is_file()
+
+
+def test_words_that_yaml_takes_for_truths_stay_names_and_pandas_negatives_are_negatives(
+    tmp_path: Path,
+) -> None:
+    yolo("1 0.5 0.5 0.5 0.5\n", "train: images\nnames: [yes, no]\n")(tmp_path / "yolo")
+    assert read(str(tmp_path / "yolo")).classes == ("yes", "no")
+    table = "filename,class,xmin,ymin,xmax,ymax\na.jpg,cell,16,12,48,36\nb.jpg,nan,nan,nan,nan,nan\n"
+    files({"a.jpg": b"picture", "b.jpg": b"picture", "l.csv": table})(tmp_path / "csv")
+    dataset = read(str(tmp_path / "csv"))
+    assert dataset.classes == ("cell",) and [len(record.boxes) for record in dataset.records] == [1, 0]
 
 
 FOUND: dict[str, tuple[Build, str, str, str]] = {
@@ -199,6 +235,9 @@ REFUSED: dict[str, tuple[Build, str, str]] = {
     "detections": (one_picture(**{"d.json": '[{"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]'}), "detections of a model", "give the annotations"),
     "Vertex AI": (one_picture(**{"d.jsonl": '{"boundingBoxAnnotations": []}\n'}), "Vertex AI's import file", "export the dataset"),
     "KITTI": (one_picture(**{"l/a.txt": "Car 0.0 0 -1.57 16 12 48 36 1 1 3 1 1 20 -1.5\n"}), "KITTI's text", "columns 5 to 8"),
+    "a table called .txt": (one_picture(**{"l.txt": "a.jpg,16,12,48,36,cell\n"}), "l.txt: a table of boxes called .txt", "give this file itself"),
+    "keras-yolo3": (one_picture(**{"l.txt": "a.jpg 16,12,48,36,0 1,2,9,9,0\n"}), "keras-yolo3's text", "write CSV"),
+    "text without pictures": (files({"b.jpg": b"picture", "texts/a.txt": LINE}), "YOLO's text, and no picture here has its name", "give the folder"),
     "other JSON": (one_picture(**{"x.json": '{"rows": [], "kind": 3}'}), "x.json: JSON with rows, kind", "export it as COCO"),
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -114,6 +115,10 @@ def _from_folder(root: str, format: str | None) -> list[Source]:
             "this user may not read the folder", where=root, change=f"chmod u+rx {root!r}"
         )
     listing = Listing.of(root)
+    if _half_of_a_dataset(root, listing):
+        with contextlib.suppress(HoldfastError):
+            if whole := _from_folder(storage.parent(root.rstrip("/")), format):
+                return whole
     label_maps = listing.with_suffix(".pbtxt")
     found = [
         source
@@ -125,6 +130,16 @@ def _from_folder(root: str, format: str | None) -> list[Source]:
     elif found and isinstance(found[0], tfrecord.TfrecordSource):
         _usable(found[0])
     return found
+
+
+def _half_of_a_dataset(root: str, listing: Listing) -> bool:
+    """A folder called annotations without pictures, or one called images with nothing else: the rest is above."""
+    base = root.rstrip("/").rsplit("/", 1)[-1].lower()
+    pictures = listing.pictures()
+    if not listing.files or not storage.parent(root.rstrip("/")):
+        return False
+    alone = base in _PICTURE_FOLDERS and len(pictures) == len(listing.files)
+    return alone or (base in _ANNOTATION_FOLDERS and not pictures)
 
 
 def _open(format: str, listing: Listing, label_maps: list[str]) -> Source | None:
@@ -281,6 +296,7 @@ def _siblings(folder: str, name: str) -> Listing:
     return Listing(folder, tuple(names))
 
 
+_PICTURE_FOLDERS = ("images", "image", "imgs", "img", "jpegimages")
 _ANNOTATION_FOLDERS = (
     "annotations",
     "annotation",

@@ -173,7 +173,9 @@ def _misread(box: Box, size: Size) -> str:
     if box.x2 > 10 * size[0] and box.y2 > 10 * size[1] and not any(wrapped(c, size) for c in box.corners):
         return "pixels-as-fractions"
     fits_as_corners = 0 <= box.x1 < box.width <= size[0] and 0 <= box.y1 < box.height <= size[1]
-    beyond_both = box.x2 > 1.1 * size[0] and box.y2 > 1.1 * size[1]  # a box that merely overlaps an edge is less
+    beyond_both = (
+        box.x2 > 1.1 * size[0] and box.y2 > 1.1 * size[1]
+    )  # a box that merely overlaps an edge is less
     return "corners-as-size" if fits_as_corners and beyond_both else "outside-box"
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from holdfast.data import encoding, storage
 from holdfast.data.listing import folder_of, is_picture, suffix_of
+from holdfast.data.numbers import number
 from holdfast.errors import HoldfastError
 
 LOOKED_AT = 5  # files that are opened
@@ -93,6 +94,17 @@ def _xml(head: str) -> Known:
 
 def _text(head: str) -> Known | None:
     fields = head.split("\n", 1)[0].split()
+    if fields and is_picture(fields[0]) and len(fields) > 1 and fields[1].count(",") == 4:
+        return Known(
+            "keras-yolo3's text, a picture and its boxes a line",
+            "write CSV: filename, class and a box a line",
+        )
+    if fields and is_picture(fields[0].split(",")[0]) and fields[0].count(",") >= 4:
+        return Known("a table of boxes called .txt", "give this file itself, or name it .csv")
+    if len(fields) == 5 and all(number(field) is not None for field in fields):
+        return Known(
+            "YOLO's text, and no picture here has its name", "give the folder that holds pictures and text"
+        )
     if len(fields) in (15, 16) and fields[0].isalpha():
         return Known("KITTI's text (15 columns)", "write CSV: filename, class, and columns 5 to 8 as the box")
     return None

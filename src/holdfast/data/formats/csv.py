@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.data import encoding, storage
-from holdfast.data.formats.csv_columns import Columns, from_header, headerless
+from holdfast.data.formats.csv_columns import Columns, from_header, headerless, unquoted
 from holdfast.data.listing import (
     Listing,
     PictureFinder,
@@ -143,7 +143,10 @@ def columns_of(path: str) -> tuple[Columns, str] | None:
     if not rows or len(rows[0]) < 3:
         return None
     columns = from_header(rows[0]) or headerless(rows)
-    return (replace(columns, decimal_commas=delimiter != ","), delimiter) if columns else None
+    if columns is None:
+        return None
+    spaced = all(field.startswith(" ") for field in rows[0][1:])
+    return replace(columns, decimal_commas=delimiter != ",", spaced=spaced), delimiter
 
 
 def read_file(listing: Listing, name: str) -> CsvFile:
@@ -186,7 +189,7 @@ class _Reading:
         if not any(field.strip() for field in row):
             return
         columns = self.columns
-        name = columns.text(row, columns.file).strip()
+        name = unquoted(columns.text(row, columns.file)).strip()
         if not name:
             self.problems.add("unreadable-annotation", f"line {line}: no picture is named")
             return

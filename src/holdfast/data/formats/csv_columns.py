@@ -28,6 +28,7 @@ _IMAGE_W = ("width", "image_width", "img_width", "imagewidth", "im_width")
 _IMAGE_H = ("height", "image_height", "img_height", "imageheight", "im_height")
 _CENTRE_X = ("x_center", "center_x", "xcenter", "x_centre", "centre_x", "cx", "xc", "bbox_x_center")
 _CENTRE_Y = ("y_center", "center_y", "ycenter", "y_centre", "centre_y", "cy", "yc", "bbox_y_center")
+_NOTHING = ("", "nan", "none", "null", "na")
 _SPLIT = ("split", "set", "subset", "purpose", "ml_use")
 _CROWD = ("isgroupof", "iscrowd", "is_crowd", "crowd")
 
@@ -48,6 +49,7 @@ class Columns:
     odd_order: str = ""
     centred: bool = False  # x and y are the box's centre
     decimal_commas: bool = False  # 12,5 is a number: fields are not separated by commas
+    spaced: bool = False  # a space follows every separator, and belongs to none of the fields
 
     def text(self, row: list[str], column: int | None) -> str:
         return row[column] if column is not None and column < len(row) else ""
@@ -56,9 +58,9 @@ class Columns:
         """The class of a row; "object" in a table without classes."""
         if self.label is None:
             return "object"
-        text = self.text(row, self.label)
+        text = unquoted(self.text(row, self.label))
         if not text.startswith("{"):
-            return text
+            return text.strip() if self.spaced else text
         try:
             attributes = json.loads(text)  # of the VGG Image Annotator
         except (ValueError, RecursionError):
@@ -66,11 +68,16 @@ class Columns:
         values = [_chosen(value) for value in attributes.values()] if isinstance(attributes, dict) else []
         return next(filter(None, values), "")
 
+    def _names_nothing(self, row: list[str]) -> bool:
+        return self.label is None or self.text(row, self.label).strip().lower() in _NOTHING
+
     def corners(self, row: list[str]) -> Corners | str | None:
         """The box of a row; None where the row has none, a sentence where it cannot be read."""
         fields = [self.text(row, column).strip() for column in self.box]
         if not any(fields):
             return None
+        if all(field.lower() in _NOTHING for field in fields) and self._names_nothing(row):
+            return None  # a negative, as pandas writes it
         if len(fields) == 1:
             return _one_field(fields[0])
         values = [number(field.replace(",", ".") if self.decimal_commas else field) for field in fields]
@@ -81,6 +88,12 @@ class Columns:
         if self.centred:
             return a - c / 2, b - d / 2, a + c / 2, b + d / 2
         return (a, b, c, d) if self.corner_pairs else (a, b, a + c, b + d)
+
+
+def unquoted(text: str) -> str:
+    """Without single quotes around it, which the csv module takes for part of the text."""
+    stripped = text.strip()
+    return stripped[1:-1] if len(stripped) > 2 and stripped[0] == stripped[-1] == "'" else text
 
 
 def _chosen(value: object) -> str:

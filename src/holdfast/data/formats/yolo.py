@@ -26,6 +26,9 @@ from holdfast.errors import HoldfastError, UnreadableAnnotation
 LARGEST_TXT_BYTES = 32 << 20
 SIDECAR = "holdfast.json"
 _NAMES_FILES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt")
+_PICTURES_OR_TEXTS = frozenset(
+    ("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label")
+)
 _NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
 _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
 
@@ -169,7 +172,7 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
         for slug in ("annotation-without-image", "missing-image")
         for name in lonely
     ]
-    names = _names(settings, listing)
+    names = _names(settings, listing) or _names_above(listing)
     noted += _name_problems(names, settings, yaml_path or listing.root)
     return YoloSource(
         yaml_path or listing.root, listing, pictures, labels, names, tuple(noted), _sidecar(listing),
@@ -215,7 +218,8 @@ def read_yaml(path: str) -> dict[str, Any]:
     import yaml
 
     try:
-        document = yaml.safe_load(storage.read_bytes(path, 0, 1 << 20))
+        # All scalars as text, and nothing but lists and tables built: a class called `no` stays "no".
+        document = yaml.load(storage.read_bytes(path, 0, 1 << 20), Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         said = str(error).replace("\n", " ")[:200]
         raise UnreadableAnnotation("the YAML cannot be read", where=path, found=said) from None
@@ -291,7 +295,7 @@ def _label_key(name: str) -> str:
     """The same for `images/train/a.jpg`, `labels/train/a.txt` and for files side by side."""
     parts = without_suffix(name).split("/")
     for position in range(len(parts) - 2, -1, -1):
-        if parts[position].lower() in ("images", "labels"):
+        if parts[position].lower() in _PICTURES_OR_TEXTS:
             return "/".join(parts[:position] + parts[position + 1 :])
     return "/".join(parts)
 
@@ -312,8 +316,10 @@ def _is_yolo(path: str) -> bool:
 
 def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
     names = settings.get("names")
-    if isinstance(names, str) and not names.endswith((".names", ".txt")):
+    if isinstance(names, str) and names not in ("", "null", "~") and not names.endswith((".names", ".txt")):
         return {0: names}
+    if isinstance(names, list):  # also as `- {id: 0, name: cell}`
+        names = [name.get("name", "") if isinstance(name, dict) else name for name in names]
     pairs = enumerate(names) if isinstance(names, list) else names.items() if isinstance(names, dict) else ()
     # Scalars only: a nested alias of YAML would be written out in full, which can be without end.
     found = {whole(key): str(name) for key, name in pairs if isinstance(name, str | int | float)}
@@ -324,6 +330,20 @@ def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
             if name.rsplit("/", 1)[-1] == wanted:
                 text = encoding.text(storage.read_bytes(listing.path(name), 0, 4 << 20))
                 return {index: line for index, line in enumerate(text.splitlines()) if line.strip()}
+    return {}
+
+
+def _names_above(listing: Listing) -> dict[int, str]:
+    """Of `data/train` given alone: the names that lie in `data`."""
+    above = storage.parent(listing.root.rstrip("/"))
+    for name in ("data.yaml", "dataset.yaml", "data.yml", *_NAMES_FILES):
+        path = storage.join(above, name) if above else name
+        try:
+            if storage.exists(path):
+                settings = read_yaml(path) if name.endswith(("yaml", "yml")) else {}
+                return _names(settings, Listing(above or ".", (name,)))
+        except HoldfastError:
+            continue
     return {}
 
 
