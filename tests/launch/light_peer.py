@@ -95,7 +95,8 @@ def main() -> int:
             step += 1
             beats.beat(Phase.BETWEEN, step=step)
             if ours.rank == 0 and (step % 5 == 0 or stop):
-                saved.write_text(str(step))
+                saved.with_suffix(".new").write_text(str(step))
+                saved.with_suffix(".new").replace(saved)
             if stop:
                 print("ended at", step, flush=True)
                 return 143

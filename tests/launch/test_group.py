@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -160,3 +161,19 @@ def test_a_suspended_one_and_a_slow_one_are_named(tmp_path: Path) -> None:
     assert code == 0, log
     assert "is suspended (state T)" in log
     assert log.rstrip().endswith("group 0 2")
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(1200)
+def test_one_of_four_is_killed_at_random_twenty_times_and_named_each_time(tmp_path: Path) -> None:
+    dice = random.Random(4)
+    group = Group(tmp_path / "run", 4, "--steps", "230", "--step-s", "0.02")
+    killed = []
+    for number in range(20):
+        killed.append(dice.randrange(4))
+        os.kill(group.trainer_at(killed[-1], 10 * (number + 1), number + 1), signal.SIGKILL)
+    code, log = group.ended(600)
+    assert code == 0, log[-3000:]
+    named = [int(line.split()[2]) for line in log.splitlines() if "was ended by SIGKILL" in line]
+    assert named == killed
+    assert log.rstrip().endswith("group 0 21")
