@@ -420,3 +420,23 @@ def test_a_command_that_complains_and_ends_itself_is_told_by_its_complaint(tmp_p
         (tmp_path / name / "output.log").write_text(f"usage: train.py\n{last}\n")
         run.ended(2)
         assert run.verdict().findings[0].title == title
+
+
+def _waits(path: Path, waited_s: list[float]) -> Verdict:
+    """One sample a second: 10 steps each, of which the given seconds were waited in all so far."""
+    run = Run(path)
+    run.fit(steps=10 * len(waited_s), epochs=1)
+    run.samples(
+        len(waited_s), rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: 10 * (n + 1),
+        data_wait_s=lambda n: waited_s[n], compute_s=lambda n: (n + 1) * 0.05,
+    )  # fmt: skip
+    run.epochs([10 * len(waited_s)])
+    run.ended(0)
+    return run.verdict()
+
+
+def test_two_pauses_of_the_data_are_no_starving(tmp_path: Path) -> None:
+    paused = [0.01 * n + (9.0 if n >= 20 else 0.0) + (9.0 if n >= 50 else 0.0) for n in range(80)]
+    assert "input-starved" not in [one.cause for one in _waits(tmp_path / "a", paused).findings]
+    starved = [0.9 * (n + 1) for n in range(80)]
+    assert _first(_waits(tmp_path / "b", starved)) == ("input-starved", Strength.SUPPORTED)

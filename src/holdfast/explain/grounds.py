@@ -257,6 +257,34 @@ def waits_for_data(evidence: Evidence) -> tuple[float, float, str] | None:
     return None
 
 
+_PAUSE_S = 3.0
+
+
+def waits_throughout(evidence: Evidence) -> bool:
+    """Whether most steps waited for data, and not only those of a pause or two. True where it cannot be told.
+
+    What is sampled is told a look late, so that the windows are of several seconds.
+    """
+    trained = [sample for _, sample in evidence.samples if sample.step and sample.phase]
+    if len(trained) < 3:
+        return True
+    ages = [sample.beat_age_s or 0.0 for sample in trained]
+    pauses = [age for age, after in pairwise([*ages, 0.0]) if age >= _PAUSE_S and after < age]
+    if len(pauses) < 0.1 * trained[-1].step and sum(pauses) > 0.5 * trained[-1].data_wait_s:
+        return False
+    long_s = max(6.0, (trained[-1].mono - trained[0].mono) / 10)
+    windows: list[tuple[int, float, float]] = []
+    first = trained[0]
+    for sample in trained[1:]:
+        if sample.mono - first.mono >= long_s or sample is trained[-1]:
+            waited = sample.data_wait_s - first.data_wait_s
+            windows.append((sample.step - first.step, waited, waited + sample.compute_s - first.compute_s))
+            first = sample
+    steps = sum(count for count, _, _ in windows)
+    waiting = sum(count for count, waited, together in windows if waited > 0.5 * together)
+    return len(windows) < 3 or steps == 0 or waiting >= 0.4 * steps
+
+
 def file_named(
     text: str,
     endings: str = r"jpe?g|png|bmp|gif|webp|tiff?|tfrecords?\S*|records?|h5|keras|npy|npz|xml|json|txt|csv",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
-from holdfast.explain.grounds import waits_for_data
+from holdfast.explain.grounds import waits_for_data, waits_throughout
 from holdfast.explain.words import span
 
 
@@ -20,6 +20,10 @@ def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
         )
     if waited_s < 8 or waited_s / steps < 0.01:
         return None
+    if not waits_throughout(evidence):
+        return RuledOut(
+            "input-starved", f"it waited {span(waited_s)} for data, but not at most steps", source
+        )
     facts = [
         Fact(
             f"{share_waiting:.0%} of the time of steps was spent waiting for the next batch: "
