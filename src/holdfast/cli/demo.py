@@ -43,7 +43,8 @@ _WAYS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "oom": ("Train it where memory is limited, beside a neighbour that wants it all", (), "shapes"),
     "nan": (
         "Train it with a learning rate that is far too high",
-        ("train.learning_rate=80", "train.clip_norm=0", "train.optimizer=sgd"),
+        # Group norm bears almost any rate by itself; with this decay the weights grow a hundredfold at every step.
+        ("train.learning_rate=100", "train.weight_decay=1", "train.clip_norm=0", "train.optimizer=sgd"),
         "nan",
     ),
     "data": ("Train it on the dirty data after all", ("data.train=shapes/train",), "data"),
