@@ -69,7 +69,7 @@ def test_the_strike_comes_some_steps_after_a_checkpoint(tmp_path: Path) -> None:
         ("kill", "verdict[killed-from-outside]"),
         ("stall", "verdict[process-suspended]"),
         ("oom", "verdict[killed-for-memory]"),
-        ("nan", "verdict["),
+        ("nan", "learning-rate-too-high"),
         ("data", "undecodable-image"),
     ],
 )
