@@ -7,9 +7,11 @@ variables are handed to the checkpointed function as arguments, which both backe
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import keras
+from keras.src import backend  # the scope has no public name
 
 Tensor = Any
 
@@ -22,13 +24,27 @@ def rematerialised(layer: keras.layers.Layer, x: Tensor, **how: Any) -> Tensor:
     if isinstance(x, keras.KerasTensor):
         return layer(x, **how)
     variables = list(layer.variables)
+    around = backend.get_autocast_scope()
 
     def forward(x: Tensor, *values: Tensor) -> Tensor:
-        with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+        with _in_full():
+            scope = keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True)))
+        with scope, _as_now(around):
             return layer(x, **how)
 
-    # Inside a mixed-precision layer the values come in half precision, as the layer would read them anyway.
-    return _checkpointed(forward)(x, *(keras.ops.convert_to_tensor(variable.value) for variable in variables))
+    with _in_full():
+        values = [keras.ops.convert_to_tensor(variable.value) for variable in variables]
+    return _checkpointed(forward)(x, *values)
+
+
+def _in_full() -> Any:
+    """Weights as they are, whatever the layer around casts to: a block may fold them before it casts them."""
+    return backend.AutocastScope(None)
+
+
+def _as_now(around: Any) -> Any:
+    """TensorFlow computes the block again outside of the layers that call it, whose casting it must still see."""
+    return backend.AutocastScope(around.dtype) if around is not None else contextlib.nullcontext()
 
 
 def _checkpointed(function: Any) -> Any:
