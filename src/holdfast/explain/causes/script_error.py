@@ -10,6 +10,7 @@ from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import users_line
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.words import clipped
+from holdfast.journal import events as ev
 
 
 def script_error(evidence: Evidence) -> Finding | None:
@@ -18,6 +19,8 @@ def script_error(evidence: Evidence) -> Finding | None:
         return _by_exit_code(evidence)
     if error.type in ("KeyboardInterrupt", "SystemExit"):
         return _by_exit_code(evidence) if error.type == "SystemExit" else None
+    if error.type == "LossNotFinite" and evidence.all(ev.NonFiniteSeen):
+        return None  # our trainer's own word for it; what broke the loss is another finding's to say
     kind, words = error.own
     facts = [Fact(clipped(f"{kind}: {words}", 300), error.source), *users_line(evidence)]
     if error.caught:
