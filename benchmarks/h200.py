@@ -59,7 +59,9 @@ def wave(script: str, wanted: list[dict[str, Any]], out: Path, environment: dict
             pass
         found = line_of(process, "result")
         process.wait()
-        results.append({"script": script} | (found["result"] if found else {"name": asked["name"], "failed": True}))
+        results.append(
+            {"script": script} | (found["result"] if found else {"name": asked["name"], "failed": True})
+        )
         print(json.dumps(results[-1]), flush=True)
         with (out / "results.jsonl").open("a") as file:
             file.write(json.dumps(results[-1]) + "\n")

@@ -49,9 +49,7 @@ def step_of(size: Size) -> Any:
     from holdfast.train.update import Rule
 
     names = tuple(f"class {index}" for index in range(size.classes))
-    spec = DetectorSpec(
-        size.detector, size.backbone, names, (size.side, size.side), precision=size.precision
-    )
+    spec = DetectorSpec(size.detector, size.backbone, names, (size.side, size.side), precision=size.precision)
     model = build(spec)
     if size.frozen_blocks:
         model.backbone.freeze(size.frozen_blocks)

@@ -140,7 +140,9 @@ def one(setup_json: str) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     missed: list[str] = []
-    jax.monitoring.register_event_listener(lambda name, **_: missed.append(name) if "cache_misses" in name else None)
+    jax.monitoring.register_event_listener(
+        lambda name, **_: missed.append(name) if "cache_misses" in name else None
+    )
     from holdfast.memory import ahead, subject
     from holdfast.memory.cards import named
     from holdfast.memory.ingredients import batch_of
@@ -148,12 +150,20 @@ def one(setup_json: str) -> None:
 
     setup = from_json(json.loads(setup_json))
     device = jax.devices()[0]
-    found: dict[str, Any] = {"short": setup.short(), "setup": json.loads(setup_json), "device": device.device_kind}
+    found: dict[str, Any] = {
+        "short": setup.short(),
+        "setup": json.loads(setup_json),
+        "device": device.device_kind,
+    }
     step = subject.subject(setup).step(setup.batch, setup.micro_batch)
     batch = batch_of(setup, setup.batch)
     before = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
-    placed = ahead.target(named("h200"))  # lowered as for the prediction: the same text, or it is another program
-    found["program"] = ahead.program_of(step.traced(batch, lambda tree: subject.abstract(tree, placed)).lower())
+    placed = ahead.target(
+        named("h200")
+    )  # lowered as for the prediction: the same text, or it is another program
+    found["program"] = ahead.program_of(
+        step.traced(batch, lambda tree: subject.abstract(tree, placed)).lower()
+    )
     missed.clear()
     try:
         found["step_s"] = _steps(step, batch)
@@ -187,7 +197,9 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
 
     The pool is taken whole at the start, as JAX does by itself: one that grows rounds every large array up.
     """
-    cache = {"HOLDFAST_COMPILE_CACHE": os.environ.get("HOLDFAST_COMPILE_CACHE", "/tmp/holdfast-compile-cache")}
+    cache = {
+        "HOLDFAST_COMPILE_CACHE": os.environ.get("HOLDFAST_COMPILE_CACHE", "/tmp/holdfast-compile-cache")
+    }
     share = cache | {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{0.92 / at_once:.3f}"}
     known = {p["short"]: p for p in json.loads(PREDICTIONS.read_text())["predictions"]}
 
@@ -207,15 +219,21 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
     done = [json.loads(line) for line in MEASURED.read_text().splitlines()] if MEASURED.exists() else []
     have = [one["setup"] for one in done]  # of an earlier call
     with ThreadPoolExecutor(at_once) as pool:
-        jobs = [pool.submit(at_limit, pair) for pair in LIMITS if only in json.dumps(pair) and pair[1] not in have]
-        jobs += [pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup) and setup not in have]
+        jobs = [
+            pool.submit(at_limit, pair) for pair in LIMITS if only in json.dumps(pair) and pair[1] not in have
+        ]
+        jobs += [
+            pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup) and setup not in have
+        ]
         for job in jobs:
             job.result()
 
 
 def times(out: Path) -> None:
     """Seconds a step with and without rematerialisation, alone on the card, from the warm cache."""
-    cache = {"HOLDFAST_COMPILE_CACHE": os.environ.get("HOLDFAST_COMPILE_CACHE", "/tmp/holdfast-compile-cache")}
+    cache = {
+        "HOLDFAST_COMPILE_CACHE": os.environ.get("HOLDFAST_COMPILE_CACHE", "/tmp/holdfast-compile-cache")
+    }
     for setup in TIMED:
         found = _process(setup, cache)
         with open(out / "times.jsonl", "a") as file:
@@ -235,7 +253,11 @@ def _process(setup: dict[str, Any], environment: dict[str, str]) -> dict[str, An
 def _kept(out: Path, found: dict[str, Any]) -> None:
     with open(out / "measured.jsonl", "a") as file:
         file.write(json.dumps(found) + "\n")
-    said = f"{(found.get('peak_bytes') or 0) / GIB:.3f} GiB" if found.get("ran") else str(found.get("error"))[-200:]
+    said = (
+        f"{(found.get('peak_bytes') or 0) / GIB:.3f} GiB"
+        if found.get("ran")
+        else str(found.get("error"))[-200:]
+    )
     print(found.get("short"), said, "cold" if found.get("cold") else "", flush=True)
 
 

@@ -21,7 +21,10 @@ from holdfast.memory.setup import Setup
 GIB = 2**30
 CASES = [
     (Setup("ssd", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"), 2.5 * GIB),
-    (Setup("retinanet", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"), 2.5 * GIB),
+    (
+        Setup("retinanet", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"),
+        2.5 * GIB,
+    ),
     (Setup("ssd", "resnet50", 128, 20, 20, 1, 1, backend="tensorflow"), 3 * GIB),
 ]
 MORE = 1.3
@@ -32,7 +35,9 @@ class Cap:
 
     def __init__(self, limit_bytes: int) -> None:
         first = Path("/sys/fs/cgroup/memory")
-        top, name = (first, "memory.limit_in_bytes") if first.is_dir() else (Path("/sys/fs/cgroup"), "memory.max")
+        top, name = (
+            (first, "memory.limit_in_bytes") if first.is_dir() else (Path("/sys/fs/cgroup"), "memory.max")
+        )
         self.folder = top / f"holdfast-{os.getpid()}-{limit_bytes}"
         self.folder.mkdir(exist_ok=True)
         (self.folder / name).write_text(str(limit_bytes))

@@ -89,7 +89,10 @@ def main() -> None:
     for name, run in contenders.items():
         began = time.perf_counter()
         run(2)
-        print(f"{name}: the first two steps, compiling included, {time.perf_counter() - began:.1f} s", flush=True)
+        print(
+            f"{name}: the first two steps, compiling included, {time.perf_counter() - began:.1f} s",
+            flush=True,
+        )
     for _ in range(args.rounds):
         for name, run in contenders.items():
             began = time.perf_counter()

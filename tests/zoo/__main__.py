@@ -17,7 +17,9 @@ from .trials import Trial, all_trials
 
 
 def main() -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so would they
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell's background job ignores it, and so would they
     asked = _arguments()
     trials = [trial for trial in all_trials() if _chosen(trial, asked)]
     if asked.list:
@@ -29,7 +31,7 @@ def main() -> int:
         marked.append((outcome, verdict))
         print(_line(outcome, verdict), flush=True)
         if asked.output:
-            print("\n".join("    | " + line for line in outcome.output.splitlines()[-asked.output:]))
+            print("\n".join("    | " + line for line in outcome.output.splitlines()[-asked.output :]))
     print(_summary(marked))
     if asked.json:
         asked.json.write_text(json.dumps([_as_json(*one) for one in marked], indent=1))

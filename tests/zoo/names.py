@@ -7,7 +7,20 @@ import io
 import random
 import tokenize
 
-_WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "islet", "juniper", "larch", "otter")
+_WORDS = (
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heron",
+    "islet",
+    "juniper",
+    "larch",
+    "otter",
+)
 
 
 def own_names(source: str) -> set[str]:
@@ -50,5 +63,5 @@ def _untokenize(tokens: list[tokenize.TokenInfo], source: str) -> str:
         if new.string != old.string:
             row, column = old.start
             line = lines[row - 1]
-            lines[row - 1] = line[:column] + new.string + line[column + len(old.string):]
+            lines[row - 1] = line[:column] + new.string + line[column + len(old.string) :]
     return "".join(lines)

@@ -180,7 +180,11 @@ def _explain(run_dir: Path, outcome: Outcome) -> None:
         return
     started = time.monotonic()
     done = subprocess.run(
-        [*_HOLDFAST, "explain", str(run_dir), "--json"], check=False, capture_output=True, text=True, timeout=120
+        [*_HOLDFAST, "explain", str(run_dir), "--json"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     outcome.explain_s = time.monotonic() - started
     try:

@@ -29,7 +29,9 @@ class World:
     tmpfs_mib: int | None = None  # a file system of this size stands at ./small
     limits: dict[str, int] = field(default_factory=dict)  # as ulimit has them: {"v": 5000000, "n": 120}
     stdin: str = "null"  # null | open (a pipe that never says a word) | terminal
-    send: dict[str, str] = field(default_factory=dict)  # {"signal", "to": "program" | "command" | "group"}, on ./ready
+    send: dict[str, str] = field(
+        default_factory=dict
+    )  # {"signal", "to": "program" | "command" | "group"}, on ./ready
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ def trials_of(program: Path) -> Iterator[Trial]:
 
     def trial(extra: str, kind: str, causes: tuple[str, ...], **more: object) -> Trial:
         name = f"{slug} {extra}".strip()
-        return Trial(program, name, kind, causes, environment=settings(extra), world=world, **{**same, **more})  # type: ignore[arg-type]
+        return Trial(
+            program, name, kind, causes, environment=settings(extra), world=world, **{**same, **more}
+        )  # type: ignore[arg-type]
 
     blamed = str(header.get("not_blamed", slug.removesuffix(".near") if kind == "near" else ""))
     yield trial("", kind, causes, quick=quick, not_blamed=blamed)
@@ -97,6 +101,4 @@ def trials_of(program: Path) -> Iterator[Trial]:
 
 def all_trials() -> list[Trial]:
     programs = sorted(path for folder in (SICK, HEALTHY) for path in folder.glob("*.py"))
-    return [
-        trial for path in programs if "# /// zoo\n" in path.read_text() for trial in trials_of(path)
-    ]
+    return [trial for path in programs if "# /// zoo\n" in path.read_text() for trial in trials_of(path)]

@@ -63,7 +63,9 @@ class Data:
         choices=("none", "light", "strong"),
     )  # fmt: skip
     skip_bad: int = setting(
-        0, "pictures that cannot be decoded: so many are named and replaced by another, one more ends the run", low=0
+        0,
+        "pictures that cannot be decoded: so many are named and replaced by another, one more ends the run",
+        low=0,
     )
 
 
@@ -71,10 +73,14 @@ class Data:
 class Model:
     detector: str = setting("ssd", "which detector", choices=("ssd", "retinanet", "faster-rcnn"))
     backbone: str = setting(
-        "mobilenet_v2", "what extracts the features", choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16")
+        "mobilenet_v2",
+        "what extracts the features",
+        choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16"),
     )
     weights: str | None = setting(
-        None, 'the backbone\'s (a file, a folder, "imagenet"), or a run; fresh when left out', example="imagenet"
+        None,
+        'the backbone\'s (a file, a folder, "imagenet"), or a run; fresh when left out',
+        example="imagenet",
     )
     input: int = setting(320, "side of the square that the network sees, in pixels", low=64, high=4096)
     anchors: str = setting(

@@ -38,7 +38,10 @@ class Failure:
         if self.exception:
             return ("exception", self.exception, self.manner)
         ended = ("signal", self.signal) if self.signal is not None else ("exit", str(self.exit_code))
-        return (*ended, self.manner)  # killed for its memory, it goes on with less at once: that is not the same
+        return (
+            *ended,
+            self.manner,
+        )  # killed for its memory, it goes on with less at once: that is not the same
 
     @property
     def words(self) -> str:
