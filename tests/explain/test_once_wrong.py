@@ -440,3 +440,24 @@ def test_two_pauses_of_the_data_are_no_starving(tmp_path: Path) -> None:
     assert "input-starved" not in [one.cause for one in _waits(tmp_path / "a", paused).findings]
     starved = [0.9 * (n + 1) for n in range(80)]
     assert _first(_waits(tmp_path / "b", starved)) == ("input-starved", Strength.SUPPORTED)
+
+
+def test_a_loss_that_grew_without_end_is_told_though_it_stayed_finite(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    for step, loss in enumerate([8.0, 9.0, 40.0, 900.0, 2e4, 5e4, 3e5, 9e5, 3e6, 4e6], start=1):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, learning_rate=0.5))
+    run.ended(0)
+    verdict = run.verdict()
+    assert _first(verdict) == ("learning-rate-too-high", Strength.SUPPORTED)
+    assert "the loss was 8 at step 1 and 4e+06 at step 10" in _facts(verdict)
+    assert "a learning rate of 0.05" in verdict.findings[0].remedies[0].do
+
+
+def test_a_loss_that_grows_a_hundredfold_may_be_meant(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    for step in range(1, 11):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 0.01 * step**2}, learning_rate=0.5))
+    run.ended(0)
+    assert not [one for one in run.verdict().findings if one.strength >= Strength.SUPPORTED]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
+import os
 from dataclasses import fields
 from pathlib import Path
 
@@ -186,3 +187,10 @@ def test_two_processes_append_to_one_journal(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines()
     # a writer that meets the other's half-written line starts a fresh one: a blank line, never a torn one
     assert len([line for line in lines if line]) == len(entries) == 600
+
+
+def test_a_writer_that_nobody_holds_gives_its_descriptor_back(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(20):
+        JournalWriter(tmp_path / f"{number}.jsonl", by="trainer").append(RunOpened())
+    assert len(os.listdir("/proc/self/fd")) == before

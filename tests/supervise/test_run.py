@@ -416,8 +416,10 @@ def in_terminal(
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     shown = b""
     end = time.monotonic() + 60
+    terminal = select.poll()
+    terminal.register(master, select.POLLIN | select.POLLHUP)
     while time.monotonic() < end:
-        if select.select([master], [], [], 0.2)[0]:
+        if terminal.poll(200):
             try:
                 shown += os.read(master, 65536)
             except OSError as error:

@@ -39,7 +39,9 @@ class JournalWriter:
         self.attempt = attempt
         self._wall = wall
         self._monotonic = monotonic
-        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._file = os.fdopen(descriptor, "r+b", buffering=0)
+        self._fd = descriptor
 
     def append(self, event: Event) -> None:
         """Writes the event. Raises OSError when the disk does not take it."""
@@ -59,7 +61,11 @@ class JournalWriter:
                 os.fsync(self._fd)
 
     def close(self) -> None:
-        os.close(self._fd)
+        self._file.close()
+
+    def __del__(self) -> None:  # a writer that nobody holds any more gives its descriptor back
+        with contextlib.suppress(AttributeError):
+            self._file.close()
 
     def _ends_whole(self) -> bool:
         size = os.fstat(self._fd).st_size

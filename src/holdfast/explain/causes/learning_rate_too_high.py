@@ -8,12 +8,13 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.grounds import grew_before, non_finite, steps_before
 from holdfast.explain.words import median, number
+from holdfast.journal import events as ev
 
 
 def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
     broken = non_finite(evidence)
     if broken is None:
-        return None
+        return _finite(evidence)
     event = broken.event
     values = steps_before(broken) or [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
     if not (grew_before(broken) or _grew(values)):
@@ -46,7 +47,6 @@ def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
             )
         )
     against = (Fact("inputs were not finite", broken.source),) if event.input_finite is False else ()
-    lower = f"{rate / 10:.3g}" if rate else "a tenth"
     half = "float16" in event.precision
     return Finding(
         "learning-rate-too-high",
@@ -55,16 +55,56 @@ def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
         + (f"; the learning rate is {number(rate)}" if rate is not None else ""),
         tuple(facts),
         against,
-        (
-            Remedy(
-                f"a learning rate of {lower}, rising to it over the first steps",
-                "your-choice",
-                "keras.optimizers.schedules.CosineDecay(1e-5, steps, warmup_target=1e-3, warmup_steps=500)",
-            ),
-            Remedy("clip gradients", "your-choice", "keras.optimizers.SGD(1e-2, clipnorm=10.0)"),
-        ),
+        _remedies(rate),
         led_to="loss-not-finite",
         ends=False,
+    )
+
+
+def _finite(evidence: Evidence) -> Finding | None:
+    """It grew to a size from which no training comes back, and the run ended before it broke."""
+    losses = [(step, loss, source) for step, loss, source in evidence.losses if math.isfinite(loss)]
+    if len(losses) < 6:
+        return None
+    first, last = (median([abs(loss) for _, loss, _ in part]) for part in (losses[:3], losses[-3:]))
+    if first < 1e-6 or last < _BEYOND * first or losses[-1][0] - losses[0][0] < 5:
+        return None
+    seen = evidence.last(ev.LossSeen)
+    rate = seen.event.learning_rate if seen is not None else None
+    facts = [
+        Fact(
+            f"the loss was {number(losses[0][1])} at step {losses[0][0]:,} and {number(losses[-1][1])} at step "
+            f"{losses[-1][0]:,}",
+            losses[-1][2],
+        )
+    ]
+    if rate is not None and seen is not None:
+        facts.append(Fact(f"the learning rate was {number(rate)}", seen.source))
+    return Finding(
+        "learning-rate-too-high",
+        Strength.SUPPORTED,
+        f"the loss grew {number(last / first)} times"
+        + (f"; the learning rate is {number(rate)}" if rate is not None else ""),
+        tuple(facts),
+        (),
+        _remedies(rate),
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+_BEYOND = 1e4  # no schedule of a loss's weights and no curriculum makes so much of it
+
+
+def _remedies(rate: float | None) -> tuple[Remedy, ...]:
+    lower = f"{rate / 10:.3g}" if rate else "a tenth"
+    return (
+        Remedy(
+            f"a learning rate of {lower}, rising to it over the first steps",
+            "your-choice",
+            "keras.optimizers.schedules.CosineDecay(1e-5, steps, warmup_target=1e-3, warmup_steps=500)",
+        ),
+        Remedy("clip gradients", "your-choice", "keras.optimizers.SGD(1e-2, clipnorm=10.0)"),
     )
 
 
@@ -86,7 +126,8 @@ What it is
 How Holdfast knows
   The loss of the steps before it broke grows over several of them, or to a
   size that no sample makes. A jump from an ordinary loss to NaN in one step
-  is not this.
+  is not this. A loss that stayed finite counts when it ends ten thousand
+  times as large as it began.
 
 How to make it happen
   `SGD(1e4)`
