@@ -66,8 +66,11 @@ lint: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Those that need a card, or a dataset that is not ours to ship, are started by hand: each says how in its first lines.
+BENCHMARKS := $(filter-out benchmarks/h200% benchmarks/memory_h200.py benchmarks/bccd_by_colour.py,$(wildcard benchmarks/*.py))
+
 bench: .venv/ready
-	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 proof: .venv/ready
 	$(BIN)/python -m pytest -m proof
