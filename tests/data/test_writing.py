@@ -61,7 +61,7 @@ def test_an_interrupted_write_goes_on_to_the_same_files(
     tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = str(made.clean_voc(tmp_path / "src"))
-    options = Options(shards=3)
+    options = Options(shards=3, processes=1)  # in this process, where it can be interrupted
     convert(source, str(tmp_path / "whole"), to, options=options)
     written: list[str] = []
     real_write, real_finish = Staging.write, Staging.finish
