@@ -445,7 +445,7 @@ def test_two_pauses_of_the_data_are_no_starving(tmp_path: Path) -> None:
 def test_a_loss_that_grew_without_end_is_told_though_it_stayed_finite(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit()
-    for step, loss in enumerate([8.0, 9.0, 40.0, 900.0, 2e4, 5e4, 3e5, 9e5, 3e6, 4e6], start=1):
+    for step, loss in enumerate([8.0, 2681.0, 2681.0, 8e4, 8e4, 7e5, 3e6, 3e6, 4e6, 4e6], start=1):
         run.probe(ev.LossSeen(step=step, logs={"loss": loss}, learning_rate=0.5))
     run.ended(0)
     verdict = run.verdict()
@@ -459,5 +459,14 @@ def test_a_loss_that_grows_a_hundredfold_may_be_meant(tmp_path: Path) -> None:
     run.fit()
     for step in range(1, 11):
         run.probe(ev.LossSeen(step=step, logs={"loss": 0.01 * step**2}, learning_rate=0.5))
+    run.ended(0)
+    assert not [one for one in run.verdict().findings if one.strength >= Strength.SUPPORTED]
+
+
+def test_a_loss_that_begins_next_to_nothing_may_become_an_ordinary_one(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    for step in range(1, 11):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1e-5 if step < 4 else 2.3}, learning_rate=0.5))
     run.ended(0)
     assert not [one for one in run.verdict().findings if one.strength >= Strength.SUPPORTED]

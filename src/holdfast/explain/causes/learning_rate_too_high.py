@@ -66,8 +66,9 @@ def _finite(evidence: Evidence) -> Finding | None:
     losses = [(step, loss, source) for step, loss, source in evidence.losses if math.isfinite(loss)]
     if len(losses) < 6:
         return None
-    first, last = (median([abs(loss) for _, loss, _ in part]) for part in (losses[:3], losses[-3:]))
-    if first < 1e-6 or last < _BEYOND * first or losses[-1][0] - losses[0][0] < 5:
+    first = min(abs(loss) for _, loss, _ in losses[:3])  # it may have left within two steps
+    last = median([abs(loss) for _, loss, _ in losses[-3:]])
+    if first < 1e-6 or last < max(_BEYOND * first, _LARGE) or losses[-1][0] - losses[0][0] < 5:
         return None
     seen = evidence.last(ev.LossSeen)
     rate = seen.event.learning_rate if seen is not None else None
@@ -94,6 +95,7 @@ def _finite(evidence: Evidence) -> Finding | None:
 
 
 _BEYOND = 1e4  # no schedule of a loss's weights and no curriculum makes so much of it
+_LARGE = 1e3  # a part that is switched on later may make a loss of next to nothing an ordinary one
 
 
 def _remedies(rate: float | None) -> tuple[Remedy, ...]:
