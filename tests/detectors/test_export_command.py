@@ -43,14 +43,17 @@ def test_a_saved_model_takes_a_picture_of_any_size(model, picture, tmp_path, cap
     assert "would overwrite" in capsys.readouterr().err
 
 
-def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):
-    out = tmp_path / "model.tflite"
-    code = main(
-        ["export", str(model), "--to", "tflite", "--out", str(out), "--pictures", str(picture), "--json"]
-    )
+def exported(to, out, model, picture, capsys):
+    """The report of an export that was compared with the model on the picture."""
+    code = main(["export", str(model), "--to", to, "--out", str(out), "--pictures", str(picture), "--json"])
     printed = capsys.readouterr()
     assert code == 0, printed.err
-    report = json.loads(printed.out)
+    return json.loads(printed.out)
+
+
+def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):
+    out = tmp_path / "model.tflite"
+    report = exported("tflite", out, model, picture, capsys)
     assert report["detections"] > 5
     assert report["largest_box_difference_px"] < 0.05
     assert out.stat().st_size > 1_000_000
@@ -61,12 +64,7 @@ def test_onnx_takes_a_picture_of_any_size(model, picture, tmp_path, capsys):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("tf2onnx")
     out = tmp_path / "model.onnx"
-    code = main(
-        ["export", str(model), "--to", "onnx", "--out", str(out), "--pictures", str(picture), "--json"]
-    )
-    printed = capsys.readouterr()
-    assert code == 0, printed.err
-    report = json.loads(printed.out)
+    report = exported("onnx", out, model, picture, capsys)
     assert report["detections"] > 5
     assert report["largest_box_difference_px"] < 0.05
     session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])

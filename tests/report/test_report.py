@@ -127,7 +127,7 @@ def test_redacted_pages_hold_no_paths_hosts_or_environment(tmp_path: Path) -> No
         ("at /home/ann/a b", "at …/a b"),
         ("gs://bucket/data/x.tfrecord is gone", "…/x.tfrecord is gone"),
         ("1/3 of 4/5", "1/3 of 4/5"),
-        ("~/work/train.py:3", "…/train.py:3"),
+        ("~/project/train.py:3", "…/train.py:3"),
         ("on a-host.example", "on (host)"),
     ],
 )

@@ -13,6 +13,17 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 CLASSES = ("disc", "square", "triangle")
+#: The head of a recipe of a real detector that is as small as it may be; settings of [train] follow it.
+RECIPE = """
+[data]
+train = {data}
+validation_fraction = 0.2
+[model]
+detector = "{detector}"
+backbone = "mobilenet_v2"
+input = 64
+[train]
+"""
 COLOURS = ((200, 60, 50), (60, 110, 200), (230, 190, 60))
 
 

@@ -12,19 +12,14 @@ from tests.train import shapes
 
 pytestmark = [pytest.mark.hot, pytest.mark.proof]
 
-RECIPE = """
-[data]
-train = {data}
-validation_fraction = 0.2
-[model]
-detector = "{detector}"
-backbone = "mobilenet_v2"
-input = 64
-[train]
+RECIPE = (
+    shapes.RECIPE
+    + """
 steps = 30
 batch = 16
 deterministic = true
 """
+)
 
 
 @pytest.mark.timeout(1800)

@@ -141,15 +141,9 @@ def attempts_of(log: Path) -> list[str]:
     return log.read_text().split("attempt\n")[1:]
 
 
-RECIPE = """
-[data]
-train = {data}
-validation_fraction = 0.2
-[model]
-detector = "{detector}"
-backbone = "mobilenet_v2"
-input = 64
-[train]
+RECIPE = (
+    shapes.RECIPE
+    + """
 backend = "{backend}"
 steps = 8
 batch = 4
@@ -159,6 +153,7 @@ deterministic = true
 checkpoint_every = 2
 validate_every = 6
 """
+)
 
 
 def weights_of(folder: Path) -> str:

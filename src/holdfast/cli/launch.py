@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.recipe import add_overrides
 from holdfast.errors import UsageError
 from holdfast.journal.folder import RunFolder
 
@@ -31,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--run-dir", metavar="D", help="the run's folder (default: runs/<name>-<n>)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir, or begin it")
-    parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-                        help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
+    add_overrides(parser)
     parser.add_argument("--restarts", metavar="N", type=int, default=3,
                         help="how often all are started again together when one falls (default 3)")  # fmt: skip
     parser.add_argument(

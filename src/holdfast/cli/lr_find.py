@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.recipe import add_overrides
 from holdfast.errors import ExitCode, HoldfastError
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ DEPENDS_ON = ("data.train", "model.detector", "model.backbone", "model.weights",
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="RECIPE_OR_DATA", help="a recipe (.toml), or data to train on")
-    parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-                        help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
+    add_overrides(parser)
     parser.add_argument(
         "--steps", type=int, default=STEPS, metavar="N", help=f"of the test (default {STEPS})"
     )

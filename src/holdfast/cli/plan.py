@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.recipe import add_overrides
 from holdfast.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--card", metavar="NAME", help="compile for this card: h200, a100-40, t4, rtx-4090, …"
     )
     parser.add_argument("--cpu", action="store_true", help="for this machine's processor and memory instead")
-    parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-                        help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
+    add_overrides(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -11,9 +11,14 @@ from holdfast.errors import ExitCode
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", help="a recipe to check and print with every default filled in")
+    add_overrides(parser)
+    parser.add_argument("--json", action="store_true", help="print the resolved recipe as JSON")
+
+
+def add_overrides(parser: argparse.ArgumentParser) -> None:
+    """The option of every command that reads a recipe."""
     parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
                         help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the resolved recipe as JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.recipe import add_overrides
 from holdfast.errors import AlreadyThere, NotARun, PathMissing, UsageError
 from holdfast.journal.folder import RunFolder
 
@@ -32,8 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --resume: go on although the recipe or the data is another, as far as the weights fit",
     )
-    parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-                        help="change one setting, as in --set train.batch=16; may be given again")  # fmt: skip
+    add_overrides(parser)
     parser.add_argument("--restarts", metavar="N", type=int, default=3,
                         help="how often a killed or crashed trainer is started again (default 3)")  # fmt: skip
     parser.add_argument(

@@ -9,6 +9,7 @@ from holdfast.evaluate.coco import CocoScore, score
 from holdfast.evaluate.columns import Found, Truth
 from holdfast.evaluate.mistakes import KINDS, Mistakes, count
 from holdfast.evaluate.voc import mean_average_precision
+from holdfast.report.evaluation import MISTAKES
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +98,9 @@ def _class_lines(result: Evaluation, most: int) -> list[str]:
 
 
 def _mistake_lines(mistakes: Mistakes) -> list[str]:
-    words = {
-        "localisation": "right class, box off",
-        "class": "right box, wrong class",
-        "class-and-localisation": "wrong class, box off",
-        "duplicate": "found a second time",
-        "background": "nothing is there",
-        "missed": "boxes that nothing found",
-    }
     head = f"  of the detections scored {mistakes.score_above:g} or more, at overlap {mistakes.iou:g}:"
     lines = [head, f"  {mistakes.right:>6}  right"]
-    return lines + [f"  {mistakes.kinds[kind]:>6}  {words[kind]}" for kind in KINDS]
+    return lines + [f"  {mistakes.kinds[kind]:>6}  {MISTAKES[kind]}" for kind in KINDS]
 
 
 def _row(numbers: dict[str, float], *names: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.data.cache import cache_folder
 from holdfast.errors import HoldfastError
 from holdfast.memory.cards import Card
 from holdfast.memory.setup import Setup, fingerprint
@@ -75,7 +76,7 @@ class Memory:
     """Answers kept on disk under the fingerprint of all that decides them: setup, card, versions, our source."""
 
     def __init__(self, folder: Path | None = None, *, python: str = sys.executable) -> None:
-        self.folder = folder or cache_folder() / "predictions"
+        self.folder = folder or memory_folder() / "predictions"
         self.python = python
         self.compiled = 0  # how many were made new
 
@@ -104,8 +105,8 @@ class Memory:
         return fingerprint({"model": model, "pair": list(pair), "card": described, "source": _source()})
 
 
-def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "memory"
+def memory_folder() -> Path:
+    return cache_folder() / "memory"
 
 
 @functools.cache

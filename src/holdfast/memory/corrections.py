@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.memory.ask import cache_folder
+from holdfast.memory.ask import memory_folder
 
 REMEMBERED = 20
 
@@ -34,7 +34,7 @@ class Seen:
 
 
 def file() -> Path:
-    return cache_folder() / "measured.jsonl"
+    return memory_folder() / "measured.jsonl"
 
 
 def add(seen: Seen, path: Path | None = None) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 from holdfast.report import plots
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
-_WORDS = {
+#: What became of a detection, in words; `holdfast eval` prints the same.
+MISTAKES = {
     "right": "right",
     "localisation": "right class, box off",
     "class": "right box, wrong class",
@@ -91,9 +92,9 @@ def _confusion(shown: Mapping[str, Any]) -> str:
     body = "".join(_confusion_row(names, at, row) for at, row in enumerate(rows))
     above = float(shown["score_above"])
     kinds = "".join(
-        f"<tr><td>{_whole(count):,}</td><th>{_WORDS[kind]}</th></tr>"
+        f"<tr><td>{_whole(count):,}</td><th>{MISTAKES[kind]}</th></tr>"
         for kind, count in shown["mistakes"].items()
-        if kind in _WORDS
+        if kind in MISTAKES
     )
     left = _whole(table.get("left_out", 0))
     note = f"; {left} classes with less confusion are not shown" if left > 0 else ""

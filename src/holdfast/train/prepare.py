@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.data.bucket import near
+from holdfast.data.cache import cache_folder
 from holdfast.data.reading import read
 from holdfast.data.records import Dataset, Record
 from holdfast.detectors.spec import RESIZING
@@ -62,7 +62,7 @@ def packed(trained: Columns, made_to: Feed) -> Packed | None:
 
 
 def pack_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "packs"
+    return cache_folder() / "packs"
 
 
 def _parted(everything: Dataset, fraction: float | None) -> Sets:
