@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.probe.holdings import bytes_of, walk
+import pytest
+
+from holdfast.probe.holdings import bytes_of, user_globals, walk
 
 
 class Keeper:
@@ -27,6 +31,17 @@ def test_what_an_object_and_its_class_keep() -> None:
         "Keeper.by_name['losses']",
         "Keeper.shared",
     ]
+
+
+def test_a_module_that_imports_itself_when_asked_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lazy(types.ModuleType):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "__dict__":
+                return {"__name__": "tensorflow"}
+            raise ImportError("No module named 'tensorflow'")
+
+    monkeypatch.setitem(sys.modules, "lazy_tensorflow", Lazy("tensorflow"))
+    assert "Keeper" in {name for name, _, _ in user_globals()}
 
 
 def test_a_class_among_the_globals() -> None:

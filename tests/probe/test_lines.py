@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ from holdfast.probe.loops import returned_names
 )
 def test_whose_file(path: str, is_users: bool) -> None:
     assert lines.is_user_file(path) is is_users
+
+
+def test_a_framework_outside_site_packages_is_not_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = types.ModuleType("keras")
+    package.__path__ = [str(tmp_path / "checkout" / "keras")]
+    monkeypatch.setitem(sys.modules, "keras", package)
+    inside = str(tmp_path / "checkout" / "keras" / "src" / "trainer.py")
+    assert not lines.is_user_file(inside)
+    assert lines.short(inside) == "keras/src/trainer.py"
+    assert lines.is_user_file(str(tmp_path / "checkout" / "train.py"))
 
 
 def test_places_are_short() -> None:

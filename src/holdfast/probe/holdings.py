@@ -81,19 +81,23 @@ def roots(session: Session) -> Iterator[tuple[str, Any, str]]:
         list.__iter__(getattr(fit.callbacks, "callbacks", [])) if fit is not None and fit.callbacks else ()
     ):
         yield type(callback).__name__, callback, lines.of_class(type(callback))
-    for name, module in list(sys.modules.items()):
-        path = getattr(module, "__file__", None)
-        user = path and lines.is_user_file(path)
-        if user or (name == "__main__" and not path):
-            for key, value in list(vars(module).items()):
-                if not key.startswith("__") and not isinstance(value, type(sys)):
-                    yield key, value, lines.short(path) if path else "<script>"
+    yield from user_globals()
     reference = session.seen.get("train_dataset")
     dataset = reference() if callable(reference) else None
     for node in nodes.walk(dataset) if dataset is not None else ():
         function = nodes.function_of(node)
         if function is not None:
             yield getattr(function, "__qualname__", "function"), function, lines.of_function(function)
+
+
+def user_globals() -> Iterator[tuple[str, Any, str]]:
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__dict__", {}).get("__file__")  # a lazy module imports itself when asked
+        user = path and lines.is_user_file(path)
+        if user or (name == "__main__" and not path):
+            for key, value in list(module.__dict__.items()):
+                if not key.startswith("__") and not isinstance(value, type(sys)):
+                    yield key, value, lines.short(path) if path else "<script>"
 
 
 def walk(

@@ -26,6 +26,7 @@ _COMPILED = (
     ".c",
     ".cpp",
 )  # Cython names the source it was made from: "h5py/_proxy.pyx"
+_FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "jaxlib", "torch", "keras_hub", "numpy", "flax", "optax")
 _TEXT_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in ([^\s]+))?')
 
 
@@ -41,7 +42,15 @@ def is_user_file(path: str) -> bool:
         return False
     if "/site-packages/" in path or "/dist-packages/" in path or path.startswith(PROBE_FOLDER):
         return False
-    return not (path.startswith(_LIBRARIES) and os.path.isabs(path))
+    return not (os.path.isabs(path) and path.startswith((*_LIBRARIES, *_framework_folders())))
+
+
+def _framework_folders() -> Iterator[str]:
+    """A framework may lie outside site-packages: a checkout installed for editing, a folder on PYTHONPATH."""
+    for name in _FRAMEWORKS:
+        module = sys.modules.get(name)
+        for folder in list(getattr(module, "__path__", None) or ()):
+            yield os.path.abspath(folder) + os.sep
 
 
 def is_source(path: str) -> bool:
@@ -61,6 +70,9 @@ def short(path: str) -> str:
     for library in _LIBRARIES:
         if path.startswith(library):
             return path[len(library) :]
+    for folder in _framework_folders():
+        if path.startswith(folder):
+            return os.path.relpath(path, os.path.dirname(folder.rstrip(os.sep)))
     if path.startswith("<"):
         return path
     absolute = os.path.abspath(path)
