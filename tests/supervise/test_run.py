@@ -320,6 +320,22 @@ def test_suspending_the_supervisor_suspends_the_command_and_is_no_stall(
     assert not [event for event in events(tmp_path / "r") if isinstance(event, Stalled)]
 
 
+def test_a_supervisor_that_was_stopped_longer_than_between_two_looks_goes_on(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    code = "import pathlib, time\npathlib.Path('up').touch()\nwhile not pathlib.Path('go').exists(): time.sleep(0.1)"
+    process = started(*python(code))
+    until((tmp_path / "up").exists, "the command")
+    process.send_signal(signal.SIGSTOP)
+    until(lambda: state(process.pid) == "T", "the supervisor to stand still")
+    stopped = time.monotonic()
+    until(lambda: time.monotonic() > stopped + 2.5, "a look that is overdue")
+    process.send_signal(signal.SIGCONT)
+    (tmp_path / "go").touch()
+    assert process.wait(timeout=60) == 0
+    assert isinstance(only(tmp_path / "r", AttemptEnded), AttemptEnded)
+
+
 def test_a_stalled_command_is_started_again_and_given_up_when_it_stalls_again(tmp_path: Path) -> None:
     (tmp_path / "lock.py").write_text(
         "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()\n"

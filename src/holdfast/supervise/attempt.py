@@ -52,7 +52,8 @@ class Attempt:
         due = time.monotonic()
         while True:
             told = signal.sigtimedwait(HELD, max(0.0, due - time.monotonic()))
-            if told is not None and told.si_signo != signal.SIGCHLD:
+            # CPython 3.11 gives an empty answer, number 0, when we were stopped until after the time was up.
+            if told is not None and told.si_signo in HELD - {signal.SIGCHLD}:
                 self._answer(told)
             ended = self._child.poll()
             if ended is not None:
