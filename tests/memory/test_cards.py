@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
+
 import pytest
 
 from holdfast.errors import OutOfRange
@@ -49,3 +53,23 @@ def test_a_size_alone_takes_the_nearest():
     assert cards.of_size(139 * 2**30).slug == "h200"
     assert cards.of_size(40 * 2**30).slug == "a100-40"
     assert cards.of_size(16 * 2**30).memory_bytes == 16 * 2**30
+
+
+UNDERSTAND = """
+import os
+os.environ.update(JAX_PLATFORMS="cpu", JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1", CUDA_VISIBLE_DEVICES="-1")
+from holdfast.memory import ahead, cards
+print(*[ahead.target(card).device_set.pop().device_kind for card in cards.all_cards()], sep="\\n")
+"""
+
+
+@pytest.mark.hot
+@pytest.mark.skipif(
+    importlib.util.find_spec("jax_cuda13_plugin") is None, reason="the extra `plan` is not installed"
+)
+def test_the_compiler_that_is_installed_understands_every_description():
+    done = subprocess.run(
+        [sys.executable, "-c", UNDERSTAND], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == [card.name for card in cards.all_cards()]

@@ -75,7 +75,7 @@ def test_it_fits_and_says_what_it_is_made_of(recipe, capsys):
     assert "kept for the backward pass, backbone/block1  (estimated)" in said.out
     assert "3 classes" in said.out
     assert "memory of the host, about" in said.out
-    assert [pair for _, pair, _ in asked] == [(4, 1), (4, 4)]
+    assert [pair for _, pair, _ in asked] == [(4, 4)]
     assert {card for _, _, card in asked} == {"h200"}
 
 
@@ -125,6 +125,15 @@ def test_without_the_wheels_it_falls_back_and_says_which_to_install(recipe, caps
     assert code == 0
     assert "method: liveness of the traced step" in said.out
     assert "pip install --no-deps jax-cuda13-plugin==9" in said.out
+
+
+def test_quick_asks_for_no_compilation_and_says_by_which_method(recipe, capsys):
+    path, asked = recipe
+    code, said = run(capsys, path, "--card", "h200", "--device-memory", "8GiB", "--quick")
+    assert code == 0
+    assert {card for _, _, card in asked} == {None}
+    assert "method: liveness of the traced step" in said.out
+    assert "not compiled for the card, since" not in said.out
 
 
 def test_a_card_that_is_not_described_is_an_error_with_the_nearest(recipe, capsys):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.memory.account import METHODS, Account, Line
 from holdfast.memory.plan import ladder, plan
-from holdfast.memory.search import divisors, ends, largest
+from holdfast.memory.search import divisors, largest
 from holdfast.memory.setup import Setup
 
 SURE = replace(METHODS["compiled"], low=1.0, high=1.0, more_bytes=0)
@@ -27,17 +27,20 @@ class Prices:
 
 def test_micro_batches_divide_the_batch():
     assert divisors(24) == [1, 2, 3, 4, 6, 8, 12, 24]
-    assert ends(24) == [1, 8]
-    assert ends(7) == [1, 7]
-    assert ends(13) == [1]
-    assert ends(1) == [1]
+
+
+def test_a_batch_that_fits_whole_is_priced_once():
+    prices = Prices()
+    assert largest(24, 1000, prices).micro_batch == 24
+    assert prices.asked == [24]
+    assert largest(1, 105, Prices()).micro_batch is None
 
 
 def test_two_give_the_line_and_the_chosen_one_is_priced_itself():
     prices = Prices()
     found = largest(24, 230, prices)
     assert (found.micro_batch, found.account.total_bytes) == (12, 220)
-    assert prices.asked == [1, 8, 12]
+    assert prices.asked == [24, 1, 12]
 
 
 def test_what_leaves_the_line_upwards_is_stepped_down_from():

@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
     demo = Demo(folder, steps=args.steps)
     demo.make_data()
     demo.check_and_repair()
+    demo.plan()
     went_on = args.broken != "none" and demo.go_wrong(args.broken) == 0
     if not went_on:
         demo.train(resumed=(folder / "runs" / "shapes").exists())
@@ -141,6 +142,10 @@ class Demo:
         self.chapter("Check it before training")
         self.holdfast("check", "shapes/train", expect=(1,))
         self.holdfast("data", "repair", "shapes/train", "shapes/clean")
+
+    def plan(self) -> None:
+        self.chapter("Would it fit a small card? No card is needed to know")
+        self.holdfast("plan", "recipe.toml", "--device-memory", "2GiB", "--quick", expect=(0, 1))
 
     def go_wrong(self, how: str) -> int:
         """The first try. What is done to it is said; the verdict must find it out by itself."""

@@ -21,6 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--card", metavar="NAME", help="compile for this card: h200, a100-40, t4, rtx-4090, …"
     )
+    parser.add_argument(
+        "--quick", action="store_true", help="trace the step, do not compile it: seconds, and less exact"
+    )
     parser.add_argument("--cpu", action="store_true", help="for this machine's processor and memory instead")
     add_overrides(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -61,7 +64,7 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[Card | None, int,
         return card.with_memory(memory), memory, card.name, []
     if size is not None and not args.cpu:
         card = cards.of_size(size)
-        note = f"no card was named: compiled for the {card.name}, the description nearest in size; --card names another"
+        note = f"no card was named: planned for the {card.name}, the description nearest in size; --card names another"
         return card.with_memory(size), size, f"a card of that size ({card.name})", [note]
     found = None if args.cpu else here()
     if found is not None:
@@ -90,7 +93,8 @@ def _pricer(card: Card | None, args: argparse.Namespace) -> Any:
 
     if card is None:
         return price.Trials(say=say)
-    return price.Pricer(card, ask.Memory(), correction_bytes=corrections.for_card(card.name), say=say)
+    return price.Pricer(card, ask.Memory(), correction_bytes=corrections.for_card(card.name),
+                        compiles=not args.quick, say=say)  # fmt: skip
 
 
 def _half(card: Card | None) -> str:

@@ -37,15 +37,10 @@ class Compiled:
 def target(card: Card) -> Any:
     """A sharding on the card's described device; raises NoCompiler where the plugin is missing."""
     import jax
-    from jax.experimental import topologies
 
     try:
-        described = topologies.get_topology_desc(
-            platform="cuda", target_config=card.described(), topology="1x1x1"
-        )
-    except (
-        Exception
-    ) as error:  # NotImplementedError without the plugin; other kinds from an old or broken one
+        described = _described(card)
+    except Exception as error:  # NotImplementedError without the plugin; others from an old or broken one
         raise NoCompiler(
             "this installation cannot compile for a card that is not here",
             found=f"jax {jax.__version__}: " + (" ".join(str(error).split())[:200] or type(error).__name__),
@@ -53,6 +48,18 @@ def target(card: Card) -> Any:
             "  (142 MB, no NVIDIA libraries)",
         ) from error
     return jax.sharding.SingleDeviceSharding(described.devices[0])
+
+
+def _described(card: Card) -> Any:
+    from jax.experimental import topologies
+
+    known = {"platform": "cuda", "topology": "1x1x1"}
+    try:
+        return topologies.get_topology_desc(target_config=card.described(), **known)
+    except Exception as error:
+        if "parse" not in str(error):
+            raise
+        return topologies.get_topology_desc(target_config=card.described(older=True), **known)
 
 
 def compile_for(traced: Any) -> Compiled:

@@ -10,6 +10,13 @@ from typing import Any
 
 from holdfast.errors import OutOfRange, nearest
 
+_NOT_BEFORE_JAX_0_11 = (
+    "mem_clock_ghz",
+    "reserved_shared_memory_per_block",
+    "max_blocks_per_multiprocessor",
+    "collective_memory_granularity",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -33,10 +40,12 @@ class Card:
     def guessed(self) -> bool:
         return self.source != "read from a card"
 
-    def described(self) -> str:
-        """The text of the compiler's GpuTargetConfigProto."""
+    def described(self, *, older: bool = False) -> str:
+        """The text of the compiler's GpuTargetConfigProto, without the fields that `older` compilers do not know."""
         if not self.guessed:
             text = resources.files("holdfast.memory").joinpath(f"cards/{self.slug}.pbtxt").read_text()
+            if older:
+                text = re.sub(rf"(?m)^ *({'|'.join(_NOT_BEFORE_JAX_0_11)}): .*\n", "", text)
             return re.sub(r"device_memory_size: \d+", f"device_memory_size: {self.memory_bytes}", text)
         return _TEMPLATE.format(
             name=self.name, cores=self.cores, fpus=self.fpus, shared=self.shared_per_core,

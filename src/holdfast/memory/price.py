@@ -24,15 +24,22 @@ class Pricer:
     """Prices setups for a card. Once a better method has failed for want of a package, it is not tried again."""
 
     def __init__(
-        self, card: Card, memory: Memory, *, correction_bytes: int = 0, say: Say = lambda _: None
+        self,
+        card: Card,
+        memory: Memory,
+        *,
+        correction_bytes: int = 0,
+        compiles: bool = True,
+        say: Say = lambda _: None,
     ) -> None:
         self.card, self.memory, self.correction_bytes, self.say = card, memory, correction_bytes, say
+        self.compiles = compiles
         self.missing: HoldfastError | None = None  # why the best method was not used
         self.counting: HoldfastError | None = None  # why not even liveness
 
     def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
         pairs = [(setup.batch, micro) for micro in micro_batches]
-        card = None if self.missing else self.card
+        card = self.card if self.compiles and not self.missing else None
         self.say(f"{setup.short()}: micro-batches of {', '.join(map(str, micro_batches))}")
         if self.counting is not None:
             return self._counted(setup, micro_batches)

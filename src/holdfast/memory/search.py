@@ -1,4 +1,4 @@
-"""The largest micro-batch that fits: a line through two compilations, then the chosen one compiled itself. Pure."""
+"""The largest micro-batch that fits: the whole batch, else a line through two, and the chosen one compiled. Pure."""
 
 from __future__ import annotations
 
@@ -24,16 +24,13 @@ def divisors(batch: int) -> list[int]:
     return [size for size in range(1, batch + 1) if batch % size == 0]
 
 
-def ends(batch: int) -> list[int]:
-    """Two micro-batches to draw the line through: small enough to compile fast, far enough apart to tell a slope."""
-    sizes = divisors(batch)
-    second = max((size for size in sizes if size <= 8), default=1)
-    return sizes[:1] if second == 1 else [1, second]
-
-
 def largest(batch: int, memory_bytes: int, price: Price) -> Found:
-    sizes, points = divisors(batch), ends(batch)
-    priced = dict(zip(points, price(points), strict=True))
+    """A compilation takes as long for one picture as for many, so the whole batch, which usually fits, comes first."""
+    sizes, priced = divisors(batch), {batch: price([batch])[0]}
+    if priced[batch].judge(memory_bytes) == "fits":
+        return Found(batch, priced[batch], confirmed=True)
+    if batch > 1:
+        priced[1] = price([1])[0]
     if priced[1].judge(memory_bytes) != "fits":
         return Found(None, priced[1], confirmed=True)
     candidate = _by_line(sizes, priced, memory_bytes)
