@@ -6,7 +6,7 @@ import pytest
 from holdfast.cli.main import main
 from holdfast.detectors import reference
 from holdfast.detectors.anchor_fit import better, coverage, fit, size_iou
-from holdfast.detectors.resizing import place, resized
+from holdfast.detectors.resizing import place
 
 
 def test_counts_of_the_papers():
@@ -61,21 +61,6 @@ def test_placing_by_hand():
     np.testing.assert_allclose(placed.to_picture(placed.to_input(box), (640, 480)), box)
     np.testing.assert_allclose(place((640, 480), (320, 320), "stretch").to_input(box), [[0, 0, 320, 320]])
     np.testing.assert_allclose(placed.to_picture(np.array([[-9, 0, 999, 999]], float), (640, 480)), box)
-
-
-def test_a_resized_picture_lies_where_its_boxes_do():
-    from PIL import Image
-
-    pixels = np.zeros((100, 200, 3), np.uint8)
-    pixels[20:60, 50:150] = 255
-    found = resized(Image.fromarray(pixels), (100, 100), "letterbox")
-    assert found.shape == (100, 100, 3)
-    assert (found[:24] == 114).all()
-    x1, y1, x2, y2 = place((200, 100), (100, 100), "letterbox").to_input(
-        np.array([[50, 20, 150, 60]], float)
-    )[0]
-    assert (found[int(y1) + 1 : int(y2) - 1, int(x1) + 1 : int(x2) - 1] == 255).all()
-    assert (found[int(y1) - 2, 30:70] == 0).all()
 
 
 def test_the_command(tmp_path, capsys):

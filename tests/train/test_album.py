@@ -35,6 +35,8 @@ def columns(folder: Path) -> Columns:
         boxes=np.array([[0, 0, 10, 10], [20, 0, 40, 5]], np.float32),
         labels=np.array([1, 1]),
         crowds=np.array([False, False]),
+        difficult=np.array([False, False]),
+        areas=np.array([100.0, 100.0]),
         first=np.array([0, 2, 2]),
         classes=("cat", "dog"),
     )

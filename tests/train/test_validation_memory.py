@@ -35,7 +35,8 @@ class Detect:
 def validation(most: int) -> tuple[Validation, Detect, list[str]]:
     said: list[str] = []
     detect = Detect(most)
-    stream: Any = SimpleNamespace(feed=SimpleNamespace(batch=6))
+    sizes = np.full((6, 2), 100)
+    stream: Any = SimpleNamespace(feed=SimpleNamespace(batch=6), columns=SimpleNamespace(sizes=sizes))
     return Validation(stream, detect, lambda number: None, say=said.append), detect, said
 
 

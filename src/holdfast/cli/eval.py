@@ -102,10 +102,12 @@ def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, F
     from holdfast.detectors.inference import detect_all
     from holdfast.detectors.model_file import load
     from holdfast.evaluate import results
-    from holdfast.evaluate.dataset import found_in, truth_of
+    from holdfast.evaluate.dataset import check_classes, found_in
+    from holdfast.pipeline.columns import from_facts
+    from holdfast.train.validation import truth_of
 
     detector = load(find(args.model))
-    truth_of(dataset, detector.spec.classes)  # refuses other classes before anything is computed
+    check_classes(dataset, detector.spec.classes)  # before anything is computed
     pictures = [record.picture for record in dataset.records]
     kept, seen = [], []
     answers = detect_all(detector, pictures, batch=min(args.batch, len(pictures)))
@@ -121,7 +123,11 @@ def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, F
     dataset = replace(dataset, records=tuple(kept))
     if args.out is not None:
         results.write(results.coco_results(dataset, seen, detector.spec.classes), args.out)
-    return truth_of(dataset, detector.spec.classes), found_in(seen)
+    in_model_order = replace(dataset, classes=detector.spec.classes, class_ids=())
+    columns = from_facts(in_model_order, [one.facts for one in seen])
+    for box in columns.left_out:
+        print(f"a box is left out of the truth: {box.file}: {box.detail}", file=sys.stderr)
+    return truth_of(columns), found_in(seen)
 
 
 def _dataset(args: argparse.Namespace) -> Dataset:

@@ -100,26 +100,33 @@ def _noise(spec: Any) -> list[Any]:
 
 
 def _pictures(places: list[str], spec: Any, most: int) -> list[Any]:
-    """Decoded and upright, spread evenly over those found; brought to the input's size where a form wants that."""
-    import numpy as np
-    from PIL import Image, ImageOps
-
+    """Decoded and upright, spread evenly over those found; with a `spec` at its input's size, as in training."""
     from holdfast.cli.predict import find_pictures
-    from holdfast.detectors.resizing import resized
+    from holdfast.detectors.inference import as_trained
+    from holdfast.pipeline.whole import Undecodable
 
     found = find_pictures(places)
     chosen = [found[index * len(found) // most] for index in range(most)] if len(found) > most else found
+    shown = as_trained(spec) if spec else None
     decoded = []
     for path in chosen:
         try:
-            with Image.open(path) as opened:
-                image = ImageOps.exif_transpose(opened).convert("RGB")
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+            encoded = path.read_bytes()
+            decoded.append(shown(encoded).pixels if shown else _decoded(encoded))
+        except (OSError, ValueError, SyntaxError, Undecodable) as error:
             raise DataError(
                 "a picture to compare on cannot be decoded",
                 where=path,
                 found=str(error),
                 change="leave it out",
             ) from error
-        decoded.append(resized(image, spec.input, spec.resizing) if spec else np.asarray(image))
     return decoded
+
+
+def _decoded(encoded: bytes) -> Any:
+    import numpy as np
+    from PIL import ImageOps
+
+    from holdfast.data.pictures import open_image
+
+    return np.asarray(ImageOps.exif_transpose(open_image(encoded)).convert("RGB"))

@@ -14,6 +14,7 @@ from holdfast.detectors.build import Detector
 from holdfast.detectors.export_compare import Answer, Run
 from holdfast.detectors.resizing import GREY
 from holdfast.errors import HoldfastError
+from holdfast.pipeline import placement, windows
 
 OUTPUTS = ("boxes", "scores", "classes")
 
@@ -79,25 +80,42 @@ def _refuse_other_backend() -> None:
 
 
 def _on_any_size(detector: Detector, image: Any) -> list[Any]:
+    """Decoded pixels are resized as the pipeline resizes those of a PNG, to whole grey levels, and placed as there."""
     import tensorflow as tf
 
     height, width = detector.spec.input
-    size = tf.cast(tf.shape(image)[:2], tf.float32)
-    drawn = tf.constant([height, width], tf.int32)
+    rows_columns = tf.shape(image)[:2]
+    size = tf.cast(rows_columns[::-1], tf.float32)[None]
+    window = windows.whole(size)
     if detector.spec.resizing == "letterbox":
-        scale = tf.reduce_min(tf.constant([height, width], tf.float32) / size)
-        drawn = tf.maximum(1, tf.cast(tf.round(size * scale), tf.int32))
-    # Not rounded to whole numbers, as Pillow does: a half that falls the other way in another engine is one grey.
-    pixels = tf.image.resize(tf.cast(image, tf.float32), drawn, antialias=True)
-    top, left = (height - drawn[0]) // 2, (width - drawn[1]) // 2
-    beside = [[top, height - drawn[0] - top], [left, width - drawn[1] - left], [0, 0]]
-    pixels = tf.ensure_shape(tf.pad(pixels, beside, constant_values=float(GREY)), [height, width, 3])
-    boxes, scores, classes = (part[0] for part in detector.detect(pixels[None]))
-    shift = tf.cast(tf.stack([left, top, left, top]), tf.float32)
-    scales = tf.cast(drawn, tf.float32) / size
-    limit = tf.stack([size[1], size[0], size[1], size[0]])
-    back = tf.clip_by_value((boxes - shift) / tf.gather(scales, [1, 0, 1, 0]), 0.0, limit)
+        window = windows.grown_to(window, tf.constant([width / height], tf.float32))
+    upright, whole = tf.constant([False]), tf.constant([1])
+    placed = placement.place(window, size, tf.constant([[width, height]]), upright, whole)
+    left, top, right, bottom = tf.unstack(placed.drawn[0])
+    pixels = _resized(tf.cast(image, tf.float32)[None], rows_columns, bottom - top, right - left)
+    beside = [[0, 0], [top, height - bottom], [left, width - right], [0, 0]]
+    pixels = tf.ensure_shape(tf.pad(pixels, beside, constant_values=float(GREY)), [1, height, width, 3])
+    boxes, scores, classes = (part[0] for part in detector.detect(pixels))
+    mapping = placement.scale_and_shift(placed)[0]
+    scale, shift = tf.tile(mapping[:2], [2]), tf.tile(mapping[2:], [2])
+    back = tf.clip_by_value((boxes - shift) / scale, 0.0, tf.tile(size[0], [2]))
     return [tf.where(classes[:, None] >= 0, back, 0.0), scores, classes]
+
+
+def _resized(image_1hw3: Any, size: Any, height: Any, width: Any) -> Any:
+    """`pipeline.decode.resized` in operations that other engines have: floats, and whole numbers by their floor."""
+    import tensorflow as tf
+
+    to = tf.stack([height, width])
+    far = tf.reduce_any(size > 2 * to + 1)
+    return tf.floor(
+        tf.cond(
+            far,
+            lambda: tf.image.resize(image_1hw3, to, antialias=True),
+            lambda: tf.raw_ops.ResizeBilinear(images=image_1hw3, size=to, half_pixel_centers=True),
+        )
+        + 0.5
+    )
 
 
 def _named(parts: Sequence[Any]) -> dict[str, Any]:

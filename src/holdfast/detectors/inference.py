@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 import keras
@@ -13,10 +13,13 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from holdfast.data.pictures import Facts
 from holdfast.data.records import Picture
 from holdfast.detectors.build import Detector
-from holdfast.detectors.resizing import Placed, place, resized
+from holdfast.detectors.resizing import Placed
+from holdfast.detectors.spec import DetectorSpec
 from holdfast.errors import HoldfastError
+from holdfast.pipeline.whole import Shown, Undecodable, WholePictures
 
 Floats = NDArray[np.float64]
 
@@ -25,34 +28,42 @@ Floats = NDArray[np.float64]
 class Seen:
     """What was found in one picture; `problem` says why nothing could be, and then there are no boxes."""
 
-    size: tuple[int, int]  # width and height, upright
+    facts: Facts
     boxes: Floats  # (k, 4), x1 y1 x2 y2 in pixels of the upright picture
     scores: Floats
     classes: NDArray[np.int64]
     problem: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    size: tuple[int, int]
-    pixels: NDArray[np.uint8] | None
-    placed: Placed
-    problem: str = ""
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height, upright."""
+        return self.facts.upright_size
 
 
 def detect_all(
     detector: Detector, pictures: Sequence[Picture], *, batch: int = 8, threads: int = 4
 ) -> Iterator[Seen]:
     """One answer for each picture, in order. The next batch is decoded while this one is computed."""
-    run = compiled(detector)
+    run, shown = compiled(detector), as_trained(detector.spec)
     batches = [pictures[start : start + batch] for start in range(0, len(pictures), batch)]
     with ThreadPoolExecutor(threads) as pool:
-        coming = [pool.submit(_prepare, detector, picture) for picture in (batches[0] if batches else [])]
+        coming = [pool.submit(_prepare, shown, picture) for picture in (batches[0] if batches else [])]
         for index in range(len(batches)):
             ready = [future.result() for future in coming]
             following = batches[index + 1] if index + 1 < len(batches) else []
-            coming = [pool.submit(_prepare, detector, picture) for picture in following]
+            coming = [pool.submit(_prepare, shown, picture) for picture in following]
             yield from _seen(run, ready, batch, detector.spec.input)
+
+
+def as_trained(spec: DetectorSpec) -> WholePictures:
+    """Encoded bytes to the input's pixels, as the detector saw them in training. TensorFlow's, on any backend."""
+    if keras.backend.backend() != "tensorflow":
+        import tensorflow as tf
+
+        with contextlib.suppress(RuntimeError):  # it was started before, and holds what it holds
+            tf.config.set_visible_devices([], "GPU")
+    height, width = spec.input
+    return WholePictures(height, width, spec.resizing)
 
 
 def compiled(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDArray[Any], ...]]:
@@ -80,39 +91,33 @@ def _compiled_jax(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDA
     )
 
 
-def _prepare(detector: Detector, picture: Picture) -> _Ready:
-    from PIL import Image, ImageOps
-
-    nothing = Placed((1.0, 1.0), (0.0, 0.0))
-    spec = detector.spec
+def _prepare(shown: WholePictures, picture: Picture) -> Shown | str:
     try:
-        with Image.open(BytesIO(picture.read())) as opened:
-            image = ImageOps.exif_transpose(opened).convert("RGB")
+        return shown(picture.read())
     except HoldfastError as error:
-        return _Ready((0, 0), None, nothing, error.what)
+        return error.what
     except (FileNotFoundError, PermissionError) as error:
-        return _Ready((0, 0), None, nothing, f"the picture cannot be opened: {error.strerror}")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        return _Ready((0, 0), None, nothing, f"the picture cannot be decoded: {error}")
-    return _Ready(
-        image.size, resized(image, spec.input, spec.resizing), place(image.size, spec.input, spec.resizing)
-    )
+        return f"the picture cannot be opened: {error.strerror}"
+    except (OSError, Undecodable) as error:
+        return f"the picture cannot be decoded: {error}"
 
 
-def _seen(run: Any, ready: list[_Ready], batch: int, input_size: tuple[int, int]) -> Iterator[Seen]:
+def _seen(run: Any, ready: list[Shown | str], batch: int, input_size: tuple[int, int]) -> Iterator[Seen]:
     # The last batch is filled up with black, so that it has the shape that was compiled.
     images = np.zeros((batch, *input_size, 3), dtype=np.uint8)
     for row, one in enumerate(ready):
-        if one.pixels is not None:
+        if isinstance(one, Shown):
             images[row] = one.pixels
     boxes, scores, classes = run(images)
     for row, one in enumerate(ready):
-        kept = classes[row] >= 0 if one.pixels is not None else np.zeros(len(classes[row]), dtype=bool)
-        own = one.placed.to_picture(boxes[row][kept].astype(np.float64), one.size)
+        if isinstance(one, str):
+            yield Seen(Facts(), np.zeros((0, 4)), np.zeros(0), np.zeros(0, np.int64), one)
+            continue
+        kept = classes[row] >= 0
+        placed = Placed.of_mapping(one.mapping)
         yield Seen(
-            one.size,
-            own,
+            one.facts,
+            placed.to_picture(boxes[row][kept].astype(np.float64), one.facts.upright_size),
             scores[row][kept].astype(np.float64),
             classes[row][kept].astype(np.int64),
-            one.problem,
         )

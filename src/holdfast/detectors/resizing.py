@@ -1,18 +1,16 @@
-"""How a picture of any size is brought to the input's, and how boxes come back. Numpy and Pillow alone.
+"""Where a picture of any size lies in the input, and how boxes come back. Numpy alone.
 
 "stretch" fills the input and changes the picture's shape; "letterbox" keeps its shape, in the middle, and
-fills the rest with grey.
+fills the rest with grey. Pixels are brought there by `pipeline`, for training and for everything after it;
+this is the same arithmetic where there are no pixels.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 Floats = NDArray[np.float64]
 GREY = 114
@@ -24,6 +22,12 @@ class Placed(NamedTuple):
     scale: tuple[float, float]
     shift: tuple[float, float]
 
+    @classmethod
+    def of_mapping(cls, mapping_4: NDArray[np.float32]) -> Placed:
+        """From the pipeline's x_scale, y_scale, x_shift, y_shift."""
+        x_scale, y_scale, x_shift, y_shift = (float(value) for value in mapping_4)
+        return cls((x_scale, y_scale), (x_shift, y_shift))
+
     def to_input(self, boxes_n4: Floats) -> Floats:
         return boxes_n4 * np.array([*self.scale, *self.scale]) + np.array([*self.shift, *self.shift])
 
@@ -34,32 +38,15 @@ class Placed(NamedTuple):
 
 
 def place(picture: tuple[int, int], input_size: tuple[int, int], rule: str) -> Placed:
-    """`picture` is (width, height), `input_size` (height, width)."""
-    (width, height), (rows, columns) = picture, input_size
-    if rule == "stretch":
-        return Placed((columns / width, rows / height), (0.0, 0.0))
-    drawn = _drawn(picture, input_size)
-    shift = ((columns - drawn[0]) // 2, (rows - drawn[1]) // 2)
-    return Placed((drawn[0] / width, drawn[1] / height), (float(shift[0]), float(shift[1])))
+    """`picture` is (width, height), `input_size` (height, width).
 
-
-def resized(image: Image.Image, input_size: tuple[int, int], rule: str) -> NDArray[np.uint8]:
-    """(height, width, 3), uint8."""
-    from PIL import Image
-
-    rows, columns = input_size
-    if rule == "stretch":
-        return np.asarray(image.resize((columns, rows), Image.Resampling.BILINEAR), dtype=np.uint8)
-    drawn = _drawn(image.size, input_size)
-    canvas = np.full((rows, columns, 3), GREY, dtype=np.uint8)
-    left, top = (columns - drawn[0]) // 2, (rows - drawn[1]) // 2
-    canvas[top : top + drawn[1], left : left + drawn[0]] = np.asarray(
-        image.resize(drawn, Image.Resampling.BILINEAR)
-    )
-    return canvas
-
-
-def _drawn(picture: tuple[int, int], input_size: tuple[int, int]) -> tuple[int, int]:
-    """(width, height) in whole pixels, at least one."""
-    scale = min(input_size[1] / picture[0], input_size[0] / picture[1])
-    return max(1, round(picture[0] * scale)), max(1, round(picture[1] * scale))
+    As `pipeline.placement.place` has it, in float32 like it: both edges of the drawn part are rounded.
+    """
+    size, tile = np.array(picture, np.float32), np.array(input_size[::-1], np.float32)
+    window = size if rule == "stretch" else np.maximum(size, size[::-1] * tile / tile[::-1])
+    low = np.float32(0.5) * (size - window)
+    scale = tile / window
+    drawn_low = np.clip(np.rint(-low * scale), 0.0, tile - 1.0)
+    drawn_high = np.clip(np.rint((size - low) * scale), drawn_low + 1.0, tile)
+    by = (drawn_high - drawn_low) / size
+    return Placed((float(by[0]), float(by[1])), (float(drawn_low[0]), float(drawn_low[1])))

@@ -1,4 +1,4 @@
-"""A dataset and what a model saw in it, as the columns that are compared."""
+"""What a model saw in a dataset, as the columns that are compared."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from holdfast.data.records import Box, Dataset
+from holdfast.data.records import Dataset
 from holdfast.errors import DataError
-from holdfast.evaluate.columns import Floats, Found, Ints, Truth
+from holdfast.evaluate.columns import Floats, Found, Ints
 
 
 class SeenInPicture(Protocol):
@@ -23,9 +23,8 @@ class SeenInPicture(Protocol):
     def classes(self) -> Ints: ...
 
 
-def truth_of(dataset: Dataset, classes: Sequence[str]) -> Truth:
-    """The dataset's boxes under the model's numbering of the classes. A class that the model does not have is
-    refused: its boxes would count as missed, and nobody would know why."""
+def check_classes(dataset: Dataset, classes: Sequence[str]) -> None:
+    """A class that the model does not have is refused: its boxes would count as missed, and nobody would know why."""
     unknown = sorted({box.name for record in dataset.records for box in record.boxes} - set(classes))
     if unknown:
         raise DataError(
@@ -34,21 +33,6 @@ def truth_of(dataset: Dataset, classes: Sequence[str]) -> Truth:
             found=f"{', '.join(unknown[:5])}; the model knows {', '.join(classes[:8])}",
             change="evaluate on data with the model's classes, or train with these",
         )
-    place = {name: index for index, name in enumerate(classes)}
-    rows = [(row, box) for row, record in enumerate(dataset.records) for box in record.boxes if _usable(box)]
-    boxes: Floats = np.array([(b.x1, b.y1, b.width, b.height) for _, b in rows], dtype=float).reshape(-1, 4)
-    return Truth(
-        images=tuple(record.id for record in dataset.records),
-        categories=tuple(enumerate(classes)),
-        image=np.array([row for row, _ in rows], dtype=np.int64),
-        category=np.array([place[box.name] for _, box in rows], dtype=np.int64),
-        boxes=boxes,
-        # VOC's rule: a difficult box counts neither as found nor as missed.
-        crowd=np.array([box.crowd or box.difficult for _, box in rows], dtype=bool),
-        area=np.array(
-            [box.width * box.height if box.area is None else box.area for _, box in rows], dtype=float
-        ),
-    )
 
 
 def found_in(seen: Sequence[SeenInPicture]) -> Found:
@@ -63,7 +47,3 @@ def found_in(seen: Sequence[SeenInPicture]) -> Found:
         boxes=np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1),
         score=np.concatenate([one.scores for one in seen]) if seen else np.zeros(0),
     )
-
-
-def _usable(box: Box) -> bool:
-    return bool(np.isfinite(box.corners).all()) and box.width > 0 and box.height > 0

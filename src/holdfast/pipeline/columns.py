@@ -19,6 +19,8 @@ from holdfast.data.orientation import boxes_frame, turned_upright
 from holdfast.data.pictures import Facts, header
 from holdfast.data.records import Box, Dataset, Record
 
+Corners = tuple[float, float, float, float]
+
 JPEG, PNG, OTHER = 0, 1, 2
 CODECS = {"JPEG": JPEG, "PNG": PNG, "BMP": OTHER, "GIF": OTHER, "WEBP": OTHER}
 
@@ -47,6 +49,8 @@ class Columns:
     boxes: np.ndarray  # (k, 4)
     labels: np.ndarray  # (k,) position in `classes`
     crowds: np.ndarray  # (k,) bool
+    difficult: np.ndarray  # (k,) bool: trained on, and neither found nor missed when it comes to a score
+    areas: np.ndarray  # (k,) of the outline where the source says it, else of the box
     first: np.ndarray  # (n + 1,)
     classes: tuple[str, ...]
     unreadable: dict[int, str] = field(default_factory=dict)  # row -> why its header cannot be read
@@ -118,7 +122,9 @@ def from_facts(dataset: Dataset, facts: Sequence[Facts | None]) -> Columns:
         codecs=np.array([row[5] for row in rows], np.int32),
         boxes=np.array([box[0] for box in flat], np.float32).reshape(-1, 4),
         labels=np.array([box[1] for box in flat], np.int32),
-        crowds=np.array([box[2] for box in flat], bool),
+        crowds=np.array([box[2].crowd for box in flat], bool),
+        difficult=np.array([box[2].difficult for box in flat], bool),
+        areas=np.array([_area(*box) for box in flat], np.float64),
         first=np.concatenate([[0], np.cumsum([len(of_one) for of_one in boxes])]).astype(np.int64),
         classes=dataset.classes,
         unreadable=unreadable,
@@ -153,7 +159,7 @@ def _file_bytes(path: str) -> int:
 
 def _clean(
     record: Record, fact: Facts, class_of: dict[str, int], left_out: list[LeftOut]
-) -> list[tuple[tuple[float, float, float, float], int, bool]]:
+) -> list[tuple[Corners, int, Box]]:
     kept = []
     # Where nothing tells the frame, the upright one is taken: it is what every current viewer shows.
     stored = (
@@ -168,13 +174,16 @@ def _clean(
             continue
         x1, y1, x2, y2 = corners
         clipped = (max(x1, 0.0), max(y1, 0.0), min(x2, float(width)), min(y2, float(height)))
-        kept.append((clipped, class_of[box.name], box.crowd))
+        kept.append((clipped, class_of[box.name], box))
     return kept
 
 
-def _why_not(
-    box: Box, corners: tuple[float, float, float, float], class_of: dict[str, int], width: int, height: int
-) -> str:
+def _area(corners: Corners, label: int, box: Box) -> float:
+    x1, y1, x2, y2 = corners
+    return (x2 - x1) * (y2 - y1) if box.area is None else box.area
+
+
+def _why_not(box: Box, corners: Corners, class_of: dict[str, int], width: int, height: int) -> str:
     x1, y1, x2, y2 = corners
     if not all(math.isfinite(value) for value in corners):
         return "not finite"

@@ -143,6 +143,7 @@ def with_packed(columns: Columns, packed: Packed) -> Columns:
         orientations=np.concatenate([columns.orientations, orientations]),
         codecs=np.concatenate([columns.codecs, codecs]), boxes=np.concatenate([columns.boxes, boxes]),
         labels=np.tile(columns.labels, 2), crowds=np.tile(columns.crowds, 2),
+        difficult=np.tile(columns.difficult, 2), areas=np.tile(columns.areas, 2),
         first=np.concatenate([columns.first, columns.first[1:] + columns.first[-1]]), classes=columns.classes,
         unreadable=columns.unreadable, left_out=columns.left_out,
     )  # fmt: skip

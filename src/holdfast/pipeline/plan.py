@@ -110,6 +110,18 @@ def instructions(first_step: Any, feed: Feed, table: Tables, steps: int = 1) -> 
     }
 
 
+def whole_picture(size_2: Any, codec: Any, orientation: Any, feed: Feed) -> tuple[Any, Any]:
+    """The instructions and the mapping of one picture as a stream without augmentation shows it."""
+    table = Tables(
+        images=1, sizes=size_2[None], codecs=codec[None], orientations=orientation[None], first=None, boxes=None,
+        labels=None, crowds=None, fixed_ratios=None, substitutes=None, fullest=0,
+    )  # fmt: skip
+    rows, draws = tf.zeros([1], tf.int64), tf.zeros([1, windows.DRAWS])
+    _, tile, mosaic = _tile_frames(draws, feed, 1)
+    placed = _place(rows, None, draws, tile, mosaic, feed, table)
+    return _rows_of_instructions(rows, placed, table)[0], placement.scale_and_shift(placed)[0]
+
+
 def images_at(positions: Any, feed: Feed, images: int) -> Any:
     """`order.image_at`, in the graph."""
     positions = tf.cast(positions, tf.uint64)

@@ -50,7 +50,7 @@ def feed(recipe: Recipe, *, share: tuple[int, int] = (0, 1)) -> Feed:
     """What the training stream is made to; `share` is a process's part of how many."""
     size, (part, count) = recipe.model.input, share
     return Feed(
-        size, size, recipe.train.batch // count, seed=recipe.train.seed, fit=RESIZING[recipe.model.detector],  # type: ignore[arg-type]
+        size, size, recipe.train.batch // count, seed=recipe.train.seed, fit=RESIZING[recipe.model.detector],
         augment=AUGMENTS[recipe.data.augment], part=part, parts=count,
     )  # fmt: skip
 

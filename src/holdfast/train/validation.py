@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.detectors.resizing import Placed
 from holdfast.evaluate.coco import CocoScore, score
 from holdfast.evaluate.columns import Found, Truth
 from holdfast.pipeline.columns import Columns
@@ -61,7 +62,7 @@ class Validation:
         size = self._at_once  # which a refused piece makes smaller, for the batches after this one
         pieces = [self._detected(images[first : first + size]) for first in range(0, len(images), size)]
         boxes, scores, classes = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-        return rows(batch, boxes, scores, classes)
+        return rows(batch, self._stream.columns.sizes, boxes, scores, classes)
 
     def _detected(self, images: Any) -> tuple[np.ndarray, ...]:
         try:
@@ -80,21 +81,22 @@ class Validation:
 
 
 def rows(
-    batch: Mapping[str, Any], boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray
+    batch: Mapping[str, Any], sizes: np.ndarray, boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Columns of `Found` for one batch: only real pictures and real detections, in source pixels, x y w h."""
-    real = np.asarray(batch["in_epoch"])[:, None] & (classes >= 0)
-    mapping = np.asarray(batch["mapping"])[:, None, :]
-    corners = (boxes.reshape(*boxes.shape[:2], 2, 2) - mapping[:, :, None, 2:]) / mapping[:, :, None, :2]
-    low, high = corners.min(axis=2), corners.max(axis=2)
-    placed = np.concatenate([low, high - low], axis=-1)
-    image = np.broadcast_to(np.asarray(batch["image"])[:, None], classes.shape)
-    return (
-        image[real].astype(np.int64),
-        classes[real].astype(np.int64),
-        placed[real].astype(float),
-        scores[real].astype(float),
-    )
+    """Columns of `Found` for one batch: only real pictures and real detections, in source pixels, x y w h.
+
+    `sizes` are all pictures' width and height: a box ends where its picture does, as in `holdfast eval`.
+    """
+    image = np.asarray(batch["image"])
+    parts = []
+    for row, number in enumerate(image):
+        kept = (classes[row] >= 0) & bool(np.asarray(batch["in_epoch"])[row])
+        placed = Placed.of_mapping(np.asarray(batch["mapping"])[row])
+        corners = placed.to_picture(boxes[row][kept].astype(float), tuple(sizes[number]))
+        sides = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+        parts.append((np.full(int(kept.sum()), number), classes[row][kept], sides, scores[row][kept]))
+    numbers, labels, placed_boxes, certain = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return numbers.astype(np.int64), labels.astype(np.int64), placed_boxes, certain.astype(float)
 
 
 def truth_of(columns: Columns) -> Truth:
@@ -106,6 +108,7 @@ def truth_of(columns: Columns) -> Truth:
         image=np.repeat(np.arange(len(columns)), np.diff(columns.first)),
         category=columns.labels.astype(np.int64),
         boxes=np.concatenate([boxes[:, :2], sides], axis=1),
-        crowd=columns.crowds.astype(bool),
-        area=sides.prod(axis=1),
+        # VOC's rule: a difficult box counts neither as found nor as missed.
+        crowd=columns.crowds | columns.difficult,
+        area=columns.areas,
     )

@@ -1,0 +1,87 @@
+"""One picture alone is shown as a validation stream shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.pipeline.rectangles import dataset_of, save
+from tests.pipeline.test_kinds_of_pictures import kinds
+
+from holdfast.data.records import Picture, Record
+from holdfast.detectors.resizing import Placed, place
+from holdfast.pipeline import columns
+from holdfast.pipeline.feed import Feed, Fit
+from holdfast.pipeline.stream import Stream
+from holdfast.pipeline.whole import Undecodable, WholePictures
+
+pytestmark = pytest.mark.hot
+
+HEIGHT, WIDTH = 96, 128
+
+
+def turned_and_sized(folder: Path) -> list[Path]:
+    rng = np.random.default_rng(0)
+    paths = []
+    for orientation, size in zip(range(1, 9), rng.integers(40, 1200, (8, 2)), strict=True):
+        small = rng.integers(0, 256, (5, 7, 3)).astype(np.uint8)
+        image = np.asarray(Image.fromarray(small).resize(tuple(size), Image.Resampling.BICUBIC))
+        paths.append(folder / f"turned-{orientation}.{'png' if orientation % 3 == 0 else 'jpg'}")
+        save(paths[-1], image, orientation)
+    return paths
+
+
+@pytest.mark.parametrize("fit", ["stretch", "letterbox"])
+def test_pixels_and_mapping_are_those_of_a_stream(fit: Fit, tmp_path: Path) -> None:
+    paths = kinds(tmp_path) + turned_and_sized(tmp_path)
+    data = columns.of_dataset(
+        dataset_of([Record(path.name, path.name, Picture(str(path))) for path in paths])
+    )
+    feed = Feed(HEIGHT, WIDTH, len(paths), shuffle=False, endless=False, fit=fit)
+    (batch,) = Stream(data, feed).numpy_batches()
+    whole = WholePictures(HEIGHT, WIDTH, fit)
+    for row, path in enumerate(paths):
+        shown = whole(path.read_bytes())
+        np.testing.assert_array_equal(shown.pixels, batch["images"][row], err_msg=path.name)
+        np.testing.assert_array_equal(shown.mapping, batch["mapping"][row], err_msg=path.name)
+        assert shown.facts.upright_size == tuple(data.sizes[row])
+
+
+@pytest.mark.parametrize("fit", ["stretch", "letterbox"])
+def test_the_arithmetic_without_pixels_is_the_same(fit: Fit) -> None:
+    import tensorflow as tf
+
+    from holdfast.pipeline import plan
+
+    feed = Feed(HEIGHT, WIDTH, 1, fit=fit)
+    mapping = tf.function(lambda size: plan.whole_picture(size, tf.constant(1), tf.constant(1), feed)[1])
+    rng = np.random.default_rng(1)
+    for size in [(1, 1), (1, 3000), (3000, 1), *rng.integers(1, 5000, (60, 2)).tolist()]:
+        ours = place((size[0], size[1]), (HEIGHT, WIDTH), fit)
+        theirs = Placed.of_mapping(mapping(tf.constant(size, tf.float32)).numpy())
+        np.testing.assert_allclose([*ours.scale, *ours.shift], [*theirs.scale, *theirs.shift], rtol=1e-6)
+
+
+def test_a_kind_that_training_does_not_decode_is_shown_without_loss(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.tiff")
+    shown = WholePictures(HEIGHT, WIDTH, "stretch")((tmp_path / "a.tiff").read_bytes())
+    np.testing.assert_array_equal(shown.pixels, pixels)
+
+
+def test_what_is_no_whole_picture_says_why(tmp_path: Path) -> None:
+    whole = WholePictures(HEIGHT, WIDTH, "stretch")
+    Image.effect_noise((300, 200), 50).convert("RGB").save(tmp_path / "a.jpg")
+    half = (tmp_path / "a.jpg").read_bytes()
+    Image.effect_noise((300, 200), 50).save(tmp_path / "a.tiff", compression="tiff_lzw")
+    for encoded, why in (
+        (half[: len(half) // 2], "truncated"),
+        (b"", "the file is empty: 0 bytes"),
+        (b"nothing here", "no picture format begins with b'nothing '"),
+        (b"<!DOCTYPE html>", "this is a web page"),
+        ((tmp_path / "a.tiff").read_bytes()[:-3000], "."),
+    ):
+        with pytest.raises(Undecodable, match=why):
+            whole(encoded)
