@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast.probe
 from holdfast.probe.holdings import bytes_of, user_globals, walk
+from holdfast.probe.models import Alive
 
 
 class Keeper:
@@ -63,3 +66,26 @@ def test_a_closure() -> None:
 
 def test_bytes_are_counted_from_a_sample() -> None:
     assert 1000 * 100 <= bytes_of([b"x" * 1000 for _ in range(100)]) <= 1100 * 100
+
+
+def test_models_are_counted_while_they_are_there() -> None:
+    class Model:
+        pass
+
+    known, kept = Alive(), [Model(), Model(), Model()]
+    for model in kept:
+        known.add(model)
+        known.add(model)
+    assert known.counts() == {"Model": 3}
+    del model
+    kept.pop()
+    assert known.counts() == {"Model": 2}
+    kept.clear()
+    assert known.counts() == {}
+
+
+def test_nothing_in_the_training_process_walks_the_garbage_collectors_objects() -> None:
+    """A tuple that another thread builds at that moment is lent out, and its `tuple(…)` raises SystemError."""
+    source = Path(holdfast.probe.__file__).parent
+    walks = [path.name for path in source.rglob("*.py") if "get_objects(" in path.read_text()]
+    assert walks == []

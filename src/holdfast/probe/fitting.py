@@ -27,6 +27,7 @@ def hook_trainer(session: Session, module: Any) -> None:
 def hook_base_trainer(session: Session, module: Any) -> None:
     stopping.install(session, module.Trainer)
     models.watch_compile(session, module.Trainer)
+    models.watch_births(session, module.Trainer)
 
 
 def watch_trainer(session: Session, kind: Any) -> None:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 from ..journal.events import HoldingsSeen
-from . import background, fits, lines, nodes
+from . import background, fits, lines, models, nodes
 from .session import Session
 
 PART = "holdings"
 _GROWN_BYTES = 64 << 20
 _EVERY_S = 5.0
-_COUNT_EVERY_S = 30.0
 _DEPTH = 3
 _SAMPLE = 50
 _KEEP = 10
 _SMALL_BYTES = 1 << 20
-_COUNTED = frozenset({"Model", "Sequential", "Functional", "EagerTensor", "Function", "ConcreteFunction", "FuncGraph",
-                      "AtomicFunction", "ResourceVariable", "OwnedIterator", "Variable", "ArrayImpl"})  # fmt: skip
 _FRAMEWORKS = frozenset({"keras", "tensorflow", "tf_keras", "jax", "numpy", "torch", "builtins"})
 _CONTAINERS = (list, dict, set, frozenset, tuple, deque)
 
@@ -31,7 +27,6 @@ class Holdings:
         self._session = session
         self._rss = fits.rss_bytes() or 0
         self._next_at = 0.0
-        self._count_at = 0.0
         self._last: dict[str, int] = {}
 
     def look(self, now: float) -> None:
@@ -39,11 +34,7 @@ class Holdings:
         if now < self._next_at or rss - self._rss < _GROWN_BYTES:
             return
         self._rss, self._next_at = rss, now + _EVERY_S
-        counts: dict[str, int] = {}
-        if now >= self._count_at:
-            self._count_at = now + _COUNT_EVERY_S
-            counts = count_objects()
-        items = self._survey()
+        items, counts = self._survey(), models.alive(self._session).counts()
         self._session.say(
             HoldingsSeen(step=self._session.progress.step, rss_bytes=rss, items=items, object_counts=counts)
         )
@@ -177,15 +168,3 @@ def _array_bytes(value: Any) -> int:
     if type(value).__name__ in ("EagerTensor", "ResourceVariable"):
         return nodes.tensor_bytes(value)
     return 0
-
-
-def count_objects() -> dict[str, int]:
-    """Framework objects alive; a Model by any subclass of the user's counts as Model."""
-    counts: Counter[str] = Counter()
-    for found in gc.get_objects():
-        kind = type(found)
-        if kind.__name__ in _COUNTED:
-            counts[kind.__name__] += 1
-        elif any(base.__name__ == "Model" for base in kind.__mro__[1:4]):
-            counts["Model"] += 1
-    return dict(counts)

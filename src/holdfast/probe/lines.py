@@ -26,7 +26,18 @@ _COMPILED = (
     ".c",
     ".cpp",
 )  # Cython names the source it was made from: "h5py/_proxy.pyx"
-_FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "jaxlib", "torch", "keras_hub", "numpy", "flax", "optax")
+_FRAMEWORKS = (
+    "keras",
+    "tf_keras",
+    "tensorflow",
+    "jax",
+    "jaxlib",
+    "torch",
+    "keras_hub",
+    "numpy",
+    "flax",
+    "optax",
+)
 _TEXT_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in ([^\s]+))?')
 
 

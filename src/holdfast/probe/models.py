@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -22,8 +23,34 @@ def watch_compile(session: Session, kind: Any) -> None:
     )  # fmt: skip
 
 
+def watch_births(session: Session, kind: Any) -> None:
+    observe(session, kind, "__init__", PART, before=lambda args, kwargs: alive(session).add(args[0]))
+
+
+class Alive:
+    """Which models there are, by weak references. To ask the garbage collector for its objects instead would lend a
+    tuple that another thread is just building, and break that thread ("bad argument to internal function")."""
+
+    def __init__(self) -> None:
+        self._models: dict[int, weakref.ref[Any]] = {}
+
+    def add(self, model: Any) -> None:
+        key = id(model)
+        self._models[key] = weakref.ref(model, lambda _: self._models.pop(key, None))
+
+    def counts(self) -> dict[str, int]:
+        there = [model for reference in list(self._models.values()) if (model := reference()) is not None]
+        return {"Model": len(there)} if there else {}
+
+
+def alive(session: Session) -> Alive:
+    found: Alive = session.seen.setdefault("models_alive", Alive())
+    return found
+
+
 def seen(session: Session, model: Any, where: str = "") -> None:
     """Says what the model is, unless it has been said and nothing has changed."""
+    alive(session).add(model)
     event = describe(model, where)
     said = session.seen.setdefault("models_said", {})
     key = (event.parameters, event.trainable_parameters, event.optimizer, event.loss, event.learning_rate)
