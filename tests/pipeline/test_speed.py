@@ -34,7 +34,10 @@ def test_a_faster_step_starves() -> None:
     assert says == (
         "the pipeline gives 100 images/s on 4 cores and a step takes 400 images/s: 75% of the time would be waiting"
     )
-    assert remedy == "give the run 20 cores instead of 4"
+    assert remedy.split("; or ") == [
+        "give the run 20 cores instead of 4",
+        "hardware.data_service: 5 machines like this one, each with `holdfast data serve`",
+    ]
 
 
 def test_a_narrow_margin_is_said_to_be_narrow() -> None:

@@ -1,4 +1,4 @@
-"""`holdfast data convert|repair|inspect|pack`: between formats, a cleaned copy, a page to look at, smaller pictures."""
+"""`holdfast data …`: other formats, a cleaned copy, a page to look at, smaller pictures, batches for other machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="convert|repair|inspect|pack")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="convert|repair|inspect|pack|serve")
     convert = actions.add_parser("convert", help="write the dataset in another format")
     convert.add_argument("source", metavar="SRC")
     convert.add_argument("destination", metavar="DST")
@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pictures", type=int, default=48, metavar="N", help="how many pictures to show (48)"
     )
     data_pack.add_arguments(actions.add_parser("pack", help=data_pack.HELP))
+    serve = actions.add_parser("serve", help="make batches for trainings on other machines (tf.data service)")
+    serve.add_argument("--port", type=int, default=5050, help="to listen on (5050); 0 takes a free one")
+    serve.add_argument("--host", help="this machine's name, as the others know it; its own when left out")
     for each in (convert, repair, inspect):
         each.add_argument("--format", choices=_FORMATS, help="read the source as this instead of finding out")
         each.add_argument("--overwrite", action="store_true", help="replace what is already there")
@@ -49,9 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.action == "pack":
         return data_pack.run(args)
+    if args.action == "serve":
+        return _serve(args)
     action = {"convert": _convert, "repair": _repair, "inspect": _inspect}[args.action]
     result, text = action(args)
     print(json.dumps(result, ensure_ascii=False) if args.json else text)
+    return ExitCode.FINE
+
+
+def _serve(args: argparse.Namespace) -> int:
+    import os
+    import socket
+
+    os.environ.update(CUDA_VISIBLE_DEVICES="-1")  # it decodes pictures; a card is not for that
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from holdfast.pipeline import service
+
+    service.serve(args.host or socket.gethostname(), args.port, say=lambda text: print(text, flush=True))
     return ExitCode.FINE
 
 

@@ -12,6 +12,7 @@ A batch is a dict: `images` (b, height, width, 3) uint8; `boxes` (b, m, 4) x1 y1
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from holdfast.data.storage import is_url
 from holdfast.errors import DataError, UndecodableImage
-from holdfast.pipeline import decode, plan, rows
+from holdfast.pipeline import decode, plan, rows, service
 from holdfast.pipeline.cache import PictureCache
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.feed import Feed
@@ -57,6 +59,7 @@ class Stream:
         threads: int | None = None,
         cache: PictureCache | None = None,
         packed: Packed | None = None,
+        servers: tuple[str, ...] = (),
     ) -> None:
         if not len(columns):
             raise DataError("the dataset has no pictures", change="give a folder that has some")
@@ -64,7 +67,8 @@ class Stream:
         self.columns = with_packed(columns, packed) if packed else columns
         self.feed = feed
         self.threads = threads or usable_cores()
-        self._cache = cache or PictureCache()
+        self._servers = servers
+        self._cache = PictureCache() if servers else cache or PictureCache()  # a table cannot be sent
         self._packed_from = packed.from_epoch if packed else None
         self._skip_bad, self._on_bad = skip_bad, on_bad
         self._bad: dict[int, str] = {}
@@ -85,6 +89,17 @@ class Stream:
 
     def dataset(self, first_step: int = 0) -> Any:
         """A tf.data.Dataset from this step on. `batches` also names and skips bad pictures; this raises."""
+        if not self._servers or self.steps is not None:
+            return self._part(first_step, self._at_once)
+        count = len(self._servers) * self._at_once
+
+        def part(index: int) -> Any:
+            return self._part(first_step + index * self._at_once, count)
+
+        return service.joined(part, self._servers, self._at_once).prefetch(PREFETCHED_BATCHES)
+
+    def _part(self, first_step: int, every: int) -> Any:
+        """`_at_once` steps from each `every` on: all of them, or what one of several servers makes."""
         plan_step, with_pixels, parted = self._graphs()
         plain = tf.autograph.experimental.do_not_convert
         options = tf.data.Options()
@@ -92,7 +107,7 @@ class Stream:
         options.threading.private_threadpool_size = self.threads
         options.autotune.enabled = False
         steps = tf.data.Dataset.range(
-            first_step, ENDLESS if self.steps is None else self.steps, self._at_once
+            first_step, ENDLESS if self.steps is None else self.steps, every
         )
         planned = steps.map(plain(plan_step), num_parallel_calls=1).prefetch(1).unbatch()
         if self.steps is not None:  # the last steps that were planned at once may reach past the end
@@ -225,7 +240,8 @@ class Stream:
             tf.gather(tf.constant(part), row)
             for part in (columns.offsets, columns.lengths, columns.file_bytes)
         ]
-        path = tf.gather(tf.constant(columns.paths), row)
+        paths = [path if is_url(path) else os.path.abspath(path) for path in columns.paths]  # a server starts elsewhere
+        path = tf.gather(tf.constant(paths), row)
         return decode.read(path, *place, sliced=bool((columns.offsets >= 0).any()))
 
     # -- bad pictures -----------------------------------------------------------------------------

@@ -148,6 +148,11 @@ class Hardware:
         1, "that train together, on one host or several; `holdfast launch` starts them", low=1, high=4096
     )
     devices: int = setting(1, "that each process computes on", low=1, high=64)
+    data_service: list[str] | None = setting(
+        None,
+        "machines that decode and augment the training pictures: each runs `holdfast data serve`",
+        example=["host:5050"],
+    )
     copy_to: str | None = setting(
         None,
         "a folder in a bucket that checkpoints and the model are copied to, and resumed from",

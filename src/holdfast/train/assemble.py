@@ -15,7 +15,7 @@ from holdfast.detectors import anchor_fit, model_file
 from holdfast.detectors.build import Detector, build, suggested_normalization
 from holdfast.detectors.spec import DetectorSpec
 from holdfast.journal.folder import RunFolder
-from holdfast.pipeline import budget, columns
+from holdfast.pipeline import budget, columns, service
 from holdfast.pipeline.budget import Decision
 from holdfast.pipeline.cache import PictureCache
 from holdfast.pipeline.feed import PLAIN
@@ -61,19 +61,25 @@ def data(
     # A decoded cache rounds pixels in its own way and depends on free memory: not where bits must repeat.
     kept = Decision("none", "") if frugal or recipe.train.deterministic else budget.decide_for(trained, feed)
     kept = Decision("none", "") if packed is not None and kept.kind != "decoded" else kept
+    servers = tuple(recipe.hardware.data_service or ())
+    if servers:
+        service.reach(servers)
+        kept = Decision("none", "")
     how: dict[str, Any] = {
         "skip_bad": recipe.data.skip_bad, "on_bad": on_bad, "threads": 1 if frugal else None
     }  # fmt: skip
     return Data(
-        Stream(trained, feed, cache=PictureCache(kept.kind), packed=packed, **how),
+        Stream(trained, feed, cache=PictureCache(kept.kind), packed=packed, servers=servers, **how),
         Stream(columns.of_dataset(parts.validation), held, **how),
-        "; ".join([parts.how, *_how_kept(kept, packed)]),
+        "; ".join([parts.how, *_how_kept(kept, packed, servers)]),
     )
 
 
-def _how_kept(kept: Decision, packed: Packed | None) -> list[str]:
+def _how_kept(kept: Decision, packed: Packed | None, servers: tuple[str, ...]) -> list[str]:
     """In words, where it is not the plain way."""
     said = [f"{len(packed.rows)} large pictures are read from their packed copies"] if packed else []
+    if servers:
+        said.append(f"training batches are made by {', '.join(servers)}")
     if kept.kind != "none":
         said.append(f"pictures are kept in memory ({kept.kind}): {kept.why}")
     elif kept.pack:
