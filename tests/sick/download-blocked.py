@@ -7,6 +7,7 @@
 # ///
 """Pretrained weights are to be fetched from a network that is not there."""
 import http.server
+import os
 import socket
 import threading
 
@@ -33,6 +34,7 @@ if how == "hub":
 else:
     address = {"silent": silent.getsockname()[1], "works": server.server_port}.get(how)
     host = f"127.0.0.1:{address}" if address else "weights.invalid"
+    os.makedirs("cache", exist_ok=True)  # else Keras takes /tmp/.keras, and what another run left there
     keras.utils.get_file("backbone.h5", f"http://{host}/backbone.h5", cache_dir="cache")
 train(network(), batches(160), epochs=2)
 server.shutdown()
