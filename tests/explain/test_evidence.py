@@ -297,6 +297,26 @@ def test_growth_in_the_first_epoch_only() -> None:
     assert grown.when == "first-epoch"
 
 
+def test_growth_in_one_step_that_began_between_two_samples() -> None:
+    """37 quick steps in a second, eight more, then one that stands for a second and takes almost everything."""
+    sizes, steps = [621, 629, 634, 653, 1002, 1601], [0, 0, 0, 37, 45, 45]
+    grown = read_growth(
+        _samples(sizes, phase=["build", "compile", "compile", "step", "step", "step"], fit=[1] * 6, step=steps)
+    )
+    assert grown.when == "one-step"
+    assert grown.rise.bytes == pytest.approx((1601 - 653 - 8 * 19 / 37) * MIB, abs=MIB)
+    assert grown.rise.steps == 0
+
+
+def test_slow_steps_that_each_take_their_share_are_not_one_step() -> None:
+    """Two samples in every step, and each step keeps 100 MiB."""
+    sizes = [600, 600, 700, 700, 800, 800, 900, 950]
+    grown = read_growth(
+        _samples(sizes, phase=["step"] * 8, fit=[1] * 8, step=[1, 1, 2, 2, 3, 3, 4, 4], epoch=[0] * 8)
+    )
+    assert grown.when != "one-step"
+
+
 def test_no_growth_is_no_growth() -> None:
     assert (
         read_growth(

@@ -16,6 +16,7 @@ from holdfast.journal.vitals import Process, Sample
 
 #: Less than this is the ordinary wandering of an allocator.
 _WORTH_SAYING = 96 << 20
+_NOT_STEPPING = ("validation", "fill", "compile", "after", "exit")
 _QUIET_PHASES = ("start", "import", "build", "")
 
 
@@ -232,18 +233,31 @@ def _in_one_step(samples: list[tuple[int, Sample]]) -> Rise:
     best = Rise()
     begin = 0
     for at, (_, sample) in enumerate(samples):
-        if sample.step != samples[begin][1].step or sample.phase in (
-            "validation",
-            "fill",
-            "compile",
-            "after",
-            "exit",
-        ):
+        if sample.step != samples[begin][1].step or sample.phase in _NOT_STEPPING:
             begin = at
-        elif sample.step > 1 and at - begin >= 2:
-            rise = _rise(samples[begin], samples[at])
-            best = rise if rise.bytes > best.bytes else best
+        elif sample.step > 1:
+            rises = [_rise(samples[begin], samples[at])] if at - begin >= 2 else []
+            best = max(best, *rises, _since_the_step_before(samples, begin, at), key=lambda rise: rise.bytes)
     return best
+
+
+def _since_the_step_before(samples: list[tuple[int, Sample]], begin: int, at: int) -> Rise:
+    """The rise from the sample before the step that stands, less what the steps in between took at the rate so far.
+
+    Only for a step that takes far longer than those before it: of the slow steps of a leak each takes its share.
+    """
+    if begin < 2:
+        return Rise()
+    earlier, before = samples[begin - 2][1], samples[begin - 1][1]
+    done, between = before.step - earlier.step, samples[begin][1].step - before.step
+    stood = samples[at][1].mono - samples[begin][1].mono
+    if done <= 0 or between <= 0 or before.phase in _NOT_STEPPING:
+        return Rise()
+    if stood < 3 * (before.mono - earlier.mono) / done:
+        return Rise()
+    usual = max(0, before.rss_bytes - earlier.rss_bytes) / done * between
+    rise = _rise(samples[begin - 1], samples[at])
+    return replace(rise, bytes=max(0, rise.bytes - int(usual)), steps=0)
 
 
 def _by_epoch(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
