@@ -54,6 +54,14 @@ def test_epochs_put_the_default_number_of_steps_aside() -> None:
     assert (recipe.train.steps, recipe.train.epochs) == (None, 3)
 
 
+def test_an_override_of_nothing_leaves_the_setting_out() -> None:
+    tables = {"data": {"train": "t"}, "model": {"weights": "imagenet"}, "train": {"batch": 4}}
+    recipe = settings.resolve(tables, ["model.weights=", "train.batch="])
+    assert recipe.model.weights is None
+    assert recipe.train.batch == 16
+    assert tables["model"] == {"weights": "imagenet"}
+
+
 def test_overrides_are_read_as_toml_and_a_bare_word_is_text() -> None:
     recipe = settings.resolve(
         {}, ["data.train=a b.csv", 'data.classes=["x", "y"]', "train.deterministic=true"]

@@ -142,7 +142,10 @@ def _override(tables: dict[str, Any], text: str) -> str:
     within = tables.setdefault(table, {})
     if not isinstance(within, dict):
         within = tables[table] = {}
-    within[name] = _value(raw.strip())
+    if raw.strip() or key not in all_keys():
+        within[name] = _value(raw.strip())
+    else:
+        within.pop(name, None)  # nothing after the sign: as if the recipe had not said it
     return key
 
 
