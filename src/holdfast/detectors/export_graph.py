@@ -80,19 +80,20 @@ def _refuse_other_backend() -> None:
 
 
 def _on_any_size(detector: Detector, image: Any) -> list[Any]:
-    """Decoded pixels are resized as the pipeline resizes those of a PNG, to whole grey levels, and placed as there."""
+    """Decoded pixels are shrunk as the pipeline shrinks a JPEG, to whole grey levels, and placed as there."""
     import tensorflow as tf
 
     height, width = detector.spec.input
-    rows_columns = tf.shape(image)[:2]
-    size = tf.cast(rows_columns[::-1], tf.float32)[None]
-    window = windows.whole(size)
+    rows, columns, _ = tf.unstack(tf.shape(image))
+    size = tf.cast(tf.stack([[columns, rows]]), tf.float32)
+    window, tile = windows.whole(size), tf.constant([[width, height]])
     if detector.spec.resizing == "letterbox":
         window = windows.grown_to(window, tf.constant([width / height], tf.float32))
-    upright, whole = tf.constant([False]), tf.constant([1])
-    placed = placement.place(window, size, tf.constant([[width, height]]), upright, whole)
+    ratio = placement.decode_ratio(placement.shrink_of(window, tile), tf.constant([True]))
+    placed = placement.place(window, size, tile, tf.constant([False]), ratio)
     left, top, right, bottom = tf.unstack(placed.drawn[0])
-    pixels = _resized(tf.cast(image, tf.float32)[None], rows_columns, bottom - top, right - left)
+    blocks = _means_of_blocks(tf.cast(image, tf.float32), ratio[0])
+    pixels = _resized(blocks[None], bottom - top, right - left)
     beside = [[0, 0], [top, height - bottom], [left, width - right], [0, 0]]
     pixels = tf.ensure_shape(tf.pad(pixels, beside, constant_values=float(GREY)), [1, height, width, 3])
     boxes, scores, classes = (part[0] for part in detector.detect(pixels))
@@ -102,20 +103,33 @@ def _on_any_size(detector: Detector, image: Any) -> list[Any]:
     return [tf.where(classes[:, None] >= 0, back, 0.0), scores, classes]
 
 
-def _resized(image_1hw3: Any, size: Any, height: Any, width: Any) -> Any:
-    """`pipeline.decode.resized` in operations that other engines have: floats, and whole numbers by their floor."""
+def _means_of_blocks(image_hw3: Any, side: Any) -> Any:
+    """What a JPEG's decoder gives at 1/side, from the pixels; the last blocks are filled up with the edge."""
+    import tensorflow as tf
+
+    rows, columns = tf.unstack((tf.shape(image_hw3)[:2] + side - 1) // side)
+    for axis, count in enumerate((rows, columns)):
+        inside = tf.minimum(tf.range(count * side), tf.shape(image_hw3)[axis] - 1)
+        image_hw3 = tf.gather(image_hw3, inside, axis=axis)
+    parts = tf.reshape(image_hw3, tf.stack([rows, side, columns, side, 3]))
+    return tf.floor(tf.reduce_mean(parts, axis=[1, 3]) + 0.5)
+
+
+def _resized(image_1hw3: Any, height: Any, width: Any) -> Any:
+    """`pipeline.decode.resized` in operations that other engines have: floats, and whole numbers by their floor.
+
+    Halves are frequent, and the last bit of one differs between engines: a thousandth more lets all fall alike.
+    """
     import tensorflow as tf
 
     to = tf.stack([height, width])
-    far = tf.reduce_any(size > 2 * to + 1)
-    return tf.floor(
-        tf.cond(
-            far,
-            lambda: tf.image.resize(image_1hw3, to, antialias=True),
-            lambda: tf.raw_ops.ResizeBilinear(images=image_1hw3, size=to, half_pixel_centers=True),
-        )
-        + 0.5
+    far = tf.reduce_any(tf.shape(image_1hw3)[1:3] > 2 * to + 1)
+    pixels = tf.cond(
+        far,
+        lambda: tf.image.resize(image_1hw3, to, antialias=True),
+        lambda: tf.raw_ops.ResizeBilinear(images=image_1hw3, size=to, half_pixel_centers=True),
     )
+    return tf.floor(pixels + (0.5 + 2.0**-10))
 
 
 def _named(parts: Sequence[Any]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ class Placement:
 def decode_ratio(shrink_n: Any, scalable_n: Any) -> Any:
     """The largest of 1, 2, 4, 8 by which a picture may be decoded smaller, when drawn at 1/shrink."""
     most = tf.where(scalable_n, shrink_n * SMALLER_BY, tf.ones_like(shrink_n))
-    steps = [tf.cast(most >= power, tf.int32) for power in (2.0, 4.0, 8.0)]
-    return tf.bitwise.left_shift(tf.ones_like(steps[0]), steps[0] + steps[1] + steps[2])
+    by_2, by_4, by_8 = (tf.cast(most >= power, tf.int32) for power in (2.0, 4.0, 8.0))
+    return 1 + by_2 + 2 * by_4 + 4 * by_8
 
 
 def shrink_of(window_n4: Any, tile_n2: Any) -> Any:
