@@ -81,7 +81,7 @@ def trained(args: argparse.Namespace, group: peers.Peers | None, asked: Any) -> 
 
     world = World(
         batches=batches, picture_names=lambda batch: [], validate=lambda stop: {"AP": 0.0},
-        serving=contextlib.nullcontext, newest=newest, facts={}, saver=saver, witnesses=witnesses, pulse=pulse,
+        serving=contextlib.nullcontext, newest=newest, facts=dict, saver=saver, witnesses=witnesses, pulse=pulse,
         stop_asked=group.stop_asked if group else asked, clock=group.clock if group else time.monotonic,
     )  # fmt: skip
     loop = Loop(plan, step, now, world)

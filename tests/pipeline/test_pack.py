@@ -196,3 +196,43 @@ def test_a_stream_reads_the_pack_from_its_epoch_on_and_the_boxes_stay_on_their_p
         Path(data.paths[image]).unlink()  # from epoch 1 on nobody reads them
     again = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
     assert np.array_equal(next(again.numpy_batches(3))["images"], whole[3]["images"])
+
+
+@pytest.mark.hot
+def test_a_pack_made_beside_the_stream_is_read_from_the_next_epoch_on_and_resuming_is_exact(
+    folder_of: Callable, tmp_path: Path
+) -> None:
+    from tests.pipeline.test_stream import first, same
+
+    from holdfast.pipeline.stream import Stream
+
+    data = large_and_small(folder_of)  # 8 pictures in batches of 4: two steps an epoch
+    feed = replace(FEED, seed=3, augment=Augment(flip=0.5))
+    told: list[tuple[int, int]] = []
+    beside = packing.Beside(pack.job_for(data, feed, ROOMY), tmp_path / "cache")
+    stream = Stream(data, feed, beside=beside, on_packed=lambda *what: told.append(what))
+    batches = stream.numpy_batches()
+    begun = [next(batches)]
+    assert stream.state(1)["packed_from_epoch"] is None
+    beside._process.wait(timeout=120)
+    begun += first(6, batches)
+    assert told == [(5, 1)]
+    assert stream.state(7)["packed_from_epoch"] == 1
+    plain = first(7, Stream(data, feed).numpy_batches())
+    made = pack.read(beside._folder, from_epoch=1)
+    resumed = first(4, Stream(data, feed, packed=made).numpy_batches(3))
+    assert same(begun[:2], plain[:2])
+    assert not same(begun[2:], plain[2:])
+    assert same(begun[3:], resumed)
+
+
+def test_a_pack_that_is_stopped_with_the_run_is_gone_on_with(folder_of: Callable, tmp_path: Path) -> None:
+    job = pack.job_for(large_and_small(folder_of), FEED, ROOMY)
+    beside = packing.Beside(job, tmp_path / "cache")
+    beside.stop()
+    beside.stop()
+    again = packing.Beside(job, tmp_path / "cache")
+    again._process.wait(timeout=120)
+    found = again.ready()
+    assert found is not None and found.rows.tolist() == [0, 1, 2, 3, 4]
+    assert again.ready() is None

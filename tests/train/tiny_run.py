@@ -73,7 +73,7 @@ class Tiny:
         self.model = step.network.model
         world = World(
             batches=self._batches, picture_names=lambda batch: [f"{number}.jpg" for number in batch["image"]],
-            validate=validate or self._validate, serving=contextlib.nullcontext, newest=self._newest, facts={},
+            validate=validate or self._validate, serving=contextlib.nullcontext, newest=self._newest, facts=dict,
             saver=self.saver, witnesses=self.witnesses, pulse=Pulse(run, 1), stop_asked=stop_asked,
         )  # fmt: skip
         self.folder = run

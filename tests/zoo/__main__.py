@@ -17,9 +17,9 @@ from .trials import Trial, all_trials
 
 
 def main() -> int:
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background job ignores it, and so would they
+    # A shell's background job ignores the one and nohup the other, and so would the programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     asked = _arguments()
     trials = [trial for trial in all_trials() if _chosen(trial, asked)]
     if asked.list:

@@ -23,7 +23,7 @@ from typing import Any
 from holdfast.data.records import Picture
 from holdfast.errors import DiskFull
 from holdfast.pipeline.machine import usable_cores
-from holdfast.pipeline.pack import QUALITY, Item, Job
+from holdfast.pipeline.pack import QUALITY, Item, Job, Packed, read
 
 SHARD_PICTURES = 256
 KEEP_FREE_BYTES = 1 << 30
@@ -61,6 +61,27 @@ def start_beside(job: Job, cache: Path) -> subprocess.Popen[bytes] | None:
             [sys.executable, "-m", "holdfast.pipeline.packing", str(folder)],
             stdin=subprocess.DEVNULL, stdout=output, stderr=output,
         )  # fmt: skip
+
+
+class Beside:
+    """A pack that is made while training runs, and asked for at every step."""
+
+    def __init__(self, job: Job, cache: Path) -> None:
+        self._folder = cache / f"pack-{job.key}"
+        self._process = start_beside(job, cache)
+
+    def ready(self) -> Packed | None:
+        """The pack, once; None before it is finished, and for ever when packing came to nothing."""
+        if self._process is None or self._process.poll() is None:
+            return None
+        self._process = None
+        return read(self._folder)
+
+    def stop(self) -> None:
+        """What is packed so far is kept, and gone on with by the next run."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
 
 
 def _run(job: Job, folder: Path, progress: Callable[[int, int], None] | None) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.machine import usable_cores
 from holdfast.pipeline.pack import Packed, with_packed
+from holdfast.pipeline.packing import Beside
 
 ENDLESS = np.iinfo(np.int64).max
 PREFETCHED_BATCHES = 2
@@ -60,6 +61,8 @@ class Stream:
         cache: PictureCache | None = None,
         packed: Packed | None = None,
         servers: tuple[str, ...] = (),
+        beside: Beside | None = None,
+        on_packed: Callable[[int, int], None] | None = None,
     ) -> None:
         if not len(columns):
             raise DataError("the dataset has no pictures", change="give a folder that has some")
@@ -67,7 +70,7 @@ class Stream:
         self.columns = with_packed(columns, packed) if packed else columns
         self.feed = feed
         self.threads = threads or usable_cores()
-        self._servers = servers
+        self._servers, self._beside, self._on_packed = servers, beside, on_packed
         self._cache = PictureCache() if servers else cache or PictureCache()  # a table cannot be sent
         self._packed_from = packed.from_epoch if packed else None
         self._skip_bad, self._on_bad = skip_bad, on_bad
@@ -125,7 +128,10 @@ class Stream:
                 for batch in iterator:
                     yield batch
                     step += 1
-                return
+                    if self._changes_over(step):
+                        break
+                else:
+                    return
             except tf.errors.OpError as error:
                 found = self._bad_of(step)
                 if not found and failed_at == step:
@@ -137,6 +143,22 @@ class Stream:
                 failed_at = step
                 for image, why in found.items():
                     self._skip(image, why, step)
+
+    def _changes_over(self, step: int) -> bool:
+        """Whether the pack that is made beside has just become ready: copies are read from the next epoch on."""
+        packed = self._beside.ready() if self._beside is not None else None
+        if packed is None:
+            return False
+        epoch = (step * self.feed.global_batch - 1) // self.images + 1
+        self.columns = with_packed(self.columns, replace(packed, from_epoch=epoch))
+        self._packed_from, self._beside, self._traced = epoch, None, None
+        if self._on_packed is not None:
+            self._on_packed(len(packed.rows), epoch)
+        return True
+
+    def close(self) -> None:
+        if self._beside is not None:
+            self._beside.stop()
 
     def numpy_batches(self, first_step: int = 0) -> Iterator[dict[str, np.ndarray]]:
         """The same as NumPy arrays, for JAX; nothing is copied."""

@@ -43,10 +43,11 @@ class Data:
 
 
 def data(
-    recipe: Recipe, *, frugal: bool = False, share: tuple[int, int] = (0, 1), pack: bool = True,
-    on_bad: Callable[[BadImage], None] | None = None,
+    recipe: Recipe, *, frugal: bool = False, share: tuple[int, int] = (0, 1), packed_from: int | None = 0,
+    on_bad: Callable[[BadImage], None] | None = None, on_packed: Callable[[int, int], None] | None = None,
 ) -> Data:  # fmt: skip
-    """Both streams. `share` is a process's part of how many; `pack` reads a packed copy where there is one.
+    """Both streams. `share` is a process's part of how many; a packed copy, where there is one, is read from the epoch
+    `packed_from` on; where there is none and one would serve, it is made beside the run, and `on_packed` is told.
 
     `frugal`, after memory ran out, keeps no pictures in it, decodes one at a time and validates few at once. `on_bad`
     is told of pictures that cannot be decoded, as far as the recipe lets them pass.
@@ -57,7 +58,7 @@ def data(
         feed, batch=min(feed.batch, 4 if frugal else 16), seed=0, shuffle=False, endless=False, augment=PLAIN
     )
     trained = columns.of_dataset(parts.train)
-    packed = prepare.packed(trained, feed) if pack else None
+    packed = prepare.packed(trained, feed, packed_from) if packed_from is not None else None
     # A decoded cache rounds pixels in its own way and depends on free memory: not where bits must repeat.
     kept = Decision("none", "") if frugal or recipe.train.deterministic else budget.decide_for(trained, feed)
     kept = Decision("none", "") if packed is not None and kept.kind != "decoded" else kept
@@ -65,23 +66,29 @@ def data(
     if servers:
         service.reach(servers)
         kept = Decision("none", "")
+    # Several processes would change over at different steps, and a run that must repeat its bits at another each time.
+    alone = share[1] == 1 and not servers and not recipe.train.deterministic and not frugal
+    beside = prepare.packing_beside(trained, feed) if kept.pack and alone and on_packed else None
     how: dict[str, Any] = {
         "skip_bad": recipe.data.skip_bad, "on_bad": on_bad, "threads": 1 if frugal else None
     }  # fmt: skip
     return Data(
-        Stream(trained, feed, cache=PictureCache(kept.kind), packed=packed, servers=servers, **how),
+        Stream(trained, feed, cache=PictureCache(kept.kind), packed=packed, servers=servers,
+               beside=beside, on_packed=on_packed, **how),
         Stream(columns.of_dataset(parts.validation), held, **how),
-        "; ".join([parts.how, *_how_kept(kept, packed, servers)]),
+        "; ".join([parts.how, *_how_kept(kept, packed, servers, beside is not None)]),
     )
 
 
-def _how_kept(kept: Decision, packed: Packed | None, servers: tuple[str, ...]) -> list[str]:
+def _how_kept(kept: Decision, packed: Packed | None, servers: tuple[str, ...], beside: bool) -> list[str]:
     """In words, where it is not the plain way."""
     said = [f"{len(packed.rows)} large pictures are read from their packed copies"] if packed else []
     if servers:
         said.append(f"training batches are made by {', '.join(servers)}")
     if kept.kind != "none":
         said.append(f"pictures are kept in memory ({kept.kind}): {kept.why}")
+    elif beside:
+        said.append("small copies of the large pictures are made beside the first epoch, for the later ones")
     elif kept.pack:
         said.append(f"{kept.why}: `holdfast data pack RECIPE` makes one")
     return said

@@ -51,7 +51,7 @@ class World:
     validate: Callable[[Callable[[], bool]], dict[str, float] | None]  # None: asked to stop meanwhile
     serving: Callable[[Step], AbstractContextManager[None]]  # the model with the weights that are validated
     newest: Callable[[], Snapshot | None]
-    facts: Mapping[str, Any]  # of the run, for every checkpoint's meta
+    facts: Callable[[], Mapping[str, Any]]  # of the run, for every checkpoint's meta
     saver: Saver | NoSaver
     witnesses: Witnesses
     pulse: Pulse
@@ -275,7 +275,7 @@ class Loop:
         groups = self.step.export()
         if self.plan.on_nonfinite != "skip":
             groups["optimizer"]["unapplied"] = groups["optimizer"]["unapplied"] * 0  # looked at: may go on
-        meta = {**self.world.facts, "progress": self.now.as_json(), "micro_batch": self.step.micro_batch}
+        meta = {**self.world.facts(), "progress": self.now.as_json(), "micro_batch": self.step.micro_batch}
         return Snapshot(self.now.step, groups, meta)
 
     # -- begin and end --------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from holdfast.pipeline import pack
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Feed
 from holdfast.pipeline.pack import Packed
+from holdfast.pipeline.packing import Beside
 from holdfast.settings.recipe import Recipe
 
 TRAIN_SPLITS = ("train", "training", "trainval")
@@ -55,10 +56,14 @@ def feed(recipe: Recipe, *, share: tuple[int, int] = (0, 1)) -> Feed:
     )  # fmt: skip
 
 
-def packed(trained: Columns, made_to: Feed) -> Packed | None:
-    """The packed copy of these pictures that `holdfast data pack RECIPE` made, if it is there and whole."""
+def packed(trained: Columns, made_to: Feed, from_epoch: int = 0) -> Packed | None:
+    """The packed copy of these pictures, by `holdfast data pack RECIPE` or a run before, if it is there and whole."""
     job = pack.job_for(trained, made_to, PACK_BYTES)
-    return pack.read(pack_folder() / f"pack-{job.key}") if job.items else None
+    return pack.read(pack_folder() / f"pack-{job.key}", from_epoch) if job.items else None
+
+
+def packing_beside(trained: Columns, made_to: Feed) -> Beside:
+    return Beside(pack.job_for(trained, made_to, PACK_BYTES), pack_folder())
 
 
 def pack_folder() -> Path:

@@ -111,15 +111,17 @@ def check_images(
         )
 
 
-def began_packed(folder: Path) -> bool | None:
-    """Whether the run reads packed copies, by its newest checkpoint; None when there is none."""
+def packed_from(folder: Path) -> int | None:
+    """The epoch from which the run reads packed copies, by its newest checkpoint: None where it reads none so far,
+    and the first where there is no checkpoint that would say otherwise."""
     for path in reversed(checkpoints.committed(folder)):
         try:
             meta = checkpoints.read(path, groups=()).meta
         except checkpoints.Torn:
             continue
-        return meta["data"].get("packed_from_epoch") is not None
-    return None
+        found: int | None = meta["data"].get("packed_from_epoch")
+        return found
+    return 0
 
 
 def newest(folder: Path, witnesses: Witnesses) -> Snapshot | None:

@@ -77,7 +77,8 @@ class Session:
             frugal=self._was_short(),
             share=share_of(self.peers),
             on_bad=self._bad_picture,
-            pack=not self._resume or resume.began_packed(self._checkpoints) is not False,
+            on_packed=self._packed,
+            packed_from=resume.packed_from(self._checkpoints) if self._resume else 0,
         )
         plan = assemble.plan(self.recipe, self.folder, data.train.images)
         model, whence = assemble.detector(self.recipe, data.train.columns)
@@ -107,6 +108,7 @@ class Session:
             reason = loop.run()
         finally:
             rescue.end()
+            data.train.close()
             self.steps_done = loop.now.step
             saved = saver.close(grace_s)
             copied = copier is None or copier.close(grace_s)
@@ -147,6 +149,10 @@ class Session:
         screen = Screen(plan.steps, plan.batch, memory=memory, wait_share=self.pulse.wait_share)
         return [results, board, screen]
 
+    def _packed(self, copies_made: int, epoch: int) -> None:
+        text = f"small copies of {copies_made} large pictures are made; they are read from epoch {epoch + 1} on"
+        self.say(ev.NoteMade(text=text, facts={"packed_from_epoch": epoch, "packed": copies_made}))
+
     def _copier(self) -> copies.Copier | None:
         """To the bucket that the recipe or the cloud names, from the process that writes checkpoints."""
         to = copies.places(self.recipe.hardware.copy_to)
@@ -182,7 +188,7 @@ class Session:
             validate=validation if peers is None else lambda _: validation(peers.stop_now),
             serving=assemble.serving,
             newest=lambda: self._newest_after(saver),
-            facts={
+            facts=lambda: {
                 "recipe": resume.flat(self.recipe), "data": data.train.state(0),
                 "spec": model.spec.as_json(), "backend": self.recipe.train.backend,
             },
