@@ -27,10 +27,10 @@ TORCHVISION = {  # batches that fit, and where it was fastest
 
 
 def child(script: str, asked: dict[str, Any], out: Path, environment: dict[str, str]) -> Any:
-    label = f"{Path(script).stem}-{asked['name']}"
+    label = f"{Path(script).stem}-{asked['label']}"
     errors = (out / f"{label}.err").open("w")
     return subprocess.Popen(
-        [sys.executable, str(HERE / script), json.dumps(asked)], env=environment, text=True,
+        [sys.executable, str(HERE / script), json.dumps(asked)], env=environment | asked["environment"], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
     )  # fmt: skip
 
@@ -50,7 +50,7 @@ def wave(script: str, wanted: list[dict[str, Any]], out: Path, environment: dict
         children.append((asked, child(script, asked, out, environment)))
     for asked, process in children:
         ready = line_of(process, "ready")
-        print(f"{time.perf_counter() - began:6.1f} s ready {asked['name']}: {ready}", flush=True)
+        print(f"{time.perf_counter() - began:6.1f} s ready {asked['label']}: {ready}", flush=True)
     for asked, process in children:
         try:
             process.stdin.write("go\n")
@@ -60,7 +60,8 @@ def wave(script: str, wanted: list[dict[str, Any]], out: Path, environment: dict
         found = line_of(process, "result")
         process.wait()
         results.append(
-            {"script": script} | (found["result"] if found else {"name": asked["name"], "failed": True})
+            {"script": script, "label": asked["label"]}
+            | (found["result"] if found else {"name": asked["name"], "failed": True})
         )
         print(json.dumps(results[-1]), flush=True)
         with (out / "results.jsonl").open("a") as file:
@@ -89,7 +90,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--ours", nargs="*", default=[])
     parser.add_argument("--torchvision", nargs="*", default=[])
-    parser.add_argument("--changes", default="{}", help='JSON, by name: {"ssd": {"batch": 256}}')
+    parser.add_argument(
+        "--changes", default="{}",
+        help='JSON, by name: {"ssd": {"batch": 256}, "ssd:flags": {"environment": {"XLA_FLAGS": "…"}}}',
+    )  # fmt: skip
     parser.add_argument("--variants", type=int, default=2, help="of torchvision, from the fastest")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--profile", action="store_true")
@@ -104,18 +108,20 @@ def main() -> None:
     environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     changes = json.loads(args.changes)
     ours = [
-        {"name": name.split(":")[0], "changes": changes.get(name, {}), "folder": str(args.out), "steps": args.steps,
-         "profile": args.profile}
+        {"name": name.split(":")[0], "label": name, "folder": str(args.out), "steps": args.steps,
+         "changes": {key: value for key, value in changes.get(name, {}).items() if key != "environment"},
+         "environment": changes.get(name, {}).get("environment", {}), "profile": args.profile}
         for name in args.ours
     ]  # fmt: skip
     results = wave("h200_ours.py", ours, args.out, environment) if ours else []
     for variant in range(args.variants):
         flags = ("bf16", "channels_last", "compile")
         wanted = [
-            {"name": name, "batch": batch, "how": {flag: flag in how for flag in flags}}
+            {"name": name, "label": f"{name}-{batch}-{how.replace(' ', '-')}", "environment": {}, "batch": batch,
+             "how": {flag: flag in how for flag in flags}}
             for name in args.torchvision
             for batch, how in TORCHVISION[name][variant : variant + 1]
-        ]
+        ]  # fmt: skip
         results += wave("h200_torchvision.py", wanted, args.out, environment) if wanted else []
     print(json.dumps(measured := peaks()))
     print(table(results, measured))
@@ -131,7 +137,7 @@ def table(results: list[Any], measured: dict[str, float]) -> str:
         if "failed" in one:
             lines.append(f"{one['script']:22} {one['name']:12} failed")
             continue
-        rate, text = one["images_per_s"], f"{one['script']:22} {one['name']:12} batch {one['batch']:4}"
+        rate, text = one["images_per_s"], f"{one['script']:22} {one['label']:12} batch {one['batch']:4}"
         first, last = one["loss"]
         text += f" {rate:8.1f} images/s  peak {one['peak_gib']:6.2f} GiB  loss {first:.3f} to {last:.3f}"
         if "ours" in one["script"]:

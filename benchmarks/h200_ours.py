@@ -113,7 +113,9 @@ def _flops(jaxpr: Any) -> float:
     return total
 
 
-def run(name: str, changes: dict[str, Any], folder: Path, *, steps: int, profile: bool) -> dict[str, Any]:
+def run(
+    name: str, changes: dict[str, Any], folder: Path, *, label: str, steps: int, profile: bool
+) -> dict[str, Any]:
     """Builds, compiles, waits for a word on standard input, measures."""
     import jax
 
@@ -132,7 +134,7 @@ def run(name: str, changes: dict[str, Any], folder: Path, *, steps: int, profile
     sys.stdin.readline()
     losses = _losses(step, batches, 8)
     if profile:
-        _profile(step, batches, folder, name, compiled)
+        _profile(step, batches, folder, label, compiled)
     rounds = [_timed(step, batches, steps) for _ in range(3)]
     losses += _losses(step, batches, 3)
     analysis = compiled.memory_analysis()
@@ -214,7 +216,7 @@ def table_of(trace: Path, steps: int) -> str:
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
     found = run(
-        asked["name"], asked.get("changes", {}), Path(asked["folder"]),
+        asked["name"], asked.get("changes", {}), Path(asked["folder"]), label=asked.get("label", asked["name"]),
         steps=asked.get("steps", 20), profile=asked.get("profile", False),
     )  # fmt: skip
     print(json.dumps({"result": found}), flush=True)

@@ -1,4 +1,4 @@
-"""ReLU whose gradient looks at what it gave, not at what it got.
+"""Bias and ReLU whose gradient looks at what came out, not at what went in.
 
 Both say the same (y > 0 exactly where x > 0), but the output is kept for the next layer anyway, so the input need
 not be: less memory, and on JAX a convolution, its bias and the ReLU can become one kernel. TensorFlow's own is so.
@@ -8,6 +8,7 @@ not be: less memory, and on JAX a convolution, its bias and the ReLU can become 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import keras
@@ -48,6 +49,37 @@ def relu(x: Tensor) -> Tensor:
 
 def relu6(x: Tensor) -> Tensor:
     return _RELU6(x)
+
+
+def biased(x: Tensor, bias: Tensor, *, active: bool = False) -> Tensor:
+    """`x + bias` by channel, and the ReLU of it if `active`. The bias's gradient is summed in float32."""
+    if keras.backend.backend() == "jax":
+        return _jax_biased(active)(x, ops.cast(bias, "float32"))
+    x = x + ops.cast(bias, x.dtype)
+    return relu(x) if active else x
+
+
+@cache
+def _jax_biased(active: bool) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    from holdfast.detectors.column_sums import cut_and_sums, sums
+
+    def value(x: Tensor, bias: Tensor) -> Tensor:
+        x = x + bias.astype(x.dtype)
+        return jnp.maximum(x, 0) if active else x
+
+    def forward(x: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        y = value(x, bias)
+        return y, y if active else None
+
+    def backward(y: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        return cut_and_sums(y, gradient) if active else (gradient, sums(gradient))
+
+    function = jax.custom_vjp(value)
+    function.defvjp(forward, backward)
+    return function
 
 
 class Relu(layers.ReLU):

@@ -2,7 +2,7 @@
 
 Seven by seven with a stride of two: each two by two pixels become one cell of twelve channels, the kernel four by four
 over those. Three by three: the nine neighbours of a pixel become its channels, and the convolution a matrix product.
-Both are filled with zeros to a width that loads in whole words. Only for JAX, where all of it fuses with the
+All are filled with zeros to a width that loads in whole words. Only for JAX, where all of it fuses with the
 preparation of the pictures.
 """
 
@@ -43,6 +43,39 @@ def _by_two(x: Tensor, kernel: Tensor) -> Tensor:
     kernel = ops.reshape(ops.transpose(kernel, (0, 2, 1, 3, 4, 5)), (half, half, 4 * channels, outputs))
     x = ops.conv(*_filled(x, kernel), padding="valid", data_format="channels_last")
     return x[:, :rows, :columns]
+
+
+def in_fours(x: Tensor, kernel: Tensor) -> Tensor:
+    """A convolution with a stride of two and no padding whose result, (b, 2h, 2w, c), is given as (b, h, w, 4 c), two
+    by two pixels in a cell: four by four pixels of a picture are a cell's channels, and the outputs four times as
+    many, which is as wide as a matrix unit wants them. JAX only; see `can_be_in_fours`."""
+    _, height, width, channels = x.shape
+    size, outputs = kernel.shape[0], kernel.shape[-1]
+    rows, columns = ((side - size) // 4 + 1 for side in (height, width))
+    x = ops.pad(x, ((0, 0), (0, max(0, 4 * rows + 8 - height)), (0, max(0, 4 * columns + 8 - width)), (0, 0)))
+    x = x[:, : 4 * rows + 8, : 4 * columns + 8]
+    x = ops.reshape(x, (-1, rows + 2, 4, columns + 2, 4, channels))
+    x = ops.reshape(ops.transpose(x, (0, 1, 3, 2, 4, 5)), (-1, rows + 2, columns + 2, 16 * channels))
+    fours = []
+    for down in (0, 2):
+        for along in (0, 2):
+            edges = ((down, 12 - size - down), (along, 12 - size - along), (0, 0), (0, 0))
+            wide = ops.reshape(ops.pad(kernel, edges), (3, 4, 3, 4, channels, outputs))
+            fours.append(ops.reshape(ops.transpose(wide, (0, 2, 1, 3, 4, 5)), (3, 3, 16 * channels, outputs)))
+    return ops.conv(
+        *_filled(x, ops.concatenate(fours, axis=-1)), padding="valid", data_format="channels_last"
+    )
+
+
+def can_be_in_fours(conv: Any) -> bool:
+    """Over a picture, seven by seven or so, and with sides that come out even."""
+    _, height, width, channels = conv.input.shape
+    size = conv.kernel_size
+    if channels > FEW or tuple(conv.strides) != (2, 2) or tuple(conv.dilation_rate) != (1, 1):
+        return False
+    if conv.padding != "valid" or conv.groups != 1 or size[0] != size[1] or not 5 <= size[0] <= 9:
+        return False
+    return all(side is not None and ((side - size[0]) // 2 + 1) % 2 == 0 for side in (height, width))
 
 
 def _by_neighbours(x: Tensor, kernel: Tensor) -> Tensor:

@@ -16,8 +16,9 @@ from keras import initializers, layers, ops
 
 from holdfast.detectors.activation import Relu, relu
 from holdfast.detectors.backbones import group_normalization
+from holdfast.detectors.fused import convolution
 from holdfast.detectors.losses import prior_bias
-from holdfast.detectors.remat import rematerialised
+from holdfast.detectors.remat import in_full, rematerialised
 
 Tensor = Any
 
@@ -58,6 +59,13 @@ class Predictor(keras.layers.Layer):
             x = self.activation(self.normalise(self.spread(x)))
         return self.shaped(_predicted(x, self.out.kernel, self.out.bias))
 
+    def apart(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The convolution, (b, h * w, anchors * values), in the precision of `x`, and the bias that it lacks."""
+        with in_full():
+            kernel, bias = ops.convert_to_tensor(self.out.kernel), ops.convert_to_tensor(self.out.bias)
+        x = _convolved(x, kernel)
+        return ops.reshape(x, (-1, x.shape[1] * x.shape[2], x.shape[3])), bias
+
     def shaped(self, x: Tensor) -> Tensor:
         return ops.reshape(x, (-1, x.shape[1] * x.shape[2] * x.shape[3] // self.values, self.values))
 
@@ -87,12 +95,16 @@ class Together(keras.layers.Layer):
 
 
 def _predicted(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    return ops.cast(_convolved(x, kernel), "float32") + ops.cast(bias, "float32")
+
+
+def _convolved(x: Tensor, kernel: Tensor) -> Tensor:
     """Outputs are filled to a multiple of eight, which halves are loaded by, and cut again."""
     outputs = kernel.shape[-1]
     if keras.backend.backend() == "jax":
         kernel = ops.pad(kernel, ((0, 0), (0, 0), (0, 0), (0, -outputs % 8)))
     x = ops.conv(x, ops.cast(kernel, x.dtype), padding="same", data_format="channels_last")
-    return ops.cast(x[..., :outputs], "float32") + ops.cast(bias, "float32")
+    return x[..., :outputs]
 
 
 class _Tiled(initializers.Initializer):
@@ -113,21 +125,29 @@ class Tower(keras.layers.Layer):
 
     def __init__(self, depth: int, channels: int, *, light: bool, name: str) -> None:
         super().__init__(name=name)
+        self.light = light
         self.steps: list[keras.layers.Layer] = []
         for i in range(depth):
             if light:
                 conv = layers.SeparableConv2D(channels, 3, padding="same", use_bias=False, name=f"conv_{i}")
-                self.steps += [conv, group_normalization(channels, f"normalise_{i}")]
+                self.steps += [conv, group_normalization(channels, f"normalise_{i}"), Relu(name=f"relu_{i}")]
             else:
                 small = initializers.RandomNormal(stddev=0.01)
                 self.steps.append(
                     layers.Conv2D(channels, 3, padding="same", kernel_initializer=small, name=f"conv_{i}")
                 )
-            self.steps.append(Relu(name=f"relu_{i}"))
+
+    def build(self, shape: tuple[int, ...]) -> None:
+        for step in self.steps:
+            step.build(shape)
 
     def call(self, x: Tensor) -> Tensor:
-        for step in self.steps:
-            x = step(x)
+        if self.light:
+            for step in self.steps:
+                x = step(x)
+            return x
+        for conv in self.steps:
+            x = convolution(conv, x, active=True)
         return x
 
 
@@ -152,14 +172,16 @@ class PyramidHead(keras.layers.Layer):
         self.box_out = Predictor(anchors, 4, [0.0], name="box_out")
 
     def call(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
-        logits, offsets = self.by_level(maps)
-        return ops.concatenate(logits, axis=1), ops.concatenate(offsets, axis=1)
-
-    def by_level(self, maps: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        """The same, level by level: a loss that sums need not join 80 numbers an anchor first."""
         logits = [self.class_out(self._run(self.class_tower, level)) for level in maps]
-        offsets = [self.box_out(self._run(self.box_tower, level)) for level in maps]
-        return logits, offsets
+        return ops.concatenate(logits, axis=1), ops.concatenate(self._offsets(maps), axis=1)
+
+    def apart(self, maps: list[Tensor]) -> tuple[list[tuple[Tensor, Tensor]], list[Tensor]]:
+        """Class outputs and their bias, and offsets, level by level: a loss that sums need not join them first."""
+        outputs = [self.class_out.apart(self._run(self.class_tower, level)) for level in maps]
+        return outputs, self._offsets(maps)
+
+    def _offsets(self, maps: list[Tensor]) -> list[Tensor]:
+        return [self.box_out(self._run(self.box_tower, level)) for level in maps]
 
     def _run(self, tower: Tower, level: Tensor) -> Tensor:
         return rematerialised(tower, level) if self.rematerialise else tower(level)
@@ -178,8 +200,12 @@ class ProposalHead(keras.layers.Layer):
         self.box_out = Predictor(anchors, 4, [0.0], kernel=1, name="box_out")
         self.together = Together()
 
+    def build(self, shapes: list[tuple[int, ...]]) -> None:
+        self.conv.build(shapes[0])
+
     def call(self, maps: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        found = [self.together.of(self.object_out, self.box_out, self.conv(level)) for level in maps]
+        seen = [convolution(self.conv, level, active=True) for level in maps]
+        found = [self.together.of(self.object_out, self.box_out, level) for level in seen]
         return [objectness[..., 0] for objectness, _ in found], [offsets for _, offsets in found]
 
 

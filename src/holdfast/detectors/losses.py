@@ -6,7 +6,7 @@ All take and give float32, whatever the precision of the model.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import keras
@@ -28,49 +28,69 @@ def focal(logits: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2
     return balance * ops.exp(-gamma * ops.softplus(signed)) * ops.softplus(-signed)
 
 
-def focal_sum(logits_bac: Tensor, label_ba: Tensor, counts_ba: Tensor, kept: str = "float32") -> Tensor:
+def focal_sum(
+    outputs_bnk: Tensor, bias_k: Tensor, label_ba: Tensor, counts_ba: Tensor, classes: int
+) -> Tensor:
     """The focal loss of an image's anchors that count, all classes together: (b,). A label of -1 is background.
 
-    `kept` is the type in which JAX keeps the gradient until it is asked for; TensorFlow works it out then.
+    `outputs` are a head's, anchors by classes in a cell, in the features' precision; logits with the bias, in float32.
     """
     if keras.backend.backend() == "jax":
-        return _jax_focal_sum()(logits_bac, label_ba, counts_ba, kept)
-    return _focal_sum(logits_bac, label_ba, counts_ba)
-
-
-def _focal_sum(logits: Tensor, label: Tensor, counts: Tensor) -> Tensor:
-    wanted = ops.one_hot(label, logits.shape[-1], dtype="float32")
-    return ops.sum(ops.where(counts, ops.sum(focal(logits, wanted), axis=-1), 0.0), axis=1)
+        label = ops.where(counts_ba, label_ba, -2)
+        return _jax_focal_sum()(outputs_bnk, ops.cast(bias_k, "float32"), label, classes)
+    wanted = ops.one_hot(label_ba, classes, dtype="float32")
+    logits = ops.cast(outputs_bnk, "float32") + ops.cast(bias_k, "float32")
+    each = ops.sum(focal(ops.reshape(logits, (-1, label_ba.shape[1], classes)), wanted), axis=-1)
+    return ops.sum(ops.where(counts_ba, each, 0.0), axis=1)
 
 
 @cache
 def _jax_focal_sum() -> Any:
-    """Loss and gradient in one pass over the logits. Left to itself XLA keeps three numbers for every class of every
+    """Loss and gradient in one pass over the outputs. Left to itself XLA keeps three numbers for every class of every
     anchor from the forward pass to the backward; the gradient is one, and of the features' own precision."""
     import jax
 
-    def forward(logits: Tensor, label: Tensor, counts: Tensor, kept: str) -> tuple[Tensor, Tensor]:
-        return _focal_sum(logits, label, counts), ops.cast(_focal_slope(logits, label, counts), kept)
+    from holdfast.detectors import kernels
 
-    def backward(kept: str, slope: Tensor, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return gradient[:, None, None] * ops.cast(slope, "float32"), None, None
+    def both(outputs: Tensor, bias: Tensor, label: Tensor, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+        plain = partial(_focal_in_turn, classes)
+        how = kernels.focal_tiles(outputs.shape, classes)
+        if how is None:
+            return plain(outputs, bias, label)
+        kernel = partial(kernels.focal, how)
+        found: tuple[Tensor, Tensor, Tensor] = kernels.chosen(outputs, kernel, plain, outputs, bias, label)
+        return found
 
-    function = jax.custom_vjp(lambda logits, label, counts, kept: _focal_sum(logits, label, counts), (3,))
+    def value(outputs: Tensor, bias: Tensor, label: Tensor, classes: int) -> Tensor:
+        return both(outputs, bias, label, classes)[0]
+
+    def forward(outputs: Tensor, bias: Tensor, label: Tensor, classes: int) -> tuple[Tensor, Any]:
+        loss, slope, total = both(outputs, bias, label, classes)
+        return loss, (slope, total, outputs[:0])
+
+    def backward(classes: int, kept: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        slope, total, like = kept
+        scaled = gradient[:, None, None] * ops.cast(slope, "float32")
+        return ops.cast(scaled, like.dtype), ops.matmul(gradient, total), None
+
+    function = jax.custom_vjp(value, (3,))
     function.defvjp(forward, backward)
     return function
 
 
-def _focal_slope(
-    logits: Tensor, label: Tensor, counts: Tensor, alpha: float = 0.25, gamma: float = 2.0
-) -> Tensor:
-    """The derivative of `focal`: with p_t = sigmoid(z), -(1 - p_t)^gamma (gamma p_t (-log p_t) + 1 - p_t) by z."""
-    targets = ops.one_hot(label, logits.shape[-1], dtype="float32")
-    sign = 2.0 * targets - 1.0
-    signed = logits * sign
-    balance = alpha * targets + (1.0 - alpha) * (1.0 - targets)
-    sure, surprise = ops.sigmoid(signed), ops.softplus(-signed)
-    weight = balance * ops.exp(-gamma * ops.softplus(signed))
-    return ops.where(counts[..., None], -sign * weight * (gamma * sure * surprise + 1.0 - sure), 0.0)
+def _focal_in_turn(
+    classes: int, outputs: Tensor, bias: Tensor, label: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    from holdfast.detectors.kernels import focal_and_slope
+
+    logits = ops.reshape(ops.cast(outputs, "float32") + bias, (*label.shape, classes))
+    hit = ops.equal(label[..., None], ops.arange(classes, dtype="int32"))
+    loss, slope = (ops.where(label[..., None] >= -1, one, 0.0) for one in focal_and_slope(logits, hit))
+    slope = ops.reshape(slope, outputs.shape)
+    kept = (
+        "bfloat16" if outputs.dtype == "bfloat16" else "float32"
+    )  # halves that short would not reach so far down
+    return ops.sum(loss, axis=(1, 2)), ops.cast(slope, kept), ops.sum(slope, axis=1)
 
 
 def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

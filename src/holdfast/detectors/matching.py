@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import keras
 from keras import ops
 
 from holdfast.detectors.boxes import on_grid, pairwise_iou, share_inside
 
 Tensor = Any
+
+MANY = 32  # places for boxes, from which on the empty ones are worth a choice
 
 
 class Matches(NamedTuple):
@@ -42,19 +45,49 @@ def match(
 
     `real_bn` is False for padding. Crowd regions are not matched. Ties go to the lower index.
     """
+    how = _How(positive_from, negative_below, force)
     if len(anchors.shape) == 2:
         anchors = anchors[None]
+    if keras.backend.backend() == "jax" and boxes_bn4.shape[1] >= MANY:
+        return _of_the_first(anchors, boxes_bn4, real_bn, crowd_bn, how)
+    return _matched(anchors, boxes_bn4, real_bn, crowd_bn, how)
+
+
+class _How(NamedTuple):
+    positive_from: float
+    negative_below: float
+    force: bool
+
+
+def _of_the_first(anchors: Tensor, boxes: Tensor, real: Tensor, crowd: Tensor, how: _How) -> Matches:
+    """Every anchor meets every box, so padding costs as much as boxes do: a quarter or half of the places is looked
+    at, where nothing but padding follows in this batch."""
+    import jax
+
+    places = boxes.shape[1]
+    sizes = [-(-places // 4), -(-places // 2), places]
+
+    def first(size: int) -> Any:
+        return lambda *parts: _matched(*parts[:1], *(part[:, :size] for part in parts[1:]), how)
+
+    used = ops.max(ops.where(real, ops.arange(1, places + 1, dtype="int32"), 0))
+    choice = sum(ops.cast(used > size, "int32") for size in sizes[:-1])
+    found: Matches = jax.lax.switch(choice, [first(size) for size in sizes], anchors, boxes, real, crowd)
+    return found
+
+
+def _matched(anchors: Tensor, boxes_bn4: Tensor, real_bn: Tensor, crowd_bn: Tensor, how: _How) -> Matches:
     wanted = ops.logical_and(real_bn, ops.logical_not(crowd_bn))
     overlap = ops.where(wanted[:, None, :], on_grid(pairwise_iou(anchors, boxes_bn4)), -1.0)
     best = ops.max(overlap, axis=-1)
     box_index = ops.cast(ops.argmax(overlap, axis=-1), "int32")
-    positive = best >= positive_from
-    if force:
+    positive = best >= how.positive_from
+    if how.force:
         forced, forced_index = _forced(overlap)
         box_index = ops.where(forced, forced_index, box_index)
         positive = ops.logical_or(positive, forced)
     in_crowd = _in_crowd(anchors, boxes_bn4, ops.logical_and(real_bn, crowd_bn))
-    background = ops.logical_and(best < negative_below, ops.logical_not(positive))
+    background = ops.logical_and(best < how.negative_below, ops.logical_not(positive))
     return Matches(box_index, positive, ops.logical_and(background, ops.logical_not(in_crowd)))
 
 

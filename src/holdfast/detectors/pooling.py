@@ -9,6 +9,7 @@ values the first in reading order gets the gradient, as in XLA's and TensorFlow'
 
 from __future__ import annotations
 
+import functools
 from functools import cache
 from typing import Any
 
@@ -19,17 +20,24 @@ from keras import ops
 Tensor = Any
 
 
-def max_pool(x: Tensor, window: int, stride: int, padding: str) -> Tensor:
-    """Square windows over (b, h, w, c); `padding` "same" or "valid"."""
+Edge = tuple[int, int]  # cells before, cells after
+Padding = str | tuple[Edge, Edge]
+
+
+def max_pool(x: Tensor, window: int, stride: int, padding: Padding) -> Tensor:
+    """Square windows over (b, h, w, c); `padding` "same", "valid" or, on JAX, how many cells that never win."""
     if keras.backend.backend() != "jax" or isinstance(x, keras.KerasTensor):
         return ops.max_pool(x, window, stride, padding, data_format="channels_last")
-    return _indexed()(x, tuple(x.shape[1:3]), window, stride, padding)
+    edges = padding if isinstance(padding, tuple) else (padding, padding)
+    return _indexed()(x, tuple(x.shape[1:3]), window, stride, edges)
 
 
-def _edges(side: int, window: int, stride: int, padding: str) -> tuple[int, int, int]:
+def _edges(side: int, window: int, stride: int, padding: str | Edge) -> tuple[int, int, int]:
     """(cells out, cells of padding before, after)."""
     if padding == "valid":
-        return (side - window) // stride + 1, 0, 0
+        padding = (0, 0)
+    if isinstance(padding, tuple):
+        return (side + sum(padding) - window) // stride + 1, *padding
     out = -(-side // stride)
     missing = max((out - 1) * stride + window - side, 0)
     return out, missing // 2, missing - missing // 2
@@ -42,10 +50,11 @@ def _indexed() -> Any:
     from jax import lax
 
     Sides = tuple[int, int]
+    Edges = tuple[str | Edge, str | Edge]
 
-    def forward(x: Tensor, sides: Sides, window: int, stride: int, padding: str) -> tuple[Tensor, Tensor]:
+    def forward(x: Tensor, sides: Sides, window: int, stride: int, padding: Edges) -> tuple[Tensor, Tensor]:
         (rows, top, bottom), (columns, left, right) = (
-            _edges(side, window, stride, padding) for side in sides
+            _edges(side, window, stride, edge) for side, edge in zip(sides, padding, strict=True)
         )
         lowest = jnp.array(-jnp.inf, x.dtype)
         wide = lax.pad(x, lowest, ((0, 0, 0), (top, bottom, 0), (left, right, 0), (0, 0, 0)))
@@ -64,14 +73,22 @@ def _indexed() -> Any:
         return best, index
 
     def backward(
-        sides: Sides, window: int, stride: int, padding: str, index: Tensor, gradient: Tensor
+        sides: Sides, window: int, stride: int, padding: Edges, index: Tensor, gradient: Tensor
     ) -> tuple[Tensor]:
+        if (window, stride, padding) == (3, 2, ((1, 1), (1, 1))) and all(side % 2 == 0 for side in sides):
+            plain = functools.partial(cut, sides, window, stride, padding)
+            return (_spread(plain, index, gradient, fours=False),)
+        return (cut(sides, window, stride, padding, index, gradient),)
+
+    def cut(
+        sides: Sides, window: int, stride: int, padding: Edges, index: Tensor, gradient: Tensor
+    ) -> Tensor:
         wide = spread(index, gradient, window, stride)
         cuts = [(0, 0, 0)]
-        for side, reached in zip(sides, wide.shape[1:3], strict=True):
-            before = _edges(side, window, stride, padding)[1]
+        for side, edge, reached in zip(sides, padding, wide.shape[1:3], strict=True):
+            before = _edges(side, window, stride, edge)[1]
             cuts.append((-before, side + before - reached, 0))
-        return (lax.pad(wide, jnp.zeros((), wide.dtype), (*cuts, (0, 0, 0))),)
+        return lax.pad(wide, jnp.zeros((), wide.dtype), (*cuts, (0, 0, 0)))
 
     def spread(index: Tensor, gradient: Tensor, window: int, stride: int) -> Tensor:
         """A cell at stride * q + a belongs to windows q - d, in which it has the place a + d * stride, if inside."""
@@ -95,9 +112,69 @@ def _indexed() -> Any:
         sides = ((rows + reach - 1) * stride, (columns + reach - 1) * stride)
         return total.reshape(batch, *sides, channels)
 
-    def value(x: Tensor, sides: Sides, window: int, stride: int, padding: str) -> Tensor:
+    def value(x: Tensor, sides: Sides, window: int, stride: int, padding: Edges) -> Tensor:
         return forward(x, sides, window, stride, padding)[0]
 
     function = jax.custom_vjp(value, nondiff_argnums=(1, 2, 3, 4))
     function.defvjp(forward, backward)
     return function
+
+
+def max_pool_of_fours(x: Tensor) -> Tensor:
+    """Windows of three by three around every second pixel, over (b, h, w, 4 c) whose cells hold two by two pixels:
+    what a convolution gives that makes four pixels at once (`first_layer`). Gives (b, h, w, c); JAX only."""
+    return _of_fours()(x)
+
+
+#: The nine places of a window in reading order: cells up, cells left, which of a cell's four.
+_PLACES = [(1, 1, 3), (1, 0, 2), (1, 0, 3), (0, 1, 1), (0, 0, 0), (0, 0, 1), (0, 1, 3), (0, 0, 2), (0, 0, 3)]
+
+
+@cache
+def _of_fours() -> Any:
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    def forward(x: Tensor) -> tuple[Tensor, Tensor]:
+        _, height, width, _ = x.shape
+        lowest = jnp.array(-jnp.inf, x.dtype)
+        wide = lax.pad(x, lowest, ((0, 0, 0), (1, 0, 0), (1, 0, 0), (0, 0, 0)))
+        best: Any = None
+        index: Any = None
+        for place, (up, left, which) in enumerate(_PLACES):
+            cell = wide[:, 1 - up : 1 - up + height, 1 - left : 1 - left + width]
+            cell = jnp.split(cell, 4, axis=-1)[which]
+            if best is None:
+                best, index = cell, jnp.zeros(cell.shape, jnp.uint8)
+            else:
+                index = jnp.where(cell > best, jnp.uint8(place), index)
+                best = jnp.maximum(best, cell)
+        return best, index
+
+    def backward(index: Tensor, gradient: Tensor) -> tuple[Tensor]:
+        return (_spread(plain, index, gradient, fours=True),)
+
+    def plain(index: Tensor, gradient: Tensor) -> Tensor:
+        _, height, width, _ = gradient.shape
+        fours: list[Any] = [None] * 4
+        for place, (up, left, which) in enumerate(_PLACES):
+            found = jnp.where(index == place, gradient, jnp.zeros((), gradient.dtype))
+            moved = jnp.pad(found, ((0, 0), (0, up), (0, left), (0, 0)))[
+                :, up : up + height, left : left + width
+            ]
+            fours[which] = moved if fours[which] is None else fours[which] + moved
+        return jnp.concatenate(fours, axis=-1)
+
+    function = jax.custom_vjp(lambda x: forward(x)[0])
+    function.defvjp(forward, backward)
+    return function
+
+
+def _spread(plain: Any, index: Tensor, gradient: Tensor, *, fours: bool) -> Tensor:
+    from holdfast.detectors import kernels
+
+    tile = kernels.pool_tile(gradient.shape)
+    if tile is None:
+        return plain(index, gradient)
+    return kernels.chosen(gradient, functools.partial(kernels.spread, tile, fours), plain, index, gradient)

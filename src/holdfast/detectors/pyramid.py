@@ -10,6 +10,7 @@ import keras
 from keras import initializers, layers, ops
 
 from holdfast.detectors.backbones import group_normalization
+from holdfast.detectors.fused import convolution
 
 Tensor = Any
 
@@ -61,9 +62,13 @@ class _Map(keras.layers.Layer):
         )
         self.normalise = group_normalization(channels, "normalise") if normalise else None
 
+    def build(self, shape: tuple[int, ...]) -> None:
+        self.conv.build(shape)
+        if self.normalise is not None:
+            self.normalise.build(self.conv.compute_output_shape(shape))
+
     def call(self, x: Tensor) -> Tensor:
-        x = self.conv(x)
-        return x if self.normalise is None else self.normalise(x)
+        return convolution(self.conv, x) if self.normalise is None else self.normalise(self.conv(x))
 
 
 def _doubled(x: Tensor, height: int, width: int) -> Tensor:

@@ -27,17 +27,17 @@ def rematerialised(layer: keras.layers.Layer, x: Tensor, **how: Any) -> Tensor:
     around = backend.get_autocast_scope()
 
     def forward(x: Tensor, *values: Tensor) -> Tensor:
-        with _in_full():
+        with in_full():
             scope = keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True)))
         with scope, _as_now(around):
             return layer(x, **how)
 
-    with _in_full():
+    with in_full():
         values = [keras.ops.convert_to_tensor(variable.value) for variable in variables]
     return _checkpointed(forward)(x, *values)
 
 
-def _in_full() -> Any:
+def in_full() -> Any:
     """Weights as they are, whatever the layer around casts to: a block may fold them before it casts them."""
     return backend.AutocastScope(None)
 

@@ -55,7 +55,7 @@ class RetinaNet(keras.Model):
 
     def losses_of(self, batch: Batch) -> dict[str, Tensor]:
         """Section 4: both sums divided by the anchors assigned to a box of the same image, or by 1."""
-        logits, offsets = self.head.by_level(self.pyramid(self.backbone(batch["images"])[1:]))
+        levels, offsets = self.head.apart(self.pyramid(self.backbone(batch["images"])[1:]))
         matches = match(
             self.anchors, batch["boxes"], batch["real"], batch["crowd"],
             positive_from=0.5, negative_below=0.4, force=True,
@@ -64,10 +64,14 @@ class RetinaNet(keras.Model):
         label = ops.where(matches.positive, classes, -1)
         counts = ops.logical_or(matches.positive, matches.negative)
         classification, first = 0.0, 0
-        kept = "bfloat16" if self.spec.precision == "bfloat16" else "float32"
-        for level in logits:  # apart: joined, the logits and their gradient would be written once more
-            last = first + level.shape[1]
-            classification += focal_sum(level, label[:, first:last], counts[:, first:last], kept)
+        for (
+            outputs,
+            bias,
+        ) in levels:  # apart: joined, the logits and their gradient would be written once more
+            last = first + outputs.shape[1] * outputs.shape[2] // self.classes
+            classification += focal_sum(
+                outputs, bias, label[:, first:last], counts[:, first:last], self.classes
+            )
             first = last
         located = box_loss(
             ops.concatenate(offsets, axis=1), boxes, self.anchors, UNSCALED,

@@ -5,6 +5,7 @@ Needs JAX's two CUDA plugin wheels, but no driver, no NVIDIA library and no card
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from dataclasses import asdict, dataclass
@@ -60,6 +61,15 @@ def _described(card: Card) -> Any:
         if "parse" not in str(error):
             raise
         return topologies.get_topology_desc(target_config=card.described(older=True), **known)
+
+
+def as_on(card: Card | None) -> Any:
+    """While tracing and compiling for it: the step takes the kernels that it would take there."""
+    if card is None:
+        return contextlib.nullcontext()
+    from holdfast.detectors.kernels import for_described_card
+
+    return for_described_card(10 * card.capability[0] + card.capability[1])
 
 
 def compile_for(traced: Any) -> Compiled:

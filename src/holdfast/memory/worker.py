@@ -47,12 +47,13 @@ def answers(asked: dict[str, Any]) -> dict[str, Any]:
     found = []
     for batch, micro in asked["batches"]:
         step = made.step(batch, micro)
-        traced = step.traced(batch_of(wanted, batch), lambda tree: subject.abstract(tree, sharding))
         one = {"batch": batch, "micro_batch": micro, **sizes(step, batch_of(wanted, 1), batch)}
-        one["liveness"] = liveness.peak_of(traced.jaxpr).as_json()
-        one["validation_temp"] = validation
-        if card is not None:
-            one["compiled"] = ahead.compile_for(traced).as_json()
+        with ahead.as_on(card):
+            traced = step.traced(batch_of(wanted, batch), lambda tree: subject.abstract(tree, sharding))
+            one["liveness"] = liveness.peak_of(traced.jaxpr).as_json()
+            one["validation_temp"] = validation
+            if card is not None:
+                one["compiled"] = ahead.compile_for(traced).as_json()
         found.append(one)
     return {"answers": found, "versions": {"jax": jax.__version__, "keras": keras.__version__}}
 
