@@ -80,6 +80,11 @@ def test_what_is_wrong_is_said(model, data, tmp_path, capsys):
     assert "there is no model or run at this path" in said(tmp_path / "no", data)
     assert "is no run, which would have a validation set" in said(model)
     assert "no split named 'test'" in said(model, data, "--split", "test")
+    assert "the detections would overwrite something" in said(model, data, "--out", data / "0.png")
+    assert "the folder to write into does not exist" in said(
+        model, data, "--out", tmp_path / "no" / "dt.json"
+    )
+    assert "--out is for a model's detections" in said("--out", tmp_path / "dt.json")
     assert "--batch is at least 1" in said(model, data, "--batch", "0")
     (tmp_path / "model.npz").write_bytes(b"PK nothing")
     assert "is not a detector that Holdfast saved" in said(tmp_path / "model.npz", data)

@@ -87,13 +87,14 @@ def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, pict
     (tmp_path / "there").write_text("something")
     assert "would overwrite something" in said("--to", "onnx", "--out", str(tmp_path / "there"))
     assert "does not exist" in said("--to", "onnx", "--out", str(tmp_path / "no" / "model.onnx"))
+    assert "takes no files" in said("--to", "onnx", "--out", "/proc/model.onnx")
     assert "--int8 is for --to tflite" in said(
         "--to", "onnx", "--out", str(tmp_path / "m"), "--int8", str(picture)
     )
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no picture")
     text = said("--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", str(broken))
-    assert "a picture to compare on cannot be decoded" in text
+    assert "a picture to compare on, or to calibrate with, cannot be decoded" in text
     assert "there is no picture" in said(
         "--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", "no*thing"
     )

@@ -80,6 +80,11 @@ def test_what_is_not_there(tmp_path, capsys):
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
     assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
     assert "the folder holds no trained model" in capsys.readouterr().err
+    (tmp_path / "model.npz").write_bytes(b"PK nothing")
+    assert main(["predict", str(tmp_path), str(tmp_path), "--out", str(tmp_path / "a.png")]) == 2
+    assert "pictures are drawn into a folder, and this is a file" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
+    assert "is not a detector that Holdfast saved" in capsys.readouterr().err
     with pytest.raises(PathMissing):
         find_pictures([str(tmp_path / "*.jpg")])
 

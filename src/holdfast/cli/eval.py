@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.detectors.model_place import find
+from holdfast.detectors.model_place import check_target, find
 from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
 
@@ -71,6 +71,12 @@ def _check(args: argparse.Namespace) -> None:
     own = args.model is not None and (args.data is not None or RunFolder(args.model).recipe.is_file())
     if args.model is not None:
         find(args.model)
+    if args.out is not None:
+        if args.model is None:
+            raise UsageError(
+                "--out is for a model's detections", where="the command line", found=f"--out {args.out}"
+            )
+        check_target(args.out, "the detections")
     if not (files and args.model is None) and not (own and not either):
         raise UsageError(
             "holdfast eval compares two files, or tries a model on a dataset",

@@ -45,22 +45,25 @@ def run(args: argparse.Namespace) -> int:
     # All forms are made by TensorFlow. A model file is numpy's, whichever backend trained it.
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from holdfast.cli.predict import find_pictures
     from holdfast.detectors.model_place import check_target, find
 
     model = find(args.model)
     check_target(args.out)
+    shown = find_pictures(args.pictures) if args.pictures else []
+    calibrating = find_pictures(args.int8) if args.int8 else []
     from holdfast.detectors import export
     from holdfast.detectors.model_file import load
 
     detector = load(model, precision="float32")  # TFLite has no half-precision convolutions
     fixed = detector.spec if args.to == "tflite" else None
-    pictures = _pictures(args.pictures, fixed, COMPARED) if args.pictures else _noise(fixed)
+    pictures = _pictures(shown, fixed, COMPARED) if shown else _noise(fixed)
     if args.to == "saved_model":
         compared = export.to_saved_model(detector, args.out, pictures)
     elif args.to == "onnx":
         compared = export.to_onnx(detector, args.out, pictures)
     else:
-        calibration = _pictures(args.int8, fixed, CALIBRATED) if args.int8 else ()
+        calibration = _pictures(calibrating, fixed, CALIBRATED) if calibrating else ()
         compared = export.to_tflite(detector, args.out, pictures, calibration=calibration)
     print(json.dumps(as_json(args.out, compared)) if args.json else as_text(args.out, compared))
     return ExitCode.FINE
@@ -99,13 +102,11 @@ def _noise(spec: Any) -> list[Any]:
     return list(np.random.default_rng(0).integers(0, 256, (4, *size, 3)).astype(np.uint8))
 
 
-def _pictures(places: list[str], spec: Any, most: int) -> list[Any]:
+def _pictures(found: list[Path], spec: Any, most: int) -> list[Any]:
     """Decoded and upright, spread evenly over those found; with a `spec` at its input's size, as in training."""
-    from holdfast.cli.predict import find_pictures
     from holdfast.detectors.inference import as_trained
     from holdfast.pipeline.whole import Undecodable
 
-    found = find_pictures(places)
     chosen = [found[index * len(found) // most] for index in range(most)] if len(found) > most else found
     shown = as_trained(spec) if spec else None
     decoded = []
@@ -115,7 +116,7 @@ def _pictures(places: list[str], spec: Any, most: int) -> list[Any]:
             decoded.append(shown(encoded).pixels if shown else _decoded(encoded))
         except (OSError, ValueError, SyntaxError, Undecodable) as error:
             raise DataError(
-                "a picture to compare on cannot be decoded",
+                "a picture to compare on, or to calibrate with, cannot be decoded",
                 where=path,
                 found=str(error),
                 change="leave it out",

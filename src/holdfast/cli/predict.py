@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.detectors.model_place import find
+from holdfast.detectors.model_place import find, make_folder
 from holdfast.errors import ExitCode, PathMissing, UsageError
 
 HELP = "run a model over pictures, and print or draw what it finds"
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     paths = find_pictures(args.images)
     model = find(args.model)
     if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)  # before minutes are spent
+        make_folder(args.out)  # before minutes are spent
     choose_backend()
     from holdfast.data.records import Picture
     from holdfast.detectors.inference import detect_all
