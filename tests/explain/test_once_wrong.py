@@ -470,3 +470,32 @@ def test_a_loss_that_begins_next_to_nothing_may_become_an_ordinary_one(tmp_path:
         run.probe(ev.LossSeen(step=step, logs={"loss": 1e-5 if step < 4 else 2.3}, learning_rate=0.5))
     run.ended(0)
     assert not [one for one in run.verdict().findings if one.strength >= Strength.SUPPORTED]
+
+
+def test_a_generator_that_waits_below_fit_on_jax_is_named_though_a_library_told_of_something_before(
+    tmp_path: Path,
+) -> None:
+    """On JAX Keras asks the generator within the step; jax tells of a missing cuDNN with a traceback."""
+    run = Run(tmp_path / "run")
+    run.output(
+        "Traceback (most recent call last):\n"
+        '  File "/v/lib/python3.11/site-packages/jax_plugins/xla_cuda13/__init__.py", line 205, in _version_check\n'
+        "    raise RuntimeError(err_msg) from e\n"
+        "RuntimeError: Unable to load cuDNN. Is it installed?\n"
+        "Epoch 1/2\n"
+    )
+    run.fit()
+    frames = [
+        Frame("/usr/lib/python3.11/threading.py", 629, "Event.wait"),
+        user(7, "gen"),
+        Frame("/v/lib/python3.11/site-packages/keras/src/backend/jax/trainer.py", 462, "JAXTrainer.fit"),
+        user(10, "<module>"),
+    ]
+    run.stalled("step", python_thread(4000, *frames, main=True, syscall="futex for ever"))
+    run.stopped()
+    verdict = run.verdict()
+    assert [one.cause for one in verdict.findings] == ["input-blocked"]
+    assert (
+        verdict.findings[0].title
+        == "the next batch never comes: a reader waits for ever at /home/me/train.py:7"
+    )

@@ -278,6 +278,8 @@ class Evidence:
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:
             return None
+        if self.stands and printed.trained_after:  # a library told of something it did without, long before
+            return None
         return raised.from_output(printed)
 
     @cached_property

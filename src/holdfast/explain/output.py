@@ -20,6 +20,8 @@ _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
 _BEGINS = "Traceback (most recent call last)"
 _NATIVE_LOG = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:|[WEIF]\d{4} |\[\d{4}-)")
 
+_TRAINS = re.compile(r"^\s*Epoch \d+|\b\d+/\d+\b.*(\d\s?m?s/step|loss)", re.IGNORECASE)
+
 #: Advice and guesses that libraries print. They name causes that need not be there.
 _ADVICE = re.compile(
     r"\b(may|might|perhaps|probably|possibly|potentially|likely|consider|hint|tip|please|if you|make sure|to avoid|"
@@ -80,6 +82,7 @@ class Traceback:
     chain: tuple[str, ...]  # "Type: message" of the tracebacks printed before it in the same chain
     line: int  # where "Type: message" stands
     closes: bool  # nothing but shutdown noise comes after it
+    trained_after: bool = False  # an epoch or a progress bar comes after it
 
     @property
     def source(self) -> str:
@@ -169,7 +172,8 @@ def last_traceback(lines: tuple[Line, ...]) -> Traceback | None:
         if earlier is not None and _chained(lines, earlier[5], starts):
             chain.append(f"{earlier[0]}: {earlier[1]}".strip())
     noise = sum(1 for line in lines[end:] if line.text.strip() and not _NATIVE_LOG.match(line.text))
-    return Traceback(kind, message, tuple(frames), tuple(code), tuple(chain), lines[at].number, noise <= 12)
+    return Traceback(kind, message, tuple(frames), tuple(code), tuple(chain), lines[at].number, noise <= 12,
+                     any(_TRAINS.search(line.text) for line in lines[at + 1 :]))  # fmt: skip
 
 
 def _one_traceback(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.standing import Stood, is_users
 from holdfast.explain.words import span
+from holdfast.journal.stacks import Frame
 
 
 def input_blocked(evidence: Evidence) -> Finding | None:
@@ -110,18 +112,20 @@ def _reads(thread: Stood) -> bool:
 
 
 def _only_trains(thread: Stood) -> bool:
-    """The user's frame merely called fit or asked for the next batch, and the wait is below it in TensorFlow."""
-    innermost = thread.frames[0]
+    """The user's frame merely called fit or asked for the next batch, and the wait is below it in the framework."""
+    below = list(takewhile(lambda frame: not is_users(frame.file), thread.frames))
     return (
         thread.main
-        and not is_users(innermost.file)
-        and thread.within(
-            "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator"
+        and _among(
+            below,
+            "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator",
         )
-        is not None
-        and thread.within("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
-        is None
-    )
+        and not _among(below, "script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
+    )  # fmt: skip
+
+
+def _among(frames: list[Frame], *names: str) -> bool:
+    return any(name in frame.function or name in frame.file for frame in frames for name in names)
 
 
 def _what(thread: Stood) -> str:
