@@ -52,6 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="only the quick ones")
     parser.add_argument("--kind", choices=("sick", "near", "healthy"))
     parser.add_argument("--base", action="store_true", help="leave out variants and near misses by flag")
+    parser.add_argument("--others", action="store_true", help="only what --base leaves out")
     parser.add_argument("--bare", action="store_true", help="without Holdfast: see that each is ill as meant")
     parser.add_argument("--renamed", action="store_true", help="every program under other names")
     parser.add_argument("--keep", type=Path, help="leave every run's folder here")
@@ -66,7 +67,8 @@ def _arguments() -> argparse.Namespace:
 def _chosen(trial: Trial, asked: argparse.Namespace) -> bool:
     if asked.names and not any(trial.name.startswith(name) for name in asked.names):
         return False
-    if asked.base and (trial.other or (trial.kind == "near" and trial.environment)):
+    derived = trial.other or (trial.kind == "near" and bool(trial.environment))
+    if (asked.base and derived) or (asked.others and not derived):
         return False
     return (not asked.quick or trial.quick) and asked.kind in (None, trial.kind)
 
