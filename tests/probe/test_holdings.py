@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast.probe
-from holdfast.probe.holdings import bytes_of, user_globals, walk
+from holdfast.probe.holdings import bytes_of, length_of, user_globals, walk
 from holdfast.probe.models import Alive
 
 
@@ -66,6 +66,34 @@ def test_a_closure() -> None:
 
 def test_bytes_are_counted_from_a_sample() -> None:
     assert 1000 * 100 <= bytes_of([b"x" * 1000 for _ in range(100)]) <= 1100 * 100
+
+
+class Lazy:
+    """Connects, loads or raises whenever it is asked for anything."""
+
+    def __init__(self) -> None:
+        self.kept = [b"x" * 100] * 10
+
+    def __getattr__(self, name: str) -> Any:
+        raise ConnectionError(name)
+
+    def __call__(self) -> None:
+        raise AssertionError
+
+
+class LazyList(list[bytes]):
+    def __iter__(self) -> Iterator[bytes]:
+        raise AssertionError("it would read its files")
+
+    def __len__(self) -> int:
+        raise AssertionError("it would count its files")
+
+
+def test_no_code_of_the_user_is_run_to_look() -> None:
+    assert list(paths("Lazy", Lazy())) == ["Lazy.kept"]
+    held = LazyList([b"x" * 1000] * 10)
+    assert 10_000 <= bytes_of(held) <= 12_000
+    assert length_of(held) == 10
 
 
 def test_models_are_counted_while_they_are_there() -> None:

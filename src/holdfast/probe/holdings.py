@@ -49,7 +49,7 @@ class Holdings:
                     found[path] = {
                         "name": path,
                         "type": type(held).__name__,
-                        "length": len(held) if hasattr(held, "__len__") else None,
+                        "length": length_of(held),
                         "bytes": size,
                         "grew_by": size - self._last.get(path, 0),
                         "where": place,
@@ -100,14 +100,14 @@ def walk(
     seen.add(id(value))
     if isinstance(value, _CONTAINERS) or _array_bytes(value):
         yield name, value, where
-        if isinstance(value, dict) and len(value) <= _SAMPLE and depth:
-            for key, held in list(value.items()):
+        if isinstance(value, dict) and dict.__len__(value) <= _SAMPLE and depth:
+            for key, held in list(dict.items(value)):
                 if isinstance(key, str) and isinstance(held, _CONTAINERS):
                     yield from walk(f"{name}[{key!r}]", held, where, seen, depth - 1)
         return
     if not depth:
         return
-    for cell in getattr(value, "__closure__", None) or ():
+    for cell in (_own(value, "__closure__") or ()) if callable(value) else ():
         try:
             held = cell.cell_contents
         except ValueError:
@@ -119,11 +119,32 @@ def walk(
     place = lines.of_class(kind) or where
     if kind is not value:
         label = kind.__name__ if name == kind.__name__ or "." in name else f"{name}({kind.__name__})"
-        for key, held in list(getattr(value, "__dict__", {}).items()):
+        for key, held in list((_own(value, "__dict__") or {}).items()):
             yield from walk(f"{label}.{key}", held, place, seen, depth - 1)
     for key, held in list(vars(kind).items()):  # what a class keeps, all of its objects share
         if isinstance(held, _CONTAINERS) and not key.startswith("__"):
             yield from walk(f"{kind.__name__}.{key}", held, place, seen, depth - 1)
+
+
+def _own(value: Any, name: str) -> Any:
+    """An attribute that is there already. A user's `__getattr__` may load, connect or raise: it is not called."""
+    try:
+        return object.__getattribute__(value, name)
+    except Exception:
+        return None
+
+
+def _items(value: Any) -> list[Any]:
+    """What lies in a container, by the built-in way: a subclass may load its items when it is asked for them."""
+    if isinstance(value, dict):
+        return list(dict.values(value))
+    kind = next(kind for kind in _CONTAINERS if isinstance(value, kind))
+    return list(kind.__iter__(value))
+
+
+def length_of(value: Any) -> int | None:
+    kind = next((kind for kind in _CONTAINERS if isinstance(value, kind)), None)
+    return kind.__len__(value) if kind is not None else None
 
 
 def bytes_of(value: Any) -> int:
@@ -134,7 +155,7 @@ def bytes_of(value: Any) -> int:
     if not isinstance(value, _CONTAINERS):
         return sys.getsizeof(value, 0)
     try:
-        items = list(value.values()) if isinstance(value, dict) else list(value)
+        items = _items(value)
     except RuntimeError:  # it changed while we looked
         return 0
     if not items:
@@ -145,13 +166,10 @@ def bytes_of(value: Any) -> int:
 
 
 def _shallow(item: Any) -> int:
-    if isinstance(item, list | tuple) and len(item) <= 100:
-        return sys.getsizeof(item, 0) + sum(_array_bytes(inner) or sys.getsizeof(inner, 0) for inner in item)
-    if isinstance(item, dict) and len(item) <= 100:
-        return sys.getsizeof(item, 0) + sum(
-            _array_bytes(inner) or sys.getsizeof(inner, 0) for inner in item.values()
-        )
-    return sys.getsizeof(item, 0)
+    own = sys.getsizeof(item, 0)
+    if isinstance(item, list | tuple | dict) and (length_of(item) or 0) <= 100:
+        return own + sum(_array_bytes(inner) or sys.getsizeof(inner, 0) for inner in _items(item))
+    return own
 
 
 def _array_bytes(value: Any) -> int:
