@@ -80,6 +80,8 @@ def test_a_program_under_other_names_is_the_same_program() -> None:
     assert own_names(source) == {"kept", "load"}
     assert "load" not in renamed and "os.kept" in renamed and "kept=" in renamed and "kept_too" in renamed
     compile(renamed, "renamed", "exec")
+    told = rename('kept = 1\nprint(f"kept: {kept.kept + 1}")\n', seed=3)
+    assert told.splitlines()[1].startswith('print(f"kept: {') and ".kept + 1}" in told and "{kept" not in told
 
 
 def test_every_sick_program_has_a_near_miss() -> None:

@@ -499,3 +499,21 @@ def test_a_generator_that_waits_below_fit_on_jax_is_named_though_a_library_told_
         verdict.findings[0].title
         == "the next batch never comes: a reader waits for ever at /home/me/train.py:7"
     )
+
+
+def _restored_without_a_step(path: Path, saved_to: str) -> Verdict:
+    run = Run(path / "run")
+    run.probe(ev.Restored(path="last.keras", by="load_model", iterations=50, optimizer_restored=True))
+    run.probe(ev.SaveDone(path=saved_to, bytes=18_416, step=0))
+    run.ended(0)
+    return run.verdict()
+
+
+def test_a_loop_of_its_own_that_had_nothing_left_to_do_is_told(tmp_path: Path) -> None:
+    verdict = _restored_without_a_step(tmp_path, "last.keras")
+    assert _first(verdict) == ("already-at-target", Strength.SUPPORTED)
+    assert "load_model restored last.keras, which has 50 steps behind it" in _facts(verdict)
+
+
+def test_a_model_that_is_loaded_and_written_elsewhere_is_a_conversion(tmp_path: Path) -> None:
+    assert _restored_without_a_step(tmp_path, "model.h5").findings == ()

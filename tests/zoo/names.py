@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import random
+import re
 import tokenize
 
 _WORDS = (
@@ -50,9 +51,20 @@ def rename(source: str, seed: int) -> str:
         keyword = depth > 0 and after.string == "=" and before in "(,"
         if token.type == tokenize.NAME and token.string in other and before != "." and not keyword:
             token = token._replace(string=other[token.string])
+        elif token.type == tokenize.STRING and token.string[0] in "fF":  # one token before Python 3.12
+            token = token._replace(string=_within_braces(token.string, other))
         changed.append(token)
         before = token.string if token.type not in (tokenize.NL, tokenize.COMMENT) else before
     return _untokenize(changed, source)
+
+
+def _within_braces(text: str, other: dict[str, str]) -> str:
+    """An f-string with the names in its expressions replaced; attributes keep theirs."""
+    return re.sub(
+        r"\{[^{}]*\}",
+        lambda part: re.sub(r"(?<![.\w])\w+", lambda name: other.get(name[0], name[0]), part[0]),
+        text,
+    )
 
 
 def _untokenize(tokens: list[tokenize.TokenInfo], source: str) -> str:

@@ -17,8 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
     """The option of every command that reads a recipe."""
-    parser.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-                        help="change one setting, as in --set train.batch=16, or leave it out: --set model.weights=")  # fmt: skip
+    parser.add_argument(
+        "--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+        help="change one setting, as in --set train.batch=16, or leave it out: --set model.weights=",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

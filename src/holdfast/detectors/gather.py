@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import keras
@@ -51,10 +51,18 @@ def _jax_weighted_rows() -> Any:
     import jax
     import jax.numpy as jnp
 
+    from holdfast.detectors import kernels
+
     def forward(table: Tensor, index: Tensor, share: Tensor) -> tuple[Tensor, Any]:
         # Apart from the sum, else each of a row's channels would work out the index again.
         index, share = jax.lax.optimization_barrier((index, share))
-        return _weighted_sum(table, index, share), (index, share, table[:, :0])
+        at_once = kernels.rows_at_once(table.shape, index.shape)
+        if at_once is None:
+            found = _weighted_sum(table, index, share)
+        else:
+            kernel = partial(kernels.weighted_rows, at_once)
+            found = kernels.chosen(table, kernel, _weighted_sum, table, index, share)
+        return found, (index, share, table[:, :0])
 
     def backward(kept: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor]:
         index, share, like = kept

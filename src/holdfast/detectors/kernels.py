@@ -1,4 +1,4 @@
-"""Three passes over large maps as kernels of our own, for NVIDIA cards: where a profile showed that the compiler's
+"""Four passes over large maps as kernels of our own, for NVIDIA cards: where a profile showed that the compiler's
 take two to five times what the memory would allow. Each stands beside a plain form, which is what every other device
 gets; `tests/detectors/on_jax.py` holds them equal.
 
@@ -163,36 +163,34 @@ def _sums(tiles: Tiles, gradient: Any, sums: Any) -> None:
     sums[0, :] = jnp.sum(lax.fori_loop(0, tiles.times, one, zeros), axis=0)
 
 
-# -- the gradient of a 3 x 3 pooling with a stride of two -----------------------------------------------
+# -- the gradient of pooling with a stride of two -------------------------------------------------------
 
 
 def pool_tile(shape: tuple[int, ...]) -> int | None:
     """Columns at once, for a pooled map (b, h, w, c)."""
-    width, channels = shape[2:]
-    tile = max(1, TILE // 2 // channels)
-    return (
-        tile if channels & (channels - 1) == 0 and 32 <= channels <= TILE // 2 and width % tile == 0 else None
-    )
+    channels = shape[-1]
+    return TILE // 2 // channels if channels & (channels - 1) == 0 and 32 <= channels <= TILE // 2 else None
 
 
-def spread(tile: int, fours: bool, index: Tensor, gradient: Tensor) -> Tensor:
-    """Each window's gradient at the pixel it was found in, for windows that start one pixel before every second one:
-    a pixel of an odd row or column lies in two of them. (b, 2h, 2w, c), or (b, h, w, 4 c) with `fours`."""
+def spread(tile: int, window: int, fours: bool, index: Tensor, gradient: Tensor) -> Tensor:
+    """Each window's gradient at the pixel it was found in. Windows are of two by two, side by side, or of three by
+    three that start one pixel before every second one: a pixel of an odd row or column lies in two of those.
+    (b, 2h, 2w, c), or (b, h, w, 4 c) with `fours`."""
     batch, rows, columns, channels = gradient.shape
     out = _call(
-        partial(_spread, tile, fours), (batch, rows, columns // tile), Shape((4 * gradient.size,), gradient.dtype),
-        index, gradient,
+        partial(_spread, tile, window, fours), (batch, rows, -(-columns // tile)),
+        Shape((4 * gradient.size,), gradient.dtype), index, gradient,
     )  # fmt: skip
     return out.reshape((batch, rows, columns, -1) if fours else (batch, 2 * rows, 2 * columns, channels))
 
 
-def _spread(tile: int, fours: bool, index: Any, gradient: Any, out: Any) -> None:
+def _spread(tile: int, window: int, fours: bool, index: Any, gradient: Any, out: Any) -> None:
     _, rows, columns, channels = gradient.shape
     picture, row, first = pl.program_id(0), pl.program_id(1), pl.program_id(2) * tile
     column = first + lax.broadcasted_iota(jnp.int32, (tile, channels), 0)
     channel = lax.broadcasted_iota(jnp.int32, (tile, channels), 1)
 
-    def window(down: int, along: int) -> tuple[Any, Any]:
+    def of(down: int, along: int) -> tuple[Any, Any]:
         inside = (column + along < columns) & (row + down < rows)
         at = (picture, row + down, pl.ds(first + along, tile), slice(None))
         return (
@@ -200,20 +198,23 @@ def _spread(tile: int, fours: bool, index: Any, gradient: Any, out: Any) -> None
             triton.load(gradient.at[at], mask=inside, other=0.0),
         )
 
-    here, right, below, across = window(0, 0), window(0, 1), window(1, 0), window(1, 1)
-    cells = {
-        (0, 0): [(here, 4)], (0, 1): [(here, 5), (right, 3)], (1, 0): [(here, 7), (below, 1)],
-        (1, 1): [(here, 8), (right, 6), (below, 2), (across, 0)],
-    }  # fmt: skip
-    for (down, along), places in cells.items():
+    here = of(0, 0)
+    if window == 2:
+        pixels = {(place // 2, place % 2): [(here, place)] for place in range(4)}
+    else:
+        right, below, across = of(0, 1), of(1, 0), of(1, 1)
+        pixels = {
+            (0, 0): [(here, 4)], (0, 1): [(here, 5), (right, 3)], (1, 0): [(here, 7), (below, 1)],
+            (1, 1): [(here, 8), (right, 6), (below, 2), (across, 0)],
+        }  # fmt: skip
+    for (down, along), places in pixels.items():
         parts = [jnp.where(at == place, found, jnp.zeros((), found.dtype)) for (at, found), place in places]
-        total = sum(parts[1:], parts[0])
         line = picture * rows + row
         if fours:
             pixel = (line * columns + column) * 4 + 2 * down + along
         else:
             pixel = (line * 2 + down) * 2 * columns + 2 * column + along
-        triton.store(out.at[pixel * channels + channel], total)
+        triton.store(out.at[pixel * channels + channel], sum(parts[1:], parts[0]), mask=column < columns)
 
 
 # -- focal loss and its gradient ------------------------------------------------------------------------
@@ -302,3 +303,39 @@ def _focal(how: Focal, outputs: Any, bias: Any, label: Any, slope: Any, loss: An
     losses, gradients = lax.fori_loop(0, how.times, one, (zeros, zeros))
     triton.store(loss.at[part], jnp.sum(losses))
     triton.store(total.at[part * FOCAL_COLUMNS + place], jnp.sum(gradients, axis=0))
+
+
+# -- weighted sums of rows ------------------------------------------------------------------------------
+
+
+def rows_at_once(table: tuple[int, ...], index: tuple[int, ...]) -> int | None:
+    """Of (n, c) and (m, t): how many of the m sums a program makes."""
+    channels = table[-1]
+    if channels & (channels - 1) or not 32 <= channels <= TILE // 2:
+        return None
+    rows = TILE // 2 // channels
+    return rows if index[0] % rows == 0 else None
+
+
+def weighted_rows(rows: int, table: Tensor, index: Tensor, share: Tensor) -> Tensor:
+    """The sum over t of `share[m, t] * table[index[m, t]]`, each row read where it lies, side by side."""
+    count, terms = index.shape
+    channels = table.shape[-1]
+    out = _call(
+        partial(_weighted_rows, rows, terms, channels), (count // rows,), Shape((count * channels,), table.dtype),
+        table.reshape(-1), index.reshape(-1), share.reshape(-1),
+    )  # fmt: skip
+    return out.reshape(count, channels)
+
+
+def _weighted_rows(
+    rows: int, terms: int, channels: int, table: Any, index: Any, share: Any, out: Any
+) -> None:
+    row = pl.program_id(0) * rows + lax.iota(jnp.int32, rows)
+    channel = lax.iota(jnp.int32, channels)
+    total = jnp.zeros((rows, channels), jnp.float32)
+    for term in range(terms):
+        at, part = triton.load(index.at[row * terms + term]), triton.load(share.at[row * terms + term])
+        found = triton.load(table.at[at[:, None] * channels + channel[None, :]])
+        total = total + found.astype(jnp.float32) * part[:, None]
+    triton.store(out.at[row[:, None] * channels + channel[None, :]], total.astype(out.dtype))

@@ -75,9 +75,10 @@ def _indexed() -> Any:
     def backward(
         sides: Sides, window: int, stride: int, padding: Edges, index: Tensor, gradient: Tensor
     ) -> tuple[Tensor]:
-        if (window, stride, padding) == (3, 2, ((1, 1), (1, 1))) and all(side % 2 == 0 for side in sides):
+        known = window == 2 or padding == ((1, 1), (1, 1))
+        if stride == 2 and window in (2, 3) and known and all(side % 2 == 0 for side in sides):
             plain = functools.partial(cut, sides, window, stride, padding)
-            return (_spread(plain, index, gradient, fours=False),)
+            return (_spread(plain, index, gradient, window=window),)
         return (cut(sides, window, stride, padding, index, gradient),)
 
     def cut(
@@ -153,7 +154,7 @@ def _of_fours() -> Any:
         return best, index
 
     def backward(index: Tensor, gradient: Tensor) -> tuple[Tensor]:
-        return (_spread(plain, index, gradient, fours=True),)
+        return (_spread(plain, index, gradient, window=3, fours=True),)
 
     def plain(index: Tensor, gradient: Tensor) -> Tensor:
         _, height, width, _ = gradient.shape
@@ -171,10 +172,12 @@ def _of_fours() -> Any:
     return function
 
 
-def _spread(plain: Any, index: Tensor, gradient: Tensor, *, fours: bool) -> Tensor:
+def _spread(plain: Any, index: Tensor, gradient: Tensor, *, window: int, fours: bool = False) -> Tensor:
     from holdfast.detectors import kernels
 
     tile = kernels.pool_tile(gradient.shape)
     if tile is None:
         return plain(index, gradient)
-    return kernels.chosen(gradient, functools.partial(kernels.spread, tile, fours), plain, index, gradient)
+    return kernels.chosen(
+        gradient, functools.partial(kernels.spread, tile, window, fours), plain, index, gradient
+    )

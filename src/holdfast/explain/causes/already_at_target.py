@@ -9,7 +9,9 @@ from holdfast.journal import events as ev
 
 def already_at_target(evidence: Evidence) -> Finding | None:
     fit, restored = evidence.fit, evidence.last(ev.Restored)
-    if fit is None or fit.started is None or (fit.done is not None and fit.steps > 0) or evidence.went_wrong:
+    if fit is None:
+        return _loop_of_no_turns(evidence)
+    if fit.started is None or (fit.done is not None and fit.steps > 0) or evidence.went_wrong:
         return None
     event = fit.started.event
     at_start = event.epochs is not None and event.initial_epoch >= event.epochs
@@ -55,6 +57,35 @@ def already_at_target(evidence: Evidence) -> Finding | None:
     )
 
 
+def _loop_of_no_turns(evidence: Evidence) -> Finding | None:
+    """A loop of the script's own: a trained state was restored, no step done, and the same state written back."""
+    restored = evidence.last(ev.Restored)
+    if restored is None or evidence.step or evidence.went_wrong or evidence.exit_code != 0:
+        return None
+    back = [said for said in evidence.all(ev.SaveDone) if said.event.path == restored.event.path]
+    if not restored.event.iterations or not back or evidence.last(ev.PredictDone) is not None:
+        return None
+    return Finding(
+        "already-at-target",
+        Strength.SUPPORTED,
+        f"there was nothing left to do: {restored.event.path} was written back as it was read",
+        (
+            Fact(
+                f"{restored.event.by} restored {restored.event.path}, "
+                f"which has {restored.event.iterations:,} steps behind it",
+                restored.source,
+            ),
+            Fact("no step was done", evidence.exit_source),
+            Fact(f"then it was saved to {restored.event.path} again", back[-1].source),
+        ),
+        (),
+        (
+            Remedy("look at what the loop runs up to, and from where it begins", "your-choice"),
+            Remedy("start anew: remove the checkpoint that is restored", "your-choice"),
+        ),
+    )
+
+
 PAGE = """\
 What it is
   `epochs` is the number of the last epoch, not how many to run. A restored
@@ -62,7 +93,9 @@ What it is
   Fine-tuning from a checkpoint brings its step count along.
 
 How Holdfast knows
-  The fit began at or past its last epoch and did no step.
+  The fit began at or past its last epoch and did no step. Of a loop without
+  fit: a state with steps behind it was restored, no step was done, and the
+  same file was written again.
 
 How to make it happen
   `model.fit(ds, epochs=5, initial_epoch=5)`
