@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from holdfast.detectors import column_sums, kernels, losses
+from holdfast.detectors import column_sums, gather, kernels, losses
 from holdfast.detectors.pooling import max_pool, max_pool_of_fours
 
 
@@ -49,6 +49,7 @@ def main() -> None:
     weights = values(4, 4, 160, 160, 64)
     for name, pool, shape in (
         ("", lambda x: max_pool(x, 3, 2, ((1, 1), (1, 1))), (4, 320, 320, 64)),
+        (" two by two", lambda x: max_pool(x, 2, 2, "same"), (4, 320, 320, 64)),
         (" of fours", max_pool_of_fours, (4, 160, 160, 256)),
     ):
         found = off(both(lambda x, pool=pool: jax.vjp(pool, x)[1](weights), values(3, *shape)))
@@ -72,6 +73,11 @@ def main() -> None:
     )
     assert off([value, of_bias]) < 1e-4
     assert off([gradient]) < 5e-3  # kept in halves, which the compiler may leave longer in the plain form
+    table, index = values(9, 40000, 256), jax.random.randint(jax.random.key(10), (25088, 16), 0, 40000)
+    share = jax.random.uniform(jax.random.key(11), (25088, 16))
+    found = off(both(gather.weighted_rows, table, index, share))
+    print(f"weighted rows: {found:.1e}", flush=True)
+    assert found < 1e-3
     print("equal")
 
 
