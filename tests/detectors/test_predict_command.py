@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pytest
@@ -23,12 +24,18 @@ def pictures(tmp_path):
 
 def test_json_and_drawings(model, pictures, tmp_path, capsys):
     (pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff no picture")
+    (pictures / "cut.jpg").write_bytes((pictures / "a.jpg").read_bytes()[:900])
+    (pictures / "empty.png").touch()
+    os.mkfifo(pictures / "pipe.png")
     out = tmp_path / "drawn"
     code = main(["predict", str(model.parent), str(pictures), "--json", "--score", "0.2", "--out", str(out)])
     printed = capsys.readouterr()
     rows = [json.loads(line) for line in printed.out.splitlines()]
     assert code == 1
     assert "broken.jpg: the picture cannot be decoded" in printed.err
+    assert "cut.jpg: the picture cannot be decoded: image file is truncated" in printed.err
+    assert "empty.png: the picture cannot be decoded: the file is empty: 0 bytes" in printed.err
+    assert "pipe.png: the picture cannot be opened: this is a folder, a pipe or a device" in printed.err
     assert [(row["width"], row["height"]) for row in rows] == [(60, 80), (200, 100)]
     assert sum(len(row["detections"]) for row in rows) > 0
     for row in rows:

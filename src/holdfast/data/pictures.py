@@ -48,7 +48,7 @@ class Facts:
 def probe(picture: Picture) -> Facts:
     """Read and decode one picture. Never raises for what a file may hold."""
     try:
-        problem = _refused(picture)
+        problem = refused(picture)
         if problem is not None:
             return problem
         data = picture.read()
@@ -61,7 +61,7 @@ def probe(picture: Picture) -> Facts:
     return examine(data)
 
 
-def _refused(picture: Picture) -> Facts | None:
+def refused(picture: Picture) -> Facts | None:
     """Why the file should not even be opened: a FIFO would block for ever."""
     if storage.is_url(picture.path):
         return None
@@ -210,7 +210,7 @@ def upright_size(picture: Picture) -> tuple[int, int] | None:
 def header(picture: Picture) -> Facts | None:
     """The facts that the first bytes give, without decoding; None when they are not a picture's."""
     try:
-        if _refused(picture) is not None:
+        if refused(picture) is not None:
             return None
         limit = picture.length if picture.length is not None else HEADER_BYTES
         data = storage.read_bytes(picture.path, picture.offset or 0, min(limit, HEADER_BYTES))

@@ -13,7 +13,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from holdfast.data.pictures import Facts
+from holdfast.data.pictures import Facts, refused
 from holdfast.data.records import Picture
 from holdfast.detectors.build import Detector
 from holdfast.detectors.resizing import Placed
@@ -92,6 +92,9 @@ def _compiled_jax(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDA
 
 
 def _prepare(shown: WholePictures, picture: Picture) -> Shown | str:
+    not_a_file = refused(picture)  # a pipe would be waited for without end
+    if not_a_file is not None:
+        return f"the picture cannot be opened: {not_a_file.detail}"
     try:
         return shown(picture.read())
     except HoldfastError as error:
