@@ -143,7 +143,7 @@ def test_every_form_finds_the_same_on_twenty_pictures(name, tmp_path):
     for form, compared in done.items():
         print(name, form, compared)
         assert compared.pictures == 20
-        assert compared.detections > 20
+        assert compared.detections >= 10  # both together; int8 is asked for those of a score of 0.3 alone
     assert done["saved_model"].unmatched == 0
     assert (tmp_path / "int8.tflite").stat().st_size < 0.5 * (tmp_path / "model.tflite").stat().st_size
 
@@ -170,7 +170,7 @@ def test_a_file_and_holdfast_predict_agree(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
     found = compare(
         lambda picture: predicted[id(picture)], reading(loaded.serve), list(photographs.values()),
-        Tolerance(pixels=4.0, score=0.02, least_score=0.3, share=0.99),
+        Tolerance(pixels=2.0, score=0.02, least_score=0.3, share=0.99),  # of 800 x 600
     )  # fmt: skip
     print("predict against SavedModel", found)
-    assert found.detections > 20
+    assert found.detections >= 10
