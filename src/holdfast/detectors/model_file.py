@@ -155,6 +155,8 @@ def read(path: Path) -> tuple[DetectorSpec, dict[str, Array]]:
         raise NotAModelFile(
             "the file is not a detector that Holdfast saved",
             where=path,
-            found=" ".join(str(error).split())[:200] or type(error).__name__,
+            found=" ".join(str(error).split())[:200] or type(error).__name__
+            if zipfile.is_zipfile(path)
+            else "no .npz archive, or only the beginning of one",
             change="give a model file that training wrote",
         ) from error
