@@ -517,3 +517,31 @@ def test_a_loop_of_its_own_that_had_nothing_left_to_do_is_told(tmp_path: Path) -
 
 def test_a_model_that_is_loaded_and_written_elsewhere_is_a_conversion(tmp_path: Path) -> None:
     assert _restored_without_a_step(tmp_path, "model.h5").findings == ()
+
+
+def _keras_calls_it_missing(path: Path, there: list[str]) -> Verdict:
+    run = Run(path / "run")
+    run.probe(
+        ev.ExceptionRaised(
+            type="ValueError", left="script", caught=False, user_line="train.py:16", paths=["old/last.keras"],
+            message="File not found: filepath=old/last.keras. Please ensure the file is an accessible `.keras` zip "
+            "file.",
+            paths_there=there,
+        )
+    )  # fmt: skip
+    run.ended(1)
+    return run.verdict()
+
+
+def test_a_model_file_that_keras_calls_missing_and_that_is_there_is_torn(tmp_path: Path) -> None:
+    verdict = _keras_calls_it_missing(tmp_path, ["old/last.keras"])
+    assert _first(verdict) == ("checkpoint-torn", Strength.ESTABLISHED)
+    assert "old/last.keras is there, and is not a whole zip file" in _facts(verdict)
+    assert "path-missing" not in [one.cause for one in verdict.findings]
+
+
+def test_a_model_file_that_is_missing_is_missing(tmp_path: Path) -> None:
+    verdict = _keras_calls_it_missing(tmp_path, [])
+    assert _first(verdict) == ("path-missing", Strength.ESTABLISHED)
+    assert verdict.findings[0].title == "old/last.keras is not there"
+    assert "checkpoint-torn" not in [one.cause for one in verdict.findings]

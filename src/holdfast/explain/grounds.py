@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -292,6 +293,14 @@ def file_named(
     """The last path in the text that ends like a data file, or ""."""
     found = re.findall(rf"""['"(\s=]?((?:[\w.~$@+:-]*/)?[\w.@+ -]*\.(?:{endings}))\b""", text)
     return str(found[-1]).strip() if found else ""
+
+
+def is_there(evidence: Evidence, file: str) -> bool | None:
+    """Whether a file that an exception named was there when it was raised; None where nobody looked."""
+    looked = [said.event for said in evidence.all(ev.ExceptionRaised) if said.event.paths_there is not None]
+    if not looked:
+        return None
+    return any(os.path.basename(file) == os.path.basename(path) for path in looked[-1].paths_there or ())
 
 
 # -- numbers ------------------------------------------------------------------------------------

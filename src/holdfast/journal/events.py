@@ -552,6 +552,7 @@ class ExceptionRaised(Event):
     phase: str = ""
     process: str = "main"
     paths: list[str] = field(default_factory=list)  # files named by the message or held by the user's frames
+    paths_there: list[str] | None = None  # those of them that were there at that moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def describe(
     trace = list(lines.frames_of(error.__traceback__))
     message = _text(error)
     place = _user_place(trace, message, error)
+    paths = _paths(message, trace)
     return ExceptionRaised(
         type=type(error).__name__,
         message=message[:_MESSAGE_LIMIT],
@@ -75,7 +76,8 @@ def describe(
         callback=callback,
         phase=session.progress.phase.word,
         process="main" if session.role == "main" else "worker",
-        paths=_paths(message, trace),
+        paths=paths,
+        paths_there=[path for path in paths if os.path.exists(path)],
     )
 
 

@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import file_named, matched, users_line
+from holdfast.explain.grounds import file_named, is_there, matched, users_line
 from holdfast.journal import events as ev
 
 
@@ -15,22 +15,24 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
         evidence,
         r"truncated file: eof|Unable to (synchronously )?open (file|object).*(truncated|bad object|file "
         r"signature not found|addr overflow)|"
-        r"BadZipFile|File is not a zip file|not an sstable|Bad magic number|accessible `?\.keras`? zip|"
+        r"BadZipFile|File is not a zip file|not an sstable|Bad magic number|File not found: filepath=\S+\.keras|"
         r"bad symbol table|Checksum does not match|Unable to open or read checkpoint",
     )
     if said is None:
         return None
     text = evidence.error_text + said[1].fact
-    file = file_named(text, r"keras|h5|weights\.h5|index|ckpt\S*|npz|hdf5")
+    file = file_named(text.replace("`.keras`", ""), r"keras|h5|weights\.h5|index|ckpt\S*|npz|hdf5")
     loading = re.search(
         r"load|restore|open|BackupAndRestore",
         text + " ".join(evidence.error.frames if evidence.error else ()),
     )
-    zip_only = "accessible" in said[1].fact
-    if zip_only and file and not _was_there(evidence, file):
+    zip_only = "filepath=" in said[1].fact  # Keras says the same of a file that is not there, and of one that is torn
+    there = is_there(evidence, file) if zip_only and file else None
+    if there is False or (there is None and zip_only and file and not _was_there(evidence, file)):
         return None
     facts = [said[1], *users_line(evidence)]
-    facts += [Fact(f"the file is {file}", said[1].source)] if file else []
+    facts += [Fact(f"the file is {file}", said[1].source)] if file and not there else []
+    facts += [Fact(f"{file} is there, and is not a whole zip file", said[1].source)] if there else []
     facts += [
         Fact(f"attempt {one.number} ended by {one.ended} before", "journal.jsonl")
         for one in evidence.earlier[-1:]
@@ -39,7 +41,7 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
     return Finding(
         "checkpoint-torn",
         Strength.ESTABLISHED
-        if "truncated" in text or "not a zip" in text.lower() or "BadZip" in text
+        if there or "truncated" in text or "not a zip" in text.lower() or "BadZip" in text
         else Strength.SUPPORTED,
         f"the checkpoint {file or ''} is torn: a process was ended while it wrote".replace("  ", " "),
         tuple(facts),

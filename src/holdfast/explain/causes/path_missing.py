@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import matched, users_line
+from holdfast.explain.grounds import is_there, matched, users_line
 
 
 def path_missing(evidence: Evidence) -> Finding | None:
@@ -37,6 +37,8 @@ def path_missing(evidence: Evidence) -> Finding | None:
     error = evidence.error
     text = error.text if error is not None else said[1].fact if said is not None else ""
     path = _path(text)
+    if "filepath=" in text and is_there(evidence, path):
+        return None  # Keras says the same of a file that is there and torn
     facts = [said[1]] if said is not None else []
     facts += users_line(evidence)
     if waits is not None and evidence.standing is not None:
@@ -96,7 +98,7 @@ def _path(text: str) -> str:
     ):
         found = re.search(pattern, text)
         if found:
-            return found[1]
+            return found[1].rstrip(".")
     return ""
 
 
