@@ -46,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from holdfast.cli.hushed import hushed
+
+    with hushed():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     _check(args)
     from holdfast.evaluate.summary import as_json, as_text, evaluate
 

@@ -38,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from holdfast.cli.hushed import hushed
+
+    with hushed():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     import os
 
     if args.int8 and args.to != "tflite":

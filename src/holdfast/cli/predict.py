@@ -31,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from holdfast.cli.hushed import hushed
+
+    with hushed():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     if not 0.0 <= args.score <= 1.0:
         raise UsageError(
             "--score is between 0 and 1", where="the command line", found=f"--score {args.score:g}"
