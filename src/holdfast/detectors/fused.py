@@ -37,7 +37,7 @@ class Block(keras.Model):
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor = None) -> Tensor:
         """Always with stored statistics: `training` changes nothing."""
-        values = {self._plan.start: inputs}
+        values: dict[Name, Tensor] = {self._plan.start: inputs}
         for step in self._plan.steps:
             values[step.result] = step.run(*(values[one] for one in step.sources))
         return values[self._plan.end]

@@ -68,7 +68,8 @@ def _standing_in() -> Iterator[None]:
     place = sys.modules[triton.GpuInfo.__module__] if hasattr(triton, "GpuInfo") else None
     known: dict[str, Any] = getattr(place, "registry", {})
     kind = jax.devices()[0].device_kind
-    known[kind] = lambda: triton.get_gpu_info_from_version(triton.GpuVersion.H100)
+    cards: Any = triton
+    known[kind] = lambda: cards.get_gpu_info_from_version(cards.GpuVersion.H100)
     try:
         yield
     finally:

@@ -50,7 +50,7 @@ def match(
         anchors = anchors[None]
     if keras.backend.backend() == "jax" and boxes_bn4.shape[1] >= MANY:
         return _of_the_first(anchors, boxes_bn4, real_bn, crowd_bn, how)
-    return _matched(anchors, boxes_bn4, real_bn, crowd_bn, how)
+    return _matched(anchors, boxes_bn4, real_bn, crowd_bn, how=how)
 
 
 class _How(NamedTuple):
@@ -68,7 +68,7 @@ def _of_the_first(anchors: Tensor, boxes: Tensor, real: Tensor, crowd: Tensor, h
     sizes = [-(-places // 4), -(-places // 2), places]
 
     def first(size: int) -> Any:
-        return lambda *parts: _matched(*parts[:1], *(part[:, :size] for part in parts[1:]), how)
+        return lambda anchors, *parts: _matched(anchors, *(part[:, :size] for part in parts), how=how)
 
     used = ops.max(ops.where(real, ops.arange(1, places + 1, dtype="int32"), 0))
     choice = sum(ops.cast(used > size, "int32") for size in sizes[:-1])
@@ -76,7 +76,7 @@ def _of_the_first(anchors: Tensor, boxes: Tensor, real: Tensor, crowd: Tensor, h
     return found
 
 
-def _matched(anchors: Tensor, boxes_bn4: Tensor, real_bn: Tensor, crowd_bn: Tensor, how: _How) -> Matches:
+def _matched(anchors: Tensor, boxes_bn4: Tensor, real_bn: Tensor, crowd_bn: Tensor, *, how: _How) -> Matches:
     wanted = ops.logical_and(real_bn, ops.logical_not(crowd_bn))
     overlap = ops.where(wanted[:, None, :], on_grid(pairwise_iou(anchors, boxes_bn4)), -1.0)
     best = ops.max(overlap, axis=-1)
