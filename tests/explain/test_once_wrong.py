@@ -545,3 +545,29 @@ def test_a_model_file_that_is_missing_is_missing(tmp_path: Path) -> None:
     assert _first(verdict) == ("path-missing", Strength.ESTABLISHED)
     assert verdict.findings[0].title == "old/last.keras is not there"
     assert "checkpoint-torn" not in [one.cause for one in verdict.findings]
+
+
+def test_a_write_that_was_cut_short_is_a_full_disk_and_not_the_callbacks_fault(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(
+        ev.ExceptionRaised(
+            type="OSError", message="800000 requested and 247776 written", left="callback", callback="Keep",
+            user_line="train.py:26", user_code='np.save(f"small/{epoch}.npy", weights)',
+        )
+    )  # fmt: skip
+    run.ended(1)
+    assert _first(run.verdict())[0] == "disk-full"
+
+
+def test_functions_that_all_run_eagerly_are_told_by_the_switch(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.FrameworkSeen(name="tensorflow", environment={"functions_run_eagerly": "true"}))
+    run.probe(ev.ModelSeen(name="net", run_eagerly=False))
+    run.fit()
+    run.probe(ev.EpochDone(epoch=0, steps=200, duration_s=30.0, logs={"loss": 0.5}))
+    run.probe(ev.FitDone(steps=200, epochs=1, epochs_done=1, steps_by_epoch=[200]))
+    run.ended(0)
+    verdict = run.verdict()
+    assert _first(verdict) == ("eager-execution", Strength.SUPPORTED)
+    assert "all functions run eagerly: tf.config.run_functions_eagerly(True)" in _facts(verdict)

@@ -63,6 +63,7 @@ def refused_memory(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
 
 def full_disk(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
     words = r"No space left on device|\berrno ?= ?28\b|\[Errno 28\]|Disk quota exceeded"
+    words += r"|OSError: \d+ requested and \d+ written"  # NumPy's words for a write that was cut short
     return matched(evidence, words + r"|tempstate.*xhausted|xhausted.*tempstate")
 
 

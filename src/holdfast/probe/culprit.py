@@ -23,16 +23,23 @@ _ROWS_TO_KNOW = 16  # so many rows of four numbers must look like boxes before o
 _BATCHES_TO_KNOW = 16
 _ROWS = 256  # of an array, at a time
 _WRITES = ("cache", "snapshot", "save")
+_WITHOUT_STATE = frozenset(
+    [
+        "tensor_slice", "tensor", "range", "tfrecord", "batch", "padded_batch", "unbatch", "prefetch", "take", "skip",
+        "shard", "repeat", "zip", "concatenate", "options", "model",
+    ]
+)  # fmt: skip
 
 
-def look(session: Session) -> None:
-    """Once in a process: from then on the run is spoilt, and the search is the best use of a core."""
+def look(session: Session, spoilt: bool) -> None:
+    """Once in a process. When weights are not finite the run is spoilt, and going through its data again can change
+    nothing that counts; before that only data is gone through of which a second reader changes nothing."""
     if session.seen.get(PART):
         return
-    session.seen[PART] = True
-    source = _source(session)
+    source = _source(session, spoilt)
     if source is None:
         return
+    session.seen[PART] = True
     stop = threading.Event()
     thread = threading.Thread(
         target=session.guard,
@@ -54,7 +61,7 @@ def _arrays(session: Session) -> list[Any]:
     return [array for reference in session.seen.get("arrays") or [] if (array := reference()) is not None]
 
 
-def _source(session: Session) -> Callable[[], Iterable[list[Any]]] | None:
+def _source(session: Session, spoilt: bool) -> Callable[[], Iterable[list[Any]]] | None:
     """Batches as lists of arrays, made anew; None when that could disturb the run."""
     arrays = _arrays(session)
     if arrays:
@@ -65,8 +72,11 @@ def _source(session: Session) -> Callable[[], Iterable[list[Any]]] | None:
     dataset = reference() if callable(reference) else None
     if dataset is None or nodes.is_python_fed(dataset):
         return None
-    if any(word in str(node.get("op", "")).lower() for node in nodes.describe(dataset) for word in _WRITES):
+    ops = [str(node.get("op", "")).lower() for node in nodes.describe(dataset)]
+    if any(word in op for op in ops for word in _WRITES):
         return None
+    if not spoilt and not all(op in _WITHOUT_STATE for op in ops):
+        return None  # a shuffle draws a new seed for each reader, and a function may draw from a generator
     return lambda: _drawn(dataset)
 
 

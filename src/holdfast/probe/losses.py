@@ -243,10 +243,7 @@ class Losses:
                 },
             )
         )
-        if (
-            survey.weights is False
-        ):  # the run is spoilt: going through its data again can change nothing that counts
-            self._session.guard(culprit.PART, culprit.look, self._session)
+        self._session.guard(culprit.PART, culprit.look, self._session, survey.weights is False)
 
 
 def of(session: Session) -> Losses:

@@ -18,7 +18,16 @@ def eager_execution(evidence: Evidence) -> Finding | None:
         ),
         None,
     )
-    if model is None and warned is None:
+    switched = next(
+        (
+            said
+            for said in evidence.all(ev.FrameworkSeen)
+            if said.event.environment.get("functions_run_eagerly") == "true"
+        ),
+        None,
+    )
+    known = model or switched or warned
+    if known is None:
         return None
     steps = evidence.step or 0
     trained_s = sum(said.event.duration_s for said in evidence.all(ev.EpochDone))
@@ -28,8 +37,10 @@ def eager_execution(evidence: Evidence) -> Finding | None:
     facts = [
         Fact(
             "the model runs eagerly: run_eagerly=True, or tf.config.run_functions_eagerly"
-            + (f" ({model.event.where})" if model is not None and model.event.where else ""),
-            model.source if model is not None else warned.source if warned is not None else "",
+            + (f" ({model.event.where})" if model is not None and model.event.where else "")
+            if model is not None or switched is None
+            else "all functions run eagerly: tf.config.run_functions_eagerly(True)",
+            known.source,
         )
     ]
     if steps and trained_s:
@@ -50,7 +61,9 @@ def eager_execution(evidence: Evidence) -> Finding | None:
             Remedy(
                 "leave it out, except for debugging",
                 "your-choice",
-                "model.compile(…)   # without run_eagerly=True",
+                "model.compile(…)   # without run_eagerly=True"
+                if model is not None or switched is None
+                else "tf.config.run_functions_eagerly(False)",
             ),
         ),
         ends=False,
