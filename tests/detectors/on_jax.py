@@ -14,6 +14,8 @@ from holdfast.detectors.activation import biased, relu, relu6
 from holdfast.detectors.first_layer import convolved, in_fours
 from holdfast.detectors.fused import Block
 from holdfast.detectors.pooling import max_pool, max_pool_of_fours
+from holdfast.detectors.resnext import _bottleneck
+from tests.detectors import resnext_reference
 
 
 def values(seed, *shape):
@@ -209,3 +211,35 @@ def test_a_block_is_the_network_it_was_made_of():
     for variable, one, other in zip(trainable, found[1], expected[1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-4, err_msg=variable.path)
     assert [variable.path for variable in block.trainable_variables] == [one.path for one in trainable]
+
+
+def test_a_bottleneck_of_resnext_and_its_gradient():
+    x = keras.Input((6, 8, 64))
+    model = keras.Model(x, _bottleneck(x, 64, 2, True, "b"))
+    random = np.random.default_rng(11)
+    for variable in model.variables:
+        low = 0.5 if "gamma" in variable.path or "variance" in variable.path else -0.5
+        variable.assign(random.uniform(low, low + 1.0, variable.shape))
+    block = Block(model.input, model.output, "block")
+    images, weighting = random.normal(size=(2, 6, 8, 64)), random.normal(size=(2, 3, 4, 128))
+    numbers = {variable.path: np.asarray(variable.value, np.float64) for variable in model.variables}
+    expected = resnext_reference.bottleneck(images, numbers, "b", 2)
+    np.testing.assert_allclose(block(images.astype(np.float32)), expected, atol=1e-4)
+
+    trainable = model.trainable_variables
+
+    def ours(values):
+        with keras.StatelessScope(state_mapping=list(zip(trainable, values, strict=True))):
+            return jnp.sum(block(images.astype(np.float32)) * weighting)
+
+    gradient = jax.grad(ours)([variable.value for variable in trainable])
+    for variable, found in zip(trainable, gradient, strict=True):  # along a random direction, by difference
+        way = random.normal(size=variable.shape)
+        ends = [
+            np.sum(weighting * resnext_reference.bottleneck(images, numbers | {variable.path: moved}, "b", 2))
+            for moved in (numbers[variable.path] + 1e-6 * way, numbers[variable.path] - 1e-6 * way)
+        ]
+        slope = (ends[0] - ends[1]) / 2e-6
+        np.testing.assert_allclose(
+            np.sum(np.asarray(found) * way), slope, rtol=1e-3, atol=1e-2, err_msg=variable.path
+        )
