@@ -1,4 +1,4 @@
-"""The host's memory of a TensorFlow step, planned from two small trials, then run inside a capped control group.
+"""The host's memory of a TensorFlow step, planned from three small trials, then run inside a capped control group.
 
     python benchmarks/memory_host.py [OUT]        # root, on a machine with control groups of version 1 or 2
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.memory.ask import NoAnswer
-from holdfast.memory.price import TRIED, Trials, try_once
+from holdfast.memory.price import Trials, try_once
 from holdfast.memory.setup import Setup
 
 GIB = 2**30
@@ -67,11 +67,11 @@ def main(out: Path) -> None:
 
 def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
     trials = Trials()
-    sizes = list(range(1, 257))
+    sizes = list(range(1, 1025))
     accounts = dict(zip(sizes, trials(setup, sizes), strict=True))
-    planned = max(size for size in sizes if accounts[size].judge(cap_bytes) == "fits")
+    planned = max(size for size in sizes if size * MORE < sizes[-1] and accounts[size].judge(cap_bytes) == "fits")
     more = -(-int(planned * MORE * 10) // 10)
-    tried = {size: trials._tried[setup.with_micro(size)] for size in TRIED}
+    tried = {one.micro_batch: peak for one, peak in trials._tried.items()}
     return {
         "setup": setup.short(), "cap_bytes": cap_bytes, "tried": tried, "planned": planned,
         "predicted_bytes": accounts[planned].total_bytes, "ran": capped(setup, planned, cap_bytes),
@@ -82,8 +82,8 @@ def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
 def capped(setup: Setup, micro: int, cap_bytes: int) -> dict[str, Any]:
     cap = Cap(cap_bytes)
     try:
-        peak = try_once(setup.with_micro(micro), prefix=cap.prefix)["peak_bytes"]
-        return {"ran": True, "peak_bytes": peak}
+        found = try_once(setup.with_micro(micro), prefix=cap.prefix)
+        return {"ran": True, "peak_bytes": max(found["first_bytes"], found["steps_bytes"])}
     except NoAnswer as error:
         return {"ran": False, "kernel_kills": cap.kills(), "said": list(error.found)}
     finally:

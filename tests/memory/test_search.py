@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from holdfast.memory.account import METHODS, Account, Line
 from holdfast.memory.plan import ladder, plan
+from holdfast.memory.price import third_size
 from holdfast.memory.search import divisors, largest
 from holdfast.memory.setup import Setup
 
@@ -114,3 +115,11 @@ def test_nothing_fits_into_nothing():
     made = plan(SETUP, 10, priced)
     assert made.chosen is None
     assert len(made.tried) == 7
+
+
+def test_the_third_trial_is_large_enough_to_show_the_slope_and_small_enough_for_the_machine():
+    mib = 2**20
+    assert third_size(1100 * mib, 1160 * mib, 20 << 30) == 8 + 51  # ten MiB a picture: half a GiB more
+    assert third_size(1100 * mib, 1100 * mib, 20 << 30) == 64  # hidden behind the compiler's peak
+    assert third_size(2000 * mib, 5000 * mib, 20 << 30) == 12
+    assert third_size(1100 * mib, 1160 * mib, 1 << 30) == 8 + 25  # a quarter of what is free

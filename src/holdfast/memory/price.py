@@ -16,6 +16,7 @@ from holdfast.memory.ahead import NoCompiler
 from holdfast.memory.ask import Memory, NoAnswer
 from holdfast.memory.cards import Card
 from holdfast.memory.setup import Setup
+from holdfast.pipeline.machine import free_memory_bytes
 
 Say = Callable[[str], None]
 
@@ -69,7 +70,7 @@ class Pricer:
 
 
 class Trials:
-    """Prices setups for this machine's processor, by running small ones: a line through two micro-batches."""
+    """Prices setups for this machine's processor, by running small ones and drawing a line through them."""
 
     def __init__(
         self, others: tuple[Line, ...] = (), *, say: Say = lambda _: None, python: str = sys.executable
@@ -78,14 +79,16 @@ class Trials:
         self._tried: dict[Setup, int] = {}
 
     def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
-        one, other = (self._peak(setup.with_micro(size)) for size in TRIED)
-        slope = max(0.0, (other - one) / (TRIED[1] - TRIED[0]))
+        few, more = (self._peak(setup.with_micro(size)) for size in TRIED)
+        third = third_size(few, more, free_memory_bytes())
+        many = self._peak(setup.with_micro(third))
+        slope = max(0.0, (many - few) / (third - TRIED[0]))
         return [
-            self._account(setup, micro, one + slope * (micro - TRIED[0]), slope) for micro in micro_batches
+            self._account(setup, micro, few + slope * (micro - TRIED[0]), slope) for micro in micro_batches
         ]
 
     def _account(self, setup: Setup, micro: int, peak: float, slope: float) -> Account:
-        known = "measured" if micro in TRIED else "estimated"
+        known = "measured" if setup.with_micro(micro) in self._tried else "estimated"
         lines = (
             Line("the process with framework, weights and optimizer", int(peak - slope * micro), "measured"),
             Line(f"activations and temporaries of {micro} pictures at once", int(slope * micro), known),  # type: ignore[arg-type]
@@ -97,11 +100,20 @@ class Trials:
     def _peak(self, setup: Setup) -> int:
         if setup not in self._tried:
             self.say(f"{setup.short()}: trying it on this machine")
-            self._tried[setup] = try_once(setup, python=self.python)["peak_bytes"]
+            found = try_once(setup, python=self.python)
+            self._tried[setup] = max(found["first_bytes"], found["steps_bytes"])
         return self._tried[setup]
 
 
-TRIED = (2, 4)
+TRIED = (2, 8)
+TELLING_BYTES = 512 << 20  # more than the peaks of two equal runs were seen to differ by, many times over
+
+
+def third_size(few: int, more: int, free_bytes: int) -> int:
+    """A micro-batch that shows the slope. Compiling takes more than a few pictures do, and hides theirs."""
+    each = max((more - few) / (TRIED[1] - TRIED[0]), 1 << 20)
+    room = min(TELLING_BYTES, max(0, free_bytes) // 4)
+    return min(64, max(TRIED[1] + 4, TRIED[1] + int(room / each)))
 
 
 def try_once(setup: Setup, *, python: str = sys.executable, prefix: tuple[str, ...] = ()) -> dict[str, int]:
