@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keras import layers, ops
 
-from holdfast.detectors import gather, kernels, losses
+from holdfast.detectors import gather, kernels, losses, matching
 from holdfast.detectors.activation import biased, relu, relu6
 from holdfast.detectors.first_layer import convolved, in_fours
 from holdfast.detectors.fused import Block
@@ -76,6 +76,24 @@ def test_a_convolution_and_a_pool_with_four_pixels_in_a_cell():
         return ops.max_pool(wide, 3, 2, "valid")
 
     compare(lambda kernel: max_pool_of_fours(in_fours(x, kernel)), plain, kernel, atol=1e-3)
+
+
+@pytest.mark.parametrize("last", [3, 10, 11, 20, 21, 40])
+def test_places_without_a_box_change_no_match(last):
+    random = np.random.default_rng(12)
+    corners = random.uniform(0, 60, (2, 40, 2))
+    boxes = np.concatenate([corners, corners + random.uniform(5, 30, (2, 40, 2))], axis=-1).astype(np.float32)
+    real = np.zeros((2, 40), bool)
+    real[0, :2], real[1, last - 1] = True, True
+    crowd = np.zeros((2, 40), bool)
+    crowd[0, 1] = True
+    tops = np.stack(np.meshgrid(np.arange(0, 80, 8), np.arange(0, 80, 8)), axis=-1).reshape(-1, 2)
+    anchors = np.concatenate([tops, tops + 16], axis=-1).astype(np.float32)
+    how = {"positive_from": 0.5, "negative_below": 0.4, "force": True}
+    found = jax.jit(lambda *parts: matching.match(anchors, *parts, **how))(boxes, real, crowd)
+    whole = matching._matched(anchors[None], boxes, real, crowd, how=matching._How(**how))
+    for one, other in zip(found, whole, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_weighted_rows():
