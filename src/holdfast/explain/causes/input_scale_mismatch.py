@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from holdfast.explain.evidence import Evidence
@@ -134,7 +135,11 @@ def _loss_course(evidence: Evidence) -> tuple[float | None, float | None]:
     if len(known) >= 2:
         return known[0], known[-1]
     finite = [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
-    return (finite[0], finite[-1]) if len(finite) > 10 else (None, None)
+    if len(finite) <= 10:
+        return None, None
+    exploded = [at for at, loss in enumerate(finite) if loss > 100 * abs(finite[-1])]
+    since = finite[exploded[-1] + 1 :] if exploded else []
+    return (median(since[:5]), median(since[-5:])) if len(since) > 10 else (finite[0], finite[-1])
 
 
 PAGE = """\
