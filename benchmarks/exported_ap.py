@@ -1,8 +1,8 @@
 """What a TFLite file finds in a dataset, scored as `holdfast eval` scores the model: the price of eight bits.
 
-    holdfast export RUN --to tflite --out small.tflite --pictures PHOTOS --int8 TRAINING_PHOTOS
-    holdfast eval RUN DATA --split test
-    python benchmarks/exported_ap.py small.tflite RUN DATA --split test
+holdfast export RUN --to tflite --out small.tflite --pictures PHOTOS --int8 TRAINING_PHOTOS
+holdfast eval RUN DATA --split test
+python benchmarks/exported_ap.py small.tflite RUN DATA --split test        # or without DATA, as `holdfast eval`
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 
 import numpy as np
 
+from holdfast import settings
 from holdfast.data.reading import read
 from holdfast.detectors.export_graph import reading
 from holdfast.detectors.export_tflite import _runner
@@ -27,6 +28,7 @@ from holdfast.detectors.resizing import Placed
 from holdfast.evaluate.coco import score
 from holdfast.evaluate.dataset import found_in
 from holdfast.pipeline.columns import from_facts
+from holdfast.train.prepare import sets
 from holdfast.train.validation import truth_of
 
 
@@ -41,11 +43,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("tflite", type=Path)
     parser.add_argument("model", type=Path)
-    parser.add_argument("data")
+    parser.add_argument("data", nargs="?", help="what the run validated on when left out")
     parser.add_argument("--split")
     args = parser.parse_args()
     spec, _ = read_model(find(args.model))
-    dataset = read(args.data)
+    dataset = read(args.data) if args.data else sets(settings.read(args.model / "recipe.toml")).validation
     dataset = dataset.only_split(args.split) if args.split else dataset
     shown, run = as_trained(spec), reading(_runner(args.tflite))
     facts, seen = [], []
