@@ -581,3 +581,22 @@ def test_pixels_that_blew_a_loop_up_in_its_first_steps_are_told_though_the_loss_
         run.probe(ev.LossSeen(step=step, epoch=0, logs={"loss": loss}, step_loss=loss))
     run.ended(0)
     assert _first(run.verdict()) == ("input-scale-mismatch", Strength.SUPPORTED)
+
+
+def _loop(path: Path, losses: list[float]) -> Verdict:
+    run = Run(path / "run")
+    for number, loss in enumerate(losses):
+        run.probe(ev.LossSeen(step=1 + 50 * number, epoch=0, logs={"loss": loss}, step_loss=loss))
+    run.ended(0)
+    return run.verdict()
+
+
+def test_a_batch_that_always_has_the_same_loss_has_taught_a_loop_nothing(tmp_path: Path) -> None:
+    others = [1.63, 0.72, 1.16, 0.77, 0.46, 1.27, 1.67, 0.86, 0.9, 1.26]
+    verdict = _loop(tmp_path, [loss for other in others for loss in (1.1121861, other)])
+    assert _first(verdict) == ("loss-not-falling", Strength.SUPPORTED)
+    assert "the loss was 1.1121861, to the last digit, at 10 steps between 1 and 901" in _facts(verdict)
+
+
+def test_losses_that_merely_scatter_blame_nobody(tmp_path: Path) -> None:
+    assert _loop(tmp_path, [1.0 + (n * 37 % 11) / 20 + n * 1e-7 for n in range(20)]).findings == ()

@@ -14,6 +14,8 @@ from holdfast.journal import events as ev
 def loss_not_falling(evidence: Evidence) -> Finding | None:
     epochs = [(number_of(said.event.logs.get("loss")), said) for said in evidence.all(ev.EpochDone)]
     losses = [(loss, said) for loss, said in epochs if loss is not None]
+    if not losses:
+        return _same_again(evidence)
     if len(losses) < 5 or any(not math.isfinite(loss) for loss, _ in losses) or (evidence.step or 0) < 100:
         return None
     values = [loss for loss, _ in losses]
@@ -55,21 +57,52 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
                 "not found: frozen weights, a learning rate near 0, a loss part of exactly 0.0, inputs out of scale"
             ),
         ),
-        (
-            Remedy(
-                "try to learn one batch by heart; if that does not work, the model or the loss is wrong, not the data",
-                "guess",
-                "model.fit(ds.take(1).repeat(), steps_per_epoch=200)",
-            ),
-            Remedy(
-                "look for dead units: a bias far below zero before a ReLU, a learning rate ten times too high "
-                "or too low",
-                "guess",
-            ),
-        ),
+        _REMEDIES,
         ends=False,
     )
 
+
+def _same_again(evidence: Evidence) -> Finding | None:
+    """A loop without epochs that anybody told of: a batch that comes again has, to the last digit, the loss it had."""
+    steps_of: dict[float, list[int]] = {}
+    for step, loss, _ in evidence.losses:
+        steps_of.setdefault(loss, []).append(step)
+    again = {
+        loss: steps
+        for loss, steps in steps_of.items()
+        if math.isfinite(loss) and abs(loss) > 1e-3 and len(steps) >= 4 and steps[-1] - steps[0] >= 100
+    }
+    loss, steps = max(again.items(), key=lambda pair: len(pair[1]), default=(0.0, []))
+    if not steps or steps[-1] < 0.7 * (evidence.step or 0) or len(steps_of) < 8:
+        return None
+    return Finding(
+        "loss-not-falling",
+        Strength.SUPPORTED,
+        f"the loss does not fall: a batch has the same loss at step {steps[-1]:,} as at step {steps[0]:,}",
+        (
+            Fact(
+                f"the loss was {loss!r}, to the last digit, at {len(steps)} steps between {steps[0]:,} and "
+                f"{steps[-1]:,}; others lie between them",
+                "journal.jsonl",
+            ),
+        ),
+        (Fact("the weights themselves were not looked at"),),
+        _REMEDIES,
+        ends=False,
+    )
+
+
+_REMEDIES = (
+    Remedy(
+        "try to learn one batch by heart; if that does not work, the model or the loss is wrong, not the data",
+        "guess",
+        "model.fit(ds.take(1).repeat(), steps_per_epoch=200)",
+    ),
+    Remedy(
+        "look for dead units: a bias far below zero before a ReLU, a learning rate ten times too high or too low",
+        "guess",
+    ),
+)
 
 PAGE = """\
 What it is
@@ -79,7 +112,8 @@ What it is
 
 How Holdfast knows
   The loss of at least five epochs moves by less than half a percent, is not
-  near zero, and none of the known reasons applies.
+  near zero, and none of the known reasons applies. In a loop without epochs:
+  a batch that comes again has the same loss to the last digit.
 
 How to make it happen
   ReLU layers with a bias of -50.
