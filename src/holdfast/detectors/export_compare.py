@@ -58,7 +58,7 @@ class Tolerance:
 #: The same arithmetic in another engine: what is left is the order of additions.
 SAME = Tolerance()
 #: Weights and activations of eight bits.
-EIGHT_BITS = Tolerance(pixels=None, overlap=0.75, score=0.15, least_score=0.3, share=0.9)
+EIGHT_BITS = Tolerance(pixels=None, overlap=0.75, score=0.15, least_score=0.3, share=0.85)
 
 
 @dataclass(frozen=True, slots=True)
