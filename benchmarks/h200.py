@@ -20,9 +20,21 @@ from typing import Any
 
 HERE = Path(__file__).parent
 TORCHVISION = {  # where it was fastest, and the batches that are ours
-    "ssd": [(128, "bf16 channels_last compile"), (128, "bf16 channels_last"), (256, "bf16 channels_last compile")],
-    "retinanet": [(64, "bf16 channels_last compile"), (128, "bf16 channels_last compile"), (64, "bf16 channels_last")],
-    "faster-rcnn": [(16, "bf16 channels_last compile"), (64, "bf16 channels_last compile"), (16, "bf16 channels_last")],
+    "ssd": [
+        (128, "bf16 channels_last compile"),
+        (128, "bf16 channels_last"),
+        (256, "bf16 channels_last compile"),
+    ],
+    "retinanet": [
+        (64, "bf16 channels_last compile"),
+        (128, "bf16 channels_last compile"),
+        (64, "bf16 channels_last"),
+    ],
+    "faster-rcnn": [
+        (16, "bf16 channels_last compile"),
+        (64, "bf16 channels_last compile"),
+        (16, "bf16 channels_last"),
+    ],
 }
 
 
