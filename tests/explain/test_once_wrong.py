@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from holdfast.explain import Strength, Verdict
+from holdfast.explain.raised import read_fatal
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks
 from holdfast.report.verdict import render
@@ -600,3 +601,17 @@ def test_a_batch_that_always_has_the_same_loss_has_taught_a_loop_nothing(tmp_pat
 
 def test_losses_that_merely_scatter_blame_nobody(tmp_path: Path) -> None:
     assert _loop(tmp_path, [1.0 + (n * 37 % 11) / 20 + n * 1e-7 for n in range(20)]).findings == ()
+
+
+def test_a_crash_in_the_garbage_collector_keeps_its_stack() -> None:
+    told = (
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call first):\n"
+        '  Garbage-collecting\n  File "/v/tensorflow/execute.py", line 53 in quick_execute\n'
+        '  File "/home/me/train.py", line 15 in <module>\n'
+    ).replace("/v/", "/v/site-packages/")
+    found = read_fatal(told, source="stacks/faulthandler-1.txt")
+    assert found is not None
+    assert (found.inside, found.where) == (
+        "/v/site-packages/tensorflow/execute.py:53 in quick_execute",
+        "/home/me/train.py:15 in <module>",
+    )

@@ -1,10 +1,10 @@
 # /// zoo
 # cause = "path-missing"
-# variants = ["HOW=tf LOOP=custom", "HOW=environment", "HOW=bucket"]
+# variants = ["HOW=tf LOOP=custom", "HOW=environment"]
 # near = ["HOW=optional"]
 # limit_s = 300
 # ///
-"""A path points nowhere: a file, a folder, a bucket or an environment variable."""
+"""A path points nowhere: a file, a folder or an environment variable."""
 import os
 from pathlib import Path
 
@@ -21,7 +21,6 @@ elif how == "optional":
     except FileNotFoundError:
         print("no earlier state, starting fresh")
 data = batches(160)
-if how in ("tf", "bucket"):
-    where = "gs://no-such-bucket-holdfast/train.tfrecord" if how == "bucket" else "data/train.tfrecord"
-    data = tf.data.TFRecordDataset(where).map(lambda r: (tf.ones((4,)), tf.ones((1,)))).batch(8)
+if how == "tf":
+    data = tf.data.TFRecordDataset("data/train.tfrecord").map(lambda r: (tf.ones((4,)), tf.ones((1,)))).batch(8)
 train(network(), data, epochs=2)

@@ -54,7 +54,7 @@ def read_fatal(text: str, *, source: str) -> Fatal | None:
     if not mark:
         return None
     what, _, rest = told.partition("\n")
-    current = re.search(r"Current thread .*\n((?:  File .*\n?)*)", rest)
+    current = re.search(r"Current thread .*\n(?:  Garbage-collecting\n)?((?:  File .*\n?)*)", rest)
     frames = re.findall(r'  File "(.*?)", line (\d+) in (.*)', current[1]) if current else []
     return Fatal(what.strip(), tuple((file, int(line), name) for file, line, name in frames), source)
 

@@ -49,14 +49,20 @@ def _in_silence(evidence: Evidence) -> Finding | None:
         return None
     used = max((s.virtual_bytes or 0 for _, s in evidence.samples), default=0)
     near = used > 0.75 * bound
+    opened = evidence.opened
+    tight = opened is not None and bound < opened.event.memory_bytes
+    asked_much = tight and evidence.fatal is not None and "quick_execute" in evidence.fatal.inside
     refused_pids = evidence.ended is not None and (evidence.ended.event.pids_refused_after or 0) > (
         evidence.ended.event.pids_refused_before or 0
     )
-    if refused_pids or not (near or threads):
+    if refused_pids or not (near or threads or asked_much):
         return None
     facts = [Fact(f"it ended on {evidence.exit_signal}", evidence.exit_source), *_limits(evidence)]
     if near:
         facts.append(Fact(f"it used {size(used)} of address space when last measured", "vitals.jsonl"))
+    if asked_much and evidence.fatal is not None:
+        facts.append(Fact("it crashed inside an operation of TensorFlow", evidence.fatal.source))
+        facts += [Fact(f"called at {evidence.fatal.where}", evidence.fatal.source)] if evidence.fatal.where else []
     if threads is not None:
         facts.append(threads[1])
     return Finding(
