@@ -69,7 +69,9 @@ def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
     trials = Trials()
     sizes = list(range(1, 1025))
     accounts = dict(zip(sizes, trials(setup, sizes), strict=True))
-    planned = max(size for size in sizes if size * MORE < sizes[-1] and accounts[size].judge(cap_bytes) == "fits")
+    planned = max(
+        size for size in sizes if size * MORE < sizes[-1] and accounts[size].judge(cap_bytes) == "fits"
+    )
     more = -(-int(planned * MORE * 10) // 10)
     tried = {one.micro_batch: peak for one, peak in trials._tried.items()}
     return {

@@ -301,7 +301,9 @@ def test_growth_in_one_step_that_began_between_two_samples() -> None:
     """37 quick steps in a second, eight more, then one that stands for a second and takes almost everything."""
     sizes, steps = [621, 629, 634, 653, 1002, 1601], [0, 0, 0, 37, 45, 45]
     grown = read_growth(
-        _samples(sizes, phase=["build", "compile", "compile", "step", "step", "step"], fit=[1] * 6, step=steps)
+        _samples(
+            sizes, phase=["build", "compile", "compile", "step", "step", "step"], fit=[1] * 6, step=steps
+        )
     )
     assert grown.when == "one-step"
     assert grown.rise.bytes == pytest.approx((1601 - 653 - 8 * 19 / 37) * MIB, abs=MIB)

@@ -574,11 +574,17 @@ def test_functions_that_all_run_eagerly_are_told_by_the_switch(tmp_path: Path) -
     assert "all functions run eagerly: tf.config.run_functions_eagerly(True)" in _facts(verdict)
 
 
-def test_pixels_that_blew_a_loop_up_in_its_first_steps_are_told_though_the_loss_fell_since(tmp_path: Path) -> None:
+def test_pixels_that_blew_a_loop_up_in_its_first_steps_are_told_though_the_loss_fell_since(
+    tmp_path: Path,
+) -> None:
     run = Run(tmp_path / "run")
     run.probe(ev.ModelSeen(name="net", layer_kinds={"Conv2D": 2, "Dense": 2}, parameters=400))
-    run.probe(ev.BatchSeen(role="train", step=1, parts=[{"shape": [16, 32, 32, 3], "min": 0.0, "max": 187.0}]))
-    for step, loss in enumerate([25.2, 2.7e7, 2.1e13, 1.4e23, *([0.674, 0.713, 0.688, 0.701, 0.69] * 5)], start=1):
+    run.probe(
+        ev.BatchSeen(role="train", step=1, parts=[{"shape": [16, 32, 32, 3], "min": 0.0, "max": 187.0}])
+    )
+    for step, loss in enumerate(
+        [25.2, 2.7e7, 2.1e13, 1.4e23, *([0.674, 0.713, 0.688, 0.701, 0.69] * 5)], start=1
+    ):
         run.probe(ev.LossSeen(step=step, epoch=0, logs={"loss": loss}, step_loss=loss))
     run.ended(0)
     assert _first(run.verdict()) == ("input-scale-mismatch", Strength.SUPPORTED)

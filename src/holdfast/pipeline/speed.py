@@ -111,7 +111,9 @@ def remedies(measured: Measured, means: Means, step_images_per_s: float) -> list
         )
     cores = ceil(measured.cores * SPARE * step_images_per_s / measured.whole)
     found.append(f"give the run {cores} cores instead of {measured.cores}")
-    if measured.reading >= READING_BOUND * measured.whole:  # where reading is the limit, others read no faster
+    if (
+        measured.reading >= READING_BOUND * measured.whole
+    ):  # where reading is the limit, others read no faster
         servers = ceil(SPARE * step_images_per_s / measured.whole)
         found.append(
             f"hardware.data_service: {servers} machine{'s' if servers > 1 else ''} like this one, "

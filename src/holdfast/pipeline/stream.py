@@ -109,9 +109,7 @@ class Stream:
         options.deterministic = True
         options.threading.private_threadpool_size = self.threads
         options.autotune.enabled = False
-        steps = tf.data.Dataset.range(
-            first_step, ENDLESS if self.steps is None else self.steps, every
-        )
+        steps = tf.data.Dataset.range(first_step, ENDLESS if self.steps is None else self.steps, every)
         planned = steps.map(plain(plan_step), num_parallel_calls=1).prefetch(1).unbatch()
         if self.steps is not None:  # the last steps that were planned at once may reach past the end
             planned = planned.take((self.steps - first_step) * self.feed.batch)
@@ -262,7 +260,9 @@ class Stream:
             tf.gather(tf.constant(part), row)
             for part in (columns.offsets, columns.lengths, columns.file_bytes)
         ]
-        paths = [path if is_url(path) else os.path.abspath(path) for path in columns.paths]  # a server starts elsewhere
+        paths = [
+            path if is_url(path) else os.path.abspath(path) for path in columns.paths
+        ]  # a server starts elsewhere
         path = tf.gather(tf.constant(paths), row)
         return decode.read(path, *place, sliced=bool((columns.offsets >= 0).any()))
 

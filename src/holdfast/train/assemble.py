@@ -73,8 +73,16 @@ def data(
         "skip_bad": recipe.data.skip_bad, "on_bad": on_bad, "threads": 1 if frugal else None
     }  # fmt: skip
     return Data(
-        Stream(trained, feed, cache=PictureCache(kept.kind), packed=packed, servers=servers,
-               beside=beside, on_packed=on_packed, **how),
+        Stream(
+            trained,
+            feed,
+            cache=PictureCache(kept.kind),
+            packed=packed,
+            servers=servers,
+            beside=beside,
+            on_packed=on_packed,
+            **how,
+        ),
         Stream(columns.of_dataset(parts.validation), held, **how),
         "; ".join([parts.how, *_how_kept(kept, packed, servers, beside is not None)]),
     )

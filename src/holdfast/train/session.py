@@ -150,7 +150,9 @@ class Session:
         return [results, board, screen]
 
     def _packed(self, copies_made: int, epoch: int) -> None:
-        text = f"small copies of {copies_made} large pictures are made; they are read from epoch {epoch + 1} on"
+        text = (
+            f"small copies of {copies_made} large pictures are made; they are read from epoch {epoch + 1} on"
+        )
         self.say(ev.NoteMade(text=text, facts={"packed_from_epoch": epoch, "packed": copies_made}))
 
     def _copier(self) -> copies.Copier | None:

@@ -26,7 +26,9 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
         r"load|restore|open|BackupAndRestore",
         text + " ".join(evidence.error.frames if evidence.error else ()),
     )
-    zip_only = "filepath=" in said[1].fact  # Keras says the same of a file that is not there, and of one that is torn
+    zip_only = (
+        "filepath=" in said[1].fact
+    )  # Keras says the same of a file that is not there, and of one that is torn
     there = is_there(evidence, file) if zip_only and file else None
     if there is False or (there is None and zip_only and file and not _was_there(evidence, file)):
         return None

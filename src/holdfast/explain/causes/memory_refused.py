@@ -62,7 +62,9 @@ def _in_silence(evidence: Evidence) -> Finding | None:
         facts.append(Fact(f"it used {size(used)} of address space when last measured", "vitals.jsonl"))
     if asked_much and evidence.fatal is not None:
         facts.append(Fact("it crashed inside an operation of TensorFlow", evidence.fatal.source))
-        facts += [Fact(f"called at {evidence.fatal.where}", evidence.fatal.source)] if evidence.fatal.where else []
+        facts += (
+            [Fact(f"called at {evidence.fatal.where}", evidence.fatal.source)] if evidence.fatal.where else []
+        )
     if threads is not None:
         facts.append(threads[1])
     return Finding(
