@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "stopped-by-callback"
-# variants = ["AT=5 WHEN=batch", "HOW=stopiteration", "NAME=EarlyStopping"]
-# near = ["AT=99", "AT=9"]
+# variants = ["AT=5 WHEN=batch", "NAME=EarlyStopping"]
+# near = ["AT=99", "AT=9", "HOW=stopiteration -> callback-raised"]
 # ///
 """A callback of one's own sets `stop_training` (or raises StopIteration, which Keras swallows)."""
 from own_training import batches, keras, knob, network
