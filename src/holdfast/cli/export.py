@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.cli.hushed import hushed
+    from holdfast.supervise.hushed import hushed
 
     with hushed():
         return _run(args)

@@ -10,7 +10,7 @@ CHATTER = (
 )
 CODE = f"""
 import os, sys
-from holdfast.cli.hushed import hushed
+from holdfast.supervise.hushed import hushed
 with hushed():
     print("before", file=sys.stderr, flush=True)
     os.write(2, {CHATTER.encode()!r})
