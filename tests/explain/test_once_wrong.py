@@ -621,3 +621,18 @@ def test_a_crash_in_the_garbage_collector_keeps_its_stack() -> None:
         "/v/site-packages/tensorflow/execute.py:53 in quick_execute",
         "/home/me/train.py:15 in <module>",
     )
+
+
+def test_channels_in_the_words_of_xla(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    message = (
+        "Graph execution error:\n\nDetected at node convolution defined at (most recent call last):\n"
+        "<stack traces unavailable>\nDepth of input must be a multiple of depth of filter: 1 vs 3\n"
+    )
+    run.probe(
+        ev.ExceptionRaised(type="InvalidArgumentError", message=message, left="fit", user_line="train.py:28")
+    )
+    run.ended(1)
+    verdict = run.verdict()
+    assert _first(verdict) == ("wrong-channels", Strength.ESTABLISHED)
+    assert verdict.findings[0].title == "3 channels were wanted and 1 given"

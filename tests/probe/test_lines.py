@@ -121,3 +121,16 @@ def test_values_of_a_step_are_known_by_the_names_it_returns() -> None:
 )
 def test_warnings_that_matter_are_known(text: str, category: str) -> None:
     assert notices.classify(text) == category
+
+
+def test_paths_that_xla_quotes_without_their_first_slash_are_told_apart_all_the_same(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    message = (
+        f'File "{str(script)[1:]}", line 28, in <module>\n'
+        f'File "{lines.PROBE_FOLDER[1:]}patch.py", line 42, in observed\n'
+        f'File "{pytest.__file__[1:]}", line 3, in fit\n'
+    )
+    assert lines.in_text(message)[0] == (str(script), 28, "<module>")
+    assert not lines.is_user_file(lines.in_text(message)[1][0])
+    assert "patch.py" not in failures._text(ValueError(message))

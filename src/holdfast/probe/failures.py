@@ -17,7 +17,9 @@ _MESSAGE_LIMIT = 4000
 _FRAME_LIMIT = 40
 _PATH_LIMIT = 20
 _PROBE_FRAME = re.compile(
-    r' *File "' + re.escape(lines.PROBE_FOLDER) + r'[^"]*", line \d+, in \w+\n(?: {4}[^\n]*\n)*\n?'
+    r' *File "/?'
+    + re.escape(lines.PROBE_FOLDER.lstrip("/"))
+    + r'[^"]*", line \d+, in \w+\n(?: {4}[^\n]*\n)*\n?'
 )
 _PATH_IN_TEXT = re.compile(
     r"(?:/|\./|[\w.-]+/)[\w./@+=%-]*\.\w{1,9}\b|[\w-]+\.(?:jpe?g|png|tfrecords?|h5|keras)\b"

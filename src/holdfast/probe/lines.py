@@ -148,7 +148,12 @@ def frames_of(trace: TracebackType | None) -> Iterator[tuple[str, int, str, Fram
 
 def in_text(text: str) -> list[tuple[str, int, str]]:
     """Places named by a traceback inside a message, as TensorFlow writes for an error in a Python function."""
-    return [(match[1], int(match[2]), match[3] or "") for match in _TEXT_FRAME.finditer(text)]
+    return [(_rooted(match[1]), int(match[2]), match[3] or "") for match in _TEXT_FRAME.finditer(text)]
+
+
+def _rooted(path: str) -> str:
+    """XLA leaves out the first slash of a path."""
+    return "/" + path if path[:1] not in "/<" and os.path.exists("/" + path) else path
 
 
 def source(path: str, line: int) -> str:
