@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import struct
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,14 @@ def _work(shared: int, item: int) -> int:
 def test_a_worker_that_dies_is_named_and_the_rest_goes_on() -> None:
     results = list(workers.run(_work, 100, range(60), crashed=lambda item: -item, workers=2, chunk=4))
     assert results == [-13 if item == 13 else 100 + item for item in range(60)]
+
+
+def test_a_pool_that_breaks_while_it_is_filled_gives_the_part_back() -> None:
+    pool = workers._pool(_work, 100, 1)
+    with pytest.raises(BrokenProcessPool):
+        pool.submit(os._exit, 1).result()
+    with pytest.raises(BrokenProcessPool):
+        workers._submitted(pool, [1, 2]).result()
 
 
 def test_numbers_as_people_write_them() -> None:

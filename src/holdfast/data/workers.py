@@ -54,7 +54,7 @@ def run(
     try:
         while True:
             while len(waiting) < 4 * count and (part := next(chunks, None)):
-                waiting.append((part, pool.submit(_work, part)))
+                waiting.append((part, _submitted(pool, part)))
             if not waiting:
                 return
             part, future = waiting.popleft()
@@ -70,6 +70,16 @@ def run(
                 pool = _pool(function, shared, count)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _submitted(pool: ProcessPoolExecutor, part: list[Any]) -> Future[list[Any]]:
+    """A pool may break while it is being filled; then this part is one of those to be run again."""
+    try:
+        return pool.submit(_work, part)
+    except BrokenProcessPool as error:
+        failed: Future[list[Any]] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def available_cores() -> int:
