@@ -17,18 +17,9 @@ NUMBERS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100")
 @pytest.fixture(scope="module")
 def letterboxing(tmp_path_factory):
     """A detector that keeps a picture's shape, with class heads that shout."""
-    from holdfast.detectors.build import build
-    from holdfast.detectors.model_file import save as save_model
-    from holdfast.detectors.spec import DetectorSpec
+    from tests.detectors import shouting
 
-    spec = DetectorSpec("retinanet", "mobilenet_v2", ("cat", "dog"), (96, 96), normalization="group")
-    detector = build(spec, seed=1)
-    for variable in detector.trainable_variables:
-        if "class_out" in variable.path and variable.path.endswith("kernel"):
-            variable.assign(variable.value * 30.0)
-    path = tmp_path_factory.mktemp("run") / "model.npz"
-    save_model(detector, path)
-    return path
+    return shouting.saved("retinanet", tmp_path_factory.mktemp("run"))
 
 
 def photographs(folder):

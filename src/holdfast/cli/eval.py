@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.detectors.model_place import check_target, find
 from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
+from holdfast.supervise.hushed import hushed
 
 if TYPE_CHECKING:
     from holdfast.data.records import Dataset
@@ -45,14 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+@hushed()
 def run(args: argparse.Namespace) -> int:
-    from holdfast.supervise.hushed import hushed
-
-    with hushed():
-        return _run(args)
-
-
-def _run(args: argparse.Namespace) -> int:
     _check(args)
     from holdfast.evaluate.summary import as_json, as_text, evaluate
 

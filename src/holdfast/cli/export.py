@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import DataError, ExitCode, UsageError
+from holdfast.supervise.hushed import hushed
 
 if TYPE_CHECKING:
     from holdfast.detectors.export_compare import Compared
@@ -37,14 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+@hushed()
 def run(args: argparse.Namespace) -> int:
-    from holdfast.supervise.hushed import hushed
-
-    with hushed():
-        return _run(args)
-
-
-def _run(args: argparse.Namespace) -> int:
     import os
 
     if args.int8 and args.to != "tflite":

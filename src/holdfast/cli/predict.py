@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.detectors.model_place import find, make_folder
 from holdfast.errors import ExitCode, PathMissing, UsageError
+from holdfast.supervise.hushed import hushed
 
 HELP = "run a model over pictures, and print or draw what it finds"
 
@@ -30,14 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object a picture, a line each")
 
 
+@hushed()
 def run(args: argparse.Namespace) -> int:
-    from holdfast.supervise.hushed import hushed
-
-    with hushed():
-        return _run(args)
-
-
-def _run(args: argparse.Namespace) -> int:
     if not 0.0 <= args.score <= 1.0:
         raise UsageError(
             "--score is between 0 and 1", where="the command line", found=f"--score {args.score:g}"

@@ -10,6 +10,7 @@ values the first in reading order gets the gradient, as in XLA's and TensorFlow'
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -58,19 +59,11 @@ def _indexed() -> Any:
         )
         lowest = jnp.array(-jnp.inf, x.dtype)
         wide = lax.pad(x, lowest, ((0, 0, 0), (top, bottom, 0), (left, right, 0), (0, 0, 0)))
-        best: Any = None
-        index: Any = None
-        for place in range(window * window):
-            i, j = divmod(place, window)
-            cell = wide[
-                :, i : i + stride * (rows - 1) + 1 : stride, j : j + stride * (columns - 1) + 1 : stride
-            ]
-            if best is None:
-                best, index = cell, jnp.zeros(cell.shape, jnp.uint8)
-            else:
-                index = jnp.where(cell > best, jnp.uint8(place), index)
-                best = jnp.maximum(best, cell)
-        return best, index
+        places = (divmod(place, window) for place in range(window * window))
+        return _highest(
+            wide[:, i : i + stride * (rows - 1) + 1 : stride, j : j + stride * (columns - 1) + 1 : stride]
+            for i, j in places
+        )
 
     def backward(
         sides: Sides, window: int, stride: int, padding: Edges, index: Tensor, gradient: Tensor
@@ -131,6 +124,21 @@ def max_pool_of_fours(x: Tensor) -> Tensor:
 _PLACES = [(1, 1, 3), (1, 0, 2), (1, 0, 3), (0, 1, 1), (0, 0, 0), (0, 0, 1), (0, 1, 3), (0, 0, 2), (0, 0, 3)]
 
 
+def _highest(cells: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
+    """The largest at each place, and the number of the first that has it."""
+    import jax.numpy as jnp
+
+    best: Any = None
+    index: Any = None
+    for place, cell in enumerate(cells):
+        if best is None:
+            best, index = cell, jnp.zeros(cell.shape, jnp.uint8)
+        else:
+            index = jnp.where(cell > best, jnp.uint8(place), index)
+            best = jnp.maximum(best, cell)
+    return best, index
+
+
 @cache
 def _of_fours() -> Any:
     import jax
@@ -141,17 +149,10 @@ def _of_fours() -> Any:
         _, height, width, _ = x.shape
         lowest = jnp.array(-jnp.inf, x.dtype)
         wide = lax.pad(x, lowest, ((0, 0, 0), (1, 0, 0), (1, 0, 0), (0, 0, 0)))
-        best: Any = None
-        index: Any = None
-        for place, (up, left, which) in enumerate(_PLACES):
-            cell = wide[:, 1 - up : 1 - up + height, 1 - left : 1 - left + width]
-            cell = jnp.split(cell, 4, axis=-1)[which]
-            if best is None:
-                best, index = cell, jnp.zeros(cell.shape, jnp.uint8)
-            else:
-                index = jnp.where(cell > best, jnp.uint8(place), index)
-                best = jnp.maximum(best, cell)
-        return best, index
+        return _highest(
+            jnp.split(wide[:, 1 - up : 1 - up + height, 1 - left : 1 - left + width], 4, axis=-1)[which]
+            for up, left, which in _PLACES
+        )
 
     def backward(index: Tensor, gradient: Tensor) -> tuple[Tensor]:
         return (_spread(plain, index, gradient, window=3, fours=True),)

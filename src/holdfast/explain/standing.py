@@ -7,6 +7,7 @@ channel and the system call of each thread decide, and the other threads' Python
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.journal.stacks import Capture, Frame, ProcessStacks, Thread
@@ -71,10 +72,7 @@ class Stood:
 
     def within(self, *names: str) -> Frame | None:
         """The first frame whose function or file holds one of the names."""
-        for frame in self.frames:
-            if any(name in frame.function or name in frame.file for name in names):
-                return frame
-        return None
+        return first_named(self.frames, *names)
 
     @property
     def where(self) -> str:
@@ -132,6 +130,13 @@ class Standing:
         """Nothing of it, nor of its descendants, computes."""
         shares = [self.process.cpu_share, *(other.cpu_share for other in self.others)]
         return sum(shares) < 0.15 and not self.busy
+
+
+def first_named(frames: Iterable[Frame], *names: str) -> Frame | None:
+    for frame in frames:
+        if any(name in frame.function or name in frame.file for name in names):
+            return frame
+    return None
 
 
 def is_users(file: str) -> bool:

@@ -76,11 +76,14 @@ class Trials:
         self, others: tuple[Line, ...] = (), *, say: Say = lambda _: None, python: str = sys.executable
     ) -> None:
         self.others, self.say, self.python = others, say, python
+        self._free_bytes = (
+            free_memory_bytes()
+        )  # once: with another figure another third would be tried each time
         self._tried: dict[Setup, int] = {}
 
     def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
         few, more = (self._peak(setup.with_micro(size)) for size in TRIED)
-        third = third_size(few, more, free_memory_bytes())
+        third = third_size(few, more, self._free_bytes)
         many = self._peak(setup.with_micro(third))
         slope = max(0.0, (many - few) / (third - TRIED[0]))
         return [

@@ -17,7 +17,6 @@ class Found:
 
     micro_batch: int | None
     account: Account
-    confirmed: bool  # the chosen one was itself priced, not read off the line
 
 
 def divisors(batch: int) -> list[int]:
@@ -28,11 +27,11 @@ def largest(batch: int, memory_bytes: int, price: Price) -> Found:
     """A compilation takes as long for one picture as for many, so the whole batch, which usually fits, comes first."""
     sizes, priced = divisors(batch), {batch: price([batch])[0]}
     if priced[batch].judge(memory_bytes) == "fits":
-        return Found(batch, priced[batch], confirmed=True)
+        return Found(batch, priced[batch])
     if batch > 1:
         priced[1] = price([1])[0]
     if priced[1].judge(memory_bytes) != "fits":
-        return Found(None, priced[1], confirmed=True)
+        return Found(None, priced[1])
     candidate = _by_line(sizes, priced, memory_bytes)
     for _ in range(TRIED_AT_MOST):
         if candidate not in priced:
@@ -47,7 +46,7 @@ def largest(batch: int, memory_bytes: int, price: Price) -> Found:
         else:
             candidate = max(size for size in sizes if size < candidate)
     best = max(size for size, account in priced.items() if account.judge(memory_bytes) == "fits")
-    return Found(best, priced[best], confirmed=True)
+    return Found(best, priced[best])
 
 
 def _by_line(sizes: list[int], priced: dict[int, Account], memory_bytes: int) -> int:

@@ -68,6 +68,9 @@ class Stream:
             raise DataError("the dataset has no pictures", change="give a folder that has some")
         self.images = len(columns)
         self.columns = with_packed(columns, packed) if packed else columns
+        if servers:  # which start in another folder
+            paths = [path if is_url(path) else os.path.abspath(path) for path in self.columns.paths]
+            self.columns = replace(self.columns, paths=paths)
         self.feed = feed
         self.threads = threads or usable_cores()
         self._servers, self._beside, self._on_packed = servers, beside, on_packed
@@ -260,10 +263,7 @@ class Stream:
             tf.gather(tf.constant(part), row)
             for part in (columns.offsets, columns.lengths, columns.file_bytes)
         ]
-        paths = [
-            path if is_url(path) else os.path.abspath(path) for path in columns.paths
-        ]  # a server starts elsewhere
-        path = tf.gather(tf.constant(paths), row)
+        path = tf.gather(tf.constant(columns.paths), row)
         return decode.read(path, *place, sliced=bool((columns.offsets >= 0).any()))
 
     # -- bad pictures -----------------------------------------------------------------------------

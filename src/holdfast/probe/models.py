@@ -39,8 +39,7 @@ class Alive:
         self._models[key] = weakref.ref(model, lambda _: self._models.pop(key, None))
 
     def counts(self) -> dict[str, int]:
-        there = [model for reference in list(self._models.values()) if (model := reference()) is not None]
-        return {"Model": len(there)} if there else {}
+        return {"Model": len(self._models)} if self._models else {}
 
 
 def alive(session: Session) -> Alive:

@@ -7,9 +7,8 @@ from itertools import takewhile
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.standing import Stood, is_users
+from holdfast.explain.standing import Stood, first_named, is_users
 from holdfast.explain.words import span
-from holdfast.journal.stacks import Frame
 
 
 def input_blocked(evidence: Evidence) -> Finding | None:
@@ -116,16 +115,14 @@ def _only_trains(thread: Stood) -> bool:
     below = list(takewhile(lambda frame: not is_users(frame.file), thread.frames))
     return (
         thread.main
-        and _among(
+        and first_named(
             below,
             "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator",
         )
-        and not _among(below, "script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
+        is not None
+        and first_named(below, "script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
+        is None
     )  # fmt: skip
-
-
-def _among(frames: list[Frame], *names: str) -> bool:
-    return any(name in frame.function or name in frame.file for frame in frames for name in names)
 
 
 def _what(thread: Stood) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import non_finite
 from holdfast.explain.nodes import number_of
-from holdfast.explain.words import number
+from holdfast.explain.words import median, number
 from holdfast.journal import events as ev
 
 
