@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,12 @@ import pytest
 from holdfast.errors import JournalTooNew, NotARun, PathMissing
 from holdfast.explain import Strength, explain
 from holdfast.explain.gather import gather
-from holdfast.explain.growth import read_growth
+from holdfast.explain.growth import read_growth, when_killed
 from holdfast.explain.nodes import op_name
 from holdfast.explain.output import is_advice, read
 from holdfast.journal import events as ev
 from holdfast.journal import vitals
-from holdfast.journal.beats import BeatWriter, Phase
+from holdfast.journal.beats import Beat, BeatWriter, Phase
 from holdfast.journal.writer import JournalWriter
 from tests.explain.made import MIB, NOW, Run, growing
 from tests.explain.stories import machine, memory
@@ -317,6 +318,65 @@ def test_slow_steps_that_each_take_their_share_are_not_one_step() -> None:
         _samples(sizes, phase=["step"] * 8, fit=[1] * 8, step=[1, 1, 2, 2, 3, 3, 4, 4], epoch=[0] * 8)
     )
     assert grown.when != "one-step"
+
+
+def _killed_within_a_second() -> tuple[list[tuple[int, vitals.Sample]], Beat]:
+    """Everything loads within six looks; in the second after the last of them 345 quick steps keep 700 MiB."""
+    samples = _samples(
+        [350, 600, 900, 1000, 1111, 1126],
+        phase=["import", "build", "compile", "compile", "compile", "step"],
+        fit=[0, 0, 1, 1, 1, 1],
+        step=[0, 0, 0, 0, 0, 3],
+        pid=[7] * 6,
+        memory_used_bytes=[n * MIB for n in (200, 300, 400, 500, 590, 606)],
+        memory_limit_bytes=[1300 * MIB] * 6,
+    )
+    last = dict.fromkeys((field.name for field in fields(Beat)), 0)
+    return samples, Beat(**last | {"mono": 5.9, "pid": 7, "phase": Phase.STEP, "fit": 1, "step": 345})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("log", "size"),
+    [
+        (
+            [
+                "Killed process 7 (python) total-vm:3279988kB, anon-rss:1308672kB, file-rss:560128kB, shmem-rss:0kB"
+            ],
+            1825,
+        ),
+        (
+            ["Killed process 8 (python) total-vm:3279988kB, anon-rss:1024kB, file-rss:0kB, shmem-rss:0kB"],
+            1126 + 1300 - 606,
+        ),
+        ([], 1126 + 1300 - 606),
+    ],
+)
+def test_the_moment_in_which_the_kernel_killed_it_counts_as_a_look(log: list[str], size: int) -> None:
+    samples, beat = _killed_within_a_second()
+    last = when_killed(samples[-1][1], beat, log)
+    assert last is not None
+    assert (last.rss_bytes, last.step, last.mono) == (size * MIB, 345, 5.9)
+    grown = read_growth(samples, at_death=last)
+    assert grown.when == "first-epoch-so-far"
+    assert grown.peak_bytes == size * MIB
+
+
+def test_steps_done_before_the_fit_was_first_seen_are_not_a_fill() -> None:
+    grown = read_growth(
+        _samples(
+            [530, 624, 1438, 1546, 1655],
+            phase=["import", "build", "between", "step", "between"],
+            fit=[0, 0, 1, 1, 1],
+            step=[0, 0, 113, 128, 144],
+        )
+    )
+    assert (grown.when, grown.fill.bytes) == ("first-epoch-so-far", 0)
+
+
+def test_what_did_not_grow_since_the_last_look_adds_nothing() -> None:
+    samples, beat = _killed_within_a_second()
+    log = ["Killed process 7 (python) total-vm:3279988kB, anon-rss:1024kB, file-rss:1024kB, shmem-rss:0kB"]
+    assert when_killed(samples[-1][1], beat, log) is None
 
 
 def test_no_growth_is_no_growth() -> None:

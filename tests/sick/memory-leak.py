@@ -3,7 +3,7 @@
 # leads_to = "killed-for-memory"
 # memory_mib = 1300
 # quick = true
-# variants = ["LOOP=custom", "WHERE=py_function", "MIB=7 WHERE=module", "WHERE=py_function LOOP=batch"]
+# variants = ["LOOP=custom", "MIB=20", "MIB=20 LOOP=custom", "WHERE=py_function", "MIB=7 WHERE=module", "WHERE=py_function LOOP=batch"]
 # near = ["KEEP=20", "MIB=0 STEPS=2000"]
 # ///
 """Something is kept at every step and never let go: by a callback, a loader function or a list of the module's."""

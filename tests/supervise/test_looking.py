@@ -14,7 +14,8 @@ import pytest
 
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Frame
-from holdfast.supervise import capture, closer, machine, procfs, pyspy, waits
+from holdfast.journal.vitals import Sample
+from holdfast.supervise import capture, closer, machine, procfs, pyspy, waits, watch
 from holdfast.supervise.phases import Doing
 from holdfast.supervise.waits import Call
 
@@ -222,3 +223,28 @@ def test_pressure_is_read_by_kind(tmp_path: Path) -> None:
         "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.25 avg60=0 avg300=0 total=1\n"
     )
     assert machine.pressure(tmp_path) == {"memory.some": 1.5, "memory.full": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("grown_mib", "used_mib", "available_mib", "soon"),
+    [
+        (100, 900, 9000, True),  # 400 MiB left of the group's limit, gone in 4 s
+        (100, 600, 9000, False),
+        (100, 100, 300, True),  # the machine has less left than the group
+        (0, 1299, 9000, False),
+        (-50, 1299, 9000, False),
+    ],
+)
+def test_memory_that_ends_within_seconds_is_seen_coming(
+    grown_mib: int, used_mib: int, available_mib: int, soon: bool
+) -> None:
+    before = Sample(mono=10.0, tree_rss_bytes=1000 << 20)
+    sample = Sample(
+        mono=11.0,
+        tree_rss_bytes=(1000 + grown_mib) << 20,
+        memory_used_bytes=used_mib << 20,
+        memory_limit_bytes=1300 << 20,
+        memory_available_bytes=available_mib << 20,
+    )
+    assert watch.ends_soon(before, sample) is soon
+    assert watch.ends_soon(None, sample) is False

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from holdfast.explain import raised
-from holdfast.explain.growth import Growth, read_growth
+from holdfast.explain.growth import Growth, read_growth, when_killed
 from holdfast.explain.nodes import PipelineNode, number_of, op_name, part_bytes, sized_nodes
 from holdfast.explain.output import Output
 from holdfast.explain.standing import Standing, read_standing
@@ -402,7 +402,10 @@ class Evidence:
 
     @cached_property
     def growth(self) -> Growth:
-        return read_growth(self.samples, killed=self.oom_ended)
+        alive = [sample for _, sample in self.samples if sample.rss_bytes]
+        last_beat = self.beats[-1] if self.beats else None
+        killed = when_killed(alive[-1], last_beat, self.kernel_log) if alive and self.oom_ended else None
+        return read_growth(self.samples, at_death=killed)
 
     @cached_property
     def standing(self) -> Standing | None:

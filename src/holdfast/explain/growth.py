@@ -8,10 +8,12 @@ once a fit is something rebuilt, in validation only is results collected, in chi
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.explain.words import median
+from holdfast.journal.beats import Beat
 from holdfast.journal.vitals import Process, Sample
 
 #: Less than this is the ordinary wandering of an allocator.
@@ -63,8 +65,11 @@ class Growth:
     in_step: Rise = Rise()  # the largest rise while one step, not the first, was under way
 
 
-def read_growth(numbered: Sequence[tuple[int, Sample]], *, killed: bool = False) -> Growth:
+def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | None = None) -> Growth:
+    """`at_death` is what is known of the moment in which the kernel killed it: see `when_killed`."""
     samples = [(line, sample) for line, sample in numbered if sample.rss_bytes]
+    if samples and at_death is not None:
+        samples.append((samples[-1][0], at_death))
     if len(samples) < 2:
         return _last_only(samples)
     inside = [(line, s) for line, s in samples if s.phase not in _QUIET_PHASES or s.fit or s.step]
@@ -86,14 +91,49 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, killed: bool = False)
         validation=_while_validating(start),
         by_epoch=_by_epoch(start),
         by_fit=_by_fit(start),
-        steady=_steady([s.rss_bytes for _, s in start]),
+        steady=_steady([s.rss_bytes for _, s in start]) or _same_at_every_step(start),
         flattened=_flattened([s.rss_bytes for _, s in start]),
         in_step=_in_one_step(start),
         largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
     )
     workers, pids = _workers(samples)
     grown = _with(grown, workers=workers, worker_pids=pids)
-    return _named(grown, inside, killed=killed)
+    return _named(grown, inside)
+
+
+def when_killed(last: Sample, beat: Beat | None, kernel_log: Sequence[str]) -> Sample | None:
+    """The sample that nobody took: of the moment in which the kernel killed for memory, later than the last one.
+
+    The kernel writes down how large the process was. Where its log cannot be read, the group was at its limit,
+    and what it lacked to that at the last look came since. None where it did not grow since.
+    """
+    size = _size_in(kernel_log, last.pid)
+    if size is None and not last.processes and last.memory_limit_bytes and last.memory_used_bytes:
+        size = last.rss_bytes + last.memory_limit_bytes - last.memory_used_bytes
+    if size is None or size <= last.rss_bytes:
+        return None
+    killed = replace(last, rss_bytes=size)
+    if beat is None or beat.pid != last.pid or beat.mono < last.mono:
+        return killed
+    return replace(
+        killed,
+        mono=beat.mono,
+        phase=beat.phase.word,
+        fit=beat.fit,
+        epoch=beat.epoch,
+        step=beat.step,
+        train_batches=beat.train_batches,
+        test_batches=beat.test_batches,
+    )
+
+
+def _size_in(kernel_log: Sequence[str], pid: int) -> int | None:
+    for line in reversed(kernel_log):
+        if re.search(rf"Killed process {pid}\b", line):
+            return (
+                sum(int(kib) for kib in re.findall(r"\b(?:anon|file|shmem)-rss:(\d+)kB", line)) << 10 or None
+            )
+    return None
 
 
 def _last_only(samples: list[tuple[int, Sample]]) -> Growth:
@@ -107,7 +147,7 @@ def _with(grown: Growth, **changed: object) -> Growth:
     return replace(grown, **changed)  # type: ignore[arg-type]
 
 
-def _named(grown: Growth, inside: list[tuple[int, Sample]], *, killed: bool) -> Growth:
+def _named(grown: Growth, inside: list[tuple[int, Sample]]) -> Growth:
     """The same growth with the shape that it has."""
     total = max(grown.total.bytes, 1)
     worth = max(_WORTH_SAYING, int(0.05 * grown.peak_bytes))
@@ -120,7 +160,7 @@ def _named(grown: Growth, inside: list[tuple[int, Sample]], *, killed: bool) -> 
         return _with(grown, when="in-validation", rise=grown.validation)
     if _rises_between_fits(grown):
         return _with(grown, when="between-fits")
-    if grown.fill.bytes > 0.6 * total:
+    if grown.fill.bytes > 0.6 * total and not _went_on_at_the_steps(grown):
         sudden = grown.largest_jump.bytes > 0.7 * grown.fill.bytes and grown.fill.seconds > 3
         return _with(grown, when="at-fit-entry" if sudden else "before-first-step", rise=grown.fill)
     if all(sample.step == 0 for _, sample in inside):
@@ -130,6 +170,11 @@ def _named(grown: Growth, inside: list[tuple[int, Sample]], *, killed: bool) -> 
     if grown.largest_jump.bytes > 0.7 * total and not grown.steady:
         return _with(grown, when="one-jump", rise=grown.largest_jump)
     return _in_steps(grown, total)
+
+
+def _went_on_at_the_steps(grown: Growth) -> bool:
+    """Much was filled before the first step, and much came at the steps after it: the latter is what was too much."""
+    return grown.total.steps >= 10 and grown.total.bytes - grown.fill.bytes > 0.3 * grown.fill.bytes
 
 
 def _in_steps(grown: Growth, total: int) -> Growth:
@@ -173,7 +218,8 @@ def _fill(samples: list[tuple[int, Sample]]) -> Rise:
     best = Rise()
     for fit in sorted({s.fit for _, s in samples}):
         own = [pair for pair in samples if pair[1].fit == fit]
-        begin = own[0][1].step
+        earlier = [pair for pair in samples if pair[0] < own[0][0]][-1:]
+        begin = (earlier or own)[0][1].step  # a quick fit has done steps when it is first seen
         waiting = [
             pair
             for pair in own
@@ -181,8 +227,7 @@ def _fill(samples: list[tuple[int, Sample]]) -> Rise:
         ]
         if not waiting:
             continue
-        before = [pair for pair in samples if pair[0] < waiting[0][0]][-1:]
-        span = before + waiting
+        span = earlier + waiting
         peak = max(span, key=lambda pair: pair[1].rss_bytes)
         rise = _rise(span[0], peak)
         best = rise if rise.bytes > best.bytes and len(span) > 1 else best
@@ -295,6 +340,13 @@ def _steady(sizes: list[int]) -> bool:
     return (
         rise > 0 and sum(gain > 0.02 * rise for gain in gains) >= 0.7 * stretches and max(gains) < 0.7 * rise
     )
+
+
+def _same_at_every_step(samples: list[tuple[int, Sample]]) -> bool:
+    """Quick steps: between few looks many were done, and each of them took as much as the others."""
+    rises = [_rise(a, b) for a, b in itertools.pairwise(samples)]
+    rates = [rise.per_step for rise in rises if rise.steps >= 3]
+    return len(rates) >= 3 and min(rates) > 0 and min(rates) > 0.5 * max(rates)
 
 
 def _flattened(sizes: list[int]) -> bool:

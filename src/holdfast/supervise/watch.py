@@ -33,6 +33,7 @@ _FIRST_EVERY_S = 0.2  # at first, so that a command that dies young is seen at a
 _FIRST_TICKS = 5
 _MOST_EVERY_S = 5.0
 _OWN_SHARE = 0.005  # of a core that looking may take; where a look is dearer, looks come less often
+_SOON_S = 5.0  # memory that grows so that it ends within this time is looked at as often as at first
 _GPU_BUSY_PERCENT = 10
 _YOUNG_S = 2.0  # helpers such as `nvcc --version` come and go; they are not workers
 
@@ -76,6 +77,7 @@ class Watch:
         self.every_s = _FIRST_EVERY_S
         self._group = self.sampler.group
         self._ticks = 0
+        self._before: Sample | None = None
         self.alarm = Alarm(folder, recorder, self.told, now=time.monotonic(), by_hand_s=by_hand_s, say=say)
         self.known_pids: set[int] = {root}
         self._say = say
@@ -95,8 +97,14 @@ class Watch:
             closely=self.alarm.suspicious,
         )
         self._ticks += 1
-        least_s = _EVERY_S if self._ticks > _FIRST_TICKS else _FIRST_EVERY_S
-        self.every_s = max(least_s, min(_MOST_EVERY_S, (time.process_time() - began) / _OWN_SHARE))
+        dear_s = (time.process_time() - began) / _OWN_SHARE
+        if self._ticks <= _FIRST_TICKS:
+            self.every_s = max(_FIRST_EVERY_S, min(_MOST_EVERY_S, dear_s))
+        elif sample is not None and ends_soon(self._before, sample):
+            self.every_s = _FIRST_EVERY_S
+        else:
+            self.every_s = max(_EVERY_S, min(_MOST_EVERY_S, dear_s))
+        self._before = sample
         if sample is not None:
             self._note(sample, now)
             self._record.sample(sample)
@@ -149,9 +157,7 @@ class Watch:
         """What the child may still take: the least of the machine's rest and its group's."""
         available = procfs.keyed(procfs.read("/proc/meminfo")).get("MemAvailable")
         state = cgroup.read(self._group)
-        limit, used = state.memory_limit_bytes, state.memory_used_bytes
-        rests = [available, limit - used if limit is not None and used is not None else None]
-        return min((rest for rest in rests if rest is not None), default=None)
+        return _rest(available, state.memory_limit_bytes, state.memory_used_bytes)
 
     def _note(self, sample: Sample, now: float) -> None:
         self.peak_bytes = max(self.peak_bytes, sample.tree_rss_bytes)
@@ -198,6 +204,20 @@ class Watch:
         for pid, one in seen.items():
             if pid not in self._workers and pid != self.sampler.root and one.state != "Z":
                 self._workers[pid] = Worker(one, procfs.command_line(pid), now)
+
+
+def ends_soon(before: Sample | None, sample: Sample) -> bool:
+    """Memory grows so fast that its group's limit, or the machine's, is reached within seconds."""
+    if before is None:
+        return False
+    rest = _rest(sample.memory_available_bytes, sample.memory_limit_bytes, sample.memory_used_bytes)
+    grown, passed_s = sample.tree_rss_bytes - before.tree_rss_bytes, sample.mono - before.mono
+    return rest is not None and grown > 0 and rest * passed_s < _SOON_S * grown
+
+
+def _rest(available: int | None, limit: int | None, used: int | None) -> int | None:
+    rests = [available, limit - used if limit is not None and used is not None else None]
+    return min((rest for rest in rests if rest is not None), default=None)
 
 
 def _works_for_us(gpu: dict[str, Any]) -> bool:
