@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.errors import UnknownFormat
 from holdfast.explain import Strength, Verdict
 from holdfast.explain.raised import read_fatal
 from holdfast.journal import events as ev
@@ -636,3 +637,21 @@ def test_channels_in_the_words_of_xla(tmp_path: Path) -> None:
     verdict = run.verdict()
     assert _first(verdict) == ("wrong-channels", Strength.ESTABLISHED)
     assert verdict.findings[0].title == "3 channels were wanted and 1 given"
+
+
+def test_what_the_trainer_refuses_is_told_in_its_own_words(tmp_path: Path) -> None:
+    """There is no traceback to read: the error says itself what it found and what to change."""
+    run = Run(tmp_path / "run")
+    refused = UnknownFormat(
+        "no annotations were found here",
+        where="/data/pets",
+        found="the folder is empty",
+        change="give another",
+    )
+    run.probe(ev.NoteMade(text=refused.what, facts={"answer": refused.as_json()}))
+    run.probe(ev.ExceptionRaised(type="UnknownFormat", message=refused.what, left="script"))
+    run.ended(2)
+    finding = run.verdict().findings[0]
+    assert (finding.cause, finding.title) == ("script-error", "no annotations were found here (/data/pets)")
+    assert [fact.fact for fact in finding.because] == ["the folder is empty"]
+    assert [remedy.do for remedy in finding.remedies] == ["give another"]

@@ -50,6 +50,23 @@ def test_a_mistake_in_the_recipe_is_found_before_a_folder_is_made(capsys: pytest
     assert not Path("runs").exists()
 
 
+def test_data_that_is_not_there_is_told_before_a_folder_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("recipes", "picturs"):
+        Path(folder).mkdir()
+    Path("recipes/recipe.toml").write_text('[data]\ntrain = "pictures"\n')
+    for command in ("train", "lr-find"):
+        assert main([command, "recipes/recipe.toml"]) == 2
+        told = " ".join(said(capsys).split())
+        assert told.startswith(
+            "error[path-missing]: data.train names a path where there is nothing: pictures "
+            f"where recipes/recipe.toml found no pictures in {tmp_path} no pictures in {tmp_path}/recipes "
+            "change the nearest name there is picturs"
+        )
+    assert not Path("runs").exists()
+
+
 def test_paths_are_made_whole_from_here_or_from_beside_the_recipe() -> None:
     for folder in ("here", "recipes/beside"):
         Path(folder).mkdir(parents=True)

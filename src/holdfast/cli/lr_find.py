@@ -33,11 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.cli.train import _recipe
+    from holdfast.cli.train import _recipe, refuse_missing
     from holdfast.report.text import terminal_width, wrap
     from holdfast.train import range_test
 
     recipe = _recipe(args.source, args.overrides)
+    refuse_missing(recipe, args.source)
     found = measured(recipe, steps=max(10, args.steps))
     if args.source.endswith(".toml"):
         store(Path(args.source), found)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.recipe import add_overrides
-from holdfast.errors import AlreadyThere, NotARun, PathMissing, UsageError
+from holdfast.errors import AlreadyThere, NotARun, PathMissing, UsageError, nearest
 from holdfast.journal.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
     folder, recipe = _resumed(args) if args.resume else _fresh(args)
     _refuse_group(recipe)
+    refuse_missing(recipe, args.source or folder.recipe)
     folder.path.mkdir(parents=True, exist_ok=True)
     folder.recipe.write_text(settings.to_toml(recipe))
     command = (
@@ -156,6 +159,35 @@ def _placed(recipe: Recipe, beside: Path) -> Recipe:
         recipe.data, train=whole(recipe.data.train) or "", validation=whole(recipe.data.validation)
     )
     return replace(recipe, data=data, model=replace(recipe.model, weights=whole(recipe.model.weights)))
+
+
+def refuse_missing(recipe: Recipe, source: str | Path) -> None:
+    """Before Keras is loaded and a folder made: data that a local path names and that is not there."""
+    for key, path in (("data.train", recipe.data.train), ("data.validation", recipe.data.validation)):
+        if not path or "://" in path or _GLOB.search(path) or Path(path).exists():
+            continue
+        given = Path(path)
+        places = dict.fromkeys(
+            [str(Path.cwd() / given.parent), str(Path(source).resolve().parent / given.parent)]
+        )
+        close = nearest(given.name, _names_in(places))
+        raise PathMissing(
+            f"{key} names a path where there is nothing: {path}",
+            where=source,
+            found=[f"no {given.name} in {place}" for place in places],
+            change=[
+                *([f"the nearest name there is {given.with_name(close)}"] if close else []),
+                f"{key} = the folder or file with the pictures and boxes; a path that is not whole is taken from "
+                "the folder you are in, else from beside the recipe",
+            ],
+        )
+
+
+_GLOB = re.compile(r"[*?\[]")
+
+
+def _names_in(places: Iterable[str]) -> list[str]:
+    return [one.name for place in places if Path(place).is_dir() for one in Path(place).iterdir()]
 
 
 def _attempts_before(folder: RunFolder) -> int:

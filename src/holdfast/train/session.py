@@ -59,6 +59,10 @@ class Session:
         try:
             return self._run(grace_s)
         except Exception as error:
+            if isinstance(error, HoldfastError):  # its words reach the screen by themselves
+                Witnesses([self._journal]).say(
+                    ev.NoteMade(text=error.what, facts={"answer": error.as_json()})
+                )
             self.say(raised(error))
             self.say(ev.ExitStarted(raised=type(error).__name__, steps=self.steps_done))
             raise

@@ -21,6 +21,8 @@ def script_error(evidence: Evidence) -> Finding | None:
         return _by_exit_code(evidence) if error.type == "SystemExit" else None
     if error.type == "LossNotFinite" and evidence.all(ev.NonFiniteSeen):
         return None  # our trainer's own word for it; what broke the loss is another finding's to say
+    if (answer := _trainers_answer(evidence, error.message)) is not None:
+        return answer
     kind, words = error.own
     facts = [Fact(clipped(f"{kind}: {words}", 300), error.source), *users_line(evidence)]
     if error.caught:
@@ -50,6 +52,19 @@ def script_error(evidence: Evidence) -> Finding | None:
             ),
         ),
     )
+
+
+def _trainers_answer(evidence: Evidence, message: str) -> Finding | None:
+    """What `holdfast train` itself refused: an error with what it found and what to change, not a traceback."""
+    for said in reversed(evidence.all(ev.NoteMade)):
+        answer = said.event.facts.get("answer")
+        if answer and str(answer["what"])[:2000] == message:
+            where = str(answer["where"])
+            title = answer["what"] if where in answer["what"] else f"{answer['what']} ({where})"
+            facts = [Fact(clipped(line, 300), said.source) for line in (answer["found"] or [title])]
+            remedies = [Remedy(line, "your-choice") for line in answer["change"]]
+            return Finding("script-error", Strength.ESTABLISHED, title, tuple(facts), (), tuple(remedies))
+    return None
 
 
 def _by_exit_code(evidence: Evidence) -> Finding | None:
@@ -115,7 +130,9 @@ PAGE = """\
 What it is
   An exception left the script and ended it, and it is none of the kinds
   that Holdfast knows more about. The verdict names the last line of your
-  own code, not the line inside Keras where it surfaced.
+  own code, not the line inside Keras where it surfaced. Of `holdfast train`
+  it is what the trainer itself refused, with what it found and what to
+  change.
 
 How Holdfast knows
   From the exception itself as the probe saw it, or from the printed
