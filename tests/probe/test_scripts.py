@@ -19,6 +19,7 @@ from holdfast.journal.events import (
     FitStarted,
     FrameworkSeen,
     LoopSeen,
+    PassDone,
     LossSeen,
     ModelSeen,
     NonFiniteSeen,
@@ -196,6 +197,9 @@ def test_loop_without_fit_is_counted_exactly(probed: Callable[[str], Run]) -> No
     assert [event.by for event in told.all(LoopSeen)] == ["tf_function", "apply_gradients", "train_on_batch"]
     assert told.all(LoopSeen)[0].where == line("loop_tensorflow.py", "def train_step")
     assert told.one(ExitStarted).steps == 3 * 8 + 5 + 4
+    passes = told.all(PassDone)
+    assert [event.steps for event in passes] == [8, 8, 8, 5]
+    assert all(0 < event.first_step_s < event.duration_s for event in passes)
     beats = told.beats
     assert max(beat.test_batches for beat in beats if beat.phase is Phase.VALIDATION) >= 3
     assert beats[-1].data_wait_ns > 0

@@ -2,7 +2,7 @@
 # cause = "shuffle-refill-pause"
 # limit_s = 300
 # variants = ["LOOP=custom", "BUFFER=500 MS=20"]
-# near = ["BUFFER=1", "BUFFER=1 PAUSE=4"]
+# near = ["BUFFER=1 MS=0", "BUFFER=1 MS=0 PAUSE=4"]
 # alone = true
 # ///
 """Fills a shuffle buffer at the start of every epoch; between, the steps are fast."""

@@ -26,7 +26,7 @@ from holdfast.journal.vitals import Sample
 _FREQUENT = frozenset(
     {b"loss_seen", b"epoch_started", b"epoch_done", b"validation_started", b"validation_done", b"save_started",
      b"save_done", b"predict_done", b"batch_seen", b"holdings_seen", b"traces_counted", b"warning_seen", b"note_made",
-     b"fit_started", b"fit_done", b"dataset_seen", b"model_seen", b"pipeline_seen"}
+     b"fit_started", b"fit_done", b"dataset_seen", b"model_seen", b"pipeline_seen", b"pass_done"}
 )  # fmt: skip
 _KEEP_OF_A_KIND = 300
 _KIND = b'{"kind": "'  # as the writer begins each line

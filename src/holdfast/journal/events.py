@@ -411,6 +411,16 @@ class LoopSeen(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PassDone(Event):
+    """A loop of the user's own began its dataset anew: how the pass before went."""
+
+    number: int = 0  # among those said
+    steps: int = 0
+    duration_s: float = 0.0  # from asking for its first batch to the end of its last step
+    first_step_s: float = 0.0  # from there to the end of its first step
+
+
+@dataclass(frozen=True, slots=True)
 class LossSeen(Event):
     """A point of the loss curve with its parts, written now and then, and at each turn for the worse."""
 
@@ -604,7 +614,7 @@ EVENTS: tuple[type[Event], ...] = (
     SignalReceived, SignalSent, ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted,
     RestartRefused, WatchFailed, RunClosed, ProcessJoined, ProbeFailed, FrameworkSeen, SeedSet, ModelSeen,
     DatasetSeen, FitStarted, EpochStarted, EpochDone, ValidationStarted, ValidationDone, PredictDone,
-    StopRequested, FitDone, LoopSeen, LossSeen, NonFiniteSeen, BatchSeen, PipelineSeen, WarningSeen,
+    StopRequested, FitDone, LoopSeen, PassDone, LossSeen, NonFiniteSeen, BatchSeen, PipelineSeen, WarningSeen,
     TracesCounted, HoldingsSeen, SaveStarted, SaveDone, SaveFailed, Restored, ExceptionRaised,
     BadFilesFound, SignalSeen, WorkersStarted, ExitStarted, NoteMade,
 )  # fmt: skip

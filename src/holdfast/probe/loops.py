@@ -31,6 +31,7 @@ from . import (
     models,
     traces,
 )
+from .passes import Passes
 from .patch import observe
 from .progress import Stopwatch
 from .session import Session
@@ -46,13 +47,14 @@ class Loop:
         self.session = session
         self.progress = session.progress
         self._fits = fits.of(session)
+        self._passes = Passes(session)
         self._traces = traces.of(session)
         self._training: set[int] = set()  # tf.function objects that apply gradients
         self._optimizer: Callable[[], Any] = lambda: None  # the first one seen: its steps are the loop's
         self._applied = 0
         self._inside = 0  # depth of calls that count as a step by themselves
         self._said: set[str] = set()
-        self._iterator: int | None = None
+        self._iterator: Callable[[], Any] | None = None  # drawn from last; its number may be given again
         self._iterator_trained = False
         self._step_began_ns = 0
         self._loss: Any = None
@@ -84,10 +86,11 @@ class Loop:
         now = time.perf_counter_ns()
         if self._step_began_ns and progress.step > 1 and progress.phase in (Phase.STEP, Phase.VALIDATION):
             progress.compute_ns += now - self._step_began_ns
-        fresh = id(iterator) != self._iterator
+        fresh = self._iterator is None or self._iterator() is not iterator
         if fresh:
             self.session.keep_ring()
-            self._iterator = id(iterator)
+            self._passes.begins()
+            self._iterator = _weak(iterator)
             if self._iterator_trained:
                 progress.epoch += 1
                 self.look_over()
@@ -122,7 +125,9 @@ class Loop:
     def next_failed(self, clock: Stopwatch | None, error: BaseException) -> None:
         if clock is not None:
             self.progress.enter(Phase.BETWEEN)
-            if not isinstance(error, StopIteration):
+            if isinstance(error, StopIteration):
+                self._passes.over()
+            else:
                 failures.left_call(self.session, error, "loader")
                 self.session.guard("badfiles", badfiles.look, self.session, error, str(error))
 
@@ -229,6 +234,7 @@ class Loop:
             self.session.at_exit.append(self.look_over)
             self.session.at_exit.append(jaxsteps.of(self.session).read_losses)
         progress.train_batches += 1
+        self._passes.stepped()
         self._iterator_trained = True
         self._stepped_on = self._current
         watch = losses.of(self.session)

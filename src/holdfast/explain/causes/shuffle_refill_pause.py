@@ -5,13 +5,13 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import median, span, whole
+from holdfast.journal import events as ev
 
 
 def shuffle_refill_pause(evidence: Evidence) -> Finding | None:
     fit = evidence.fit
-    if fit is None:
-        return None
-    paused = [said for said in fit.epochs if said.event.first_step_s is not None and said.event.steps > 2]
+    passes = fit.epochs if fit is not None else evidence.all(ev.PassDone)
+    paused = [said for said in passes if said.event.first_step_s is not None and said.event.steps > 2]
     later = paused[1:]  # the first epoch's first step contains the compiling
     if len(later) < 2:
         return None

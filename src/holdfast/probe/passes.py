@@ -1,0 +1,43 @@
+"""Passes over the data in a loop of the user's own, which tells no epochs: from a new iterator to the next one."""
+
+from __future__ import annotations
+
+import time
+
+from ..journal.events import PassDone
+from .session import Session
+
+_FEWEST_STEPS = 3  # a loop that makes an iterator for every step makes no passes
+_MOST_SAID = 1000
+
+
+class Passes:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._said = 0
+        self._began_ns = self._first_ns = self._last_ns = self._steps = 0
+
+    def begins(self) -> None:
+        """A new iterator is asked for its first element. What came before is over."""
+        self.over()
+        self._began_ns = time.perf_counter_ns()
+
+    def stepped(self) -> None:
+        self._last_ns = time.perf_counter_ns()
+        self._steps += 1
+        if self._steps == 1:
+            self._first_ns = self._last_ns
+
+    def over(self) -> None:
+        steps, self._steps = self._steps, 0
+        if steps < _FEWEST_STEPS or not self._began_ns or self._said >= _MOST_SAID:
+            return
+        self._said += 1
+        self._session.say(
+            PassDone(
+                number=self._said,
+                steps=steps,
+                duration_s=round((self._last_ns - self._began_ns) / 1e9, 3),
+                first_step_s=round((self._first_ns - self._began_ns) / 1e9, 3),
+            )
+        )
