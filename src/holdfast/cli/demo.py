@@ -73,11 +73,16 @@ def run(args: argparse.Namespace) -> int:
             change=f"rm -r {folder}, or --folder NAME",
         )
     began = time.monotonic()
+    squeeze = mishaps.Squeeze() if args.broken == "oom" else None  # where it may not, it says so before anything
     demo = Demo(folder, steps=args.steps)
-    demo.make_data()
-    demo.check_and_repair()
-    demo.plan()
-    went_on = args.broken != "none" and demo.go_wrong(args.broken) == 0
+    try:
+        demo.make_data()
+        demo.check_and_repair()
+        demo.plan()
+        went_on = args.broken != "none" and demo.go_wrong(args.broken, squeeze) == 0
+    finally:
+        if squeeze is not None:
+            squeeze.close()
     if not went_on:
         demo.train(resumed=(folder / "runs" / "shapes").exists())
     demo.evaluate()
@@ -147,25 +152,20 @@ class Demo:
         self.chapter("Would it fit a small card? No card is needed to know")
         self.holdfast("plan", "recipe.toml", "--device-memory", "2GiB", "--quick", expect=(0, 1))
 
-    def go_wrong(self, how: str) -> int:
+    def go_wrong(self, how: str, squeeze: mishaps.Squeeze | None) -> int:
         """The first try. What is done to it is said; the verdict must find it out by itself."""
         title, changed, name = _WAYS[how]
         self.chapter(title)
         run = RunFolder(self.folder / "runs" / name)
         settings = [word for one in changed for word in ("--set", one)]
         words = ("train", "recipe.toml", "--run-dir", f"runs/{name}", "--restarts", "0", *settings)
-        squeeze = mishaps.Squeeze() if how == "oom" else None
-        try:
-            process = self.start(*words, before=squeeze.enter if squeeze else None)
-            strike: dict[str, mishaps.Mishap] = {"kill": mishaps.kill, "stall": mishaps.freeze}
-            if squeeze is not None:
-                squeeze.tighten(process, run)
-            elif how in strike:
-                strike[how](process, run)
-            return self.wait(process, words, expect=(0,) if how == "stall" else tuple(range(1, 256)))
-        finally:
-            if squeeze is not None:
-                squeeze.close()
+        process = self.start(*words, before=squeeze.enter if squeeze else None)
+        strike: dict[str, mishaps.Mishap] = {"kill": mishaps.kill, "stall": mishaps.freeze}
+        if squeeze is not None:
+            squeeze.tighten(process, run)
+        elif how in strike:
+            strike[how](process, run)
+        return self.wait(process, words, expect=(0,) if how == "stall" else tuple(range(1, 256)))
 
     def train(self, *, resumed: bool) -> None:
         self.chapter("Go on where it was" if resumed else "Train it")
