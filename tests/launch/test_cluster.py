@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from pathlib import Path
 
 import pytest
 
+from holdfast.cli import launch
 from holdfast.errors import ContradictorySettings, UsageError
+from holdfast.journal.folder import RunFolder
 from holdfast.launch import cluster
 from holdfast.launch.cluster import Spot
-from holdfast.launch.group import cores_of
+from holdfast.launch.group import TRAINER, cores_of
+from holdfast.settings.recipe import Data, Hardware, Recipe
 
 
 @pytest.mark.parametrize(
@@ -74,3 +79,14 @@ def test_ranks_are_shared_evenly() -> None:
 def test_cores_are_parted_and_shared_only_when_there_are_too_few() -> None:
     assert [cores_of(index, 2, {0, 1, 2, 3, 4}) for index in (0, 1)] == [[0, 1], [2, 3]]
     assert cores_of(3, 4, {0, 1}) == [0, 1]
+
+
+@pytest.mark.parametrize("host", [[], ["--host", "0"], ["--host", "1"]])
+def test_changes_that_are_accepted_reach_the_trainer_on_every_host(tmp_path: Path, host: list[str]) -> None:
+    parser = argparse.ArgumentParser()
+    launch.add_arguments(parser)
+    hosts = [*host, "--hosts", "2", "--conductor", "127.0.0.1:4000"] if host else []
+    recipe = Recipe(data=Data(train="data"), hardware=Hardware(processes=2))
+    for words, more in (([], ()), (["--accept-changes"], ("--accept-changes",))):
+        args = parser.parse_args(["recipe.toml", "--resume", *hosts, *words])
+        assert launch._here(args, RunFolder(tmp_path), recipe).command == (*TRAINER, *more)

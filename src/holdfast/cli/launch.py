@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--run-dir", metavar="D", help="the run's folder (default: runs/<name>-<n>)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir, or begin it")
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="with --resume: go on although the recipe or the data is another, as far as the weights fit",
+    )
     add_overrides(parser)
     parser.add_argument("--restarts", metavar="N", type=int, default=3,
                         help="how often all are started again together when one falls (default 3)")  # fmt: skip
@@ -108,8 +113,9 @@ def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> Here:
     from holdfast.cli.train import _attempts_before
     from holdfast.launch import cluster
     from holdfast.launch.conductor import Terms
-    from holdfast.launch.group import Here
+    from holdfast.launch.group import TRAINER, Here
 
+    command = (*TRAINER, "--accept-changes") if args.accept_changes else TRAINER
     spot = cluster.chosen(args.host, args.hosts, args.conductor) or cluster.of_environment(os.environ)
     count = recipe.hardware.processes
     token = args.token or os.environ.get("HOLDFAST_GROUP_TOKEN", "")
@@ -118,13 +124,13 @@ def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> Here:
         resume=args.resume, first_attempt=_attempts_before(folder) + 1,
     )  # fmt: skip
     if spot is None:
-        return Here(folder.path, range(count), terms)
+        return Here(folder.path, range(count), terms, command=command)
     ranks = cluster.ranks_of(spot, count)
     address, _, port = spot.conductor.rpartition(":")
     if spot.host == 0:
         terms = replace(terms, advertised=address)
-        return Here(folder.path, ranks, terms, listen="0.0.0.0", port=int(port))
-    return Here(folder.path, ranks, terms, conductor=spot.conductor)
+        return Here(folder.path, ranks, terms, listen="0.0.0.0", port=int(port), command=command)
+    return Here(folder.path, ranks, terms, conductor=spot.conductor, command=command)
 
 
 def _run_of(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
