@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 from holdfast import settings
 from holdfast.cli.main import main
 from holdfast.cli.train import _placed
+from holdfast.train import held
 from holdfast.train.__main__ import main as trainer
 
 
@@ -86,3 +90,44 @@ def test_the_trainer_never_overwrites_a_run(capsys: pytest.CaptureFixture[str]) 
     Path("run/recipe.toml").write_text('[data]\ntrain = "x"\n')
     assert trainer(["run"]) == 2
     assert "this folder holds a run with checkpoints" in said(capsys)
+
+
+def begun(folder: Path) -> Path:
+    """A run with a checkpoint, as far as a command looks at it before the trainer starts."""
+    (folder / "checkpoints" / "step-3").mkdir(parents=True)
+    Path("data").mkdir()
+    recipe = settings.resolve({"data": {"train": "data"}, "train": {"batch": 8}})
+    (folder / "recipe.toml").write_text(settings.to_toml(recipe))
+    return folder / "recipe.toml"
+
+
+def test_a_change_that_is_refused_leaves_the_runs_recipe_as_it_was(
+    capsys: pytest.CaptureFixture[str], stored: Callable[[str, str], None]
+) -> None:
+    kept = begun(Path("run")).read_text()
+    assert main(["train", "--resume", "--run-dir", "run", "--set", "train.batch=16"]) == 2
+    stored("train/command-changed", said(capsys))
+    assert Path("run/recipe.toml").read_text() == kept
+    assert not Path("run/journal.jsonl").exists()
+
+
+def test_a_run_that_is_being_trained_is_not_trained_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    begun(Path("run"))
+    holding = "import sys, holdfast.train.held as h; held = h.hold(h.Path('run')); print('held', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        for words in (["train", "--resume", "--run-dir", "run"], ["train", "--resume", "run"]):
+            assert main(words) == 2
+            assert f"held by process {other.pid} on {socket.gethostname()}" in " ".join(said(capsys).split())
+        assert trainer(["run", "--resume"]) == 2
+        assert "another trainer is at work in this folder" in said(capsys)
+        other.kill()
+    assert not Path("run/journal.jsonl").exists()
+    assert held.hold(Path("run")) is not None
+
+
+def test_a_folder_that_cannot_be_locked_is_trained_in_all_the_same(tmp_path: Path) -> None:
+    assert held.hold(tmp_path / "gone") is None

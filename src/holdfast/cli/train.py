@@ -111,6 +111,7 @@ def _fresh(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
 
 def _resumed(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
     from holdfast import settings
+    from holdfast.train import held, resume
 
     given = args.run_dir or args.source
     if given is None:
@@ -127,9 +128,17 @@ def _resumed(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
             found="no recipe.toml in it" if folder.path.is_dir() else "it is not a folder",
             change="--run-dir with the folder of a run, as in runs/NAME",
         )
+    held.refuse_held(folder.path)
     if args.source and args.run_dir:
-        return folder, _recipe(args.source, args.overrides)
-    return folder, settings.read(folder.recipe, args.overrides)
+        recipe = _recipe(args.source, args.overrides)
+    else:
+        recipe = settings.read(folder.recipe, args.overrides)
+    if any(
+        folder.checkpoints.glob("step-*")
+    ):  # refused here, or the run's own recipe would be the refused one
+        changed = resume.changes(resume.flat(settings.read(folder.recipe)), resume.flat(recipe))
+        resume.check(changed, where=str(folder.recipe), accepted=args.accept_changes)
+    return folder, recipe
 
 
 def _recipe(source: str, overrides: list[str]) -> Recipe:

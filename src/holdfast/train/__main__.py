@@ -62,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
     from holdfast.settings import read
+    from holdfast.train import held
 
     _without_probe()
     recipe = read(folder.recipe)
@@ -73,6 +74,7 @@ def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
             where=folder.checkpoints,
             change="--resume to go on with it, or another --run-dir",
         )
+    lock = held.hold(folder.path)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # pages of advice about builds of TensorFlow
     os.environ["KERAS_BACKEND"] = recipe.train.backend  # before anything imports Keras
     _keep_compiled(recipe.train.backend)
@@ -83,6 +85,7 @@ def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
     session = Session(folder, recipe, attempt=attempt, resume=resume, asked=asked, accept=accept, peers=peers)
     reason = session.run(grace_s=GRACE_S)
     session.say(ev.ExitStarted(exit_code=EXITS[reason], steps=session.steps_done))
+    del lock  # to here, and however else the process ends
     if asked() and peers is None:
         _leave_at_once(EXITS[reason])
     return EXITS[reason]
