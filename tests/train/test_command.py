@@ -34,6 +34,8 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
         ("resume-what", ["train", "--resume"]),
         ("resume-no-run", ["train", "--resume", "--run-dir", "runs/none"]),
         ("folder-taken", ["train", "data", "--run-dir", "runs/old"]),
+        ("folder-of-another", ["train", "data", "--run-dir", "notes"]),
+        ("folder-is-a-file", ["train", "data", "--run-dir", "notes/list.txt"]),
     ],
 )
 def test_refusals(
@@ -41,7 +43,9 @@ def test_refusals(
 ) -> None:
     Path("data").mkdir()
     Path("runs/old").mkdir(parents=True)
-    Path("runs/old/output.log").write_text("")
+    Path("runs/old/journal.jsonl").write_text("")
+    Path("notes").mkdir()
+    Path("notes/list.txt").write_text("")
     assert main(words) == 2
     stored(f"train/command-{name}", said(capsys))
     assert not Path("runs/data-1").exists()

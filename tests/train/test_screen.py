@@ -139,6 +139,10 @@ def test_the_pace_is_that_of_training_without_validation() -> None:
         (ev.NonFiniteSeen(name="the box loss", step=9, value="nan"),
          "step 9: the box loss is nan; the step was not applied"),
         (ev.SaveDone(path="x"), ""),
+        (ev.FitStarted(planned_steps_per_epoch=12, iterations=4),
+         "compiling the first step, which takes longer than those after it"),
+        (ev.FitStarted(planned_steps_per_epoch=12, iterations=12),
+         "all 12 steps were done before; more are trained with --resume --set train.steps=24"),
     ],
 )  # fmt: skip
 def test_words(event: ev.Event, line: str) -> None:

@@ -97,13 +97,14 @@ def _fresh(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
     source = Path(args.source.rstrip("/"))
     path = Path(args.run_dir) if args.run_dir else free_name(Path("runs"), source.stem or "train")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        was = "a file" if path.is_file() else "a run of before" if RunFolder(path).is_run else "other files"
         raise AlreadyThere(
             f"{path} is there already, and a run is never written over another",
             where=path,
-            found="a run of before" if RunFolder(path).is_run else "other files",
+            found=was,
             change=[
-                "--resume to go on with it",
-                f"--run-dir {free_name(path.parent, path.name)} for a new one",
+                *([f"--resume --run-dir {path} to go on with it"] if was == "a run of before" else []),
+                f"--run-dir {free_name(path.parent, path.stem)} for a new one",
             ],
         )
     return RunFolder(path), recipe

@@ -135,6 +135,10 @@ def words(event: Event) -> str:
             return text
         case ev.Restored(path=path, iterations=iterations):
             return f"goes on from step {iterations} ({path})"
+        case ev.FitStarted(planned_steps_per_epoch=steps, iterations=done) if (
+            steps and done and done >= steps
+        ):
+            return f"all {steps} steps were done before; more are trained with --resume --set train.steps={2 * steps}"
         case ev.FitStarted():
             return "compiling the first step, which takes longer than those after it"
         case ev.SaveFailed(path=path, error=error, free_bytes=free):

@@ -86,8 +86,8 @@ class Session:
         )
         plan = assemble.plan(self.recipe, self.folder, data.train.images)
         model, whence = assemble.detector(self.recipe, data.train.columns)
-        self._tell_beginning(data, model, whence)
         found = self._checkpoint(data)
+        self._tell_beginning(data, model, whence if found is None else "")
         net = assemble.network(model, self.recipe)
         memory = self._memory_planned(data, model)
         micro_batch = killed or self._micro_batch_before(found) or memory.micro_batch
@@ -289,7 +289,7 @@ class Session:
         return progress.from_json(found.meta["progress"])
 
     def _tell_beginning(self, data: assemble.Data, model: Any, whence: str) -> None:
-        for text in (data.how, whence):
+        for text in filter(None, (data.how, whence)):
             self.say(ev.NoteMade(text=text))
         for stream, role in ((data.train, "train"), (data.validation, "validation")):
             self.say(ev.DatasetSeen(role=role, type="tf.data", python_fed=False, cardinality=stream.steps or -1,
