@@ -655,3 +655,13 @@ def test_what_the_trainer_refuses_is_told_in_its_own_words(tmp_path: Path) -> No
     assert (finding.cause, finding.title) == ("script-error", "no annotations were found here (/data/pets)")
     assert [fact.fact for fact in finding.because] == ["the folder is empty"]
     assert [remedy.do for remedy in finding.remedies] == ["give another"]
+
+
+def test_a_trainer_that_is_interrupted_before_its_first_step_had_data(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=1, steps=400)
+    run.supervisor(ev.SignalReceived(signal="SIGINT"))
+    run.probe(ev.StopRequested(by="SIGINT", step=0), ev.EpochDone(steps=0, planned_steps=400))
+    run.probe(ev.FitDone(steps=0, epochs=1, epochs_done=0, stopped=True, steps_by_epoch=[0]))
+    run.ended(130, stopped_by_us="interrupt")
+    assert [one.cause for one in run.verdict().findings] == ["terminal-signal"]

@@ -10,6 +10,7 @@ from holdfast.journal import events as ev
 
 
 def dataset_empty(evidence: Evidence) -> Finding | None:
+    asked = any(said.event.by.startswith("SIG") for said in evidence.all(ev.StopRequested))
     empty = [
         fit
         for fit in evidence.fits
@@ -18,6 +19,7 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
         and not fit.lost_count
         and not fit.done.event.raised
         and fit.planned_epochs != 0
+        and not asked  # our trainer ends its fit in order when a signal asks it to, before the first step too
     ]
     data = evidence.data()
     known_empty = data is not None and data.event.cardinality == 0
