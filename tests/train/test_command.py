@@ -12,7 +12,8 @@ import pytest
 
 from holdfast import settings
 from holdfast.cli.main import main
-from holdfast.cli.train import _placed
+from holdfast.cli.train import _placed, to_go_on
+from holdfast.journal.folder import RunFolder
 from holdfast.train import held
 from holdfast.train.__main__ import main as trainer
 
@@ -135,3 +136,12 @@ def test_a_run_that_is_being_trained_is_not_trained_twice(capsys: pytest.Capture
 
 def test_a_folder_that_cannot_be_locked_is_trained_in_all_the_same(tmp_path: Path) -> None:
     assert held.hold(tmp_path / "gone") is None
+
+
+def test_after_an_end_from_outside_the_command_that_goes_on_is_told() -> None:
+    run = RunFolder(Path("my runs/a"))
+    told = "`holdfast train --resume --run-dir 'my runs/a'`"
+    assert to_go_on(run) == f"  kept     no step was saved; {told} begins again"
+    for name in ("step-9", "step-12", "step-16.part"):
+        (run.checkpoints / name).mkdir(parents=True)
+    assert to_go_on(run) == f"  kept     step 12 is saved; {told} goes on from there"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -71,8 +72,21 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     finished = session.Session(orders, say=say).run()
     say(ending.render(finished.ending))
+    if finished.exit_code:
+        say(to_go_on(folder))
     _explain(folder, say)
     return finished.exit_code
+
+
+def to_go_on(folder: RunFolder) -> str:
+    """After an end that was not the run's own: what is kept of it, and the command that goes on from there."""
+    from holdfast.train import checkpoints
+
+    saved = checkpoints.committed(folder.checkpoints)
+    command = f"`holdfast train --resume --run-dir {shlex.quote(str(folder.path))}`"
+    if not saved:
+        return f"  kept     no step was saved; {command} begins again"
+    return f"  kept     step {saved[-1].name.removeprefix('step-')} is saved; {command} goes on from there"
 
 
 def _refuse_group(recipe: Recipe) -> None:
