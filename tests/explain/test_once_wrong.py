@@ -665,3 +665,15 @@ def test_a_trainer_that_is_interrupted_before_its_first_step_had_data(tmp_path: 
     run.probe(ev.FitDone(steps=0, epochs=1, epochs_done=0, stopped=True, steps_by_epoch=[0]))
     run.ended(130, stopped_by_us="interrupt")
     assert [one.cause for one in run.verdict().findings] == ["terminal-signal"]
+
+
+def test_a_run_that_goes_on_from_its_step_0_has_lost_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.ended(130, stopped_by_us="interrupt")
+    run._supervisor.attempt = run._probe.attempt = 2
+    run.supervisor(ev.AttemptStarted(command=["python"], pid=4001))
+    run.probe(ev.Restored(path="checkpoints/step-0", by="trainer", iterations=0, optimizer_restored=True))
+    run.fit(epochs=1, steps=3, iterations=0)
+    run.epochs([3], [8.3])
+    run.ended(0)
+    assert "resume-lost-state" not in [one.cause for one in run.verdict().findings]

@@ -12,7 +12,9 @@ def resume_lost_state(evidence: Evidence) -> Finding | None:
     restored = [
         said
         for said in evidence.all(ev.Restored)
-        if said.event.optimizer_restored is False or said.event.iterations == 0
+        if said.event.by
+        != "trainer"  # our own restores all or nothing; its step 0 is a run stopped before the first
+        and (said.event.optimizer_restored is False or said.event.iterations == 0)
     ]
     skipped = next(
         (
