@@ -1,7 +1,8 @@
 """SIGKILL at random instants, resume, and the same bits: the tiny run by default, real detectors as a proof.
 
 HOLDFAST_KILLS and HOLDFAST_KILL_SEED choose how often and when: `HOLDFAST_KILLS=50 make proof`. HOLDFAST_KILL_LOG
-names a file that gets a line for each detector: in which phase and at which step every kill struck.
+names a file that gets a line for each interrupted run: in which phase and at which step every kill struck. The
+interrupted attempts of the detectors are forked with the imports made; the run that they must equal is started afresh.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from holdfast.journal import reader
 from holdfast.journal.beats import Beat, BeatReader, Phase
 from holdfast.train import checkpoints
 from tests.train import shapes
+from tests.train.nursery import Child, Nursery
 
 pytestmark = pytest.mark.hot
 
@@ -31,15 +34,27 @@ KILLS = int(os.environ.get("HOLDFAST_KILLS", "0"))
 SEED = int(os.environ.get("HOLDFAST_KILL_SEED", "0"))
 
 
-def started(command: list[str], backend: str, output: Path) -> subprocess.Popen[bytes]:
+def environment_for(backend: str, folder: Path) -> dict[str, str]:
     environment = os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
     # What XLA compiled is kept between the attempts: the same code, without the minutes.
-    environment |= {"JAX_COMPILATION_CACHE_DIR": str(output.parent / "compiled"),
-                    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}  # fmt: skip
-    with output.open("ab") as file:
-        return subprocess.Popen(
-            [sys.executable, "-m", *command], cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT
-        )
+    return environment | {"JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
+                          "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}  # fmt: skip
+
+
+Start = Callable[[list[str], Path], "subprocess.Popen[bytes] | Child"]
+
+
+def fresh(module: str, backend: str) -> Start:
+    """Attempts as a user starts them: the interpreter, the imports, the run."""
+
+    def start(arguments: list[str], output: Path) -> subprocess.Popen[bytes]:
+        with output.open("ab") as file:
+            return subprocess.Popen(
+                [sys.executable, "-m", module, *arguments], cwd=ROOT, env=environment_for(backend, output.parent),
+                stdout=file, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    return start
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,7 @@ class Instant:
 
 #: Besides "wherever it is": while a step is compiled, a batch awaited, the state saved or validated, and at the end.
 PHASES = (None, None, None, Phase.COMPILE, Phase.DATA_WAIT, Phase.SAVE, Phase.VALIDATION, Phase.AFTER)
-IN_A_CHAIN = 5
+IN_A_CHAIN = 10
 
 
 def instants(dice: random.Random, steps: int, kills: int) -> list[Instant]:
@@ -67,7 +82,7 @@ def instants(dice: random.Random, steps: int, kills: int) -> list[Instant]:
     return [Instant(step, dice.choice(PHASES), dice.uniform(0, 0.05)) for step in at]
 
 
-def kill_at(child: subprocess.Popen[bytes], folder: Path, instant: Instant) -> str:
+def kill_at(child: subprocess.Popen[bytes] | Child, folder: Path, instant: Instant) -> str:
     """Kills it then, and returns the phase and step that it was in; nothing when it ended before that."""
     beats = BeatReader(folder / "beats")
     while child.poll() is None:
@@ -82,29 +97,35 @@ def kill_at(child: subprocess.Popen[bytes], folder: Path, instant: Instant) -> s
 
 
 def killed_and_resumed(
-    command: list[str], folder: Path, backend: str, *, steps: int, kills: int, dice: random.Random
+    start: Start, folder: Path, *, steps: int, kills: int, dice: random.Random
 ) -> list[str]:
     """Kills `kills` times at random instants, then lets it finish. Returns where each kill struck."""
     folder.mkdir(exist_ok=True)
     output = folder.parent / f"{folder.name}.log"
     struck = []
     for instant in instants(dice, steps, kills):
-        child = started([*command, str(folder), "--resume"], backend, output)
+        child = start([str(folder), "--resume"], output)
         struck.append(kill_at(child, folder, instant))
         assert child.wait() in (0, -9), output.read_text()[-3000:]
-    last = started([*command, str(folder), "--resume"], backend, output)
-    assert last.wait(timeout=550) == 0, output.read_text()[-3000:]
+    last = start([str(folder), "--resume"], output)
+    assert last.wait(timeout=1200) == 0, output.read_text()[-3000:]
     return [where for where in struck if where]
 
 
-def chains(kills: int) -> list[int]:
-    """So many kills, in runs of a few each: a run that has been killed at its end has no other instant left."""
-    return [min(IN_A_CHAIN, kills - first) for first in range(0, kills, IN_A_CHAIN)]
+def chains(kills: int, run: Callable[[int, int], list[str]]) -> list[str]:
+    """`run(number, kills)` until so many kills have struck, a few in each run: one that is killed at its end has no
+    other instant left, and one that ends before its kill comes was not killed."""
+    struck: list[str] = []
+    number = 0
+    while len(struck) < kills:
+        number += 1
+        struck += run(number, min(IN_A_CHAIN, kills - len(struck)))
+    return struck
 
 
 def note(detector: str, backend: str, struck: list[str]) -> None:
-    """For a person, where HOLDFAST_KILL_LOG says: what was killed where."""
-    if log := os.environ.get("HOLDFAST_KILL_LOG"):
+    """For a person, where HOLDFAST_KILL_LOG says: what was killed where, of a run that ended as it must."""
+    if struck and (log := os.environ.get("HOLDFAST_KILL_LOG")):
         with open(log, "a") as file:
             file.write(f"{detector} {backend} seed {SEED}: {len(struck)} kills: {' '.join(struck)}\n")
 
@@ -116,16 +137,19 @@ def ended(folder: Path) -> str:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.proof)])
 def test_killed_at_random_instants_it_ends_with_the_same_bits(backend: str, tmp_path: Path) -> None:
-    command = ["tests.train.tiny_run"]
-    dice, struck = random.Random(f"{SEED} {backend} tiny"), []
-    killed_and_resumed(command, tmp_path / "whole", backend, steps=60, kills=0, dice=dice)
-    assert re.fullmatch(r"finished [0-9a-f]{64}", ended(tmp_path / "whole"))
-    for number, kills in enumerate(chains(KILLS or 2)):
+    start = fresh("tests.train.tiny_run", backend)
+    dice, whole = random.Random(f"{SEED} {backend} tiny"), tmp_path / "whole"
+    killed_and_resumed(start, whole, steps=60, kills=0, dice=dice)
+    assert re.fullmatch(r"finished [0-9a-f]{64}", ended(whole))
+
+    def chain(number: int, kills: int) -> list[str]:
         folder = tmp_path / f"killed-{number}"
-        struck += killed_and_resumed(command, folder, backend, steps=60, kills=kills, dice=dice)
-        assert ended(folder) == ended(tmp_path / "whole")
+        struck = killed_and_resumed(start, folder, steps=60, kills=kills, dice=dice)
+        assert ended(folder) == ended(whole)
         assert lineage(folder) == list(range(60))
-    note("tiny", backend, struck)
+        return struck
+
+    note("tiny", backend, chains(KILLS or 2, chain))
 
 
 def lineage(folder: Path) -> list[int]:
@@ -147,7 +171,7 @@ RECIPE = (
 backend = "{backend}"
 steps = 8
 batch = 4
-micro_batch = 2
+micro_batch = 4
 ema = 0.9
 deterministic = true
 checkpoint_every = 2
@@ -170,14 +194,22 @@ def test_a_detector_killed_at_random_instants_ends_with_the_same_bits(
 ) -> None:
     data = json.dumps(str(shapes.write(tmp_path / "shapes", 20)))
     recipe = RECIPE.format(data=data, detector=detector, backend=backend)
-    dice, struck = random.Random(f"{SEED} {backend} {detector}"), []
-    for number, kills in enumerate([0, *chains(KILLS or 3)]):
+    dice = random.Random(f"{SEED} {backend} {detector}")
+    nursery = Nursery(ROOT, environment_for(backend, tmp_path))
+
+    def chain(number: int, kills: int) -> list[str]:
         folder = tmp_path / f"run-{number}"
         folder.mkdir()
         (folder / "recipe.toml").write_text(recipe)
-        struck += killed_and_resumed(["holdfast.train"], folder, backend, steps=8, kills=kills, dice=dice)
+        start = nursery.start if kills else fresh("holdfast.train", backend)
+        struck = killed_and_resumed(start, folder, steps=8, kills=kills, dice=dice)
         same_end(tmp_path / "run-0", folder)
-    note(detector, backend, struck)
+        note(detector, backend, struck)
+        return struck
+
+    chain(0, 0)  # started as a user does, and never interrupted
+    chains(KILLS or 3, chain)
+    nursery.close()
 
 
 def same_end(whole: Path, killed: Path) -> None:
