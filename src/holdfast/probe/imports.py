@@ -36,6 +36,8 @@ HOOKS = {
     "tensorflow.python.ops.script_ops": "workers:hook_python_functions",
     "multiprocessing.process": "workers:hook_process",
     "multiprocessing.pool": "workers:hook_pool",
+    "multiprocessing.popen_fork": "workerends:hook_popen",
+    "multiprocessing.popen_forkserver": "workerends:hook_popen",
     "tf_keras.src.engine.training": "keras2:hook_training",
     "tf_keras.src.callbacks": "keras2:hook_callbacks",
     "tf_keras.src.engine.data_adapter": "keras2:hook_data_adapter",

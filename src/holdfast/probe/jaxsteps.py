@@ -1,6 +1,8 @@
 """Steps of a loop on JAX, whatever feeds it: calls of the functions that the user gave to `jax.jit`.
 
-Which of them trains is known when it is traced: an optimizer of Keras is asked for new weights inside it.
+Which of them trains is known when it is traced: an optimizer of Keras is asked for new weights inside it, or the
+gradient of a whole set of weights is taken in it and as many arrays of the same shapes come out. A gradient that is
+taken outside of any jitted function is a step by itself.
 JAX computes in the background; a loss is read at a later call, and only once it is there.
 """
 
@@ -14,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from . import lines
+from . import gradients, lines
 from .session import Session
 
 PART = "jaxsteps"
@@ -33,6 +35,12 @@ class Steps:
         self._not_before_ns = 0
         self._read = 0
 
+    @property
+    def _loop(self) -> Any:
+        from . import loops  # which counts what is told here
+
+        return loops.of(self._session)
+
     def mark(self) -> bool:
         """The outermost function that is being called trains. False when none is."""
         if self._calls:
@@ -48,11 +56,23 @@ class Steps:
 
     def ends(self, function: Jitted, result: Any) -> None:
         self._calls.pop()
-        if self._calls or not function.trains:
+        if self._calls:
             return
-        loop = self._session.seen["loop"]
-        loop.jit_stepped()
-        loss = loop.losses_of(function, result).get("loss")
+        if function.differentiates and not function.trains:
+            function.trains = gradients.come_out(function.differentiates, result)
+            function.differentiates = ()
+        if function.trains:
+            self._stepped(self._loop.losses_of(function, result).get("loss"))
+
+    def differentiated(self, slopes: list[Any], loss: Any) -> None:
+        """The gradient of a set of weights was taken, by code of the user's own."""
+        if self._calls:
+            self._calls[0].differentiates = self._calls[0].differentiates or gradients.shapes(slopes)
+        elif not gradients.traced(slopes) and not self._loop.has_optimizer:
+            self._stepped(loss)
+
+    def _stepped(self, loss: Any) -> None:
+        self._loop.jit_stepped()
         if loss is not None and len(self._waiting) < _MOST_WAITING:
             self._waiting.append((self._session.progress.step, loss))
         self.read_losses()
@@ -68,7 +88,7 @@ class Steps:
             self._read += 1
             if self._read > _ALWAYS_FIRST:
                 self._not_before_ns = begun + int((time.perf_counter_ns() - begun) / _SHARE)
-            self._session.seen["loop"].jit_loss(step, value)
+            self._loop.jit_loss(step, value)
 
 
 class Jitted:
@@ -80,6 +100,7 @@ class Jitted:
         self._steps = steps
         self._session = session
         self.trains = False
+        self.differentiates: tuple[tuple[int, ...], ...] = ()  # shapes of a gradient that is taken in it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._session.on(PART):
@@ -125,6 +146,7 @@ def hook(session: Session, module: Any) -> None:
         return Jitted(made, steps, session) if users and type(made).__name__ == "PjitFunction" else made
 
     module.jit = told
+    gradients.hook(session, module, steps.differentiated)
 
 
 def of(session: Session) -> Steps:

@@ -76,6 +76,10 @@ class Loop:
     def call_ends(self) -> None:
         self._inside = max(0, self._inside - 1)
 
+    @property
+    def has_optimizer(self) -> bool:
+        return self._optimizer() is not None
+
     # -- waiting for data -----------------------------------------------------------------------------
 
     def next_begins(self, iterator: Any) -> Stopwatch | None:
@@ -109,6 +113,7 @@ class Loop:
         if clock is None:
             return
         progress = self.progress
+        self._passes.drew()
         if not progress.step or self._current == self._stepped_on:
             self.session.guard(batches.PART, batches.drawn, self.session, element, progress.step + 1)
         if progress.phase is not Phase.FILL:
@@ -126,7 +131,7 @@ class Loop:
         if clock is not None:
             self.progress.enter(Phase.BETWEEN)
             if isinstance(error, StopIteration):
-                self._passes.over()
+                self._passes.exhausted()
             else:
                 failures.left_call(self.session, error, "loader")
                 self.session.guard("badfiles", badfiles.look, self.session, error, str(error))
@@ -262,6 +267,9 @@ class Loop:
 
     def jit_stepped(self) -> None:
         if not self.quiet:
+            self._take_over()
+            if not self._said:
+                self._see("jax", None)
             self._step({})
 
     def jit_loss(self, step: int, loss: float) -> None:
@@ -384,6 +392,9 @@ def _named(names: list[str], result: Any) -> dict[str, Any]:
         }
         if len(found) == 1 and len(values) == 1:
             found = {"loss": next(iter(found.values()))}
+        for value in values:  # (state, {"loss": …, "accuracy": …})
+            if isinstance(value, dict) and value and all(_is_scalar(one) for one in value.values()):
+                found = {**found, **{str(name): one for name, one in value.items()}}
     loss = next((name for name in found if "loss" in name.lower()), None)
     if loss is not None and "loss" not in found:
         found["loss"] = found.pop(loss)

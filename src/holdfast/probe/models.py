@@ -177,6 +177,9 @@ def _name_of(loss: Any) -> str:
         return ", ".join(_name_of(one) for one in loss[:10])
     place = lines.of_function(loss)
     name = getattr(loss, "__name__", None) or getattr(loss, "name", None) or type(loss).__name__
+    ignored = getattr(loss, "ignore_class", None)
+    if ignored is not None:
+        return f"{name} (ignore_class={ignored})"
     return f"{name} ({place})" if place else str(name)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from ..journal.events import PassDone
+from ..journal.events import NoteMade, PassDone
+from . import lines
 from .session import Session
 
 _FEWEST_STEPS = 3  # a loop that makes an iterator for every step makes no passes
@@ -16,11 +17,36 @@ class Passes:
         self._session = session
         self._said = 0
         self._began_ns = self._first_ns = self._last_ns = self._steps = 0
+        self._drawn = 0
+        self._ends = 0  # how often this iterator has said that it is at its end
+        self._empty = 0  # passes that gave nothing
 
     def begins(self) -> None:
         """A new iterator is asked for its first element. What came before is over."""
         self.over()
         self._began_ns = time.perf_counter_ns()
+        self._drawn = self._ends = 0
+
+    def drew(self) -> None:
+        self._drawn += 1
+
+    def exhausted(self) -> None:
+        """The iterator has no more. One that never had any is told, as long as nothing has been trained."""
+        self.over()
+        self._ends += 1
+        if self._session.progress.step:
+            if self._ends > 1 and self._ends & (self._ends - 1) == 0:
+                facts = {"asked_again": self._ends - 1, "where": lines.caller_line()}
+                self._session.say(
+                    NoteMade(text="an iterator that is at its end was asked again", facts=facts)
+                )
+            return
+        if self._drawn:
+            return
+        self._empty += 1
+        if self._empty & (self._empty - 1) == 0:  # at each doubling
+            facts = {"empty_passes": self._empty, "where": lines.caller_line()}
+            self._session.say(NoteMade(text="a pass over the data gave nothing", facts=facts))
 
     def stepped(self) -> None:
         self._last_ns = time.perf_counter_ns()

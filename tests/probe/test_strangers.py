@@ -1,0 +1,49 @@
+"""What scripts do that have neither `fit` nor Keras, or that go on after their data or their workers are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal.events import ExitStarted, LossSeen, NoteMade, ProbeFailed, WorkerGone
+
+from .probed import SCRIPTS, line, run
+
+pytestmark = pytest.mark.hot
+
+
+def test_steps_on_jax_alone_are_counted_and_gradients_that_train_nothing_are_not(tmp_path: Path) -> None:
+    bare = run(SCRIPTS / "jax_alone.py", folder=tmp_path / "none", cwd=SCRIPTS, probe=False)
+    told = run(SCRIPTS / "jax_alone.py", folder=tmp_path / "run", cwd=SCRIPTS)
+    assert told.code == 0, told.output
+    assert told.output.split()[-1] == bare.output.split()[-1]
+    assert told.all(ProbeFailed) == []
+    assert told.one(ExitStarted).steps == 20
+    losses = [event.logs["loss"] for event in told.all(LossSeen)]
+    assert len(losses) == 20
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] == pytest.approx(float(told.output.split()[-1]), rel=1e-5)
+
+
+def test_a_parent_tells_how_its_workers_ended(tmp_path: Path) -> None:
+    told = run(SCRIPTS / "workers_end.py", folder=tmp_path / "run", cwd=SCRIPTS)
+    assert told.code == 0, told.output
+    _, killed, crashed, left, _ = [int(word) for word in told.output.split()[-5:]]
+    gone = {event.worker_pid: event.last_state for event in told.all(WorkerGone)}
+    assert gone == {killed: "SIGKILL", crashed: "SIGSEGV", left: "exit code 3"}
+    crash = next(event.facts for event in told.all(NoteMade) if "worker_crashed" in event.facts)
+    place = line("workers_end.py", "signal.SIGSEGV")
+    assert crash == {"worker_crashed": crashed, "what": "Segmentation fault", "where": f"{place} in work"}
+
+
+def test_a_loop_tells_of_passes_without_data_and_of_an_iterator_at_its_end(tmp_path: Path) -> None:
+    told = run(SCRIPTS / "loop_without_data.py", folder=tmp_path / "run", cwd=SCRIPTS)
+    assert told.code == 0, told.output
+    notes = [event.facts for event in told.all(NoteMade)]
+    empty = [facts for facts in notes if "empty_passes" in facts]
+    where = line("loop_without_data.py", "for _batch in")
+    assert empty == [{"empty_passes": 1, "where": where}, {"empty_passes": 2, "where": where}]
+    again = [facts for facts in notes if "asked_again" in facts]
+    assert again == [{"asked_again": 1, "where": line("loop_without_data.py", "next(iterator, None)")}]
+    assert told.one(ExitStarted).steps == 3
