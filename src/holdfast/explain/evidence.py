@@ -349,8 +349,10 @@ class Evidence:
 
     @cached_property
     def backend(self) -> str:
-        """What Keras computes with: tensorflow, jax or torch; "" where it was not seen."""
+        """What Keras, or a loop without Keras, computes with: tensorflow, jax or torch; "" where it was not seen."""
         told = [said.event.backend for said in self.all(ev.FrameworkSeen) if said.event.backend]
+        if not told and any(said.event.by == "jax" for said in self.all(ev.LoopSeen)):
+            return "jax"
         return told[-1] if told else ""
 
     @cached_property

@@ -270,7 +270,9 @@ def waits_throughout(evidence: Evidence) -> bool:
     trained = [sample for _, sample in evidence.samples if sample.step and sample.phase]
     if len(trained) < 3:
         return True
-    ages = [sample.beat_age_s or 0.0 for sample in trained]
+    ages = [  # the first batch of an epoch is waited for apart, and not among the time of steps
+        0.0 if sample.phase == "fill" else sample.beat_age_s or 0.0 for sample in trained
+    ]
     pauses = [age for age, after in pairwise([*ages, 0.0]) if age >= _PAUSE_S and after < age]
     if len(pauses) < 0.1 * trained[-1].step and sum(pauses) > 0.5 * trained[-1].data_wait_s:
         return False

@@ -9,6 +9,8 @@ from holdfast.journal import events as ev
 #: A share of the planned steps that counts as all of them: datasets of unknown size vary a little.
 _NEARLY_ALL = 0.9
 _FRESH_S = 120.0
+_ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
+_LAST_STEPS_S = 3.0  # that a loop may go on for after a signal that ends it: the step under way, and one look
 
 
 def outcome(evidence: Evidence) -> str:
@@ -68,7 +70,26 @@ def fell_short(evidence: Evidence) -> bool:
     step, planned = evidence.step, evidence.planned
     if planned is not None and step is not None:
         return step < _NEARLY_ALL * planned
+    if left_on_signal(evidence) or (not step and _got_nothing(evidence)):
+        return True
     return any(_ended_short(fit) for fit in evidence.fits)
+
+
+def _got_nothing(evidence: Evidence) -> bool:
+    return any("empty_passes" in said.event.facts for said in evidence.all(ev.NoteMade))
+
+
+def left_on_signal(evidence: Evidence) -> str:
+    """The signal at which a loop that told no plan stopped stepping, and left by itself; "" when none did."""
+    told = [(said.mono, said.event.signal) for said in evidence.all(ev.SignalReceived)]
+    told += [(said.mono, said.event.signal) for said in evidence.all(ev.SignalSeen)]
+    for mono, signal in sorted(told):
+        before = [one.step for _, one in evidence.samples if mono - 10 < one.mono <= mono]
+        after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
+        moved = bool(before) and before[-1] > before[0]
+        if moved and (not after or evidence.step == after[0]) and signal in _ENDING:
+            return signal
+    return ""
 
 
 def _ended_short(fit: object) -> bool:

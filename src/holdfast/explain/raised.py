@@ -35,6 +35,9 @@ class Fatal:
         tuple[str, int, str], ...
     ]  # file, line, function of the thread that crashed, innermost first
     source: str
+    in_python: bool = (
+        True  # False: a thread without Python crashed, and the frames are those of the main thread
+    )
 
     @property
     def where(self) -> str:
@@ -55,8 +58,15 @@ def read_fatal(text: str, *, source: str) -> Fatal | None:
         return None
     what, _, rest = told.partition("\n")
     current = re.search(r"Current thread .*\n(?:  Garbage-collecting\n)?((?:  File .*\n?)*)", rest)
-    frames = re.findall(r'  File "(.*?)", line (\d+) in (.*)', current[1]) if current else []
-    return Fatal(what.strip(), tuple((file, int(line), name) for file, line, name in frames), source)
+    threads = re.findall(r"^Thread .*\n(?:  Garbage-collecting\n)?((?:  File .*\n?)*)", rest, re.MULTILINE)
+    told_of = current[1] if current else threads[-1] if threads else ""  # the main thread comes last
+    frames = re.findall(r'  File "(.*?)", line (\d+) in (.*)', told_of)
+    return Fatal(
+        what.strip(),
+        tuple((file, int(line), name) for file, line, name in frames),
+        source,
+        current is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

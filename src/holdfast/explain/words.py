@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def size(count: float | None) -> str:
@@ -54,7 +57,7 @@ def share(part: float, of: float) -> str:
 
 def clipped(text: str, length: int = 160) -> str:
     """One line of it, cut with a mark."""
-    line = " ".join(text.split())
+    line = " ".join(_COLOUR.sub("", text).split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 

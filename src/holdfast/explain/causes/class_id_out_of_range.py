@@ -75,7 +75,9 @@ def _of_a_binary_loss(evidence: Evidence) -> Finding | None:
 def _on_a_device(evidence: Evidence) -> Finding | None:
     """A GPU gives NaN where the CPU raises."""
     broken, model, data = non_finite(evidence), evidence.model, evidence.data()
-    if broken is None or model is None or data is None or "sparse" not in model.event.loss:
+    if model is None or data is None or "sparse" not in model.event.loss:
+        return None
+    if "ignore_class" in model.event.loss or (broken is None and not _unweighted_on_jax(evidence)):
         return None
     shape = model.event.output_shape
     classes = shape[-1] if isinstance(shape, list | tuple) and shape and isinstance(shape[-1], int) else None
@@ -94,13 +96,25 @@ def _on_a_device(evidence: Evidence) -> Finding | None:
                 f"the loss became {broken.event.value} at step {broken.event.step:,}; a GPU gives NaN where a "
                 "CPU raises",
                 broken.source,
-            ),
+            )
+            if broken is not None
+            else Fact("on JAX such a sample raises nothing: it has a loss of 0 and teaches nothing"),
         ),
         (),
         (Remedy(f"map the ids to 0 … {classes - 1}, or give the model more outputs", "your-choice"),),
-        led_to="loss-not-finite",
+        led_to="loss-not-finite" if broken is not None else None,
         ends=False,
     )
+
+
+def _unweighted_on_jax(evidence: Evidence) -> bool:
+    """Keras's own loss of one output, and targets that no sample weight can mask. JAX says nothing then."""
+    model, data = evidence.model, evidence.data()
+    spec = data.event.element_spec if data is not None else None
+    named = model is not None and re.fullmatch(
+        r"sparse_categorical_crossentropy|SparseCategoricalCrossentropy", model.event.loss
+    )
+    return evidence.backend == "jax" and bool(named) and isinstance(spec, list) and len(spec) == 2
 
 
 PAGE = """\

@@ -12,7 +12,7 @@ from holdfast.journal import events as ev
 def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     short = steps_short(evidence)
     if short is None:
-        return _not_short(evidence)
+        return _asked_again(evidence) or _not_short(evidence)
     fit, planned, steps = short
     data = evidence.data()
     generator = data is not None and data.event.type in ("generator", "iterator")
@@ -59,6 +59,33 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
             ),
         ),
         ends=evidence.exit_code == 0,
+    )
+
+
+def _asked_again(evidence: Evidence) -> Finding | None:
+    """A loop of one's own that goes on asking an iterator which has no more: its later rounds train nothing."""
+    notes = [said for said in evidence.all(ev.NoteMade) if "asked_again" in said.event.facts]
+    if not notes:
+        return None
+    times, where = notes[-1].event.facts["asked_again"], notes[-1].event.facts.get("where")
+    return Finding(
+        "dataset-exhausted",
+        Strength.SUPPORTED,
+        f"the iterator at {where} had come to its end, and was asked again: nothing is trained then",
+        (
+            Fact(
+                f"it was asked at {where} after its end, {counted(times, 'time')} or more", notes[-1].source
+            ),
+            Fact(f"{whole(evidence.step or 0)} steps were done in all", notes[-1].source),
+        ),
+        (),
+        (
+            Remedy(
+                "make a new iterator for every epoch", "your-choice", "for batch in ds: …   # or iter(ds)"
+            ),
+            Remedy("repeat the dataset, so that it never ends", "your-choice", "it = iter(ds.repeat())"),
+        ),
+        ends=False,
     )
 
 

@@ -20,6 +20,9 @@ def deadlock(evidence: Evidence) -> Finding | None:
         if thread.on_lock and thread.still and not thread.busy and _on_a_lock(thread)
     ]
     owners = [thread for thread in waiting if thread.users is not None]
+    pool = _pool_of_waiters(standing)
+    if pool:
+        return _waits_for_itself(standing, pool)
     if len(owners) < 2:
         return _alone(evidence, standing, owners)
     facts = []
@@ -87,6 +90,48 @@ def _alone(evidence: Evidence, standing: Standing, owners: list[Stood]) -> Findi
                 "look for a lock that is taken twice by one thread, or that a thread held when it ended",
                 "guess",
                 "lock = threading.RLock()",
+            ),
+        ),
+    )
+
+
+def _pool_of_waiters(standing: Standing) -> list[Stood]:
+    """The threads of an executor, when every one of them waits for the result of another task."""
+    pool = [thread for thread in standing.python_threads if thread.within("concurrent/futures/thread.py")]
+    waits = [
+        thread
+        for thread in pool
+        if thread.still and not thread.busy and thread.users is not None and thread.within("futures/_base.py")
+    ]
+    elsewhere = bool(standing.others)  # the results may be those of a pool of processes
+    return waits if waits and len(waits) == len(pool) and not elsewhere else []
+
+
+def _waits_for_itself(standing: Standing, pool: list[Stood]) -> Finding:
+    facts = [
+        Fact(
+            f"thread {thread.name or thread.tid} of the pool waits for a result at {thread.where}",
+            standing.source,
+        )
+        for thread in pool[:3]
+    ]
+    facts.append(
+        Fact(
+            "no thread of the pool is free for the tasks that they wait for, and none computes",
+            standing.source,
+        )
+    )
+    return Finding(
+        "deadlock",
+        Strength.SUPPORTED,
+        f"every thread of a pool waits for a task of that pool: {pool[0].where}",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "give the inner tasks a pool of their own, or do them in the task itself",
+                "your-choice",
+                "inner = ThreadPoolExecutor(4)   # a task must not wait for its own pool",
             ),
         ),
     )

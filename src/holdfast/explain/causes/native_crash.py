@@ -32,10 +32,14 @@ def native_crash(evidence: Evidence) -> Finding | None:
         facts.append(Fact(clipped(fatal.text, 200), fatal.source))
     elif evidence.fatal is not None:
         inside = f" in {evidence.fatal.inside}" if evidence.fatal.inside else ""
+        if not evidence.fatal.in_python:
+            inside = " in a thread of a library, outside of Python"
         facts.append(Fact(f"{evidence.fatal.what}{inside}", evidence.fatal.source))
     place, source = _place(evidence)
+    native = evidence.fatal is not None and not evidence.fatal.in_python
     if place:
-        facts.append(Fact(f"the Python stack ends at {place}", source))
+        stood = "the main thread was at" if native else "the Python stack ends at"
+        facts.append(Fact(f"{stood} {place}", source))
     importing = evidence.phase in ("start", "import", "") and not evidence.step
     if importing:
         facts.append(Fact("before any training step, at import or the first call", "beats"))
@@ -52,7 +56,8 @@ def native_crash(evidence: Evidence) -> Finding | None:
         Strength.ESTABLISHED
         if evidence.exit_signal in ("SIGSEGV", "SIGABRT", "SIGFPE") and not evidence.by_shell
         else Strength.SUPPORTED,
-        f"it crashed in native code ({evidence.exit_signal})" + (f" at {place}" if place else ""),
+        f"it crashed in native code ({evidence.exit_signal})"
+        + (f" while {place} ran" if place and native else f" at {place}" if place else ""),
         tuple(facts),
         (),
         (

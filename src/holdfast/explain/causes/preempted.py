@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import going_on
-from holdfast.explain.outcome import fell_short
+from holdfast.explain.outcome import fell_short, left_on_signal
 from holdfast.journal import events as ev
 
 
@@ -25,6 +25,9 @@ def preempted(evidence: Evidence) -> Finding | None:
         facts.append(Fact(f"the supervisor was sent SIGTERM{sender} and passed it on", said.source))
     for child in seen[-1:]:
         facts.append(Fact("the script was sent SIGTERM", child.source))
+    inferred = evidence.planned is None and left_on_signal(evidence) == "SIGTERM" and not by_term
+    if inferred and seen + told:
+        facts.append(Fact("no step was done after it, and it ended by itself", "vitals.jsonl"))
     if by_term:
         facts.append(Fact("the process ended on SIGTERM", evidence.exit_source))
     elif evidence.exit_called is not None:
@@ -34,7 +37,8 @@ def preempted(evidence: Evidence) -> Finding | None:
         )
     elif evidence.exit_signal == "SIGKILL":
         facts.append(Fact("SIGKILL followed, as schedulers do after a time of grace", evidence.exit_source))
-    strength = Strength.POSSIBLE if evidence.stands else Strength.ESTABLISHED
+    strength = Strength.SUPPORTED if inferred else Strength.ESTABLISHED
+    strength = Strength.POSSIBLE if evidence.stands else strength
     return Finding(
         "preempted",
         strength,

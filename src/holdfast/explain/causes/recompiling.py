@@ -13,7 +13,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
     worst = max(counted_, key=lambda said: said.event.traces, default=None)
     model = evidence.model
     jit = model is not None and model.event.jit_compile in (True, "True")
-    jax = any(said.event.backend == "jax" for said in evidence.all(ev.FrameworkSeen))
+    jax = evidence.backend == "jax"
     slow = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
     if worst is None:
         return _by_machine_code(evidence) or (
@@ -30,12 +30,14 @@ def recompiling(evidence: Evidence) -> Finding | None:
             else None
         )
     event = worst.event
-    if not (jit or jax) or event.traces < 0.2 * max(1, event.calls) or event.reason == "new-object":
+    calls, each = (event.calls, "calls") if event.calls else (evidence.step or 0, "steps")
+    if not (jit or jax) or event.traces < 0.2 * max(1, calls) or event.reason == "new-object":
         return _by_machine_code(evidence)
+    times = f"{event.traces} times" + (f" in {whole(calls)} {each}" if calls else "")
     where = f" ({event.where})" if event.where else ""
     facts = [
         Fact(
-            f"{event.function}{where} was compiled {event.traces} times in {whole(event.calls)} calls",
+            f"{event.function}{where} was compiled {times}",
             worst.source,
         ),
         Fact(
@@ -46,7 +48,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
     facts += (
         [
             Fact(
-                f"the last shapes: {listed([clipped(one, 60) for one in event.signatures[-3:]], 3)}",
+                f"the last ones: {listed([clipped(one, 60) for one in event.signatures[-3:]], 3)}",
                 worst.source,
             )
         ]
@@ -56,14 +58,16 @@ def recompiling(evidence: Evidence) -> Finding | None:
     return Finding(
         "recompiling",
         Strength.ESTABLISHED if event.traces >= 15 else Strength.SUPPORTED,
-        f"XLA compiles {event.function} anew for every new shape: {event.traces} times in {whole(event.calls)} calls",
+        f"XLA compiles {event.function} anew for every new shape: {times}",
         tuple(facts),
         (),
         (
             _PAD,
             Remedy(
                 "leave XLA out where shapes must vary", "your-choice", "model.compile(…, jit_compile=False)"
-            ),
+            )
+            if jit and not jax
+            else Remedy("a few lengths, each padded to the next: one compilation for each", "your-choice"),
         ),
         ends=False,
     )

@@ -6,6 +6,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, non_finite, stop_request
 from holdfast.explain.words import clipped, number
+from holdfast.journal import events as ev
 
 
 def stopped_on_nan(evidence: Evidence) -> Finding | None:
@@ -33,11 +34,16 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
     if broken is not None:
         facts.append(
             Fact(
-                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}; it was "
-                f"{number(broken.event.last_finite)} before",
+                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}"
+                + (
+                    f"; it was {number(broken.event.last_finite)} before"
+                    if broken.event.last_finite is not None
+                    else ""
+                ),
                 broken.source,
             )
         )
+    keras2 = any(said.event.name == "tf_keras" for said in evidence.all(ev.FrameworkSeen))
     return Finding(
         "stopped-on-nan",
         Strength.ESTABLISHED,
@@ -49,7 +55,9 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
             Remedy(
                 "let it fail loudly, so that the exit code is not 0",
                 "your-choice",
-                "keras.callbacks.TerminateOnNaN(raise_error=True)",
+                'if not np.isfinite(history.history["loss"][-1]): raise SystemExit("the loss is not a number")'
+                if keras2
+                else "keras.callbacks.TerminateOnNaN(raise_error=True)",
             ),
         ),
     )

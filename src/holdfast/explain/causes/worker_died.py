@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence
+from dataclasses import replace
+
+from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched
 from holdfast.explain.words import clipped, size, span
@@ -10,7 +12,7 @@ from holdfast.journal import events as ev
 
 
 def worker_died(evidence: Evidence) -> Finding | None:
-    gone = evidence.all(ev.WorkerGone)
+    gone = _each_once(evidence)
     said = matched(
         evidence,
         r"worker.*(died|killed|exited) unexpectedly|BrokenProcessPool|A process in the process pool was "
@@ -21,6 +23,7 @@ def worker_died(evidence: Evidence) -> Finding | None:
     if said is None and evidence.phase in ("exit", "after"):
         return None
     facts = [said[1]] if said is not None else []
+    crashes: list[Fact] = []
     before = [one for one in gone if evidence.stall is None or one.mono <= evidence.stall.mono + 5]
     standing = evidence.standing
     lone = standing is not None and any(
@@ -34,13 +37,17 @@ def worker_died(evidence: Evidence) -> Finding | None:
         event = one.event
         last = f", {size(event.rss_bytes)} when last seen" if event.rss_bytes else ""
         killed = "; the kernel's kill counter rose" if event.oom_kills_rose else ""
+        how = f" on {event.last_state}" if event.last_state.startswith("SIG") else ""
+        how = how or (f" with {event.last_state}" if event.last_state.startswith("exit") else "")
         facts.append(
             Fact(
-                f"process {event.worker_pid} ({event.name or event.command or 'a loader'}) ended after "
+                f"process {event.worker_pid} ({event.name or event.command or 'a loader'}) ended{how} after "
                 f"{span(event.lived_s)}{last}{killed}",
                 one.source,
             )
         )
+        crashes += _crash(evidence, event.worker_pid)
+    facts += crashes
     if said is None and not before:
         return None
     if evidence.stall is not None:
@@ -68,10 +75,25 @@ def worker_died(evidence: Evidence) -> Finding | None:
         tuple(facts),
         (),
         (
-            Remedy(
-                "fewer workers, or threads, which cannot die alone",
-                "your-choice",
-                "keras.utils.PyDataset(workers=1, use_multiprocessing=False)",
+            *(
+                (
+                    Remedy(
+                        "mend what crashes: in a thread it would take the whole process along", "your-choice"
+                    ),
+                )
+                if crashes
+                else ()
+            ),
+            *(
+                ()
+                if crashes
+                else (
+                    Remedy(
+                        "fewer workers, or threads, which cannot die alone",
+                        "your-choice",
+                        "keras.utils.PyDataset(workers=1, use_multiprocessing=False)",
+                    ),
+                )
             ),
             Remedy(
                 "a pool that tells: concurrent.futures.ProcessPoolExecutor raises BrokenProcessPool",
@@ -79,6 +101,34 @@ def worker_died(evidence: Evidence) -> Finding | None:
             ),
         ),
     )
+
+
+def _each_once(evidence: Evidence) -> list[Said[ev.WorkerGone]]:
+    """The supervisor and its parent may both miss a process: the parent knows how it ended."""
+    found: dict[int, Said[ev.WorkerGone]] = {}
+    for said in evidence.all(ev.WorkerGone):
+        before = found.get(said.event.worker_pid)
+        told = [one for one in (before, said) if one is not None]
+        knows = next((one for one in told if one.by != "supervisor"), said)
+        seen = next((one for one in told if one.by == "supervisor"), said)
+        event = replace(
+            seen.event, last_state=knows.event.last_state,
+            oom_kills_rose=any(one.event.oom_kills_rose for one in told),
+        )  # fmt: skip
+        found[said.event.worker_pid] = replace(knows, event=event)
+    return sorted(found.values(), key=lambda said: said.mono)
+
+
+def _crash(evidence: Evidence, pid: int) -> list[Fact]:
+    notes = [said for said in evidence.all(ev.NoteMade) if said.event.facts.get("worker_crashed") == pid]
+    return [
+        Fact(
+            f"it crashed in native code ({said.event.facts.get('what')})"
+            + (f" at {said.event.facts['where']}" if said.event.facts.get("where") else ""),
+            said.source,
+        )
+        for said in notes[:1]
+    ]
 
 
 def _thread_ended(evidence: Evidence) -> Finding | None:

@@ -17,7 +17,8 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
     parent = max(0, grown.total.bytes)
     if grown.when != "in-workers" and grown.workers.bytes < max(parent, 128 << 20):
         return None
-    started = evidence.last(ev.WorkersStarted)
+    all_started = evidence.all(ev.WorkersStarted)
+    started = max(all_started, key=lambda said: said.event.count, default=None)
     facts = [
         Fact(
             f"{counted(len(grown.worker_pids), 'process', 'processes')} below it grew by "

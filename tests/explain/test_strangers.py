@@ -1,0 +1,270 @@
+"""Scripts of kinds that nobody here had written, told by hand as the probe and the supervisor saw them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength, Verdict
+from holdfast.explain.raised import read_fatal
+from holdfast.explain.words import clipped
+from holdfast.journal import events as ev
+from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from holdfast.report.verdict import render
+from tests.explain.made import GIB, MIB, Run, main_in_fit, python_thread, user
+
+FUTURES = "/usr/lib/python3.11/concurrent/futures/"
+
+
+def _first(verdict: Verdict) -> tuple[str, Strength]:
+    return verdict.findings[0].cause, verdict.findings[0].strength
+
+
+def _facts(verdict: Verdict) -> list[str]:
+    return [fact.fact for fact in verdict.findings[0].because]
+
+
+def _slugs(verdict: Verdict) -> list[str]:
+    return [one.cause for one in verdict.findings]
+
+
+def _stalled_after(path: Path, *told: ev.Event, seen_from_outside: bool = False) -> Verdict:
+    run = Run(path)
+    run.probe(ev.WorkersStarted(by="PyDataset", method="fork", count=2))
+    run.fit()
+    run.probe(*told)
+    if seen_from_outside:
+        run.supervisor(
+            ev.WorkerGone(worker_pid=4711, name="python", rss_bytes=250 * MIB, lived_s=3.0, last_state="S")
+        )
+    queue = Frame("/usr/lib/python3.11/multiprocessing/pool.py", 774, "get")
+    run.stalled("data-wait", main_in_fit(), python_thread(4002, queue))
+    run.stopped()
+    return run.verdict()
+
+
+def test_a_worker_that_crashed_between_two_looks_is_known_from_its_parent(tmp_path: Path) -> None:
+    verdict = _stalled_after(
+        tmp_path / "run",
+        ev.WorkerGone(worker_pid=4711, name="a worker", lived_s=0.4, last_state="SIGSEGV"),
+        ev.NoteMade(
+            facts={"worker_crashed": 4711, "what": "Segmentation fault", "where": "train.py:9 in __getitem__"}
+        ),
+    )
+    assert _first(verdict) == ("worker-died", Strength.ESTABLISHED)
+    assert _facts(verdict)[:2] == [
+        "process 4711 (a worker) ended on SIGSEGV after 400 ms",
+        "it crashed in native code (Segmentation fault) at train.py:9 in __getitem__",
+    ]
+    assert "threads, which cannot die alone" not in render(verdict)  # they would take the whole process along
+
+
+def test_a_worker_that_both_saw_go_is_told_once(tmp_path: Path) -> None:
+    verdict = _stalled_after(
+        tmp_path / "run",
+        ev.WorkerGone(worker_pid=4711, name="a worker", lived_s=2.9, last_state="exit code 3"),
+        seen_from_outside=True,
+    )
+    assert [fact for fact in _facts(verdict) if "4711" in fact] == [
+        "process 4711 (python) ended with exit code 3 after 3.0 s, 250 MiB when last seen"
+    ]
+
+
+def _signal_in_a_loop(path: Path, *, steps_after: int) -> Verdict:
+    """A loop that told no plan, SIGTERM while it steps, and so many steps more before exit code 0."""
+    run = Run(path)
+    run.probe(ev.LoopSeen(by="tf_function", where="train.py:12"), *[ev.LossSeen(step=n) for n in range(1, 7)])
+    run.probe(ev.SignalSeen(signal="SIGTERM"))
+    run.samples(10, rss_bytes=600 * MIB, phase="step", step=lambda n: 10 * n)
+    run.samples(20, rss_bytes=600 * MIB, phase="step", step=lambda n: 95 + min(n * 10, steps_after))
+    run.ended(0)
+    return run.verdict()
+
+
+def test_a_loop_that_stops_stepping_at_a_signal_was_told_to_end(tmp_path: Path) -> None:
+    verdict = _signal_in_a_loop(tmp_path / "run", steps_after=0)
+    assert (verdict.outcome, _first(verdict)) == ("stopped-early", ("preempted", Strength.SUPPORTED))
+    assert "no step was done after it, and it ended by itself" in _facts(verdict)
+
+
+def test_a_loop_that_goes_on_after_a_signal_has_finished(tmp_path: Path) -> None:
+    verdict = _signal_in_a_loop(tmp_path / "run", steps_after=150)
+    assert (verdict.outcome, verdict.findings) == ("finished", ())
+
+
+def test_a_loop_that_got_no_data_trained_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.DatasetSeen(type="tf.data", where="train.py:15"))
+    run.probe(ev.NoteMade(facts={"empty_passes": 4, "where": "train.py:15"}))
+    run.ended(0)
+    verdict = run.verdict()
+    assert (verdict.outcome, _first(verdict)) == ("stopped-early", ("dataset-empty", Strength.SUPPORTED))
+    assert _facts(verdict) == ["the loop at train.py:15 asked for data and got none, 4 times or more"]
+
+
+def test_an_iterator_that_is_asked_after_its_end_is_exhausted(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:12"), ev.LossSeen(step=50, logs={"loss": 1.0}))
+    run.probe(ev.NoteMade(facts={"asked_again": 4, "where": "train.py:9"}))
+    run.samples(3, rss_bytes=600 * MIB, phase="step", step=50)
+    run.ended(0)
+    verdict = run.verdict()
+    assert _first(verdict) == ("dataset-exhausted", Strength.SUPPORTED)
+    assert "50 steps were done in all" in _facts(verdict)
+
+
+def _pool_thread(tid: int, *inner: Frame) -> Thread:
+    outer = (Frame(FUTURES + "thread.py", 58, "run"), Frame(FUTURES + "thread.py", 83, "_worker"))
+    return python_thread(tid, Frame("/usr/lib/python3.11/threading.py", 327, "wait"), *inner, *outer)
+
+
+def _pool(path: Path, *threads: Thread, others: tuple[ProcessStacks, ...] = ()) -> Verdict:
+    run = Run(path)
+    run.fit()
+    result = Frame(FUTURES + "_base.py", 451, "result")
+    run.stalled("fill", main_in_fit(result, user(11, "__getitem__")), *threads, others=others)
+    run.stopped()
+    return run.verdict()
+
+
+def test_a_pool_whose_threads_wait_for_its_own_tasks_is_a_deadlock(tmp_path: Path) -> None:
+    waits = (Frame(FUTURES + "_base.py", 451, "result"), user(7, "image", "parts[0].result()"))
+    both = _pool(tmp_path / "both", _pool_thread(4002, *waits), _pool_thread(4003, *waits))
+    assert _first(both) == ("deadlock", Strength.SUPPORTED)
+    assert "/home/me/train.py:7 in image" in both.findings[0].title
+    free = _pool_thread(4003)  # in `work_queue.get`: it could do what the other one waits for
+    assert "deadlock" not in _slugs(_pool(tmp_path / "one", _pool_thread(4002, *waits), free))
+    child = ProcessStacks(pid=4100, name="python", state="S", threads=[python_thread(4100)])
+    assert "deadlock" not in _slugs(_pool(tmp_path / "child", _pool_thread(4002, *waits), others=(child,)))
+
+
+NATIVE = """Fatal Python error: Segmentation fault
+
+Thread 0x00007f2a00efa6c0 (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 331 in wait
+
+Thread 0x00007f2a4e1c1b80 (most recent call first):
+  File "/venv/lib/python3.11/site-packages/tensorflow/python/eager/execute.py", line 53 in quick_execute
+  File "/home/me/train.py", line 4 in <module>
+
+Extension modules: numpy (total: 1)
+"""
+
+
+def test_a_crash_in_a_thread_without_python_shows_where_the_main_thread_was() -> None:
+    found = read_fatal(NATIVE, source="stacks/faulthandler-1.txt")
+    assert found is not None
+    assert not found.in_python
+    assert found.where == "/home/me/train.py:4 in <module>"
+    assert found.inside.endswith("execute.py:53 in quick_execute")
+
+
+def _crashed(path: Path, **limits: int) -> Verdict:
+    run = Run(path, rlimits=limits)
+    run.probe(ev.ProcessJoined(role="main"))
+    run.fit()
+    (path / "stacks").mkdir()
+    pid = os.getpid()  # as the journal has it
+    (path / "stacks" / f"faulthandler-{pid}.txt").write_text(NATIVE)
+    run.samples(5, rss_bytes=2 * GIB, virtual_bytes=4 * GIB, phase="fill")
+    run.ended(signal="SIGSEGV")
+    return run.verdict()
+
+
+def test_a_wordless_crash_in_an_operation_under_a_limit_on_address_space(tmp_path: Path) -> None:
+    assert _first(_crashed(tmp_path / "limit", **{"as": 9 * GIB})) == ("memory-refused", Strength.SUPPORTED)
+    free = _crashed(tmp_path / "free")
+    assert _first(free) == ("native-crash", Strength.ESTABLISHED)
+    assert free.findings[0].title == (
+        "it crashed in native code (SIGSEGV) while /home/me/train.py:4 in <module> ran"
+    )
+
+
+@pytest.mark.parametrize(
+    ("loss", "spec", "found"),
+    [
+        ("sparse_categorical_crossentropy", [[[None, 20], "float32"], [[None], "int64"]], True),
+        (
+            "sparse_categorical_crossentropy (ignore_class=10)",
+            [[[None, 20], "float32"], [[None], "int64"]],
+            False,
+        ),
+        (
+            "sparse_categorical_crossentropy",
+            [[[None, 20], "f"], [[None], "i"], [[None], "f"]],
+            False,
+        ),  # weights
+    ],
+)
+def test_class_ids_that_jax_passes_over_in_silence(
+    tmp_path: Path, loss: str, spec: list[object], found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.FrameworkSeen(name="keras", backend="jax"))
+    run.probe(ev.ModelSeen(output_shape=[None, 10], loss=loss, trainable_parameters=5, trainable_variables=2))
+    statistics = {"y": {"min": 1.0, "max": 10.0, "finite": True, "whole": True}}
+    run.fit(data=ev.DatasetSeen(type="array", element_spec=spec, statistics=statistics, cardinality=100))
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    assert _slugs(run.verdict()) == (["class-id-out-of-range"] if found else [])
+
+
+def _compiled(path: Path, *, steps: int) -> Verdict:
+    """A loop on JAX alone: nobody counts the calls of a jitted function, the steps are known."""
+    run = Run(path)
+    run.probe(ev.FrameworkSeen(name="jax"), ev.LoopSeen(by="jax", where="train.py:20"))
+    seconds = ["compiled in 2.1 s"]
+    run.probe(
+        ev.TracesCounted(function="jit(train_step)", where="train.py:20", traces=32, signatures=seconds)
+    )
+    run.samples(3, rss_bytes=600 * MIB, phase="between", step=steps)
+    run.ended(0)
+    return run.verdict()
+
+
+def test_a_loop_on_jax_that_compiles_at_most_steps_is_recompiling(tmp_path: Path) -> None:
+    verdict = _compiled(tmp_path / "run", steps=46)
+    assert _first(verdict) == ("recompiling", Strength.ESTABLISHED)
+    assert "jit(train_step) (train.py:20) was compiled 32 times in 46 steps" in _facts(verdict)
+    assert _compiled(tmp_path / "many", steps=5000).findings == ()
+
+
+def test_a_long_wait_for_the_first_batch_does_not_hide_that_every_step_waits(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(steps=60, epochs=2)
+    run.samples(
+        60, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: n + 1,
+        data_wait_s=lambda n: 0.4 * n, compute_s=lambda n: 0.1 * n,
+    )  # fmt: skip
+    run.samples(
+        20, rss_bytes=600 * MIB, phase="fill", fit=1, step=60, data_wait_s=24.0, compute_s=6.0,
+        beat_age_s=lambda n: float(n),
+    )  # fmt: skip
+    run.samples(
+        60, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: n + 61,
+        data_wait_s=lambda n: 24 + 0.4 * n, compute_s=lambda n: 6 + 0.1 * n,
+    )  # fmt: skip
+    run.epochs([60, 60])
+    run.ended(0)
+    assert _first(run.verdict()) == ("input-starved", Strength.SUPPORTED)
+
+
+def test_keras_2_is_not_told_to_use_what_it_does_not_have(tmp_path: Path) -> None:
+    for name, has_it in (("keras", True), ("tf_keras", False)):
+        run = Run(tmp_path / name)
+        run.probe(ev.FrameworkSeen(name=name, backend="tensorflow"))
+        run.fit()
+        run.probe(ev.NonFiniteSeen(what="loss", name="loss", step=1, value="nan"))
+        run.probe(ev.StopRequested(by="TerminateOnNaN", step=1))
+        run.epochs([1], [float("nan")], stopped=True)
+        run.ended(0)
+        verdict = run.verdict()
+        assert verdict.findings[0].cause == "stopped-on-nan"
+        assert ("raise_error" in render(verdict)) is has_it
+        assert "unknown before" not in render(verdict)
+
+
+def test_colours_of_a_message_are_not_part_of_it() -> None:
+    assert clipped("\x1b[1mInput 0\x1b[0m is wrong") == "Input 0 is wrong"
