@@ -12,7 +12,8 @@ import pytest
 
 from holdfast import settings
 from holdfast.cli.main import main
-from holdfast.cli.train import _placed, to_go_on
+from holdfast.cli.train import _placed, _recipe, to_go_on
+from holdfast.errors import PathMissing
 from holdfast.journal.folder import RunFolder
 from holdfast.train import held
 from holdfast.train.__main__ import main as trainer
@@ -97,6 +98,16 @@ def test_the_trainer_never_overwrites_a_run(capsys: pytest.CaptureFixture[str]) 
     assert "this folder holds a run with checkpoints" in said(capsys)
 
 
+def test_data_may_be_named_from_the_root_or_by_a_pattern(tmp_path: Path) -> None:
+    Path("data").mkdir()
+    Path("data/a.tfrecord").write_bytes(b"")
+    for source in (tmp_path / "data", tmp_path / "data" / "*.tfrecord", "data", "data/*.tfrecord"):
+        assert Path(_recipe(str(source), []).data.train).name == Path(source).name
+    for source in (tmp_path / "dta", tmp_path / "data" / "*.record", "dta", "data/*.record"):
+        with pytest.raises(PathMissing, match="neither a recipe nor data"):
+            _recipe(str(source), [])
+
+
 def begun(folder: Path) -> Path:
     """A run with a checkpoint, as far as a command looks at it before the trainer starts."""
     (folder / "checkpoints" / "step-3").mkdir(parents=True)
@@ -141,7 +152,8 @@ def test_a_folder_that_cannot_be_locked_is_trained_in_all_the_same(tmp_path: Pat
 def test_after_an_end_from_outside_the_command_that_goes_on_is_told() -> None:
     run = RunFolder(Path("my runs/a"))
     told = "`holdfast train --resume --run-dir 'my runs/a'`"
-    assert to_go_on(run) == f"  kept     no step was saved; {told} begins again"
+    assert to_go_on(run, 130) == f"  kept     no step was saved; {told} begins again"
+    assert to_go_on(run, 2) == "", "its own answer says what is kept where"
     for name in ("step-9", "step-12", "step-16.part"):
         (run.checkpoints / name).mkdir(parents=True)
-    assert to_go_on(run) == f"  kept     step 12 is saved; {told} goes on from there"
+    assert to_go_on(run, 2) == f"  kept     step 12 is saved; {told} goes on from there"

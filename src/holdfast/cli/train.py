@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,18 +73,20 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     finished = session.Session(orders, say=say).run()
     say(ending.render(finished.ending))
-    if finished.exit_code:
-        say(to_go_on(folder))
+    if finished.exit_code and (kept := to_go_on(folder, finished.exit_code)):
+        say(kept)
     _explain(folder, say)
     return finished.exit_code
 
 
-def to_go_on(folder: RunFolder) -> str:
+def to_go_on(folder: RunFolder, exit_code: int) -> str:
     """After an end that was not the run's own: what is kept of it, and the command that goes on from there."""
     from holdfast.train import checkpoints
 
     saved = checkpoints.committed(folder.checkpoints)
     command = f"`holdfast train --resume --run-dir {shlex.quote(str(folder.path))}`"
+    if not saved and exit_code in FINAL_CODES:
+        return ""  # the trainer's own answer says what there is to do
     if not saved:
         return f"  kept     no step was saved; {command} begins again"
     return f"  kept     step {saved[-1].name.removeprefix('step-')} is saved; {command} goes on from there"
@@ -161,7 +164,7 @@ def _recipe(source: str, overrides: list[str]) -> Recipe:
 
     if source.endswith(".toml"):
         return _placed(settings.read(source, overrides), Path(source).parent)
-    if "://" not in source and not any(Path().glob(source)) and not Path(source).exists():
+    if "://" not in source and not Path(source).exists() and not glob(source):
         raise PathMissing(
             "there is neither a recipe nor data at this path",
             where=source,
