@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -43,7 +44,11 @@ def run(args: argparse.Namespace) -> int:
     if args.source.endswith(".toml"):
         store(Path(args.source), found)
     if args.json:
-        print(json.dumps(found))
+        print(
+            json.dumps(
+                {**found, "losses": [loss if math.isfinite(loss) else None for loss in found["losses"]]}
+            )
+        )
     else:
         seen = range_test.points(found["rates"], found["losses"])
         marks = {"suggested": found["suggestion"] or 0.0, "the recipe's": recipe.train.learning_rate}
@@ -84,18 +89,38 @@ def _train(folder: str, steps: int) -> None:
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child,
     ):
         assert child.stdout is not None
-        for number, line in enumerate(child.stdout):
+        try:
+            for number, line in enumerate(child.stdout):
+                if live:
+                    print(f"\r\x1b[2K{line.rstrip()}", end="", file=sys.stderr, flush=True)
+                elif number % 10 == 0:
+                    print(line.rstrip(), file=sys.stderr, flush=True)
+            code = child.wait()
+        finally:  # after Ctrl-C too: nobody is left who wants its answer
+            child.terminate()
             if live:
-                print(f"\r\x1b[2K{line.rstrip()}", end="", file=sys.stderr, flush=True)
-            elif number % 10 == 0:
-                print(line.rstrip(), file=sys.stderr, flush=True)
-        if live:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
-        code = child.wait()
+                print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
         errors.seek(0)
-        said = errors.read().decode("utf-8", "replace")
+        said = errors.read()
+    if code == -signal.SIGINT:
+        raise KeyboardInterrupt
     if code:
-        raise RangeTestEnded(said, code)
+        raise refused(Path(folder)) or RangeTestEnded(said, code)
+
+
+def refused(folder: Path) -> HoldfastError | None:
+    """The answer of the range test's process, when it found something that its user can mend."""
+    from holdfast.train.lr_find import ANSWER
+
+    try:
+        told = json.loads((folder / ANSWER).read_text())
+    except (OSError, ValueError):
+        return None
+    error = HoldfastError(
+        told["what"], where=told["where"], found=told["found"], change=told["change"], more=told["more"]
+    )
+    error.slug = told["error"]
+    return error
 
 
 class RangeTestEnded(HoldfastError):
@@ -103,9 +128,13 @@ class RangeTestEnded(HoldfastError):
 
     slug = "range-test"
 
-    def __init__(self, said: str, code: int) -> None:
+    def __init__(self, said: bytes, code: int) -> None:
+        from holdfast.supervise.hush import Hush
+
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        lines = [line for line in said.splitlines() if line.strip()]
+        hush = Hush()
+        shown = (hush.shown(said) + hush.rest()).decode("utf-8", "replace")
+        lines = [line for line in shown.splitlines() if line.strip()]
         super().__init__(
             f"the range test {how}",
             found=lines[-12:],

@@ -12,7 +12,8 @@ from typing import Any
 from holdfast.errors import HoldfastError
 from holdfast.journal.folder import RunFolder
 from holdfast.train import range_test, relief
-from holdfast.train.__main__ import _say
+
+ANSWER = "refused.json"
 
 
 def main(run_dir: str, steps: int) -> int:
@@ -64,5 +65,6 @@ def _losses(recipe: Any, steps: int) -> Iterator[tuple[int, float]]:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1], int(sys.argv[2])))
-    except HoldfastError as error:
-        sys.exit(_say(error))
+    except HoldfastError as error:  # as data: the command that asked says it in its own words
+        Path(sys.argv[1], ANSWER).write_text(json.dumps(error.as_json()))
+        sys.exit(error.exit_code)
