@@ -49,3 +49,12 @@ def test_a_loss_that_broke_is_null_in_json(
     answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert answer["losses"][-1] is None
     assert answer["suggestion"] > 0
+
+
+def test_a_range_test_of_data_without_a_recipe_is_asked_of_the_other_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from holdfast.cli.main import main
+
+    assert main(["check", "--lr", str(tmp_path)]) == 2
+    assert f"holdfast lr-find {tmp_path}" in " ".join(capsys.readouterr().err.split())

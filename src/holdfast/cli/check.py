@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import ExitCode
+from holdfast.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from holdfast.data.census import Census
@@ -44,6 +44,12 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.data.shown import as_text
 
     recipe = _recipe(args.path)
+    if recipe is None and args.lr:
+        raise UsageError(
+            "--lr trains by a recipe, and this path is data",
+            where=args.path,
+            change=f"holdfast lr-find {args.path} tests the defaults; or give --lr the recipe (.toml)",
+        )
     parts = [Part(args.path, format=args.format)]
     classes: list[str] = []
     if recipe is not None:
