@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.journal.events import ExitStarted, LossSeen, NoteMade, ProbeFailed, WorkerGone
+from holdfast.journal.events import (
+    BatchSeen,
+    ExitStarted,
+    LossSeen,
+    NonFiniteSeen,
+    NoteMade,
+    ProbeFailed,
+    WorkerGone,
+)
 
-from .probed import SCRIPTS, line, run
+from .probed import SCRIPTS, Run, line, run
 
 pytestmark = pytest.mark.hot
 
@@ -37,13 +45,30 @@ def test_a_parent_tells_how_its_workers_ended(tmp_path: Path) -> None:
     assert crash == {"worker_crashed": crashed, "what": "Segmentation fault", "where": f"{place} in work"}
 
 
-def test_a_loop_tells_of_passes_without_data_and_of_an_iterator_at_its_end(tmp_path: Path) -> None:
-    told = run(SCRIPTS / "loop_without_data.py", folder=tmp_path / "run", cwd=SCRIPTS)
+@pytest.fixture(scope="module")
+def without_data(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    told = run(
+        SCRIPTS / "loop_without_data.py", folder=tmp_path_factory.mktemp("data") / "run", cwd=SCRIPTS
+    )
     assert told.code == 0, told.output
+    return told
+
+
+def test_a_loop_tells_of_passes_without_data_and_of_an_iterator_at_its_end(without_data: Run) -> None:
+    told = without_data
     notes = [event.facts for event in told.all(NoteMade)]
     empty = [facts for facts in notes if "empty_passes" in facts]
     where = line("loop_without_data.py", "for _batch in")
     assert empty == [{"empty_passes": 1, "where": where}, {"empty_passes": 2, "where": where}]
     again = [facts for facts in notes if "asked_again" in facts]
     assert again == [{"asked_again": 1, "where": line("loop_without_data.py", "next(iterator, None)")}]
-    assert told.one(ExitStarted).steps == 3
+    assert told.one(ExitStarted).steps == 3 + 10
+
+
+def test_a_loop_that_broke_tells_what_is_wrong_with_the_batch_in_its_hands(without_data: Run) -> None:
+    broke = without_data.all(NonFiniteSeen)[0]
+    batch = without_data.all(BatchSeen)[-1]
+    assert (broke.what, broke.step, batch.step) == ("loss", 3 + 9, 3 + 9)
+    assert batch.parts[0]["boxes"] == {
+        "inverted": 1, "zero_area": 0, "not_finite": 0, "rows": [1], "first": [50.0, 10.0, 10.0, 60.0],
+    }  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any
 from ..journal.beats import Phase
 from ..journal.events import LoopSeen
 from . import (
+    athand,
     badfiles,
     batches,
     datasets,
@@ -116,6 +117,7 @@ class Loop:
         self._passes.drew()
         if not progress.step or self._current == self._stepped_on:
             self.session.guard(batches.PART, batches.drawn, self.session, element, progress.step + 1)
+            self.session.guard(athand.PART, athand.of(self.session).drawn, element)
         if progress.phase is not Phase.FILL:
             progress.data_wait_ns += clock.ns
         self._step_began_ns = time.perf_counter_ns()
@@ -139,13 +141,9 @@ class Loop:
     def _dataset_is(self, role: str) -> None:
         """Said once it is known whether what was drawn is trained on."""
         iterator, self._dataset = self._dataset, None
-        dataset = getattr(iterator, "_dataset", None)
-        if dataset is not None:
+        if getattr(iterator, "_dataset", None) is not None:
             where = lines.caller_line()
-            self.session.guard("datasets", self._say_dataset, dataset, role, where)
-
-    def _say_dataset(self, dataset: Any, role: str, where: str) -> None:
-        datasets.say(self.session, datasets.of_tf_data(self.session, dataset, role, where))
+            self.session.guard("datasets", datasets.iterator_drawn, self.session, iterator, role, where)
 
     # -- tf.function ----------------------------------------------------------------------------------
 
@@ -194,6 +192,19 @@ class Loop:
             gradient = self.session.guard("losses", finite.small_gradient, gradients)
             self._step({"loss": loss} if loss is not None else {}, gradient)
 
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        """An optimizer of torch's has changed the weights."""
+        if self.quiet:
+            return
+        if self._optimizer() is None:
+            self._optimizer = _weak(optimizer)
+        if self._optimizer() is optimizer:
+            self._see("torch_optimizer", None)
+            loss, self._loss = self._loss, None
+            last = optimizer.param_groups[-1]["params"][-1]
+            gradient = self.session.guard("losses", finite.small_gradient, [last.grad])
+            self._step({"loss": loss} if loss is not None else {}, gradient)
+
     def gradient_asked(self, target: Any) -> None:
         """What a GradientTape differentiates is the loss, where it is a number in host memory."""
         if not self.quiet and _is_scalar(target) and finite.in_host_memory(target):
@@ -201,10 +212,11 @@ class Loop:
 
     # -- train_on_batch ---------------------------------------------------------------------------------
 
-    def batch_begins(self, model: Any) -> Any:
+    def batch_begins(self, model: Any, *given: Any, **named: Any) -> Any:
         counts = not self.quiet
         self._inside += 1
         if counts:
+            self.session.guard(athand.PART, athand.of(self.session).drawn, [*given, *named.values()])
             self._take_over()
             self._optimizer = _weak(getattr(model, "optimizer", None))
             self.progress.enter(Phase.STEP if self.progress.step else Phase.COMPILE)
@@ -249,9 +261,7 @@ class Loop:
 
     def model(self) -> Any:
         """Something with the attributes of a model that the facts are read from."""
-        optimizer = self._optimizer()
-        variables = getattr(optimizer, "_trainable_variables", None) or getattr(optimizer, "_variables", None)
-        return SimpleNamespace(optimizer=optimizer, trainable_variables=variables or [], name="")
+        return models.Behind(self._optimizer())
 
     # -- jax.jit ----------------------------------------------------------------------------------------
 
@@ -336,9 +346,13 @@ def hook_functions(session: Session, module: Any) -> None:
 
 
 def hook_iterators(session: Session, module: Any) -> None:
+    watch_iterators(session, module.OwnedIterator)
+
+
+def watch_iterators(session: Session, kind: Any) -> None:
     loop = of(session)
     observe(
-        session, module.OwnedIterator, "__next__", PART,
+        session, kind, "__next__", PART,
         before=lambda args, kwargs: loop.next_begins(args[0]),
         after=loop.next_ends,
         failed=loop.next_failed,
@@ -373,7 +387,7 @@ def watch_train_on_batch(session: Session, kind: Any) -> None:
     loop = of(session)
     observe(
         session, kind, "train_on_batch", PART,
-        before=lambda args, kwargs: (loop.batch_begins(args[0]), args[0]),
+        before=lambda args, kwargs: (loop.batch_begins(*args, **kwargs), args[0]),
         after=lambda token, result: loop.batch_ends(token[0], result, token[1]) if token else None,
         failed=lambda token, error: loop.batch_ends(False, None, None),
     )  # fmt: skip

@@ -96,7 +96,8 @@ def _broke(event: ev.NonFiniteSeen) -> str:
 def _place(said: Said[ev.BatchSeen], part: dict[str, Any]) -> str:
     where = f"{part.get('path', 'it')}"
     if part.get("found") != "afterwards":
-        return f"the batch of step {said.event.step:,} has values that are not finite in {where}"
+        row = f", sample {part['row']}" if "row" in part else ""
+        return f"the batch of step {said.event.step:,} has values that are not finite in {where}{row}"
     if "sample" in part:
         return f"sample {part['sample']:,} holds {part.get('value', 'such a value')} in {where}"
     row = f", sample {part['row']}" if "row" in part else ""

@@ -1,0 +1,73 @@
+"""The batch of the step that is under way, where a loop of the user's own has it in Python's hands.
+
+It is not kept alive: when a loss breaks, the loop still holds it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..journal.events import BatchSeen
+from . import datasets, finite
+from .boxes import BoxColumns, judge
+from .session import Session
+
+PART = "culprit"
+_BATCHES_TO_KNOW = 16
+
+
+class AtHand:
+    def __init__(self) -> None:
+        self._known = BoxColumns()
+        self._learnt = 0
+        self._leaves: list[Callable[[], Any]] = []
+
+    def drawn(self, element: Any) -> None:
+        leaves = [leaf for leaf in datasets.leaves(element) if hasattr(leaf, "shape")]
+        self._leaves = [_weak(leaf) for leaf in leaves]
+        if self._learnt < _BATCHES_TO_KNOW:
+            self._learnt += 1
+            self._known.learn([_array(leaf) if tuple(leaf.shape)[-1:] == (4,) else () for leaf in leaves])
+
+    def faults(self) -> list[dict[str, Any]]:
+        """What is wrong with it, by its parts."""
+        arrays = [_array(leaf()) for leaf in self._leaves]
+        found = [judge(array, index, self._known) for index, array in enumerate(arrays) if array is not None]
+        return [part for part in found if part is not None]
+
+
+def of(session: Session) -> AtHand:
+    found = session.seen.get("at_hand")
+    if found is None:
+        found = session.seen["at_hand"] = AtHand()
+    return found
+
+
+def look(session: Session) -> bool:
+    """Tells of a fault in the batch at which a value was not finite; False when none is known."""
+    parts = of(session).faults()
+    if parts:
+        session.say(BatchSeen(role="train", step=session.progress.step, parts=parts))
+    return bool(parts)
+
+
+def _array(leaf: Any) -> Any:
+    """As NumPy has it, where that waits for nothing; else None."""
+    if leaf is None or not (isinstance(leaf, _numpy().ndarray) or finite.in_host_memory(leaf)):
+        return None
+    return leaf.numpy() if hasattr(leaf, "numpy") else leaf
+
+
+def _numpy() -> Any:
+    import numpy
+
+    return numpy
+
+
+def _weak(leaf: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(leaf)
+    except TypeError:
+        return lambda: None
