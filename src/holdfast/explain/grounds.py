@@ -54,6 +54,20 @@ def users_line(evidence: Evidence) -> tuple[Fact, ...]:
     return (Fact(f"the last line of your own code is {error.user_line}{code}", error.source),)
 
 
+def lost_process(evidence: Evidence) -> Fact | None:
+    """The error of a process whose partner went in the middle of a word: multiprocessing's pipe or socket broke."""
+    error = evidence.error
+    if error is None or error.type not in (
+        "EOFError",
+        "ConnectionResetError",
+        "BrokenPipeError",
+        "ConnectionRefusedError",
+    ):
+        return None
+    inside = next((frame for frame in reversed(error.frames) if "multiprocessing/" in frame), None)
+    return Fact(clipped(f"{error.text.splitlines()[0]}, in {inside}"), error.source) if inside else None
+
+
 def refused_memory(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
     """An allocation on the host that was refused, in words; a full disk says nearly the same and is not it."""
     if full_disk(evidence) is not None:

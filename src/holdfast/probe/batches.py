@@ -36,9 +36,7 @@ def _part(leaf: Any, index: int, *, with_values: bool) -> dict[str, Any]:
         "shape": [int(side) for side in leaf.shape],
         "dtype": str(getattr(leaf.dtype, "name", leaf.dtype)).removeprefix("torch."),
     }
-    if with_values and (
-        finite.in_host_memory(leaf) or getattr(getattr(leaf, "device", None), "type", "") == "cpu"
-    ):
+    if with_values and finite.in_host_memory(leaf):
         leaf = leaf.detach() if hasattr(leaf, "detach") else leaf
         values = leaf.numpy() if hasattr(leaf, "numpy") else leaf
         if getattr(values, "ndim", 0):

@@ -60,11 +60,26 @@ def of_adapter(session: Session, adapter: Any, role: str) -> DatasetSeen | None:
         return _of_py_dataset(adapter, role, where)
     if kind == "TorchDataLoaderAdapter":
         loader = adapter._dataloader
-        return DatasetSeen(
-            role=role, type="torch", python_fed=True, workers=getattr(loader, "num_workers", None),
-            cardinality=adapter.num_batches, where=where,
-        )  # fmt: skip
+        return _of_loader(getattr(loader, "num_workers", None), adapter.num_batches, role, where)
     return DatasetSeen(role=role, type=kind, where=where) if adapter is not None else None
+
+
+def iterator_drawn(session: Session, iterator: Any, role: str, where: str) -> None:
+    """A loop of the user's own draws from it: an iterator of tf.data, or of torch's DataLoader."""
+    if hasattr(iterator, "_index_sampler"):
+        try:
+            batches = len(iterator)
+        except TypeError:  # of a dataset that is a stream
+            batches = None
+        say(session, _of_loader(getattr(iterator, "_num_workers", None), batches, role, where))
+    else:
+        say(session, of_tf_data(session, iterator._dataset, role, where))
+
+
+def _of_loader(workers: int | None, batches: int | None, role: str, where: str) -> DatasetSeen:
+    return DatasetSeen(
+        role=role, type="torch", python_fed=True, workers=workers, cardinality=batches, where=where
+    )
 
 
 def of_tf_data(session: Session, dataset: Any, role: str, where: str = "") -> DatasetSeen:

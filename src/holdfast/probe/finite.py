@@ -27,7 +27,7 @@ class Sentinel:
         weights = list(getattr(model, "trainable_variables", None) or [])
         small = next((weight for weight in weights[::-1] if _size(weight) <= _SENTINEL_SIZE), None)
         value = _raw(small)
-        self._read = _reader(value) if small is not None and in_host_memory(value) else None
+        self._read = reader(value) if small is not None and in_host_memory(value) else None
         self.name = str(getattr(small, "path", getattr(small, "name", ""))) if small is not None else ""
         self.last: bool | None = None  # None while not looked at right after the last step
         self._cost_ns = 0
@@ -49,10 +49,12 @@ class Sentinel:
         return self.last
 
 
-def _reader(value: Any) -> Callable[[], Any]:
+def reader(value: Any) -> Callable[[], Any]:
     """`Variable.numpy` takes four times as long as the operation that it ends in."""
     operations = sys.modules.get("tensorflow.python.ops.gen_resource_variable_ops")
     handle = getattr(value, "handle", None)
+    if hasattr(value, "detach"):  # torch has no bfloat16 in numpy
+        return lambda: value.detach().float().numpy()
     if operations is None or handle is None:
         return lambda: value.numpy()
     return lambda: operations.read_variable_op(handle, value.dtype).numpy()
@@ -165,6 +167,8 @@ def in_host_memory(value: Any) -> bool:
     device = getattr(value, "device", None)
     if isinstance(device, str):  # TensorFlow
         return "CPU" in device and hasattr(value, "numpy")
+    if hasattr(value, "detach"):  # torch, which computes at once on a CPU
+        return getattr(device, "type", "") == "cpu"
     return type(value).__module__ == "numpy"
 
 

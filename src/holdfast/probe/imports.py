@@ -54,6 +54,9 @@ HOOKS = {
     "tensorflow.python.eager.polymorphic_function.polymorphic_function": "loops:hook_functions",
     "tensorflow.python.eager.polymorphic_function.tracing_compilation": "traces:hook_tracing",
     "tensorflow.python.eager.backprop": "loops:hook_tape",
+    "torch.optim.optimizer": "torchloops:hook_optimizer",
+    "torch._tensor": "torchloops:hook_tensor",
+    "torch.utils.data.dataloader": "torchloops:hook_loader",
     "tensorflow.python.checkpoint.checkpoint": "saving:hook_tf_checkpoint",
     "tensorflow.python.checkpoint.checkpoint_management": "saving:hook_tf_manager",
 }

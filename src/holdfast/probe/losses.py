@@ -120,7 +120,7 @@ class Losses:
 
     def _watch_gradient(self, gradient: Any, loss: float, model: Any) -> None:
         """The gradient of a loss that is a number itself."""
-        if not finite.all_finite(gradient.numpy()):
+        if not finite.all_finite(finite.reader(gradient)()):
             self._last_finite = loss
             self._not_finite("gradient", "", math.nan, model, exact=True, before=True)
 

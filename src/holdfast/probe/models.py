@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 from ..journal.events import ModelSeen
@@ -90,6 +91,24 @@ def describe(model: Any, where: str) -> ModelSeen:
         steps_per_execution=_whole(_safely(lambda: model.steps_per_execution)),
         where=where,
     )
+
+
+class Behind:
+    """Of a loop that has no model to show: the weights that its optimizer changes, as a model would have them."""
+
+    name = ""
+
+    def __init__(self, optimizer: Any) -> None:
+        groups = getattr(optimizer, "param_groups", None)
+        self._groups: list[dict[str, Any]] = groups if isinstance(groups, list) else []  # torch's have them
+        self.optimizer = SimpleNamespace(learning_rate=self._groups[0].get("lr")) if self._groups else optimizer
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        if self._groups:
+            return [weight for group in self._groups for weight in group["params"]]
+        own = self.optimizer
+        return getattr(own, "_trainable_variables", None) or getattr(own, "_variables", None) or []
 
 
 def learning_rate(model: Any) -> float | None:

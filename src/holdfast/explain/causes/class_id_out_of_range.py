@@ -33,7 +33,28 @@ def class_id_out_of_range(evidence: Evidence) -> Finding | None:
                 Remedy("name the records: `holdfast check DATA` lists unknown classes and gaps", "automatic"),
             ),
         )
-    return _on_a_device(evidence) or _of_a_binary_loss(evidence)
+    return _told_by_torch(evidence) or _on_a_device(evidence) or _of_a_binary_loss(evidence)
+
+
+def _told_by_torch(evidence: Evidence) -> Finding | None:
+    said = matched(evidence, r"\bTarget (-?\d+) is out of bounds|`t >= 0 && t < n_classes` failed")
+    if said is None:
+        return None
+    shape = evidence.model.event.output_shape if evidence.model is not None else None
+    last = shape[-1] if isinstance(shape, list | tuple) and shape else None
+    among = f" among {last} classes: valid are 0 to {last - 1}" if isinstance(last, int) else ""
+    which = f"class id {said[0][1]}" if said[0][1] else "a class id"
+    return Finding(
+        "class-id-out-of-range",
+        Strength.ESTABLISHED,
+        which + (among or " is not among those that the model predicts"),
+        (said[1], *users_line(evidence)),
+        (),
+        (
+            Remedy("map the ids of the data to 0 and up, or give the model more outputs", "your-choice"),
+            Remedy("name the records: `holdfast check DATA` lists unknown classes and gaps", "automatic"),
+        ),
+    )
 
 
 def _of_a_binary_loss(evidence: Evidence) -> Finding | None:

@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import matched, users_line
+from holdfast.explain.grounds import lost_process, matched, users_line
 
 
 def download_blocked(evidence: Evidence) -> Finding | None:
@@ -17,19 +17,33 @@ def download_blocked(evidence: Evidence) -> Finding | None:
         r"Could(n't| not) resolve host|libcurl code|Max retries exceeded|Network is unreachable|gaierror|"
         r"ReadTimeout|ConnectTimeout|RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download",
     )
-    if said is not None:
+    if said is not None and lost_process(evidence) is None:
         url = re.search(
             r"(https?://[^\s'\"]+|gs://[^\s'\"]+|s3://[^\s'\"]+)", evidence.error_text + said[1].fact
         )
         return Finding(
             "download-blocked",
-            Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED,
+            Strength.ESTABLISHED
+            if evidence.error is not None and (url or _of_the_network(evidence))
+            else Strength.SUPPORTED,
             f"{url[1].rstrip('.,:)') if url else 'an address'} could not be reached",
             (said[1], *users_line(evidence)),
             (),
             _REMEDIES,
         )
     return _hanging(evidence)
+
+
+def _of_the_network(evidence: Evidence) -> bool:
+    """The error came out of a library that speaks to other machines, or says what only they say."""
+    error = evidence.error
+    frames = " ".join(error.frames) if error is not None else ""
+    return bool(
+        re.search(
+            r"urllib|http|requests|ssl\.py|httpx|aiohttp|gcsfs|s3fs|boto|huggingface|kaggle|ftplib", frames
+        )
+        or re.search(r"resolve|resolution|Name or service|Max retries|CERTIFICATE|URL", evidence.error_text)
+    )
 
 
 def _hanging(evidence: Evidence) -> Finding | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import matched
+from holdfast.explain.grounds import lost_process, matched, users_line
 from holdfast.explain.words import clipped, size, span
 from holdfast.journal import events as ev
 
@@ -18,6 +18,9 @@ def worker_died(evidence: Evidence) -> Finding | None:
         r"worker.*(died|killed|exited) unexpectedly|BrokenProcessPool|A process in the process pool was "
         r"terminated|DataLoader worker .*(killed|exited)",
     )
+    broken = lost_process(evidence)
+    if said is None and broken is not None:
+        return _pipe_broke(broken, evidence)
     if said is None and (not gone or evidence.stall is None):
         return _thread_ended(evidence)
     if said is None and evidence.phase in ("exit", "after"):
@@ -129,6 +132,33 @@ def _crash(evidence: Evidence, pid: int) -> list[Fact]:
         )
         for said in notes[:1]
     ]
+
+
+def _pipe_broke(broken: Fact, evidence: Evidence) -> Finding:
+    """A process went while another read from it: all that the other is told is that the line is dead."""
+    gone, data = evidence.all(ev.WorkerGone), evidence.data()
+    known = bool(gone) or evidence.last(ev.WorkersStarted) is not None
+    loader = data is not None and bool(data.event.workers or data.event.multiprocessing)
+    return Finding(
+        "worker-died",
+        Strength.ESTABLISHED if known or loader else Strength.SUPPORTED,
+        "a loader process died while the main process read from it",
+        (
+            broken,
+            *(
+                Fact(f"process {one.event.worker_pid} ({one.event.name}) ended", one.source)
+                for one in gone[-2:]
+            ),
+            *users_line(evidence),
+        ),
+        (),
+        (
+            Remedy(
+                "see what ends the worker: load the same data without workers", "your-choice", "num_workers=0"
+            ),
+            Remedy("fewer workers, or smaller ones, if the machine's memory ends them", "your-choice"),
+        ),
+    )
 
 
 def _thread_ended(evidence: Evidence) -> Finding | None:

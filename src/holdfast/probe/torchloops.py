@@ -1,0 +1,37 @@
+"""Loops on torch: steps of its optimizers, batches of its DataLoader, and what `backward` is called on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import loops
+from .patch import observe
+from .session import Session
+
+PART = "torchloops"
+
+
+def hook_optimizer(session: Session, module: Any) -> None:
+    """torch calls every optimizer's step through a list of its own, to which one may add."""
+    register = getattr(module, "register_optimizer_step_post_hook", None)
+    loop = loops.of(session)
+
+    def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if session.on(PART):
+            session.guard(PART, loop.optimizer_stepped, optimizer)
+
+    if register is not None:
+        register(stepped)
+
+
+def hook_tensor(session: Session, module: Any) -> None:
+    """The graph below a loss is not kept alive: what is kept is a view without it."""
+    loop = loops.of(session)
+    observe(
+        session, module.Tensor, "backward", PART,
+        before=lambda args, kwargs: loop.gradient_asked(args[0].detach()),
+    )  # fmt: skip
+
+
+def hook_loader(session: Session, module: Any) -> None:
+    loops.watch_iterators(session, module._BaseDataLoaderIter)

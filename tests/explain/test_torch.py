@@ -1,0 +1,68 @@
+"""What torch says when it ends, in its own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength, Verdict
+from holdfast.journal import events as ev
+from tests.explain.made import Run
+
+IN_MULTIPROCESSING = (
+    "train.py:4 <module>",
+    "torch/utils/data/dataloader.py:1291 _try_get_data",
+    "torch/multiprocessing/reductions.py:538 rebuild_storage_fd",
+    "multiprocessing/connection.py:395 _recv",
+)
+
+
+def _raised(path: Path, type: str, message: str, frames: tuple[str, ...], **data: object) -> Verdict:
+    run = Run(path)
+    run.fit(data=ev.DatasetSeen(type="torch", python_fed=True, **data))  # type: ignore[arg-type]
+    run.probe(
+        ev.ExceptionRaised(
+            type=type, message=message, left="script", user_line="train.py:4", frames=list(frames)
+        )
+    )
+    run.ended(1)
+    return run.verdict()
+
+
+@pytest.mark.parametrize(("workers", "sure"), [(2, Strength.ESTABLISHED), (None, Strength.SUPPORTED)])
+def test_a_pipe_between_processes_that_breaks_is_a_process_that_died(
+    tmp_path: Path, workers: int | None, sure: Strength
+) -> None:
+    verdict = _raised(
+        tmp_path / "run", "ConnectionResetError", "[Errno 104] Connection reset by peer", IN_MULTIPROCESSING,
+        workers=workers,
+    )  # fmt: skip
+    first = verdict.findings[0]
+    assert (first.cause, first.strength) == ("worker-died", sure)
+    assert first.title == "a loader process died while the main process read from it"
+    assert [finding.cause for finding in verdict.findings] == ["worker-died"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "sure"),
+    [("urllib/request.py:1351 do_open", Strength.ESTABLISHED), ("train.py:9 ask", Strength.SUPPORTED)],
+)
+def test_a_connection_that_is_reset_is_a_download_for_sure_where_a_library_of_the_network_says_it(
+    tmp_path: Path, frame: str, sure: Strength
+) -> None:
+    verdict = _raised(
+        tmp_path / "run",
+        "ConnectionResetError",
+        "[Errno 104] Connection reset by peer",
+        ("train.py:4 <module>", frame),
+    )
+    assert (verdict.findings[0].cause, verdict.findings[0].strength) == ("download-blocked", sure)
+
+
+def test_a_target_out_of_bounds(tmp_path: Path) -> None:
+    verdict = _raised(tmp_path / "run", "IndexError", "Target 3 is out of bounds.", ("train.py:4 <module>",))
+    assert (verdict.findings[0].cause, verdict.findings[0].title) == (
+        "class-id-out-of-range",
+        "class id 3 is not among those that the model predicts",
+    )
