@@ -268,3 +268,24 @@ def test_keras_2_is_not_told_to_use_what_it_does_not_have(tmp_path: Path) -> Non
 
 def test_colours_of_a_message_are_not_part_of_it() -> None:
     assert clipped("\x1b[1mInput 0\x1b[0m is wrong") == "Input 0 is wrong"
+
+
+def _did_not_stack(path: Path, usual: list[int], odd: list[int]) -> Verdict:
+    run = Run(path)
+    run.fit()
+    run.probe(ev.NoteMade(facts={"pieces": {"usual": usual, "odd": odd, "number": 5, "of": 8}}))
+    run.raised("ValueError", "all input arrays must have the same shape", user_code="return np.stack(xs), ys")
+    return run.verdict()
+
+
+def test_arrays_that_do_not_stack_are_told_by_what_differs(tmp_path: Path) -> None:
+    alpha = _did_not_stack(tmp_path / "alpha", [48, 48, 3], [48, 48, 4])
+    assert _first(alpha) == ("wrong-channels", Strength.ESTABLISHED)
+    assert alpha.findings[0].title == "one image has 4 channels, the others 3"
+    assert "number 5 of 8 has shape [48, 48, 4], most have [48, 48, 3]" in _facts(alpha)
+    grey = _did_not_stack(tmp_path / "grey", [48, 48, 3], [48, 48])
+    assert _first(grey) == ("wrong-channels", Strength.ESTABLISHED)
+    assert grey.findings[0].title == "one image has no axis of channels, the others have 3"
+    sizes = _did_not_stack(tmp_path / "sizes", [48, 48, 3], [40, 52, 3])
+    assert _first(sizes) == ("mixed-image-sizes", Strength.ESTABLISHED)
+    assert "wrong-channels" not in _slugs(sizes)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ..journal.events import ExceptionRaised, SignalSeen
-from . import lines
+from . import lines, pieces
 from .session import Session
 
 _MESSAGE_LIMIT = 4000
@@ -61,6 +61,7 @@ def describe(
 ) -> ExceptionRaised:
     trace = list(lines.frames_of(error.__traceback__))
     message = _text(error)
+    session.guard("pieces", pieces.look, session, error, message)
     place = _user_place(trace, message, error)
     paths = _paths(message, trace)
     return ExceptionRaised(

@@ -7,6 +7,7 @@ import re
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import file_named, users_line
+from holdfast.explain.pieces import differ_in_channels, unlike_pieces
 from holdfast.explain.words import clipped
 
 
@@ -26,7 +27,15 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
     ratio = re.search(
         r"[Dd]epth of input must be a multiple of depth of filter: (\d) vs (\d)\b", text
     )  # XLA's words
-    if pair and _differ_in_channels(pair[1], pair[2]):
+    pieces = unlike_pieces(evidence)
+    if pieces is not None and differ_in_channels(*pieces[:2]):
+        usual, odd = pieces[:2]
+        what = f"one image has {odd[-1]} channels, the others {usual[-1]}"
+        if len(odd) != len(usual):
+            flat = "one image has" if len(odd) < len(usual) else "the others have"
+            rest = f"the others have {usual[-1]}" if len(odd) < len(usual) else f"one has {odd[-1]}"
+            what = f"{flat} no axis of channels, {rest}"
+    elif pair and differ_in_channels(_sides(pair[1]), _sides(pair[2])):
         what = f"one image has {pair[2].split(',')[-1]} channels, another {pair[1].split(',')[-1]}"
     elif axis and re.search(r"[, ][1234]$", axis[2].strip().rstrip(",)")) and axis[1] in "1234":
         what = f"the model takes {axis[1]} channels and was given shape ({axis[2].strip()})"
@@ -44,6 +53,7 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
     file = file_named(text, r"jpe?g|png|bmp|gif|webp|tiff?")
     facts = [Fact(clipped(f"{error.type}: {error.essence}", 200), error.source), *users_line(evidence)]
     facts += [Fact(f"the file is {file}", error.source)] if file else []
+    facts += [pieces[2]] if pieces is not None else []
     return Finding(
         "wrong-channels",
         Strength.ESTABLISHED,
@@ -61,9 +71,8 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
     )
 
 
-def _differ_in_channels(one: str, other: str) -> bool:
-    a, b = one.split(","), other.split(",")
-    return len(a) == len(b) and a[:-1] == b[:-1] and a[-1] != b[-1] and {a[-1], b[-1]} <= {"1", "2", "3", "4"}
+def _sides(text: str) -> tuple[int, ...]:
+    return tuple(int(side) for side in text.split(",") if side)
 
 
 PAGE = """\
