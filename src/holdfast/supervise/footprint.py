@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.journal.events import DatasetSeen, Event, FitStarted, NoteMade
-
-MIB = 2**20
+from holdfast.supervise.ending import size as in_words
 
 
 class Footprint:
@@ -52,9 +51,9 @@ def block(facts: dict[str, Any], batch: int | None, batch_bytes: int | None, fre
     rest = peak - sum(size for _, size in known)
     what = "activations, temporaries and workspace" if on_card else "framework, data pipeline, activations"
     where = "the card" if on_card else "the process"
-    lines = [f"holdfast: memory of {where} after the first steps: {_shown(peak)} at the highest"]
-    lines += [f"  {_shown(size):>9}  {name}" for name, size in known if size]
-    lines.append(f"  {_shown(max(0, rest)):>9}  {what}")
+    lines = [f"holdfast: memory of {where} after the first steps: {in_words(peak)} at the highest"]
+    lines += [f"  {in_words(size):>9}  {name}" for name, size in known if size]
+    lines.append(f"  {in_words(max(0, rest)):>9}  {what}")
     limit = facts.get("card_limit_bytes") if on_card else None
     room = int(limit) - peak if limit else (None if on_card else free_bytes)
     return "\n".join([*lines, *_more(room, max(0, rest), batch, on_card)])
@@ -67,15 +66,9 @@ def _more(room: int | None, rest: int, batch: int | None, on_card: bool) -> list
     """
     if room is None:
         return []
-    said = f"  {_shown(max(0, room)):>9}  still free"
+    said = f"  {in_words(max(0, room)):>9}  still free"
     if not batch or rest <= 0 or room <= 0:
         return [said]
     larger = batch + int(room * 0.9 * batch / rest)
     about = f"about {larger}" if on_card else f"{larger} or more"
     return [f"{said}: a batch of {about} instead of {batch} would fit"] if larger > batch else [said]
-
-
-def _shown(size: int) -> str:
-    if size < MIB:
-        return f"{size / 2**10:.0f} KiB"
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / MIB:.0f} MiB"
