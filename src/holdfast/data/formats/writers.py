@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from holdfast.data import labelmap
 from holdfast.data.formats.voc import ONE_BASED
-from holdfast.data.formats.yolo import SIDECAR
+from holdfast.data.formats.yolo import PLACES, SIDECAR
 from holdfast.data.listing import without_suffix
 from holdfast.data.naming import class_numbers, image_numbers
 from holdfast.data.orientation import boxes_frame, turned_upright
@@ -143,9 +143,14 @@ def _xml(text: str) -> str:
 
 
 def yolo_picture(record: Record, name: str) -> str:
-    """images/SPLIT/NAME, without saying the split twice; "rest" is for records that have none."""
+    """images/SPLIT/NAME, without saying the split twice; "rest" is for records that have none.
+
+    Readers put `labels` for the last `images` of a path, so no other folder in it may be called so.
+    """
     split = "rest" if record.split is None else _file_part(record.split)
-    return f"images/{split}/{name.removeprefix(split + '/')}"
+    *folders, base = name.removeprefix(split + "/").split("/")
+    renamed = [part + "_" if part.lower().rstrip("_") in PLACES else part for part in folders]
+    return "/".join(("images", split, *renamed, base))
 
 
 def write_yolo(dataset: Dataset, named: Named, staging: Staging) -> None:

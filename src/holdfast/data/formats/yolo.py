@@ -26,9 +26,8 @@ from holdfast.errors import HoldfastError, UnreadableAnnotation
 LARGEST_TXT_BYTES = 32 << 20
 SIDECAR = "holdfast.json"
 _NAMES_FILES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt")
-_PICTURES_OR_TEXTS = frozenset(
-    ("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label")
-)
+#: Folders that hold pictures or their texts, and that a path of the one has where the other's has another.
+PLACES = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
 _NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
 _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
 
@@ -161,8 +160,7 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     noted: list[Problem] = _broken_yamls(listing) if not yaml_name else []
     if yaml_name:
         pictures = _chosen(listing, settings, yaml_name, pictures, noted)
-    by_place = {_label_key(name): name for name in texts}
-    labels = {name: by_place[key] for name in pictures if (key := _label_key(name)) in by_place}
+    labels = _labels(pictures, texts)
     if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
         return None
     used = set(labels.values())
@@ -256,7 +254,7 @@ def _chosen(
         if split in _NOT_SPLITS:
             continue
         for place in value if isinstance(value, list) else [value]:
-            if isinstance(place, str):
+            if isinstance(place, str) and place not in ("", "null", "~"):
                 named = _named(listing, folder, place, pictures)
                 twice = [name for name in named if chosen.get(name, str(split)) != str(split)]
                 if twice:
@@ -291,11 +289,28 @@ def _listed(path: str, pictures: dict[str, str | None]) -> Iterator[str]:
             yield by_stem[stem_of(wanted)]
 
 
+def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
+    """Picture to its text: `labels` for the last `images` in the path, or else whichever of several was meant."""
+    by_place = {_label_key(name): name for name in texts}
+    by_bare_place = {_without_places(name): name for name in texts}
+    found: dict[str, str] = {}
+    for name in pictures:
+        text = by_place.get(_label_key(name)) or by_bare_place.get(_without_places(name))
+        if text is not None:
+            found[name] = text
+    return found
+
+
+def _without_places(name: str) -> str:
+    parts = without_suffix(name).split("/")
+    return "/".join([part for part in parts[:-1] if part.lower() not in PLACES] + parts[-1:])
+
+
 def _label_key(name: str) -> str:
     """The same for `images/train/a.jpg`, `labels/train/a.txt` and for files side by side."""
     parts = without_suffix(name).split("/")
     for position in range(len(parts) - 2, -1, -1):
-        if parts[position].lower() in _PICTURES_OR_TEXTS:
+        if parts[position].lower() in PLACES:
             return "/".join(parts[:position] + parts[position + 1 :])
     return "/".join(parts)
 
