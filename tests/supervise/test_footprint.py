@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.journal import events as ev
-from holdfast.supervise.footprint import Footprint, leading
+from holdfast.supervise.footprint import Footprint, block, leading
 
 MIB = 2**20
 KNOWN = {"weights_bytes": 100 * MIB, "gradients_bytes": 100 * MIB, "optimizer_bytes": 200 * MIB}
