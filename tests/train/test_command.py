@@ -157,3 +157,14 @@ def test_after_an_end_from_outside_the_command_that_goes_on_is_told() -> None:
     for name in ("step-9", "step-12", "step-16.part"):
         (run.checkpoints / name).mkdir(parents=True)
     assert to_go_on(run, 2) == f"  kept     step 12 is saved; {told} goes on from there"
+
+
+def test_ctrl_c_ends_the_trainer_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(settings, "read", interrupted)
+    assert trainer(["run"]) == 130
+    assert said(capsys) == ""

@@ -53,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _left(_say(error))
     except OSError as error:
         return _left(_say(of_os(error)))
+    except KeyboardInterrupt:  # before it could be taken as a wish, or a second one
+        return _left(EXITS["SIGINT"])
     except (
         Exception
     ) as error:  # a defect, or a library's: not an answer of ours, so the supervisor tries again
