@@ -289,3 +289,21 @@ def test_arrays_that_do_not_stack_are_told_by_what_differs(tmp_path: Path) -> No
     sizes = _did_not_stack(tmp_path / "sizes", [48, 48, 3], [40, 52, 3])
     assert _first(sizes) == ("mixed-image-sizes", Strength.ESTABLISHED)
     assert "wrong-channels" not in _slugs(sizes)
+
+
+def _loop_over(path: Path, cardinality: int) -> Verdict:
+    run = Run(path)
+    run.probe(ev.DatasetSeen(type="tf.data", cardinality=cardinality, where="train.py:14"))
+    run.probe(ev.NoteMade(facts={"never_left": "train.py:14"}), ev.LoopSeen(by="tf_function"))
+    run.samples(30, rss_bytes=600 * MIB, phase="step", step=lambda n: 400 * n)
+    run.supervisor(ev.SignalReceived(signal="SIGTERM"))
+    run.ended(signal="SIGTERM")
+    return run.verdict()
+
+
+def test_a_loop_of_ones_own_over_an_endless_dataset_never_ends(tmp_path: Path) -> None:
+    endless = _loop_over(tmp_path / "endless", -1)
+    assert set(_slugs(endless)) == {"epoch-never-ends", "preempted"}
+    never = next(one for one in endless.findings if one.cause == "epoch-never-ends")
+    assert never.title.startswith("the loop at train.py:14 never ends")
+    assert _slugs(_loop_over(tmp_path / "finite", 20)) == ["preempted"]

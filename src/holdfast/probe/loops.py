@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..journal.beats import Phase
-from ..journal.events import LoopSeen
+from ..journal.events import LoopSeen, NoteMade
 from . import (
     athand,
     badfiles,
@@ -24,6 +24,7 @@ from . import (
     failures,
     finite,
     fits,
+    forloops,
     frameworks,
     holdings,
     jaxsteps,
@@ -107,6 +108,7 @@ class Loop:
                 not progress.step
             ):  # nothing has been trained yet: if it blocks here, this is what it blocks on
                 self._dataset_is("train")
+                self.session.guard(PART, self._say_never_left)
         progress.enter(Phase.FILL if fresh else Phase.DATA_WAIT)
         return Stopwatch()
 
@@ -144,6 +146,12 @@ class Loop:
         if getattr(iterator, "_dataset", None) is not None:
             where = lines.caller_line()
             self.session.guard("datasets", datasets.iterator_drawn, self.session, iterator, role, where)
+
+    def _say_never_left(self) -> None:
+        frame = lines.caller()
+        if frame is not None and forloops.never_left(frame):
+            facts = {"never_left": lines.of_frame(frame)}
+            self.session.say(NoteMade(text="a loop over the data ends with the data only", facts=facts))
 
     # -- tf.function ----------------------------------------------------------------------------------
 

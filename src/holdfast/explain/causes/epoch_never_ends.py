@@ -10,7 +10,9 @@ from holdfast.journal import events as ev
 
 def epoch_never_ends(evidence: Evidence) -> Finding | None:
     fit, data = evidence.fit, evidence.data()
-    if fit is None or fit.started is None or data is None or fit.epochs:
+    if fit is None:
+        return _own_loop(evidence)
+    if fit.started is None or data is None or fit.epochs:
         return None
     if fit.started.event.steps_per_epoch or fit.started.event.planned_steps_per_epoch:
         return None
@@ -23,12 +25,11 @@ def epoch_never_ends(evidence: Evidence) -> Finding | None:
     endless = data.event.cardinality == -1
     generator = data.event.type in ("generator", "iterator") or data.event.cardinality == -2
     batches = evidence.beats[-1].train_batches if evidence.beats else evidence.step or 0
-    ended_by_hand = (
-        evidence.exit_signal in ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
-        or evidence.ended is None
-        or (evidence.error is not None and evidence.error.type == "KeyboardInterrupt")
-    )
-    if (not endless and not (generator and batches > 500)) or not ended_by_hand or evidence.oom_ended:
+    if (
+        (not endless and not (generator and batches > 500))
+        or not _ended_by_hand(evidence)
+        or evidence.oom_ended
+    ):
         return None
     seen = evidence.last(ev.EndlessSeen)
     endless = endless or (seen is not None and seen.event.what == "epoch" and seen.event.sure)
@@ -62,6 +63,40 @@ def epoch_never_ends(evidence: Evidence) -> Finding | None:
             Remedy("let the generator return after one pass through the data", "your-choice")
             if generator_at
             else Remedy("leave out repeat(): Keras starts the dataset anew in every epoch", "your-choice"),
+        ),
+    )
+
+
+def _ended_by_hand(evidence: Evidence) -> bool:
+    return (
+        evidence.exit_signal in ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
+        or evidence.ended is None
+        or (evidence.error is not None and evidence.error.type == "KeyboardInterrupt")
+    )
+
+
+def _own_loop(evidence: Evidence) -> Finding | None:
+    """A loop over an endless dataset, without a way out in its source, inside another loop that it holds up."""
+    notes = [said for said in evidence.all(ev.NoteMade) if "never_left" in said.event.facts]
+    data = evidence.data()
+    if not notes or data is None or data.event.cardinality != -1 or (evidence.step or 0) < 2:
+        return None
+    if not _ended_by_hand(evidence) or evidence.oom_ended:
+        return None
+    where = notes[0].event.facts["never_left"]
+    return Finding(
+        "epoch-never-ends",
+        Strength.SUPPORTED,
+        f"the loop at {where} never ends: its dataset goes on for ever, and nothing in it breaks off",
+        (
+            Fact("the dataset says itself that it is infinite", data.source),
+            Fact(f"the loop at {where} has no break, and stands inside another loop", notes[0].source),
+            Fact(f"its first round has {whole(evidence.step or 0)} steps so far and has not ended", "beats"),
+        ),
+        (),
+        (
+            Remedy("say how long an epoch is", "your-choice", "for batch in ds.take(steps_per_epoch): …"),
+            Remedy("leave out repeat(): every `for` over a dataset starts it anew", "your-choice"),
         ),
     )
 
