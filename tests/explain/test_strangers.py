@@ -307,3 +307,31 @@ def test_a_loop_of_ones_own_over_an_endless_dataset_never_ends(tmp_path: Path) -
     never = next(one for one in endless.findings if one.cause == "epoch-never-ends")
     assert never.title.startswith("the loop at train.py:14 never ends")
     assert _slugs(_loop_over(tmp_path / "finite", 20)) == ["preempted"]
+
+
+def test_pixels_that_break_in_float16_are_not_blamed_on_their_scale(tmp_path: Path) -> None:
+    firsts = []
+    for precision in ("float32", "float16", "bfloat16"):
+        run = Run(tmp_path / precision)
+        run.probe(
+            ev.ModelSeen(
+                layer_kinds={"Conv2D": 2, "Dense": 1}, trainable_parameters=5, trainable_variables=2,
+                precision=precision,
+            )
+        )  # fmt: skip
+        spec = [[[None, 64, 64, 3], "float32"], [[None], "int64"]]
+        statistics = {"x": {"min": 0.0, "max": 255.0, "finite": True}}
+        run.fit(data=ev.DatasetSeen(type="array", element_spec=spec, statistics=statistics, cardinality=100))
+        run.probe(
+            ev.NonFiniteSeen(what="weights", name="conv2d/kernel", step=1, value="nan", precision=precision)
+        )
+        run.epochs([100, 100, 100], [float("nan")] * 3)
+        run.ended(0)
+        verdict = run.verdict()
+        firsts.append(_first(verdict))
+        assert "unknown before" not in render(verdict)
+    assert firsts == [
+        ("input-scale-mismatch", Strength.SUPPORTED),
+        ("half-precision-overflow", Strength.SUPPORTED),
+        ("input-scale-mismatch", Strength.SUPPORTED),
+    ]

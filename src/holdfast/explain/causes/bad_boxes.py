@@ -23,8 +23,8 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
         jump = not grew_before(broken)
         facts.append(
             Fact(
-                f"the {event.what} became {event.value} at step {event.step:,} in one step; it was "
-                f"{number(event.last_finite)} before",
+                f"the {event.what} became {event.value} at step {event.step:,} in one step"
+                + (f"; it was {number(event.last_finite)} before" if event.last_finite is not None else ""),
                 broken.source,
             )
         )

@@ -18,7 +18,8 @@ def half_precision_overflow(evidence: Evidence) -> Finding | None:
         return None
     facts = [
         Fact(
-            f"the {event.what} became {event.value} at step {event.step:,}; it was {number(event.last_finite)} before",
+            f"the {event.what} became {event.value} at step {event.step:,}"
+            + (f"; it was {number(event.last_finite)} before" if event.last_finite is not None else ""),
             broken.source,
         ),
         Fact(

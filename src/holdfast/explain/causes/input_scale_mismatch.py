@@ -56,12 +56,13 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
         )
     elif first is not None and last is not None:
         facts.append(Fact(f"the loss went from {number(first)} to {number(last)}", "journal.jsonl"))
+    half = broken is not None and "float16" in broken.event.precision.replace("bfloat16", "")
     return Finding(
         "input-scale-mismatch",
-        Strength.SUPPORTED if reach.pixels or reach.top >= _FAR else Strength.POSSIBLE,
+        Strength.SUPPORTED if (reach.pixels or reach.top >= _FAR) and not half else Strength.POSSIBLE,
         f"inputs go up to {number(reach.top)}, and the model has nothing that scales them",
         tuple(facts),
-        (),
+        (Fact("it computes in float16, which may break whatever their scale"),) if half else (),
         (
             Remedy(
                 "scale in the model, where it cannot be forgotten",
