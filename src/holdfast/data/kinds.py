@@ -181,6 +181,21 @@ KINDS: dict[str, Kind] = {
         "two sets of annotations for the same pictures differ",
         "keep the right one and delete the other, or give its file instead of the folder",
     ),
+    "class-column-unknown": Kind(
+        "warning",
+        "no column of a CSV is known to hold the classes",
+        "call the column `class`; if there is only one kind of object, nothing",
+    ),
+    "listed-but-absent": Kind(
+        "warning",
+        "a list of the dataset names pictures that are not there",
+        "put the pictures there, or take them out of the list",
+    ),
+    "missing-shard": Kind(
+        "warning",
+        "shards of a numbered set are not there",
+        "copy the missing ones, unless a part is meant",
+    ),
     "unusual-column-order": Kind(
         "note",
         "the columns of a CSV come in an unusual order",

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.data import encoding, storage
-from holdfast.data.formats.csv_columns import Columns, from_header, headerless, unquoted
+from holdfast.data.formats.csv_columns import Columns, from_header, headerless, sure, unquoted
+from holdfast.data.formats.csv_lists import hold_corners, is_list, listed
 from holdfast.data.listing import (
     Listing,
     PictureFinder,
@@ -21,12 +22,13 @@ from holdfast.data.listing import (
     split_in_path,
     without_suffix,
 )
-from holdfast.data.numbers import flag, size, snap
+from holdfast.data.numbers import flag, number, size, snap
 from holdfast.data.pictures import upright_size
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
+PICTURES_THAT_TELL = 100  # are looked at to tell two corners from a corner and a size
 ONES_THAT_PROVE = 8  # this many corners at 1 and none at 0: the first pixel is called 1
 
 
@@ -44,6 +46,7 @@ class CsvFile:
     fractions: bool
     one_based: bool
     problems: tuple[Problem, ...]
+    one_field: str = ""  # the column that holds whole boxes, which may be two corners or a corner and a size
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +121,48 @@ def open_source(listing: Listing, names: list[str], path: str) -> CsvSource:
     noted: list[Problem] = []
     for name in names:
         try:
-            files.append(read_file(listing, name))
+            file = _with_corners(read_file(listing, name), listing, finder)
+            files.append(replace(file, classes=_described(file.classes, listing)))
         except UnreadableAnnotation as error:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
             if len(names) == 1:
                 raise
     return CsvSource(path, listing, finder, tuple(files), tuple(noted))
+
+
+def _described(classes: list[str], listing: Listing) -> list[str]:
+    """Open Images' codes by the names that class-descriptions*.csv gives them: /m/01yrx is a cat."""
+    if not any(name.startswith(("/m/", "/g/")) for name in classes):
+        return classes
+    names: dict[str, str] = {}
+    for name in listing.with_suffix(".csv"):
+        if "class-descriptions" in name.rsplit("/", 1)[-1]:
+            text = encoding.text(storage.read_bytes(listing.path(name), 0, 16 << 20))
+            names.update({row[0]: row[1] for row in csv.reader(io.StringIO(text)) if len(row) > 1 and row[1]})
+    return [names.get(name, name) for name in classes]
+
+
+def _with_corners(file: CsvFile, listing: Listing, finder: PictureFinder) -> CsvFile:
+    """The file, with the boxes of a single column read as two corners where the pictures show that they are."""
+    if not file.one_field or file.fractions:
+        return file
+    seen: list[tuple[tuple[float, float, float, float], tuple[int, int]]] = []
+    for image, (name, _, width, height) in enumerate(file.images[:PICTURES_THAT_TELL]):
+        found = finder.find(name, near=file.name)
+        extent = (width, height) if width and height else None
+        extent = extent or (upright_size(Picture(listing.path(found))) if found else None)
+        if extent is None:
+            continue
+        for place in range(file.starts[image], file.starts[image + 1]):
+            at = 4 * file.order[place]
+            x1, y1, x2, y2 = file.boxes[at : at + 4]
+            seen.append(((x1, y1, x2, y2), extent))
+    if not hold_corners(seen, otherwise=file.one_field in ("boxes", "bounding_boxes")):
+        return file
+    corners = array("d", file.boxes)
+    for at in range(0, len(corners), 4):
+        corners[at + 2], corners[at + 3] = corners[at + 2] - corners[at], corners[at + 3] - corners[at + 1]
+    return replace(file, boxes=corners)
 
 
 def columns_of(path: str) -> tuple[Columns, str] | None:
@@ -140,10 +179,10 @@ def columns_of(path: str) -> tuple[Columns, str] | None:
         ]
     except csv.Error:
         return None
-    if not rows or len(rows[0]) < 3:
+    if not rows or len(rows[0]) < 2:
         return None
     columns = from_header(rows[0]) or headerless(rows)
-    if columns is None:
+    if columns is None or not sure(columns, rows[1:]):
         return None
     spaced = all(field.startswith(" ") for field in rows[0][1:])
     return replace(columns, decimal_commas=delimiter != ",", spaced=spaced), delimiter
@@ -180,6 +219,9 @@ class _Reading:
         self.boxes = array("d")
         self.owners = array("q")
         self.problems = ProblemList(path)
+        self.bare_numbers = False  # boxes of which it is not said whether they are two corners
+        self.percent = columns.percent
+        self.unread: dict[int, set[str]] = {column: set() for column in columns.unread}
         if columns.odd_order:
             self.problems.add(
                 "unusual-column-order", f"the corners come as {columns.odd_order}; read by name"
@@ -195,6 +237,12 @@ class _Reading:
             return
         split = columns.text(row, columns.split).strip().lower() or self.split
         owner = self._image(name, split, row)
+        for column, texts in self.unread.items():
+            if len(texts) < 20 and number(text := columns.text(row, column).strip()) is None and text:
+                texts.add(text)
+        if len(columns.box) == 1 and is_list(columns.text(row, columns.box[0])):
+            self._take_list(row, owner, line)
+            return
         corners = columns.corners(row)
         label = columns.class_name(row)
         if corners is None:
@@ -203,9 +251,26 @@ class _Reading:
             said = corners if isinstance(corners, str) else "no class is named"
             self.problems.add("unreadable-annotation", f"line {line}: {said}")
             return
+        self.percent = self.percent or any("%" in columns.text(row, column) for column in columns.box)
+        field = columns.text(row, columns.box[0]).lstrip()
+        self.bare_numbers = self.bare_numbers or (len(columns.box) == 1 and not field.startswith("{"))
+        self._add(owner, label, corners, flag(columns.text(row, columns.crowd)))
+
+    def _take_list(self, row: list[str], owner: int, line: int) -> None:
+        columns = self.columns
+        field = columns.text(row, columns.box[0])
+        boxes = listed(field, columns.text(row, columns.label))
+        if isinstance(boxes, str):
+            self.problems.add("unreadable-annotation", f"line {line}: {boxes}")
+            return
+        self.bare_numbers = self.bare_numbers or "{" not in field
+        for box in boxes:
+            self._add(owner, box.label or "object", box.corners, crowd=False)
+
+    def _add(self, owner: int, label: str, corners: tuple[float, float, float, float], crowd: bool) -> None:
         self.boxes.extend(corners)
         slot = self.classes.setdefault(label, len(self.classes))
-        self.owners.extend((owner, slot, int(flag(columns.text(row, columns.crowd)))))
+        self.owners.extend((owner, slot, int(crowd)))
 
     def _image(self, name: str, split: str | None, row: list[str]) -> int:
         position = self.positions.get((name, split))
@@ -222,10 +287,14 @@ class _Reading:
         for label in self.classes:
             if encoding.DAMAGED in label:
                 self.problems.add("damaged-text", f"the class {label!r} has bytes that are not UTF-8")
+        self._note_unread()
         owners = np.array(self.owners, np.int64).reshape(-1, 3)[:, 0]
         order = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[order], np.arange(len(self.images) + 1))
         corners = np.array(self.boxes).reshape(-1, 4)
+        if self.percent and _are_percent(corners):
+            corners = corners / 100
+            self.boxes = array("d", corners.ravel().tolist())
         return CsvFile(
             name,
             self.images,
@@ -237,7 +306,26 @@ class _Reading:
             fractions=_are_fractions(corners),
             one_based=self.columns.corner_pairs and _counts_from_one(corners),
             problems=self.problems.problems(),
+            one_field=self.columns.named if self.bare_numbers else "",
         )
+
+    def _note_unread(self) -> None:
+        """A table without a known column of classes: every box becomes an "object", which must be said."""
+        texts = {column: sorted(found) for column, found in self.unread.items() if found}
+        if set(self.classes) == {"object"} and texts:
+            shown = "; ".join(
+                f"{self.columns.header[at]}: {', '.join(found[:3])}" for at, found in texts.items()
+            )
+            said = f"every box is called 'object'; columns that were not read: {shown[:150]}"
+            self.problems.add("class-column-unknown", said)
+
+
+def _are_percent(corners: object) -> bool:
+    import numpy as np
+
+    values = np.asarray(corners, float)
+    finite = values[np.isfinite(values)]
+    return bool(finite.size and ((finite >= -5) & (finite <= 105)).mean() > 0.95)
 
 
 def _are_fractions(corners: object) -> bool:

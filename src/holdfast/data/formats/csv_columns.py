@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from holdfast.data.formats.csv_lists import is_list
 from holdfast.data.listing import is_picture
 from holdfast.data.numbers import number
 
@@ -14,8 +16,9 @@ Corners = tuple[float, float, float, float]
 _FILE = ("filename", "file_name", "image", "image_name", "image_path", "image_id", "imageid", "img", "img_name",
          "img_path", "file", "filepath", "file_path", "path", "name_of_image", "picture", "frame")  # fmt: skip
 _LABEL = ("class", "label", "class_name", "classname", "labelname", "label_name", "category", "category_name",
-          "cell_type", "object", "object_name", "name", "type", "species", "class_id", "classid",
-          "label_id")  # fmt: skip
+          "cell_type", "object", "object_name", "name", "type", "species", "cls", "class_label", "label_text",
+          "label_class", "target", "tag", "class_id", "classid", "label_id", "category_id", "cls_id",
+          "classes", "labels", "categories", "class_names")  # fmt: skip
 _X1 = ("xmin", "x_min", "x1", "left", "bbox_xmin", "x_1", "bbox_x1", "xtl", "x0")
 _Y1 = ("ymin", "y_min", "y1", "top", "bbox_ymin", "y_1", "bbox_y1", "ytl", "y0")
 _X2 = ("xmax", "x_max", "x2", "right", "bbox_xmax", "x_2", "bbox_x2", "xbr")
@@ -24,12 +27,15 @@ _X = ("x", "bbox_x", "bbox_left", "left", "xmin", "x_min", "x1")
 _Y = ("y", "bbox_y", "bbox_top", "top", "ymin", "y_min", "y1")
 _W = ("w", "bbox_width", "bbox_w", "box_width", "width")
 _H = ("h", "bbox_height", "bbox_h", "box_height", "height")
-_IMAGE_W = ("width", "image_width", "img_width", "imagewidth", "im_width")
-_IMAGE_H = ("height", "image_height", "img_height", "imageheight", "im_height")
+_IMAGE_W = ("original_width", "image_width", "width", "img_width", "imagewidth", "im_width")
+_IMAGE_H = ("original_height", "image_height", "height", "img_height", "imageheight", "im_height")
 _CENTRE_X = ("x_center", "center_x", "xcenter", "x_centre", "centre_x", "cx", "xc", "bbox_x_center")
 _CENTRE_Y = ("y_center", "center_y", "ycenter", "y_centre", "centre_y", "cy", "yc", "bbox_y_center")
 _NOTHING = ("", "nan", "none", "null", "na")
 _SPLIT = ("split", "set", "subset", "purpose", "ml_use")
+_ONE_FIELD = ("bbox", "box", "bounding_box", "boundingbox", "region_shape_attributes", "bboxes", "boxes",
+              "bounding_boxes", "annotations", "annotation", "objects", "targets")  # fmt: skip
+_PERCENT = re.compile(r"_?\(?(%|percent|pct)\)?$")
 _CROWD = ("isgroupof", "iscrowd", "is_crowd", "crowd")
 
 
@@ -49,6 +55,10 @@ class Columns:
     odd_order: str = ""
     centred: bool = False  # x and y are the box's centre
     decimal_commas: bool = False  # 12,5 is a number: fields are not separated by commas
+    percent: bool = False  # numbers are hundredths of the picture
+    named: str = ""  # the header's word for a single column of boxes
+    header: tuple[str, ...] = ()  # as it is written
+    unread: tuple[int, ...] = ()  # columns that no word is known for
     spaced: bool = False  # a space follows every separator, and belongs to none of the fields
 
     def text(self, row: list[str], column: int | None) -> str:
@@ -80,7 +90,10 @@ class Columns:
             return None  # a negative, as pandas writes it
         if len(fields) == 1:
             return _one_field(fields[0])
-        values = [number(field.replace(",", ".") if self.decimal_commas else field) for field in fields]
+        values = [
+            number(field.rstrip("%").replace(",", ".") if self.decimal_commas else field.rstrip("%"))
+            for field in fields
+        ]
         known = [value for value in values if value is not None]
         if len(known) < 4:
             return f"the box is {', '.join(fields)[:60]!r}, not four numbers"
@@ -146,7 +159,8 @@ def _via_region(text: str) -> Corners | str | None:
 
 def from_header(header: list[str]) -> Columns | None:
     """The columns by their names, in any order and case; None when the first row is no such header."""
-    names = [re.sub(r"[\s\-]+", "_", name.strip().lower().lstrip("#").strip()) for name in header]
+    given = [re.sub(r"[\s\-]+", "_", name.strip().lower().lstrip("#").strip()) for name in header]
+    names = [_PERCENT.sub("", name) for name in given]
 
     def first(wanted: tuple[str, ...]) -> int | None:
         return next((names.index(name) for name in wanted if name in names), None)
@@ -165,7 +179,26 @@ def from_header(header: list[str]) -> Columns | None:
         height=first(_IMAGE_H),
         split=first(_SPLIT),
         crowd=first(_CROWD),
+        # Label Studio's words for the picture's size, and its numbers are always in percent.
+        percent=names != given or "original_width" in names,
     )
+    found = _with_box(columns, header, first)
+    return None if found is None else replace(found, unread=_unread(found, names), header=tuple(header))
+
+
+def _unread(columns: Columns, names: list[str]) -> tuple[int, ...]:
+    """Columns that might have been the classes, of a table where none is called so."""
+    single = (columns.file, columns.width, columns.height, columns.split, columns.crowd, *columns.box)
+    return (
+        ()
+        if columns.label is not None
+        else tuple(place for place, name in enumerate(names) if name and place not in single)
+    )
+
+
+def _with_box(
+    columns: Columns, header: list[str], first: Callable[[tuple[str, ...]], int | None]
+) -> Columns | None:
     corners = [column for group in (_X1, _Y1, _X2, _Y2) if (column := first(group)) is not None]
     if len(corners) == 4:
         odd = (
@@ -184,8 +217,20 @@ def from_header(header: list[str]) -> Columns | None:
         columns = replace(columns, width=None if columns.width in sized else columns.width)
         columns = replace(columns, height=None if columns.height in sized else columns.height)
         return replace(columns, box=tuple(sized), corner_pairs=False)
-    single = first(("bbox", "box", "bounding_box", "region_shape_attributes"))
-    return None if single is None else replace(columns, box=(single,), corner_pairs=False)
+    single = first(_ONE_FIELD)
+    if single is None:
+        return None
+    return replace(columns, box=(single,), corner_pairs=False, named=header[single].strip().lower())
+
+
+def sure(columns: Columns, rows: list[list[str]]) -> bool:
+    """Words that other tables use too count only where the column below them holds boxes."""
+    if columns.named in ("", "bbox", "box", "bounding_box", "region_shape_attributes"):
+        return True
+    return any(
+        is_list(field := columns.text(row, columns.box[0])) or type(_one_field(field)) is tuple
+        for row in rows
+    )
 
 
 def headerless(rows: list[list[str]]) -> Columns | None:
