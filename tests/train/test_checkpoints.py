@@ -116,7 +116,37 @@ def test_one_of_the_same_step_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "step-5" / "meta.json").write_text("{}")
     checkpoints.write(tmp_path, snapshot(5))
     assert equal(checkpoints.read(tmp_path / "step-5"), snapshot(5))
-    assert not list(tmp_path.glob("*.old"))
+    assert not [*tmp_path.glob("*.old"), *tmp_path.glob("*.was")]
+
+
+def test_killed_while_one_of_the_same_step_is_replaced_none_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the old one's loss of its name and the new one's getting it."""
+    checkpoints.write(tmp_path, snapshot(7))
+    real, renamed = Path.rename, []
+
+    def rename(self: Path, target: Path) -> Path:
+        if renamed:
+            raise KeyboardInterrupt
+        renamed.append(target)
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.write(tmp_path, snapshot(7))
+    monkeypatch.undo()
+    assert not (tmp_path / "step-7").exists()
+    checkpoints.recover(tmp_path)
+    assert equal(checkpoints.read(tmp_path / "step-7"), snapshot(7))
+    checkpoints.prune(tmp_path, keep=3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-7"]
+
+
+def test_what_made_way_goes_once_the_new_one_is_there(tmp_path: Path) -> None:
+    shutil.copytree(checkpoints.write(tmp_path, snapshot(7)), tmp_path / "step-7.was")
+    checkpoints.recover(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-7"]
 
 
 def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ name. What happened to it since is found by its sums. Nothing here knows a frame
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -34,6 +35,7 @@ Groups = Mapping[str, Mapping[str, Array]]
 SUMS = "SHA256SUMS"
 META = "meta.json"
 LATEST, BEST = "latest", "best"
+MADE_WAY = ".was"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +101,24 @@ def _write_file(path: Path, *, arrays: Mapping[str, Array] | None = None, text: 
 
 def _commit(part: Path, final: Path) -> None:
     """Renames. One of the same step that is there already (a corrupt one, redone) makes way first."""
-    old = final.with_name(f"{final.name}.old")
+    was = final.with_name(f"{final.name}{MADE_WAY}")
     if final.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        final.rename(old)
+        shutil.rmtree(was, ignore_errors=True)
+        final.rename(was)
     part.rename(final)
     _sync_folder(final.parent)
-    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(was, ignore_errors=True)
+
+
+def recover(folder: Path) -> None:
+    """While nobody writes: one that made way for another that never came gets its name back."""
+    for was in folder.glob(f"step-*{MADE_WAY}"):
+        final = was.with_name(was.name.removesuffix(MADE_WAY))
+        if final.exists():
+            shutil.rmtree(was, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):  # a folder that cannot be written still has the one before
+                was.rename(final)
 
 
 def point(folder: Path, name: str, target: str) -> None:
@@ -220,6 +233,7 @@ def prune(folder: Path, *, keep: int) -> None:
         path = folder / f"step-{step}"
         gone = path.rename(path.with_name(f"{path.name}.old"))
         shutil.rmtree(gone, ignore_errors=True)
+    recover(folder)
     for leftover in (*folder.glob("step-*.part"), *folder.glob("step-*.old")):
         shutil.rmtree(leftover, ignore_errors=True)
 

@@ -23,7 +23,7 @@ from holdfast.memory.auto import Planned
 from holdfast.memory.measure import MemoryWitness
 from holdfast.pipeline.stream import BadImage
 from holdfast.settings.recipe import Recipe
-from holdfast.train import assemble, copies, elsewhere, progress, relief, resume, usage
+from holdfast.train import assemble, checkpoints, copies, elsewhere, progress, relief, resume, usage
 from holdfast.train.album import Album
 from holdfast.train.checkpoints import Snapshot
 from holdfast.train.loop import Loop, Plan, World
@@ -76,6 +76,8 @@ class Session:
         if self.recipe.train.deterministic:
             assemble.deterministic(self.recipe.train.seed)
         killed = self._killed_for_memory()
+        if self._resume and self._first:
+            checkpoints.recover(self._checkpoints)
         data = assemble.data(
             self.recipe,
             frugal=self._was_short(),
