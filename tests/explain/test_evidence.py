@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -353,12 +353,45 @@ def _killed_within_a_second() -> tuple[list[tuple[int, vitals.Sample]], Beat]:
 )
 def test_the_moment_in_which_the_kernel_killed_it_counts_as_a_look(log: list[str], size: int) -> None:
     samples, beat = _killed_within_a_second()
-    last = when_killed(samples[-1][1], beat, log)
+    last = when_killed(samples[-1][1], beat, log, mono=6.1)
     assert last is not None
-    assert (last.rss_bytes, last.step, last.mono) == (size * MIB, 345, 5.9)
+    assert (last.rss_bytes, last.step, last.mono) == (size * MIB, 345, 6.1)
     grown = read_growth(samples, at_death=last)
     assert grown.when == "first-epoch-so-far"
     assert grown.peak_bytes == size * MIB
+
+
+def test_a_step_that_stands_when_it_is_killed_is_one_step() -> None:
+    """At the last look it had stood for 0.7 s and taken half of what killed it half a second later."""
+    samples = _samples(
+        [628, 634, 653, 1357],
+        phase=["compile", "compile", "step", "step"],
+        fit=[1] * 4,
+        step=[0, 0, 31, 45],
+        beat_age_s=[0.0, 0.3, 0.0, 0.7],
+        memory_used_bytes=[n * MIB for n in (253, 257, 267, 973)],
+        memory_limit_bytes=[1500 * MIB] * 4,
+    )
+    grown = read_growth(samples, at_death=when_killed(samples[-1][1], None, [], mono=3.5))
+    assert (grown.when, grown.peak_bytes) == ("one-step", (1357 + 1500 - 973) * MIB)
+
+
+def test_looks_that_come_closer_near_the_end_do_not_make_growth_flat() -> None:
+    """3 MiB a step to the end, seen once a second and then five times a second."""
+    at = [0, 1, 2, 3, 4, 5, 6.0, 6.4, 6.6, 6.8]
+    steps = [0, 0, 0, 32, 146, 268, 380, 424, 446, 468]
+    samples = [
+        (number + 1, replace(sample, mono=mono))
+        for number, (mono, (_, sample)) in enumerate(
+            zip(
+                at,
+                _samples([640 + 3 * step for step in steps], phase=["step"] * 10, fit=[1] * 10, step=steps),
+                strict=True,
+            )
+        )
+    ]
+    grown = read_growth(samples)
+    assert (grown.when, grown.flattened) == ("first-epoch-so-far", False)
 
 
 def test_steps_done_before_the_fit_was_first_seen_are_not_a_fill() -> None:
@@ -376,7 +409,7 @@ def test_steps_done_before_the_fit_was_first_seen_are_not_a_fill() -> None:
 def test_what_did_not_grow_since_the_last_look_adds_nothing() -> None:
     samples, beat = _killed_within_a_second()
     log = ["Killed process 7 (python) total-vm:3279988kB, anon-rss:1024kB, file-rss:1024kB, shmem-rss:0kB"]
-    assert when_killed(samples[-1][1], beat, log) is None
+    assert when_killed(samples[-1][1], beat, log, mono=6.1) is None
 
 
 def test_no_growth_is_no_growth() -> None:

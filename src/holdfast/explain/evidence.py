@@ -405,8 +405,10 @@ class Evidence:
     @cached_property
     def growth(self) -> Growth:
         alive = [sample for _, sample in self.samples if sample.rss_bytes]
-        last_beat = self.beats[-1] if self.beats else None
-        killed = when_killed(alive[-1], last_beat, self.kernel_log) if alive and self.oom_ended else None
+        killed = None
+        if alive and self.oom_ended and self.ended is not None:
+            last_beat = self.beats[-1] if self.beats else None
+            killed = when_killed(alive[-1], last_beat, self.kernel_log, mono=self.ended.mono)
         return read_growth(self.samples, at_death=killed)
 
     @cached_property

@@ -79,6 +79,7 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
     start = before[-1:] + inside
     highest = max(range(len(start)), key=lambda at: start[at][1].rss_bytes)
     total = _rise(start[0], start[highest])
+    sizes = _by_the_clock(start)
     grown = Growth(
         total=total,
         rise=total,
@@ -91,8 +92,8 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
         validation=_while_validating(start),
         by_epoch=_by_epoch(start),
         by_fit=_by_fit(start),
-        steady=_steady([s.rss_bytes for _, s in start]) or _same_at_every_step(start),
-        flattened=_flattened([s.rss_bytes for _, s in start]),
+        steady=_steady(sizes) or _same_at_every_step(start),
+        flattened=_flattened(sizes),
         in_step=_in_one_step(start),
         largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
     )
@@ -101,7 +102,7 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
     return _named(grown, inside)
 
 
-def when_killed(last: Sample, beat: Beat | None, kernel_log: Sequence[str]) -> Sample | None:
+def when_killed(last: Sample, beat: Beat | None, kernel_log: Sequence[str], *, mono: float) -> Sample | None:
     """The sample that nobody took: of the moment in which the kernel killed for memory, later than the last one.
 
     The kernel writes down how large the process was. Where its log cannot be read, the group was at its limit,
@@ -112,12 +113,12 @@ def when_killed(last: Sample, beat: Beat | None, kernel_log: Sequence[str]) -> S
         size = last.rss_bytes + last.memory_limit_bytes - last.memory_used_bytes
     if size is None or size <= last.rss_bytes:
         return None
-    killed = replace(last, rss_bytes=size)
+    killed = replace(last, rss_bytes=size, mono=max(mono, last.mono))
     if beat is None or beat.pid != last.pid or beat.mono < last.mono:
         return killed
     return replace(
         killed,
-        mono=beat.mono,
+        beat_age_s=max(0.0, mono - beat.mono),
         phase=beat.phase.word,
         fit=beat.fit,
         epoch=beat.epoch,
@@ -295,7 +296,7 @@ def _since_the_step_before(samples: list[tuple[int, Sample]], begin: int, at: in
         return Rise()
     earlier, before = samples[begin - 2][1], samples[begin - 1][1]
     done, between = before.step - earlier.step, samples[begin][1].step - before.step
-    stood = samples[at][1].mono - samples[begin][1].mono
+    stood = samples[at][1].mono - samples[begin][1].mono + (samples[begin][1].beat_age_s or 0.0)
     if done <= 0 or between <= 0 or before.phase in _NOT_STEPPING:
         return Rise()
     if stood < 3 * (before.mono - earlier.mono) / done:
@@ -327,6 +328,20 @@ def _by_fit(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
         gains.append((fit, sizes[-1] - (sizes[0] if previous_last is None else previous_last)))
         previous_last = sizes[-1]
     return tuple(gains)
+
+
+def _by_the_clock(samples: list[tuple[int, Sample]]) -> list[int]:
+    """As many sizes, at even distances in time: looks come closer together at the beginning and before the end."""
+    first, last = samples[0][1].mono, samples[-1][1].mono
+    sizes, at = [], 0
+    for number in range(len(samples)):
+        mono = first + (last - first) * number / max(1, len(samples) - 1)
+        while at < len(samples) - 2 and samples[at + 1][1].mono <= mono:
+            at += 1
+        a, b = samples[at][1], samples[min(at + 1, len(samples) - 1)][1]
+        part = (mono - a.mono) / (b.mono - a.mono) if b.mono > a.mono else 1.0
+        sizes.append(round(a.rss_bytes + min(1.0, max(0.0, part)) * (b.rss_bytes - a.rss_bytes)))
+    return sizes
 
 
 def _steady(sizes: list[int]) -> bool:
