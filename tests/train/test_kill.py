@@ -108,7 +108,7 @@ def killed_and_resumed(
         struck.append(kill_at(child, folder, instant))
         assert child.wait() in (0, -9), output.read_text()[-3000:]
     last = start([str(folder), "--resume"], output)
-    assert last.wait(timeout=1200) == 0, output.read_text()[-3000:]
+    assert last.wait(timeout=3000) == 0, output.read_text()[-3000:]
     return [where for where in struck if where]
 
 
