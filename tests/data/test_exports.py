@@ -4,15 +4,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast.data.checks import Part, check
-from holdfast.data.convert import convert
+from holdfast.data.convert import Options, convert
 from holdfast.data.reading import read
+from holdfast.data.staging import Staging
+from holdfast.errors import HoldfastError, of_os
 
+from . import made
 from .test_strange_sets import BOX, HEADER, LINE, put
 
 YAML = "train: images\nnames: [cell]\n"
@@ -144,3 +150,170 @@ def test_open_images_codes_have_names(tmp_path: Path) -> None:
     put(tmp_path, **{"a.jpg": b"picture", "train-annotations-bbox.csv": header + "a,x,/m/01yrx,1,0.25,0.75,0.25,0.75,0\n",
                      "class-descriptions-boxable.csv": "/m/01yrx,cell\n/m/0bt9lr,dog\n"})  # fmt: skip
     assert boxes(tmp_path) == ONE
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def coco_of(*names: str) -> str:
+    images = [{"id": at, "file_name": name, "width": 64, "height": 48} for at, name in enumerate(names, 1)]
+    made = [
+        {"id": at, "image_id": at, "category_id": 1, "bbox": [16, 12, 32, 24]}
+        for at in range(1, len(names) + 1)
+    ]
+    return json.dumps({"images": images, "annotations": made, "categories": [{"id": 1, "name": "cell"}]})
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_accents_are_the_same_in_either_form(tmp_path: Path, form: Any) -> None:
+    """macOS writes é as e and an accent, Linux and JSON as one letter; to the eye they are the same name."""
+    other = {"NFC": "NFD", "NFD": "NFC"}[form]
+    put(tmp_path, **{f"images/{unicodedata.normalize(other, 'café.jpg')}": b"picture",
+                     "ann.json": coco_of(unicodedata.normalize(form, "café.jpg"))})  # fmt: skip
+    assert list(boxes(tmp_path).values()) == [[("cell", *BOX)]]
+    assert "missing-image" not in findings(tmp_path)
+
+
+def test_accents_in_either_form_find_their_yolo_text(tmp_path: Path) -> None:
+    put(tmp_path, **{f"images/{unicodedata.normalize('NFC', 'é.jpg')}": b"picture",
+                     f"labels/{unicodedata.normalize('NFD', 'é.txt')}": LINE, "data.yaml": YAML})  # fmt: skip
+    assert list(boxes(tmp_path).values()) == [[("cell", *BOX)]]
+
+
+def test_two_pictures_that_differ_only_in_the_form_of_an_accent_keep_their_own_boxes(tmp_path: Path) -> None:
+    names = [unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD")]
+    put(tmp_path, **dict.fromkeys(names, b"picture"), **{"ann.json": coco_of(*names)})
+    assert boxes(tmp_path) == {name: [("cell", *BOX)] for name in names}
+
+
+def test_a_backslash_may_be_part_of_a_name(tmp_path: Path) -> None:
+    put(tmp_path, **{"images/a\\b.jpg": b"picture", "ann.json": coco_of("a\\b.jpg")})
+    assert boxes(tmp_path) == {"a\\b.jpg": [("cell", *BOX)]}
+
+
+# -- lists that name what is not there ------------------------------------------------------------
+
+
+def test_image_sets_that_name_what_is_not_there(tmp_path: Path) -> None:
+    xml = made.voc_xml("a.jpg", (64, 48), [("cell", 17, 13, 48, 36)])
+    put(tmp_path, **{"JPEGImages/a.jpg": b"picture", "Annotations/a.xml": xml,
+                     "ImageSets/Main/train.txt": "a\nghost\n", "ImageSets/Main/cell_train.txt": "a  1\nghost -1\n"})  # fmt: skip
+    found = findings(tmp_path)["listed-but-absent"]
+    assert (found.severity, found.count) == ("warning", 1) and found.places[0].file.endswith("Main/train.txt")
+    assert found.places[0].detail == "1 of 2 have neither picture nor annotation, such as ghost"
+
+
+def test_image_sets_by_our_own_writer_name_nothing_that_is_absent(tmp_path: Path) -> None:
+    put(tmp_path / "t", **{"cam 1/a b.jpg": b"picture", "train/c.jpg": b"picture",
+                           "ann_train.json": coco_of("cam 1/a b.jpg", "train/c.jpg")})  # fmt: skip
+    convert(str(tmp_path / "t"), str(tmp_path / "voc"), "voc")
+    assert "listed-but-absent" not in findings(tmp_path / "voc")
+
+
+def test_a_list_of_yolo_that_names_what_is_not_there(tmp_path: Path) -> None:
+    put(tmp_path, **{"images/a.jpg": b"picture", "labels/a.txt": LINE, "train.txt": "./images/a.jpg\n./images/ghost.jpg\n",
+                     "data.yaml": "train: train.txt\nval: images/val\ntest: ../test/images\nnames: [cell]\n"})  # fmt: skip
+    found = findings(tmp_path)["listed-but-absent"]
+    assert [(place.file.rsplit("/", 1)[-1], place.detail) for place in found.places] == [
+        ("train.txt", "1 of 2 are not there, such as ./images/ghost.jpg"),
+        ("data.yaml", "val: there is no picture in images/val"),
+    ]
+
+
+def test_a_missing_shard_is_named(tmp_path: Path) -> None:
+    put(
+        tmp_path / "t",
+        **{f"{name}.jpg": b"picture" for name in "abc"},
+        **{"ann.json": coco_of("a.jpg", "b.jpg", "c.jpg")},
+    )
+    convert(str(tmp_path / "t"), str(tmp_path / "r"), "tfrecord", options=Options(shards=3))
+    assert "missing-shard" not in findings(tmp_path / "r")
+    (lost,) = (tmp_path / "r").glob("*-00001-of-00003*")
+    lost.unlink()
+    found = findings(tmp_path / "r")["missing-shard"]
+    assert found.severity == "warning" and lost.name in found.places[0].detail
+
+
+# -- labelme, COCO, two formats -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("label", "name"), [(0, "0"), (7, "7"), ("cell", "cell")])
+def test_labelme_with_numbers_as_labels(tmp_path: Path, label: Any, name: str) -> None:
+    shape = {"label": label, "points": [[16, 12], [48, 36]], "shape_type": "rectangle"}
+    put(tmp_path, **{"a.jpg": b"picture", "a.json": json.dumps({"shapes": [shape], "imagePath": "a.jpg"})})
+    assert boxes(tmp_path) == {"a.jpg": [(name, *BOX)]}
+
+
+def test_a_panoptic_file_is_called_so(tmp_path: Path) -> None:
+    document = {"images": [{"id": 1, "file_name": "a.jpg"}], "categories": [{"id": 1, "name": "cell"}],
+                "annotations": [{"image_id": 1, "file_name": "a.png", "segments_info": [{"bbox": [1, 2, 3, 4]}]}]}  # fmt: skip
+    put(tmp_path, **{"a.jpg": b"picture", "panoptic_val2017.json": json.dumps(document)})
+    with pytest.raises(HoldfastError) as caught:
+        read(str(tmp_path))
+    assert "panoptic_val2017.json: a panoptic segmentation, not boxes" in caught.value.found
+    assert "give instances_*.json of the same dataset" in caught.value.change
+
+
+def test_a_json_that_ends_early_says_what_to_do(tmp_path: Path) -> None:
+    put(tmp_path, **{"a.jpg": b"picture", "ann.json": coco_of("a.jpg")[:-30]})
+    with pytest.raises(HoldfastError, match="the JSON cannot be read") as caught:
+        read(str(tmp_path))
+    assert caught.value.change == ("the file may end early: copy or export it again",)
+
+
+def test_pictures_that_only_the_other_set_of_annotations_names(tmp_path: Path) -> None:
+    xml = made.voc_xml("a.jpg", (64, 48), [("cell", 17, 13, 48, 36)])
+    put(tmp_path, **{"images/a.jpg": b"picture", "images/b.jpg": b"picture", "images/c.jpg": b"picture",
+                     "Annotations/a.xml": xml, "labels/b.txt": LINE, "classes.txt": "cell\n"})  # fmt: skip
+    found = findings(tmp_path)["annotation-sources-disagree"]
+    assert (
+        found.places[0].detail
+        == "1 picture is annotated only by the yolo here, and is not used: such as b.jpg"
+    )
+
+
+def test_one_picture_named_by_every_xml(tmp_path: Path) -> None:
+    """Copied XML keeps the first picture's name; the file beside it, called like the XML, is the one meant."""
+    corners = {"a": (17, 13, 48, 36), "b": (1, 1, 30, 30), "c": (5, 5, 20, 40)}
+    for name, box in corners.items():
+        put(tmp_path, **{f"images/{name}.jpg": made.picture(64, 48, ord(name)),
+                         f"annotations/{name}.xml": made.voc_xml("a.jpg", (64, 48), [("cell", *box)])})  # fmt: skip
+    assert boxes(tmp_path) == {
+        "a.jpg": [("cell", *BOX)],
+        "b.jpg": [("cell", 0, 0, 30, 30)],
+        "c.jpg": [("cell", 4, 4, 20, 40)],
+    }
+
+
+# -- what the system refuses ----------------------------------------------------------------------
+
+
+def test_a_folder_inside_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files would be missing from the answer: "no annotation file" is not what is wrong."""
+    xml = made.voc_xml("a.jpg", (64, 48), [("cell", 17, 13, 48, 36)])
+    put(tmp_path, **{"d/JPEGImages/a.jpg": b"picture", "d/Annotations/a.xml": xml, "d/lost+found/x": b"x"})
+    tmp_path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    was = os.geteuid()
+    for closed in ("d/Annotations", "d/lost+found"):
+        Path(closed).chmod(0)
+    try:
+        if was == 0:
+            os.seteuid(65534)  # root may read everything
+        with pytest.raises(HoldfastError, match="this user may not read a folder of the dataset") as caught:
+            read("d")
+    finally:
+        os.seteuid(was)
+        Path("d/Annotations").chmod(0o755)
+    assert caught.value.where == "d/Annotations" and caught.value.change == ("chmod u+rx d/Annotations",)
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    staging = Staging(str(tmp_path / "copy"), {})
+    (staging.folder / ".5-writing").symlink_to("/dev/full")
+    with pytest.raises(OSError) as caught:
+        staging.write("a.jpg", b"x" * 10)
+    told = of_os(caught.value)
+    assert told.slug == "disk-full" and told.where == str(tmp_path / "copy.partial" / "a.jpg")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from holdfast.data import storage
 from holdfast.data.listing import stem_of
 from holdfast.data.reading import parse_all
 from holdfast.data.records import Record
@@ -25,24 +26,38 @@ class Compared:
     differing: list[tuple[str, str]] = field(default_factory=list)
     count: int = 0
     same: int = 0
+    seen: set[str] = field(default_factory=set)  # pictures that the first set has
+    pictures: dict[str, str] = field(default_factory=dict)  # by the same keys, of those with boxes
 
     @classmethod
     def of(cls, source: Source) -> Compared:
         boxes: dict[str, Boxes] = {}
+        pictures: dict[str, str] = {}
         for parsed in parse_all(source):
             if parsed.record is not None and parsed.record.source:
                 boxes.setdefault(_key(parsed.record), []).extend(_boxes(parsed.record))
-        return cls(source.path, source.format, boxes)
+                if parsed.record.boxes and not parsed.record.picture.in_shard:
+                    pictures[_key(parsed.record)] = parsed.record.picture.path
+        return cls(source.path, source.format, boxes, pictures=pictures)
 
     def problems(self) -> Iterator[Problem]:
         # Sets that agree nowhere are of other pictures with the same names, or of another task.
         for position, (file, detail) in enumerate(self.differing):
             rest = self.count - len(self.differing) if position == len(self.differing) - 1 else 0
             yield Problem("annotation-sources-disagree", file, detail, 1 + rest)
+        unused = [
+            path for key, path in self.pictures.items() if key not in self.seen and storage.exists(path)
+        ]
+        if unused:
+            many = f"{len(unused)} pictures are" if len(unused) > 1 else "1 picture is"
+            first = unused[0].rsplit("/", 1)[-1]
+            said = f"{many} annotated only by the {self.format} here, and {'are' if len(unused) > 1 else 'is'} not used"
+            yield Problem("annotation-sources-disagree", self.path, f"{said}: such as {first}", len(unused))
 
 
 def compare(record: Record, other: Compared) -> None:
     """Note where the other set has other boxes for this picture. A picture that it does not have is fine."""
+    other.seen.add(_key(record))
     theirs = other.boxes.get(_key(record))
     if theirs is None:
         return

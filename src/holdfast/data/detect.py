@@ -268,7 +268,7 @@ def _coco_file(listing: Listing, inside: str, path: str) -> Source:
     except UnreadableAnnotation as error:
         seen, change = strangers.told("", [path])
         raise UnreadableAnnotation(
-            error.what, where=path, found=[*error.found, *seen], change=change
+            error.what, where=path, found=[*error.found, *seen], change=[*error.change, *change]
         ) from None
 
 

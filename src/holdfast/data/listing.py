@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -36,6 +37,11 @@ def folder_of(name: str) -> str:
 
 def is_picture(name: str) -> bool:
     return suffix_of(name) in PICTURE_SUFFIXES
+
+
+def same_letters(name: str) -> str:
+    """Equal for names that look the same: macOS writes é as two characters, most others as one."""
+    return unicodedata.normalize("NFC", name).lower()
 
 
 def split_in_path(path: str) -> str | None:
@@ -94,7 +100,7 @@ class PictureFinder:
         names = list(pictures)
         by_stem: dict[str, list[str]] = {}
         for name in names:
-            by_stem.setdefault(stem_of(name).lower(), []).append(name)
+            by_stem.setdefault(same_letters(stem_of(name)), []).append(name)
         return cls(root, frozenset(names), by_stem)
 
     def find(self, name: str, *, near: str, stem: str | None = None) -> str | None:
@@ -108,18 +114,18 @@ class PictureFinder:
         if wanted:
             above = folder_of(folder)
             for place in (folder, "", f"{folder}/images", f"{above}/images", f"{above}/JPEGImages"):
-                candidate = f"{place}/{wanted}".lstrip("/")
-                if candidate in self.pictures:
-                    return candidate
+                for candidate in (f"{place}/{wanted}".lstrip("/"), f"{place}/{name}".lstrip("/")):
+                    if candidate in self.pictures:  # as it is written, too: a backslash may be part of a name
+                        return candidate
         for key in dict.fromkeys(filter(None, (stem_of(wanted), wanted.rsplit("/", 1)[-1], stem))):
-            found = self.by_stem.get(key.lower())
+            found = self.by_stem.get(same_letters(key))
             if found:
                 return max(found, key=lambda candidate: _likeness(candidate, wanted, near))
         return None
 
     def alternatives(self, name: str, found: str | None, near: str) -> list[str]:
         """Other pictures that the name fits just as well as the one that was found."""
-        same = self.by_stem.get(stem_of(found).lower(), []) if found else []
+        same = self.by_stem.get(same_letters(stem_of(found)), []) if found else []
         if len(same) < 2 or found is None or found in (portable(name), f"{folder_of(near)}/{portable(name)}"):
             return []
         wanted, rank = portable(name), _likeness(found, portable(name), near)[:3]

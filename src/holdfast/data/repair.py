@@ -251,7 +251,8 @@ def _redrawn(record: Record, facts: Facts, folder: Path, changes: list[Change]) 
     data, suffix, reasons = changed
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{len(os.listdir(folder)):07d}{suffix}"
-    path.write_bytes(data)
+    with storage.naming(path):
+        path.write_bytes(data)
     for reason, detail in reasons:
         changes.append(Change(place_of(record), "changed", "picture", reason, detail))
     return replace(record, picture=replace(record.picture, path=str(path), offset=None, length=None))

@@ -76,8 +76,9 @@ class Staging:
         target = self.folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_name(f".{len(name)}-writing")
-        unfinished.write_bytes(data)
-        os.replace(unfinished, target)
+        with storage.naming(target):
+            unfinished.write_bytes(data)
+            os.replace(unfinished, target)
 
     def open_unfinished(self, name: str) -> Path:
         """Where to write a large file; `finish` makes it appear."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -80,8 +82,20 @@ def write_bytes(path: str, data: bytes) -> None:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name}.writing")
-    unfinished.write_bytes(data)
-    os.replace(unfinished, target)
+    with naming(target):
+        unfinished.write_bytes(data)
+        os.replace(unfinished, target)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A full disk does not say which: an error in here that names no file names this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def exists(path: str) -> bool:
@@ -126,7 +140,7 @@ def walk(folder: str) -> Iterator[str]:
             yield found.removeprefix(prefix)
         return
     seen: set[tuple[int, int]] = set()
-    for here, folders, files in os.walk(folder, followlinks=True):
+    for here, folders, files in os.walk(folder, followlinks=True, onerror=_refused):
         # Pictures are often linked in from another disk; a link that leads back up is followed once.
         status = os.stat(here)
         if (status.st_dev, status.st_ino) in seen:
@@ -138,6 +152,17 @@ def walk(folder: str) -> Iterator[str]:
         for name in sorted(files):
             if not name.startswith("."):
                 yield name if relative == "." else f"{relative}/{name}"
+
+
+def _refused(error: OSError) -> None:
+    """A folder that may not be read would be taken for one that is not there."""
+    path = str(error.filename or "")
+    if isinstance(error, PermissionError) and os.path.basename(path) != "lost+found":
+        raise PermissionRefused(
+            "this user may not read a folder of the dataset",
+            where=path,
+            change=f"chmod u+rx {shlex.quote(path)}",
+        )
 
 
 def glob(pattern: str) -> list[str]:

@@ -39,6 +39,11 @@ _JSON: tuple[tuple[tuple[str, ...], Known], ...] = (
     (('"image_id"', '"score"'), Known("detections of a model (COCO results), not annotations",
                                       "give the annotations; `holdfast eval --detections` takes this file")),
     (("boundingBoxAnnotations",), Known("Vertex AI's import file", "export the dataset as COCO, Pascal VOC or CSV")),
+    (('"segments_info"',), Known("a panoptic segmentation, not boxes", "give instances_*.json of the same dataset")),
+    (('"securityToken"', '"assets"'), Known("VoTT's JSON", "export from VoTT as CSV or Pascal VOC")),
+    (('"box2d"',), Known("BDD100K's or Scalabel's JSON", "python -m scalabel.label.to_coco -i FILE -o coco.json")),
+    (('"file_name"', '"objects"', '"bbox"'), Known("metadata of a Hugging Face image folder",
+                                                 "write CSV: file_name, class and a box a line")),
     (('"caption"',), Known("captions, not boxes", "give instances_*.json of the same dataset")),
 )  # fmt: skip
 
@@ -80,6 +85,11 @@ def _of(path: str, suffix: str) -> Known | None:
         return Known(error.what, error.change[0] if error.change else "give a file that can be read")
     if suffix in (".csv", ".tsv"):
         line = head.split("\n", 1)[0].strip()
+        if "predictionstring" in line.lower():
+            return Known(
+                "a submission of a competition (PredictionString), which holds guesses",
+                "give the competition's training table",
+            )
         return Known(f"its first line is {line[:100]!r}, which is no header that is known", COLUMNS)
     if suffix == ".xml":
         return _xml(head)

@@ -102,7 +102,7 @@ def looks_like_coco(path: str) -> bool:
         if not head.lstrip(b" \t\r\n").startswith(b"{") or b'"shapes"' in head[:4096]:
             return False
         if b'"images"' in head and b'"annotations"' in head and b'"file_name"' in head:
-            return b'"caption"' not in head
+            return b'"caption"' not in head and b'"segments_info"' not in head
         tail = _tail(path) if len(head) == 1 << 20 else b""
     except HoldfastError:
         return False
@@ -140,7 +140,11 @@ def read_file(listing: Listing, name: str, split: str | None) -> CocoFile:
             for key, element in top_level(encoding.utf8_stream(handle)):
                 reading.take(key, element)
     except BadJson as error:
-        raise UnreadableAnnotation(f"the JSON cannot be read: {error}", where=path) from None
+        raise UnreadableAnnotation(
+            f"the JSON cannot be read: {error}",
+            where=path,
+            change="the file may end early: copy or export it again",
+        ) from None
     except OSError as error:
         raise storage.as_file_error(error, path) from None
     return reading.finished(name, split)

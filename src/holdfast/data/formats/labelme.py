@@ -108,6 +108,7 @@ def _shapes(shapes: list[Any], file: str) -> tuple[list[Box], list[Problem]]:
     for position, shape in enumerate(shapes, 1):
         corners = _corners(shape) if isinstance(shape, dict) else "it is not an object"
         label = shape.get("label") if isinstance(shape, dict) else None
+        label = str(label) if isinstance(label, int) and not isinstance(label, bool) else label
         if isinstance(corners, str) or not isinstance(label, str) or not label:
             said = corners if isinstance(corners, str) else "it has no label"
             problems.append(Problem("unreadable-annotation", file, f"shape {position}: {said}"))

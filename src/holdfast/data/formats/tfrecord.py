@@ -23,6 +23,7 @@ from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 SUFFIXES = (".record", ".tfrecord", ".tfrecords", ".records")
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(\.\w+)?$")
+_NUMBERED = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.\w+)?", re.DOTALL)
 _BOX = "image/object/bbox/"
 COMPRESSED = "the file is compressed"
 
@@ -239,8 +240,28 @@ def open_source(listing: Listing, label_maps: list[str], path: str | None = None
             noted += [Problem("unreadable-annotation", listing.path(name), said)] if said else []
     if not shards and not noted:
         return None
+    if path is None:  # of a folder; whoever names a shard or a pattern means those
+        noted += _missing_shards(listing)
     labels = _fitting_labels(listing, shards, label_maps, noted)
     return TfrecordSource(path or listing.root, listing.root, tuple(shards), labels, tuple(noted))
+
+
+def _missing_shards(listing: Listing) -> list[Problem]:
+    """`x-00001-of-00003` is not there, and others of the three are."""
+    present: dict[tuple[str, int, str], set[int]] = {}
+    for name in listing.files:
+        found = _NUMBERED.fullmatch(name)
+        if found and is_shard_name(name):
+            stem, place, count, suffix = (group or "" for group in found.groups())
+            present.setdefault((stem, int(count), suffix), set()).add(int(place))
+    problems = []
+    for (stem, count, suffix), places in present.items():
+        lost = [place for place in range(count) if place not in places]
+        if lost:
+            first = f"{stem}-{lost[0]:05d}-of-{count:05d}{suffix}"
+            said = f"{len(lost)} of {count} shards are not there, such as {first.rsplit('/', 1)[-1]}"
+            problems.append(Problem("missing-shard", listing.path(first), said, len(lost)))
+    return problems
 
 
 def _refused(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from holdfast.data import labelmap, workers
+from holdfast.data import labelmap, storage, workers
 from holdfast.data.formats.writers import Named, splits_of
 from holdfast.data.framing import framed
 from holdfast.data.listing import split_in_name
@@ -74,7 +74,7 @@ def _parts(part: Named, count: int) -> Iterator[Named]:
 def _write_shard(
     staging: Staging, name: str, rows: Iterator[tuple[Record, str]], numbers: dict[str, int]
 ) -> None:
-    with open(staging.open_unfinished(name), "wb") as handle:
+    with storage.naming(staging.folder / name), open(staging.open_unfinished(name), "wb") as handle:
         for record, picture_name in rows:
             handle.write(framed(example(_features(record, picture_name, numbers, name))))
     staging.finish(name)

@@ -38,6 +38,7 @@ class VocSource:
     format: str = "voc"
     relative: bool = False
     noted: tuple[Problem, ...] = field(default=())
+    stems: frozenset[str] = field(default=frozenset(), repr=False)  # of the XML files
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
@@ -66,8 +67,13 @@ class VocSource:
             return Parsed(None, (Problem("unreadable-annotation", file, _said(error)),))
         name = _text(root, "filename") or stem_of(entry.key)
         found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
-        path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
         problems = list(ambiguity(self.finder, name, found, entry.key, file))
+        own = self._own_picture(found, entry.key)
+        if own is not None:
+            said = f"it names {found}, which {stem_of(str(found))}.xml is for; {own}, called like this file, was taken"
+            problems = [Problem("ambiguous-picture", file, said)]
+            found = own
+        path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
         boxes = list(self._boxes(root, file, problems))
         width, height = size(_text(root, "size/width")), size(_text(root, "size/height"))
         marked = ONE_BASED in (_text(root, "source/annotation") or "")
@@ -77,6 +83,17 @@ class VocSource:
             identity, file_name, Picture(path, width=width, height=height), tuple(boxes), entry.split, file
         )
         return Parsed(record, tuple(problems))
+
+    def _own_picture(self, found: str | None, key: str) -> str | None:
+        """The picture called like the XML file, where the one that it names belongs to another XML file.
+
+        Whoever copies XML and changes the boxes leaves the first picture's name in all of them.
+        """
+        stem = stem_of(key)
+        if found is None or stem_of(found) == stem or stem_of(found) not in self.stems:
+            return None
+        own = self.finder.find(stem, near=key)
+        return own if own is not None and stem_of(own) == stem else None
 
     def _boxes(self, root: Any, file: str, problems: list[Problem]) -> Iterator[Box]:
         origin = (_text(root, "source/annotation") or "") + (_text(root, "source/database") or "")
@@ -109,14 +126,18 @@ def open_source(listing: Listing, ids: dict[str, int]) -> VocSource | None:
     files = _voc_files(listing)
     if not files:
         return None
+    noted: list[Problem] = []
+    splits = _image_sets(listing, files, noted)
     return VocSource(
         path=listing.root,
         listing=listing,
         finder=PictureFinder.of(listing.root, listing.pictures()),
         files=tuple(files),
-        splits=_image_sets(listing),
+        splits=splits,
         ids=ids,
         zero_based=_counts_from_zero(listing, files),
+        noted=tuple(noted),
+        stems=frozenset(map(stem_of, files)),
     )
 
 
@@ -154,7 +175,7 @@ def _counts_from_zero(listing: Listing, files: list[str]) -> bool:
     return False
 
 
-def _image_sets(listing: Listing) -> dict[str, str]:
+def _image_sets(listing: Listing, files: list[str], noted: list[Problem]) -> dict[str, str]:
     """Picture to split. `trainval` repeats two splits, and per-class lists repeat the whole."""
     names = {stem_of(name): name for name in listing.with_suffix(".txt") if "ImageSets/Main/" in f"/{name}"}
     names = {
@@ -163,17 +184,26 @@ def _image_sets(listing: Listing) -> dict[str, str]:
     if len(names) > 1:
         names.pop("trainval", None)
     splits: dict[str, str] = {}
+    there = {known for name in (*files, *listing.pictures()) for known in (record_id(name), stem_of(name))}
     for split, name in sorted(names.items()):
         try:
             text = encoding.text(storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES))
         except HoldfastError:
             continue
-        for line in text.split("\n"):
-            name = line.strip(" \t\r")
-            if name:
-                splits[name] = split
-                splits.setdefault(re.sub(r"\s+-?[01]$", "", name), split)
+        lines = [line.strip(" \t\r") for line in text.split("\n") if line.strip(" \t\r")]
+        absent = [line for line in lines if there.isdisjoint((line, _bare(line), stem_of(_bare(line))))]
+        if absent:
+            said = f"{len(absent)} of {len(lines)} have neither picture nor annotation, such as {absent[0]}"
+            noted.append(Problem("listed-but-absent", listing.path(name), said, len(absent)))
+        for line in lines:
+            splits[line] = split
+            splits.setdefault(_bare(line), split)
     return splits
+
+
+def _bare(line: str) -> str:
+    """Without the 1 or -1 that says whether a class is in the picture."""
+    return re.sub(r"\s+-?[01]$", "", line)
 
 
 def record_id(name: str) -> str:

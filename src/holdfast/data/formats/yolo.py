@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from holdfast.data import encoding, storage
-from holdfast.data.listing import Listing, is_picture, split_in_path, stem_of, without_suffix
+from holdfast.data.listing import Listing, is_picture, same_letters, split_in_path, stem_of, without_suffix
 from holdfast.data.numbers import number, snap, whole
 from holdfast.data.pictures import upright_size
 from holdfast.data.records import Box, Picture, Record
@@ -255,7 +255,10 @@ def _chosen(
             continue
         for place in value if isinstance(value, list) else [value]:
             if isinstance(place, str) and place not in ("", "null", "~"):
-                named = _named(listing, folder, place, pictures)
+                named = _named(listing, folder, place, pictures, noted)
+                if not named and not place.endswith(".txt") and split != "test":  # exports often have no test
+                    said = f"{split}: there is no picture in {place}"
+                    noted.append(Problem("listed-but-absent", listing.path(yaml_name), said))
                 twice = [name for name in named if chosen.get(name, str(split)) != str(split)]
                 if twice:
                     said = f"{split} names {len(twice)} pictures of {chosen[twice[0]]}, such as {twice[0]}"
@@ -265,11 +268,13 @@ def _chosen(
     return chosen or pictures
 
 
-def _named(listing: Listing, folder: str, place: str, pictures: dict[str, str | None]) -> list[str]:
+def _named(
+    listing: Listing, folder: str, place: str, pictures: dict[str, str | None], noted: list[Problem]
+) -> list[str]:
     cleaned = re.sub(r"^(\.\.?/)+", "", place.replace("\\", "/")).strip("/")
     if cleaned.endswith(".txt"):
         names = [name for name in listing.files if name in (folder + cleaned, cleaned)]
-        return [found for name in names for found in _listed(listing.path(name), pictures)]
+        return [found for name in names for found in _listed(listing.path(name), pictures, noted)]
     for prefix in (f"{folder}{cleaned}/", f"{cleaned}/"):
         found = [name for name in pictures if name.startswith(prefix) or prefix == "/" or cleaned == ""]
         if found:
@@ -279,14 +284,22 @@ def _named(listing: Listing, folder: str, place: str, pictures: dict[str, str | 
     return [name for name in pictures if f"/{name}".find("/" + tail) >= 0]
 
 
-def _listed(path: str, pictures: dict[str, str | None]) -> Iterator[str]:
+def _listed(path: str, pictures: dict[str, str | None], noted: list[Problem]) -> Iterator[str]:
+    absent: list[str] = []
+    lines = 0
     by_stem = {stem_of(name): name for name in pictures}
     for line in encoding.text(storage.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
         wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
+        lines += is_picture(wanted)
         if wanted in pictures:
             yield wanted
         elif wanted and is_picture(wanted) and stem_of(wanted) in by_stem:
             yield by_stem[stem_of(wanted)]
+        elif is_picture(wanted):
+            absent.append(line.strip())
+    if absent:
+        said = f"{len(absent)} of {lines} are not there, such as {absent[0]}"
+        noted.append(Problem("listed-but-absent", path, said, len(absent)))
 
 
 def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
@@ -303,7 +316,7 @@ def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
 
 def _without_places(name: str) -> str:
     parts = without_suffix(name).split("/")
-    return "/".join([part for part in parts[:-1] if part.lower() not in PLACES] + parts[-1:])
+    return same_letters("/".join([part for part in parts[:-1] if part.lower() not in PLACES] + parts[-1:]))
 
 
 def _label_key(name: str) -> str:
