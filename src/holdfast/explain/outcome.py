@@ -9,7 +9,7 @@ from holdfast.journal import events as ev
 #: A share of the planned steps that counts as all of them: datasets of unknown size vary a little.
 _NEARLY_ALL = 0.9
 _FRESH_S = 120.0
-_ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
+_ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 _LAST_STEPS_S = 3.0  # that a loop may go on for after a signal that ends it: the step under way, and one look
 
 

@@ -72,6 +72,8 @@ class Steps:
             self._stepped(loss)
 
     def _stepped(self, loss: Any) -> None:
+        if self._loop.quiet:  # inside a fit, which tells its own steps
+            return
         self._loop.jit_stepped()
         if loss is not None and len(self._waiting) < _MOST_WAITING:
             self._waiting.append((self._session.progress.step, loss))
