@@ -16,6 +16,7 @@ from .session import Session
 
 PART = "machinecode"
 _EVERY_S = 5.0
+_AT_ONCE = 5  # looks without a pause: the first one is to see what one program takes, before there are several
 _SAY_FROM = 4  # regions more than said last
 
 
@@ -27,15 +28,20 @@ class MachineCode:
         self._facts = {"function": function, "where": where}
         self._maps = maps
         self._next_at = 0.0
+        self._looks = 0
         self._said: int | None = None
 
     def look(self, now: float) -> None:
         """In the background thread, once a second; reading the list takes some milliseconds."""
         if now < self._next_at:
             return
-        self._next_at = now + _EVERY_S
-        step, found = self._session.progress.step, regions(self._maps.read_text())
-        if step and (self._said is None or found - self._said >= _SAY_FROM):
+        step = self._session.progress.step
+        if not step:
+            return
+        self._looks += 1
+        self._next_at = now + (_EVERY_S if self._looks >= _AT_ONCE else 0.0)
+        found = regions(self._maps.read_text())
+        if self._said is None or found - self._said >= _SAY_FROM:
             self._said = found
             facts = {"machine_code": {**self._facts, "regions": found, "step": step}}
             self._session.say(NoteMade(text="executable memory", facts=facts))
