@@ -249,6 +249,7 @@ def _chosen(
 ) -> dict[str, str | None]:
     """The pictures that the YAML names under train, val and so on, with these as splits; or simply all."""
     chosen: dict[str, str | None] = {}
+    absent: list[Problem] = []
     folder = yaml_name.rsplit("/", 1)[0] + "/" if "/" in yaml_name else ""
     for split, value in settings.items():
         if split in _NOT_SPLITS:
@@ -258,13 +259,14 @@ def _chosen(
                 named = _named(listing, folder, place, pictures, noted)
                 if not named and not place.endswith(".txt") and split != "test":  # exports often have no test
                     said = f"{split}: there is no picture in {place}"
-                    noted.append(Problem("listed-but-absent", listing.path(yaml_name), said))
+                    absent.append(Problem("listed-but-absent", listing.path(yaml_name), said))
                 twice = [name for name in named if chosen.get(name, str(split)) != str(split)]
                 if twice:
                     said = f"{split} names {len(twice)} pictures of {chosen[twice[0]]}, such as {twice[0]}"
                     noted.append(Problem("split-overlap", listing.path(yaml_name), said, len(twice)))
                 for name in named:
                     chosen.setdefault(name, str(split))
+    noted += absent if chosen else []  # a YAML of another machine: nothing fits, and all pictures are meant
     return chosen or pictures
 
 
