@@ -41,7 +41,7 @@ _JSON: tuple[tuple[tuple[str, ...], Known], ...] = (
     (("boundingBoxAnnotations",), Known("Vertex AI's import file", "export the dataset as COCO, Pascal VOC or CSV")),
     (('"segments_info"',), Known("a panoptic segmentation, not boxes", "give instances_*.json of the same dataset")),
     (('"securityToken"', '"assets"'), Known("VoTT's JSON", "export from VoTT as CSV or Pascal VOC")),
-    (('"box2d"',), Known("BDD100K's or Scalabel's JSON", "python -m scalabel.label.to_coco -i FILE -o coco.json")),
+    (('"box2d"',), Known("BDD100K's or Scalabel's JSON", "write it as COCO, which scalabel's own to_coco does")),
     (('"file_name"', '"objects"', '"bbox"'), Known("metadata of a Hugging Face image folder",
                                                  "write CSV: file_name, class and a box a line")),
     (('"caption"',), Known("captions, not boxes", "give instances_*.json of the same dataset")),
