@@ -140,8 +140,12 @@ def test_a_table_whose_classes_nobody_finds_says_so(tmp_path: Path) -> None:
     assert found.places[0].detail == "every box is called 'object'; columns that were not read: sort: cell"
 
 
-def test_a_table_of_one_kind_of_object_is_no_finding(tmp_path: Path) -> None:
-    put(tmp_path, **{"a.jpg": b"picture", "t.csv": "image,score,xmin,ymin,xmax,ymax\na.jpg,3,16,12,48,36\n"})
+@pytest.mark.parametrize(
+    ("column", "text"), [("score", "3"), ("source", "usask_1"), ("patientId", "p-7"), ("url", "http://x")]
+)
+def test_a_table_of_one_kind_of_object_is_no_finding(tmp_path: Path, column: str, text: str) -> None:
+    table = f"image,{column},xmin,ymin,xmax,ymax\na.jpg,{text},16,12,48,36\n"
+    put(tmp_path, **{"a.jpg": b"picture", "t.csv": table})
     assert "class-column-unknown" not in findings(tmp_path)
 
 

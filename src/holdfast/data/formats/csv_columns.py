@@ -36,6 +36,9 @@ _SPLIT = ("split", "set", "subset", "purpose", "ml_use")
 _ONE_FIELD = ("bbox", "box", "bounding_box", "boundingbox", "region_shape_attributes", "bboxes", "boxes",
               "bounding_boxes", "annotations", "annotation", "objects", "targets")  # fmt: skip
 _PERCENT = re.compile(r"_?\(?(%|percent|pct)\)?$")
+_NEVER_CLASSES = re.compile(
+    r"(^|_)(source|url|licen[cs]e|author|annotator|dates?|time|timestamp|comments?|notes?|path|folder|hash|usage)$|id$"
+)
 _CROWD = ("isgroupof", "iscrowd", "is_crowd", "crowd")
 
 
@@ -192,7 +195,11 @@ def _unread(columns: Columns, names: list[str]) -> tuple[int, ...]:
     return (
         ()
         if columns.label is not None
-        else tuple(place for place, name in enumerate(names) if name and place not in single)
+        else tuple(
+            place
+            for place, name in enumerate(names)
+            if name and place not in single and not _NEVER_CLASSES.search(name)
+        )
     )
 
 
