@@ -321,3 +321,12 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         staging.write("a.jpg", b"x" * 10)
     told = of_os(caught.value)
     assert told.slug == "disk-full" and told.where == str(tmp_path / "copy.partial" / "a.jpg")
+
+
+@pytest.mark.parametrize("name", ["train.tfrecord.gz", "train.json.gz"])
+def test_a_file_compressed_alone_is_unpacked_in_place(tmp_path: Path, name: str) -> None:
+    put(tmp_path, **{"a.jpg": b"picture", name: b"\x1f\x8b"})
+    with pytest.raises(HoldfastError) as caught:
+        read(str(tmp_path))
+    assert f"{name}: a file compressed with gzip" in caught.value.found
+    assert "gunzip it" in caught.value.change

@@ -73,6 +73,8 @@ def _known(root: str, names: list[str]) -> Iterator[tuple[str, Known]]:
 
 
 def _of(path: str, suffix: str) -> Known | None:
+    if suffix == ".gz" and not path.lower().endswith(".tar.gz"):
+        return Known("a file compressed with gzip", "gunzip it")
     if suffix in _ARCHIVES:
         return Known("an archive", "unpack it, and give the folder")
     if suffix in _SHEETS:
