@@ -3,7 +3,7 @@
 # alone = true
 # limit_s = 300
 # variants = ["COUNT=20"]
-# near = ["COUNT=1"]
+# near = ["COUNT=1 MS=5"]
 # ///
 """Starts many more busy processes than there are cores."""
 import multiprocessing
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def make(number):
-    until = time.process_time() + 0.1
+    until = time.process_time() + int(os.environ.get("MS", 100)) / 1000
     while time.process_time() < until:
         x = np.random.default_rng(number).normal(size=(8, 4)).astype("float32")
     return x, x.sum(axis=1, keepdims=True)

@@ -10,7 +10,7 @@ import os
 
 from own_training import keras, knob, network, np, tf, train
 
-how, steps = knob("HOW", "native"), knob("STEPS", 120)
+how, steps = knob("HOW", "native"), knob("STEPS", 400 if os.environ.get("HOW", "native") == "native" else 120)
 
 
 def slow(x):

@@ -259,8 +259,9 @@ def waits_for_data(evidence: Evidence) -> tuple[float, float, str] | None:
     seen = [said for said in evidence.all(ev.PipelineSeen) if said.event.waiting_share is not None]
     steps = [said for said in seen if said.event.role == "train"]
     fit = evidence.fit
-    split = fit is None or fit.started is None or fit.started.event.data_wait in ("exact", "sampled", "")
-    if evidence.samples and split:
+    how = fit.started.event.data_wait if fit is not None and fit.started is not None else ""
+    counted = how in ("exact", "") or (how == "sampled" and len(steps) < 2)  # else it lags behind the looks
+    if evidence.samples and counted:
         line, last = evidence.samples[-1]
         if last.data_wait_s > 0:
             together = last.data_wait_s + last.compute_s
@@ -282,6 +283,8 @@ def waits_throughout(evidence: Evidence) -> bool:
     What is sampled is told a look late, so that the windows are of several seconds.
     """
     trained = [sample for _, sample in evidence.samples if sample.step and sample.phase]
+    while len(trained) > 1 and trained[-2].step == trained[-1].step:
+        trained.pop()  # what stands after the last step is no pause between steps
     if len(trained) < 3:
         return True
     ages = [  # the first batch of an epoch is waited for apart, and not among the time of steps
