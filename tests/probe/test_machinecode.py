@@ -26,7 +26,16 @@ def test_growth_is_told_and_rest_is_not(tmp_path: Path) -> None:
     session = Session(str(tmp_path / "run"), attempt=1, role="main")
     looking = MachineCode(session, "step", "train.py:3", maps)
     one = "7f00-7f10 r-xp 00000000 00:00 0\n"
-    for now, step, count in ((0, 0, 2), (1, 1, 2), (2, 2, 3), (3, 3, 6), (4, 3, 6), (5, 4, 6), (7, 5, 20), (10, 6, 20)):
+    for now, step, count in (
+        (0, 0, 2),
+        (1, 1, 2),
+        (2, 2, 3),
+        (3, 3, 6),
+        (4, 3, 6),
+        (5, 4, 6),
+        (7, 5, 20),
+        (10, 6, 20),
+    ):
         session.progress.step = step
         maps.write_text(one * count)
         looking.look(float(now))

@@ -47,9 +47,7 @@ def test_a_parent_tells_how_its_workers_ended(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def without_data(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    told = run(
-        SCRIPTS / "loop_without_data.py", folder=tmp_path_factory.mktemp("data") / "run", cwd=SCRIPTS
-    )
+    told = run(SCRIPTS / "loop_without_data.py", folder=tmp_path_factory.mktemp("data") / "run", cwd=SCRIPTS)
     assert told.code == 0, told.output
     return told
 

@@ -52,4 +52,7 @@ def test_the_leading_side_of_a_spec():
 
 def test_weights_of_a_small_model_are_not_rounded_to_nothing() -> None:
     facts = {"weights_bytes": 196, "gradients_bytes": 196, "optimizer_bytes": 0, "host_peak_bytes": 652 * MIB}
-    assert block(facts, None, None, None).splitlines()[1:3] == ["      196 B  weights", "      196 B  gradients"]
+    assert block(facts, None, None, None).splitlines()[1:3] == [
+        "      196 B  weights",
+        "      196 B  gradients",
+    ]

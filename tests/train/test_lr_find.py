@@ -14,7 +14,9 @@ from holdfast.train.lr_find import ANSWER
 
 def test_what_its_process_refused_is_said_as_the_command_s_own(tmp_path: Path) -> None:
     assert lr_find.refused(tmp_path) is None
-    own = UnknownFormat("no annotations were found here", where="data", found="an empty folder", change="another")
+    own = UnknownFormat(
+        "no annotations were found here", where="data", found="an empty folder", change="another"
+    )
     (tmp_path / ANSWER).write_text(json.dumps(own.as_json()))
     told = lr_find.refused(tmp_path)
     assert told is not None

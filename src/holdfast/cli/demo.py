@@ -73,7 +73,9 @@ def run(args: argparse.Namespace) -> int:
             change=f"rm -r {folder}, or --folder NAME",
         )
     began = time.monotonic()
-    squeeze = mishaps.Squeeze() if args.broken == "oom" else None  # where it may not, it says so before anything
+    squeeze = (
+        mishaps.Squeeze() if args.broken == "oom" else None
+    )  # where it may not, it says so before anything
     demo = Demo(folder, steps=args.steps)
     try:
         demo.make_data()

@@ -16,7 +16,9 @@ from .session import Session
 
 PART = "machinecode"
 _EVERY_S = 5.0
-_AT_ONCE = 5  # looks without a pause: the first one is to see what one program takes, before there are several
+_AT_ONCE = (
+    5  # looks without a pause: the first one is to see what one program takes, before there are several
+)
 _SAY_FROM = 4  # regions more than said last
 
 

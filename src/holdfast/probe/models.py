@@ -101,7 +101,9 @@ class Behind:
     def __init__(self, optimizer: Any) -> None:
         groups = getattr(optimizer, "param_groups", None)
         self._groups: list[dict[str, Any]] = groups if isinstance(groups, list) else []  # torch's have them
-        self.optimizer = SimpleNamespace(learning_rate=self._groups[0].get("lr")) if self._groups else optimizer
+        self.optimizer = (
+            SimpleNamespace(learning_rate=self._groups[0].get("lr")) if self._groups else optimizer
+        )
 
     @property
     def trainable_variables(self) -> list[Any]:
