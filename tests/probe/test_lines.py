@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.probe import failures, lines, notices
-from holdfast.probe.loops import returned_names
+from holdfast.probe.returned import names_in
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def step(a: int, b: int) -> tuple[int, int, int]:
 
 
 def test_values_of_a_step_are_known_by_the_names_it_returns() -> None:
-    assert returned_names(step) == ["loss", "accuracy", "result 2"]
-    assert returned_names(len) == []
+    assert names_in(step) == ["loss", "accuracy", "result 2"]
+    assert names_in(len) == []
 
 
 @pytest.mark.parametrize(

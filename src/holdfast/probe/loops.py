@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import functools
-import inspect
 import re
-import textwrap
 import threading
 import time
 import weakref
@@ -31,6 +28,7 @@ from . import (
     lines,
     losses,
     models,
+    returned,
     traces,
 )
 from .passes import Passes
@@ -215,7 +213,7 @@ class Loop:
 
     def gradient_asked(self, target: Any) -> None:
         """What a GradientTape differentiates is the loss, where it is a number in host memory."""
-        if not self.quiet and _is_scalar(target) and finite.in_host_memory(target):
+        if not self.quiet and returned.is_scalar(target) and finite.in_host_memory(target):
             self._loss = target
 
     # -- train_on_batch ---------------------------------------------------------------------------------
@@ -238,7 +236,7 @@ class Loop:
         names = list(getattr(model, "metrics_names", None) or ["loss"])
         values = result if isinstance(result, list | tuple) else [result]
         logs = result if isinstance(result, dict) else dict(zip(names, values, strict=False))
-        self._step({str(name): value for name, value in logs.items() if _is_scalar(value)})
+        self._step({str(name): value for name, value in logs.items() if returned.is_scalar(value)})
         self.session.guard("models", models.seen, self.session, model)
 
     # -- a step -----------------------------------------------------------------------------------------
@@ -276,7 +274,7 @@ class Loop:
     def losses_of(self, function: Any, result: Any) -> dict[str, Any]:
         """The losses among what a jitted step has returned, perhaps not computed yet."""
         names = self._returned_names(id(function), getattr(function, "__wrapped__", None))
-        found = _named(names, result)
+        found = returned.by_name(names, result)
         if len(found) == 1 and not _OTHER_NUMBER.search(next(iter(found))):
             return {
                 "loss": next(iter(found.values()))
@@ -301,13 +299,13 @@ class Loop:
 
     def _logs_of(self, function: Any, result: Any) -> dict[str, Any]:
         names = self._returned_names(id(function), getattr(function, "_python_function", None))
-        found = _named(names, result)
+        found = returned.by_name(names, result)
         return {name: value for name, value in found.items() if finite.in_host_memory(value)}
 
     def _returned_names(self, key: int, function: Any) -> list[str]:
         names = self._names.get(key)
         if names is None:
-            names = self._names[key] = returned_names(function)
+            names = self._names[key] = returned.names_in(function)
         return names
 
     def _see(self, by: str, function: Any) -> None:
@@ -401,58 +399,12 @@ def watch_train_on_batch(session: Session, kind: Any) -> None:
     )  # fmt: skip
 
 
-def _named(names: list[str], result: Any) -> dict[str, Any]:
-    """The scalars of a step's result by their names; the one that is called a loss is "loss"."""
-    if isinstance(result, dict):
-        found = {str(name): value for name, value in result.items() if _is_scalar(value)}
-    else:
-        values = result if isinstance(result, list | tuple) else [result]
-        found = {
-            names[i] if i < len(names) else f"result {i}": value
-            for i, value in enumerate(values)
-            if _is_scalar(value)
-        }
-        if len(found) == 1 and len(values) == 1:
-            found = {"loss": next(iter(found.values()))}
-        for value in values:  # (state, {"loss": …, "accuracy": …})
-            if isinstance(value, dict) and value and all(_is_scalar(one) for one in value.values()):
-                found = {**found, **{str(name): one for name, one in value.items()}}
-    loss = next((name for name in found if "loss" in name.lower()), None)
-    if loss is not None and "loss" not in found:
-        found["loss"] = found.pop(loss)
-    return found
-
-
-def returned_names(function: Any) -> list[str]:
-    """What the function's last `return` calls its values, so that a loss is known by its name."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return []
-    returns = [
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None
-    ]
-    if not returns:
-        return []
-    parts = returns[-1].elts if isinstance(returns[-1], ast.Tuple | ast.List) else [returns[-1]]
-    return [part.id if isinstance(part, ast.Name) else f"result {i}" for i, part in enumerate(parts)]
-
-
 def _weak(value: Any) -> Callable[[], Any]:
     """The probe keeps nothing of the user's alive."""
     try:
         return weakref.ref(value)
     except TypeError:
         return lambda: None
-
-
-def _is_scalar(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int | float):
-        return True
-    kind = str(getattr(getattr(value, "dtype", None), "name", getattr(value, "dtype", "")))
-    return "float" in kind and tuple(getattr(value, "shape", (1,)) or ()) == ()
 
 
 def _is_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -1,0 +1,54 @@
+"""What a step of the user's own returned, by name, so that a loss is known for one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from typing import Any
+
+
+def by_name(names: list[str], result: Any) -> dict[str, Any]:
+    """The scalars of a step's result by their names; the one that is called a loss is "loss"."""
+    if isinstance(result, dict):
+        found = {str(name): value for name, value in result.items() if is_scalar(value)}
+    else:
+        values = result if isinstance(result, list | tuple) else [result]
+        found = {
+            names[i] if i < len(names) else f"result {i}": value
+            for i, value in enumerate(values)
+            if is_scalar(value)
+        }
+        if len(found) == 1 and len(values) == 1:
+            found = {"loss": next(iter(found.values()))}
+        for value in values:  # (state, {"loss": …, "accuracy": …})
+            if isinstance(value, dict) and value and all(is_scalar(one) for one in value.values()):
+                found = {**found, **{str(name): one for name, one in value.items()}}
+    loss = next((name for name in found if "loss" in name.lower()), None)
+    if loss is not None and "loss" not in found:
+        found["loss"] = found.pop(loss)
+    return found
+
+
+def names_in(function: Any) -> list[str]:
+    """What the function's last `return` calls its values, so that a loss is known by its name."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return []
+    returns = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None
+    ]
+    if not returns:
+        return []
+    parts = returns[-1].elts if isinstance(returns[-1], ast.Tuple | ast.List) else [returns[-1]]
+    return [part.id if isinstance(part, ast.Name) else f"result {i}" for i, part in enumerate(parts)]
+
+
+def is_scalar(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int | float):
+        return True
+    kind = str(getattr(getattr(value, "dtype", None), "name", getattr(value, "dtype", "")))
+    return "float" in kind and tuple(getattr(value, "shape", (1,)) or ()) == ()
