@@ -59,6 +59,7 @@ class Growth:
     by_fit: tuple[tuple[int, int], ...] = ()  # fit, bytes gained in it
     workers: Rise = Rise()
     worker_pids: tuple[int, ...] = ()
+    worker_gains: tuple[int, ...] = ()  # of each, the largest first
     steady: bool = False  # it rose in nearly every stretch
     flattened: bool = False  # it stopped rising well before the end
     largest_jump: Rise = Rise()
@@ -97,8 +98,9 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
         in_step=_in_one_step(start),
         largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
     )
-    workers, pids = _workers(samples)
-    grown = _with(grown, workers=workers, worker_pids=pids)
+    workers, gains = _workers(samples)
+    largest_first = tuple(sorted(gains.values(), reverse=True))
+    grown = _with(grown, workers=workers, worker_pids=tuple(gains), worker_gains=largest_first)
     return _named(grown, inside)
 
 
@@ -372,8 +374,8 @@ def _flattened(sizes: list[int]) -> bool:
     return early_rise > 0 and max(late) - late[0] < 0.1 * early_rise
 
 
-def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
-    """The growth of all descendants' own memory, each from when it was first seen."""
+def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, dict[int, int]]:
+    """The growth of all descendants' own memory, each from when it was first seen; and by process."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     seen: list[int] = []
@@ -387,12 +389,10 @@ def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
             last[process.pid] = max(own, last.get(process.pid, 0))
             seen.append(line)
             steps.append(sample.step)
-    gains = {pid: last[pid] - first[pid] for pid in first}
-    grown = tuple(pid for pid, gain in gains.items() if gain > (4 << 20))
-    if not grown:
-        return Rise(), ()
-    total = sum(gains[pid] for pid in grown)
-    return Rise(total, seen[0], seen[-1], max(0, steps[-1] - steps[0])), grown
+    gains = {pid: last[pid] - first[pid] for pid in first if last[pid] - first[pid] > (4 << 20)}
+    if not gains:
+        return Rise(), {}
+    return Rise(sum(gains.values()), seen[0], seen[-1], max(0, steps[-1] - steps[0])), gains
 
 
 def _own(process: Process) -> int | None:

@@ -36,11 +36,12 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
             )
         )
     facts += at_the_end(evidence)
+    gains = grown.worker_gains
+    if len(gains) > 1 and gains[1] < 0.25 * gains[0]:
+        return _one_of_several(gains, facts, killed)
     return Finding(
         "worker-memory-grows",
-        Strength.ESTABLISHED
-        if grown.when == "in-workers" and len(grown.worker_pids) > 1
-        else Strength.SUPPORTED,
+        Strength.ESTABLISHED if grown.when == "in-workers" and len(gains) > 1 else Strength.SUPPORTED,
         "the loader's processes grow until memory is full; the main process does not",
         tuple(facts),
         (),
@@ -51,6 +52,22 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
                 "names = np.array(names)   # reading a Python list copies its pages in every forked worker",
             ),
             Remedy("fewer workers, or threads: workers=1, use_multiprocessing=False", "your-choice"),
+        ),
+        led_to=killed or None,
+    )
+
+
+def _one_of_several(gains: tuple[int, ...], facts: list[Fact], killed: str) -> Finding:
+    """What all do alike would have made all of them grow: it is rather the one thing that this one was given."""
+    return Finding(
+        "worker-memory-grows",
+        Strength.POSSIBLE,
+        f"one process below it grew by {size(gains[0])}",
+        tuple(facts),
+        (Fact(f"the next grew by {size(gains[1])} only, with the same work to do", "vitals.jsonl"),),
+        (
+            Remedy("look at what that one was given: a sample far larger than the others", "your-choice"),
+            Remedy("find outliers before: `holdfast check DATA` names images far out of line", "automatic"),
         ),
         led_to=killed or None,
     )
