@@ -15,7 +15,7 @@ from holdfast.memory.sizes import parse, shown
         ("16 GB", 16_000_000_000),
         ("900MiB", 943718400),
         ("1.5g", 1610612736),
-        ("512", 512),
+        ("17179869184", 17179869184),
     ],
 )
 def test_a_number_and_a_unit(text, size):
@@ -34,3 +34,10 @@ def test_shown_with_about_three_figures():
     assert [shown(n) for n in (2048, 812 * 2**20, int(1.94 * 2**30), 150109880320)] == [
         "2 KiB", "812 MiB", "1.94 GiB", "139.8 GiB",
     ]  # fmt: skip
+
+
+def test_a_small_number_without_a_unit_was_meant_otherwise():
+    with pytest.raises(OutOfRange) as raised:
+        parse("16", where="--device-memory")
+    assert raised.value.what == "16 without a unit is 16 bytes, and no card is that small"
+    assert raised.value.change == ["16GiB, if that is meant"]

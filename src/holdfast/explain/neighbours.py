@@ -47,7 +47,10 @@ def last_good(evidence: Evidence) -> Evidence | None:
         if float(first.get("at", 0.0)) >= opened.at or not _ended_well(folder):
             continue
         weighed += 1
-        found = gather(folder.path, now=evidence.now)
+        try:
+            found = gather(folder.path, now=evidence.now)
+        except OSError:  # a neighbour that may not be read is no last good run
+            continue
         if judge(found).went_well:
             return found
         if weighed >= _WEIGH:
@@ -72,7 +75,9 @@ def _neighbours(path: Path) -> list[RunFolder]:
     folders = [
         RunFolder(Path(entry.path)) for entry in beside[:_LOOK_AT] if Path(entry.path) != path.resolve()
     ]
-    return [folder for folder in folders if folder.journal.exists()]
+    return [
+        folder for folder in folders if os.path.exists(folder.journal)
+    ]  # False where it may not be looked into
 
 
 def _first_event(folder: RunFolder) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ _UNITS = {
     "g": 2**30, "gib": 2**30, "gb": 10**9,
     "t": 2**40, "tib": 2**40, "tb": 10**12,
 }  # fmt: skip
+_LEAST_IN_BYTES = 1 << 20  # a smaller number without a unit was meant in GiB
 
 
 def parse(text: str, *, where: str = "the command line") -> int:
@@ -25,7 +26,14 @@ def parse(text: str, *, where: str = "the command line") -> int:
             where=where,
             change="a number and a unit, as in 16GiB, 16GB or 900MiB",
         )
-    return int(float(found[1]) * factor)
+    size = int(float(found[1]) * factor)
+    if not found[2] and size < _LEAST_IN_BYTES:
+        raise OutOfRange(
+            f"{text} without a unit is {text} bytes, and no card is that small",
+            where=where,
+            change=f"{text.strip()}GiB, if that is meant",
+        )
+    return size
 
 
 def shown(size: float) -> str:

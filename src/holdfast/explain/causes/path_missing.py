@@ -32,7 +32,9 @@ def path_missing(evidence: Evidence) -> Finding | None:
     )
     if said is None and not environment and waits is None:
         return None
-    if said is not None and re.search(r"libcu|libnv|cudart|\.so\b|No module named", said[1].fact):
+    if said is not None and re.search(
+        r"libcu|libnv|cudart|\.so\b|No module named|Permission denied", said[1].fact
+    ):
         return None
     error = evidence.error
     text = error.text if error is not None else said[1].fact if said is not None else ""
