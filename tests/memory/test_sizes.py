@@ -40,4 +40,4 @@ def test_a_small_number_without_a_unit_was_meant_otherwise():
     with pytest.raises(OutOfRange) as raised:
         parse("16", where="--device-memory")
     assert raised.value.what == "16 without a unit is 16 bytes, and no card is that small"
-    assert raised.value.change == ["16GiB, if that is meant"]
+    assert raised.value.change[0] == "16GiB, if that is meant"
