@@ -53,6 +53,7 @@ def test_a_size_alone_takes_the_nearest():
     assert cards.of_size(139 * 2**30).slug == "h200"
     assert cards.of_size(40 * 2**30).slug == "a100-40"
     assert cards.of_size(16 * 2**30).memory_bytes == 16 * 2**30
+    assert cards.of_size(16 * 2**30).capability >= (7, 5), "CUDA 13 compiles for nothing older"
 
 
 UNDERSTAND = """

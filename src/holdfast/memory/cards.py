@@ -81,9 +81,14 @@ def named(slug: str) -> Card:
     )
 
 
+#: What the compiler of CUDA 13 still compiles for.
+_OLDEST_COMPILED = (7, 5)
+
+
 def of_size(memory_bytes: int) -> Card:
     """The described card whose memory is nearest: what is compiled for when only a size is known."""
-    return min(all_cards(), key=lambda card: (abs(card.memory_bytes - memory_bytes), card.guessed))
+    compiled = [card for card in all_cards() if card.capability >= _OLDEST_COMPILED]
+    return min(compiled, key=lambda card: (abs(card.memory_bytes - memory_bytes), card.guessed))
 
 
 def of_name(reported: str) -> Card | None:
