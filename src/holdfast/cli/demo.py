@@ -73,9 +73,8 @@ def run(args: argparse.Namespace) -> int:
             change=f"rm -r {folder}, or --folder NAME",
         )
     began = time.monotonic()
-    squeeze = (
-        mishaps.Squeeze() if args.broken == "oom" else None
-    )  # where it may not, it says so before anything
+    # Where a group may not be made, that is said before anything is.
+    squeeze = mishaps.Squeeze() if args.broken == "oom" else None
     demo = Demo(folder, steps=args.steps)
     try:
         demo.make_data()

@@ -151,9 +151,8 @@ def _resumed(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
         recipe = _recipe(args.source, args.overrides)
     else:
         recipe = settings.read(folder.recipe, args.overrides)
-    if any(
-        folder.checkpoints.glob("step-*")
-    ):  # refused here, or the run's own recipe would be the refused one
+    # Refused here, or the run's own recipe would be the refused one.
+    if any(folder.checkpoints.glob("step-*")):
         changed = resume.changes(resume.flat(settings.read(folder.recipe)), resume.flat(recipe))
         resume.check(changed, where=str(folder.recipe), accepted=args.accept_changes)
     return folder, recipe

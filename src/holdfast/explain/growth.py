@@ -58,8 +58,7 @@ class Growth:
     by_epoch: tuple[tuple[int, int], ...] = ()  # epoch, bytes gained in it
     by_fit: tuple[tuple[int, int], ...] = ()  # fit, bytes gained in it
     workers: Rise = Rise()
-    worker_pids: tuple[int, ...] = ()
-    worker_gains: tuple[int, ...] = ()  # of each, the largest first
+    worker_gains: tuple[int, ...] = ()  # of each that grew, the largest first
     steady: bool = False  # it rose in nearly every stretch
     flattened: bool = False  # it stopped rising well before the end
     largest_jump: Rise = Rise()
@@ -99,8 +98,7 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
         largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
     )
     workers, gains = _workers(samples)
-    largest_first = tuple(sorted(gains.values(), reverse=True))
-    grown = _with(grown, workers=workers, worker_pids=tuple(gains), worker_gains=largest_first)
+    grown = _with(grown, workers=workers, worker_gains=gains)
     return _named(grown, inside)
 
 
@@ -374,8 +372,8 @@ def _flattened(sizes: list[int]) -> bool:
     return early_rise > 0 and max(late) - late[0] < 0.1 * early_rise
 
 
-def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, dict[int, int]]:
-    """The growth of all descendants' own memory, each from when it was first seen; and by process."""
+def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
+    """The growth of all descendants' own memory, each from when it was first seen; and of each, the largest first."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     seen: list[int] = []
@@ -389,10 +387,11 @@ def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, dict[int, int]]:
             last[process.pid] = max(own, last.get(process.pid, 0))
             seen.append(line)
             steps.append(sample.step)
-    gains = {pid: last[pid] - first[pid] for pid in first if last[pid] - first[pid] > (4 << 20)}
-    if not gains:
-        return Rise(), {}
-    return Rise(sum(gains.values()), seen[0], seen[-1], max(0, steps[-1] - steps[0])), gains
+    gains = sorted((last[pid] - first[pid] for pid in first), reverse=True)
+    grown = tuple(gain for gain in gains if gain > (4 << 20))
+    if not grown:
+        return Rise(), ()
+    return Rise(sum(grown), seen[0], seen[-1], max(0, steps[-1] - steps[0])), grown
 
 
 def _own(process: Process) -> int | None:

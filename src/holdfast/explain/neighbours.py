@@ -75,9 +75,8 @@ def _neighbours(path: Path) -> list[RunFolder]:
     folders = [
         RunFolder(Path(entry.path)) for entry in beside[:_LOOK_AT] if Path(entry.path) != path.resolve()
     ]
-    return [
-        folder for folder in folders if os.path.exists(folder.journal)
-    ]  # False where it may not be looked into
+    # False where it may not be looked into; a Path would raise there.
+    return [folder for folder in folders if os.path.exists(folder.journal)]
 
 
 def _first_event(folder: RunFolder) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.explain.output import Traceback
 from holdfast.explain.standing import is_users
+from holdfast.explain.words import without_colour
 from holdfast.journal import events as ev
 
 #: Lines that TensorFlow puts around what went wrong.
@@ -23,7 +24,6 @@ _FROM_PYTHON = (
     "UnimplementedError",
     "ResourceExhaustedError",
 )
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,8 @@ class Fatal:
         tuple[str, int, str], ...
     ]  # file, line, function of the thread that crashed, innermost first
     source: str
-    in_python: bool = (
-        True  # False: a thread without Python crashed, and the frames are those of the main thread
-    )
+    #: False: a thread without Python crashed, and the frames are those of the main thread
+    in_python: bool = True
 
     @property
     def where(self) -> str:
@@ -90,7 +89,7 @@ class Raised:
     @property
     def essence(self) -> str:
         """The line of the message that says most. TensorFlow wraps it in a graph's history."""
-        plain = re.sub(r"\{\{function_node .*?\}\} ?", "", _COLOUR.sub("", self.message))
+        plain = re.sub(r"\{\{function_node .*?\}\} ?", "", without_colour(self.message))
         lines = [line.strip() for line in plain.splitlines() if line.strip()]
         telling = [line for line in lines if not _WRAPPING.match(line)]
         if not telling:
@@ -110,7 +109,7 @@ class Raised:
     @property
     def text(self) -> str:
         """Everything it said, for matching: type, message, and the causes behind it."""
-        return _COLOUR.sub("", "\n".join((f"{self.type}: {self.message}", *self.chain)))
+        return without_colour("\n".join((f"{self.type}: {self.message}", *self.chain)))
 
 
 def from_event(

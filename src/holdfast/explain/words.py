@@ -55,9 +55,13 @@ def share(part: float, of: float) -> str:
     return f"{100 * part / of:.0f} %" if of else "0 %"
 
 
+def without_colour(text: str) -> str:
+    return _COLOUR.sub("", text)
+
+
 def clipped(text: str, length: int = 160) -> str:
     """One line of it, cut with a mark."""
-    line = " ".join(_COLOUR.sub("", text).split())
+    line = " ".join(without_colour(text).split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 

@@ -76,9 +76,8 @@ class Trials:
         self, others: tuple[Line, ...] = (), *, say: Say = lambda _: None, python: str = sys.executable
     ) -> None:
         self.others, self.say, self.python = others, say, python
-        self._free_bytes = (
-            free_memory_bytes()
-        )  # once: with another figure another third would be tried each time
+        # Once: with another figure another third would be tried each time.
+        self._free_bytes = free_memory_bytes()
         self._tried: dict[Setup, int] = {}
 
     def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:

@@ -26,7 +26,7 @@ class AtHand:
 
     def drawn(self, element: Any) -> None:
         leaves = [leaf for leaf in datasets.leaves(element) if hasattr(leaf, "shape")]
-        self._leaves = [_weak(leaf) for leaf in leaves]
+        self._leaves = [weak(leaf) for leaf in leaves]
         if self._learnt < _BATCHES_TO_KNOW:
             self._learnt += 1
             self._known.learn([_array(leaf) if tuple(leaf.shape)[-1:] == (4,) else () for leaf in leaves])
@@ -66,8 +66,9 @@ def _numpy() -> Any:
     return numpy
 
 
-def _weak(leaf: Any) -> Callable[[], Any]:
+def weak(value: Any) -> Callable[[], Any]:
+    """The probe keeps nothing of the user's alive."""
     try:
-        return weakref.ref(leaf)
+        return weakref.ref(value)
     except TypeError:
         return lambda: None

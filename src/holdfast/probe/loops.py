@@ -6,7 +6,6 @@ import functools
 import re
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -94,7 +93,7 @@ class Loop:
         if fresh:
             self.session.keep_ring()
             self._passes.begins()
-            self._iterator = _weak(iterator)
+            self._iterator = athand.weak(iterator)
             if self._iterator_trained:
                 progress.epoch += 1
                 self.look_over()
@@ -179,7 +178,7 @@ class Loop:
         if self._fits.current is not None:
             return
         if self._optimizer() is None:
-            self._optimizer = _weak(optimizer)
+            self._optimizer = athand.weak(optimizer)
         if not eager:
             for function, _ in self._traces.stack:
                 self._training.add(id(function))
@@ -203,7 +202,7 @@ class Loop:
         if self.quiet:
             return
         if self._optimizer() is None:
-            self._optimizer = _weak(optimizer)
+            self._optimizer = athand.weak(optimizer)
         if self._optimizer() is optimizer:
             self._see("torch_optimizer", None)
             loss, self._loss = self._loss, None
@@ -224,7 +223,7 @@ class Loop:
         if counts:
             self.session.guard(athand.PART, athand.of(self.session).drawn, [*given, *named.values()])
             self._take_over()
-            self._optimizer = _weak(getattr(model, "optimizer", None))
+            self._optimizer = athand.weak(getattr(model, "optimizer", None))
             self.progress.enter(Phase.STEP if self.progress.step else Phase.COMPILE)
         return counts
 
@@ -397,14 +396,6 @@ def watch_train_on_batch(session: Session, kind: Any) -> None:
         after=lambda token, result: loop.batch_ends(token[0], result, token[1]) if token else None,
         failed=lambda token, error: loop.batch_ends(False, None, None),
     )  # fmt: skip
-
-
-def _weak(value: Any) -> Callable[[], Any]:
-    """The probe keeps nothing of the user's alive."""
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return lambda: None
 
 
 def _is_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from holdfast.journal import events as ev
 def worker_memory_grows(evidence: Evidence) -> Finding | None:
     grown = evidence.growth
     killed = memory_end(evidence)
-    if killed is None or not grown.worker_pids:
+    if killed is None or not grown.worker_gains:
         return None
     parent = max(0, grown.total.bytes)
     if grown.when != "in-workers" and grown.workers.bytes < max(parent, 128 << 20):
@@ -21,7 +21,7 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
     started = max(all_started, key=lambda said: said.event.count, default=None)
     facts = [
         Fact(
-            f"{counted(len(grown.worker_pids), 'process', 'processes')} below it grew by "
+            f"{counted(len(grown.worker_gains), 'process', 'processes')} below it grew by "
             f"{size(grown.workers.bytes)} of their own memory",
             grown.workers.source,
         ),
