@@ -201,26 +201,29 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
         cold = _process(setup, share)
         _kept(out, _process(setup, share) | {"cold_peak_bytes": cold.get("peak_bytes")})
 
-    def at_limit(pair: tuple[dict[str, Any], ...]) -> None:
-        from holdfast.memory.setup import from_json
-
-        room = known[from_json(pair[0]).short()]["step_peak_bytes"] / FILLED
-        for setup in pair:
-            _process(setup, share)  # fills the compile cache
-            found = _process(setup, cache | {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{room / CARD_BYTES:.6f}"})
-            _kept(out, found | {"limit": True, "room_bytes": int(room)})
+    def at_limit(setup: dict[str, Any], room: float) -> None:
+        _process(setup, share)  # fills the compile cache
+        found = _process(setup, cache | {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{room / CARD_BYTES:.6f}"})
+        _kept(out, found | {"limit": True, "room_bytes": int(room)})
 
     done = [json.loads(line) for line in MEASURED.read_text().splitlines()] if MEASURED.exists() else []
     have = [one["setup"] for one in done]  # of an earlier call
     with ThreadPoolExecutor(at_once) as pool:
         jobs = [
-            pool.submit(at_limit, pair) for pair in LIMITS if only in json.dumps(pair) and pair[1] not in have
-        ]
-        jobs += [
             pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup) and setup not in have
         ]
+        for batches in LIMITS:
+            room = known[_short(batches[0])]["step_peak_bytes"] / FILLED
+            wanted = [one for one in batches if only in json.dumps(one) and one not in have]
+            jobs += [pool.submit(at_limit, setup, room) for setup in wanted]
         for job in jobs:
             job.result()
+
+
+def _short(setup: dict[str, Any]) -> str:
+    from holdfast.memory.setup import from_json
+
+    return from_json(setup).short()
 
 
 def times(out: Path) -> None:
