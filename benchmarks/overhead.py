@@ -1,10 +1,9 @@
 """What being watched costs a training step: the same script plain and under `holdfast run`, interleaved.
 
-    python benchmarks/overhead.py [--pairs 6] [--targets 1 5 50] [--own]
+    python benchmarks/overhead.py [--pairs 6] [--targets 1 5 50] [--inside]
 
-`--own` measures on a busy machine too: the callbacks of a step are called by themselves some ten thousand times, plain
-and watched, and the fastest round of each counts. It leaves out what the step's own function costs to be watched (two
-microseconds).
+`--inside` finds a difference that is too small for that: in one watched process the probe works for 25 steps and rests
+for 25, some hundred times. At rest it still stands around the functions of a step and returns at once.
 
 For each target a dense model is sized until a step takes about that many milliseconds. Then plain and watched runs
 take turns (ABBA, so that a drift of the machine falls on both). A callback notes the clock at every step, plain
@@ -60,28 +59,32 @@ def calibrate(target_s):
             return size
         size = int(size * 1.3)
 
-def own(rounds):
-    # microseconds that the calls around one step take, of the fastest round
-    import tensorflow as tf
-    made = model(64)
-    made.fit(np.zeros((64, 64), "float32"), np.zeros((64, 1), "float32"), verbose=0)
-    told = keras.callbacks.CallbackList([], add_history=False, add_progbar=False, model=made, epochs=1, steps=10**9)
-    logs = {"loss": tf.constant(0.5)}
-    told.on_train_begin()
-    told.on_epoch_begin(0)
-    best = float("inf")
-    for number in range(rounds):
-        began = time.perf_counter()
-        for batch in range(100):
-            told.on_train_batch_begin(100 * number + batch)
-            told.on_train_batch_end(100 * number + batch, logs)
-        best = min(best, (time.perf_counter() - began) / 100)
-        time.sleep(0.002)
-    return 1e6 * best
+def inside(size, blocks):
+    # one watched process; the probe works for 25 steps and rests for 25, and the medians of neighbours are compared
+    session = sys.modules["_holdfast.probe.start"].session()
+    length, warm = 25, 3
+
+    class Turns(Clock):
+        def on_train_batch_begin(self, batch, logs=None):
+            super().on_train_batch_begin(batch)
+            if batch % length == 0:
+                session._closed = (batch // length) % 2 == 1
+
+    made, clock, steps = model(size), Turns(), 2 * length * blocks + 1
+    step(made, 40)
+    x, y = np.zeros((32 * steps, 64), "float32"), np.zeros((32 * steps, 1), "float32")
+    made.fit(x, y, batch_size=32, epochs=1, verbose=0, shuffle=False, callbacks=[clock])
+    session._closed = False
+    took = np.diff(clock.at)[: 2 * length * blocks].reshape(blocks, 2, length)[:, :, warm:]
+    working, resting = np.median(took, axis=2).T
+    added = 1e6 * (working - resting)
+    error = added.std() / blocks**0.5
+    return {"step_ms": round(1e3 * float(np.median(resting)), 3), "added_us": round(float(np.mean(added)), 1),
+            "median_us": round(float(np.median(added)), 1), "standard_error_us": round(float(error), 1)}
 
 what, value, out = sys.argv[1], float(sys.argv[2]), sys.argv[3]
-if what == "own":
-    result = own(int(value))
+if what == "inside":
+    result = inside(int(value), int(sys.argv[4]))
 elif what == "calibrate":
     result = calibrate(value)
 else:
@@ -133,16 +136,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--targets", type=float, nargs="+", default=[1, 5, 50])
-    parser.add_argument("--own", action="store_true")
+    parser.add_argument("--inside", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "script.py").write_text(SCRIPT)
-        if args.own:
-            plain, watched = (
-                call(folder, "own", "150", "out.json", watched=with_us) for with_us in (False, True)
-            )
-            print(json.dumps({"plain_us": plain, "watched_us": watched}))
+        if args.inside:
+            print(json.dumps(call(folder, "inside", "64", "out.json", "200", watched=True)))
             return
         for target_ms in args.targets:
             print(json.dumps(compare(folder, target_ms, args.pairs)), flush=True)

@@ -90,7 +90,6 @@ class BeatWriter:
     def beat(
         self,
         phase: int,
-        *,
         detail: int = 0,
         fit: int = 0,
         epoch: int = 0,

@@ -67,9 +67,7 @@ class WatchedCallbacks(list[Any]):
     def __init__(self, callbacks: list[Any], watch: ListWatch) -> None:
         super().__init__(callbacks)
         self._watch = watch
-        self._plans: dict[
-            str, tuple[int, bool]
-        ] = {}  # by hook: how many callbacks there were, whether one has it
+        self._plans: dict[str, tuple[int, set[int]]] = {}  # by hook: how many there were, and which have it
 
     def __iter__(self) -> Iterator[Any]:
         hook = getattr(_local, "hook", None)
@@ -77,16 +75,18 @@ class WatchedCallbacks(list[Any]):
             return super().__iter__()
         plan = self._plans.get(hook)
         if plan is None or plan[0] != len(self):
-            needed = any(self._watch.overridden(type(callback), hook) for callback in super().__iter__())
-            plan = self._plans[hook] = len(self), needed or hook in _WITH_LOGS
-        return self._told(hook) if plan[1] else super().__iter__()
+            having = {index for index, one in enumerate(super().__iter__()) if overrides(type(one), hook)}
+            plan = self._plans[hook] = len(self), having
+        return self._told(hook, plan[1]) if plan[1] or hook in _WITH_LOGS else super().__iter__()
 
-    def _told(self, hook: str) -> Iterator[Any]:
+    def _told(self, hook: str, having: set[int]) -> Iterator[Any]:
         watch = self._watch
         if hook in _WITH_LOGS:
             watch.session.guard(PART, watch.callbacks_begin, hook)
         for index, callback in enumerate(list.__iter__(self)):
-            watch.session.guard(PART, watch.callback_begins, index, callback, hook)
+            _local.callback = callback
+            if index in having:
+                watch.callback_begins(index)
             yield callback
         _local.callback = None
 
@@ -100,7 +100,6 @@ class ListWatch:
         self.fits = fits.of(session)
         self.losses = losses.of(session)
         self._compiled: set[int] = set()
-        self._overrides: dict[tuple[type, str], bool] = {}
 
     # -- which callback ---------------------------------------------------------------------------
 
@@ -116,20 +115,13 @@ class ListWatch:
             clock: Stopwatch | None = self.session.seen.pop("validation_clock", None)
             self.fits.validation_ends(fit, fits.numbers(logs), clock.seconds if clock else 0.0)
 
-    def callback_begins(self, index: int, callback: Any, hook: str) -> None:
-        _local.callback = callback
-        if self.progress.here and self.overridden(type(callback), hook):
-            self.progress.enter(Phase.CALLBACK, index + 1)
-            _local.entered = True
-
-    def overridden(self, kind: type, hook: str) -> bool:
-        key = (kind, hook)
-        known = self._overrides.get(key)
-        if known is None:
-            names = {hook, hook.replace("train_batch", "batch")} if "train_batch" in hook else {hook}
-            owners = [base for base in kind.__mro__ if names & vars(base).keys()]
-            known = self._overrides[key] = bool(owners) and owners[0].__name__ != "Callback"
-        return known
+    def callback_begins(self, index: int) -> None:
+        try:
+            if self.progress.here:
+                self.progress.enter(Phase.CALLBACK, index + 1)
+                _local.entered = True
+        except Exception as error:
+            self.session.failed(PART, error)
 
     # -- training ---------------------------------------------------------------------------------
 
@@ -163,9 +155,10 @@ class ListWatch:
         progress = self.progress
         if not progress.here:
             return
+        _local.entered = False
         fit, phase = self.fits.current, Phase.STEP
         if fit is not None:
-            fit.step_started = Stopwatch()
+            fit.step_began_ns = time.perf_counter_ns()
             if fit.first_step_s is None:  # the first of an epoch: it compiles, or fills buffers
                 phase = Phase.FILL if self._is_compiled(fit) else Phase.COMPILE
         progress.enter(phase)
@@ -188,7 +181,7 @@ class ListWatch:
 
     def _time_step(self, fit: Fit) -> None:
         progress, now = self.progress, time.perf_counter_ns()
-        started = fit.step_started.begun_ns if fit.step_started is not None else now
+        started = fit.step_began_ns or now
         if fit.first_step_s is None:
             fit.first_step_s = round(fit.epoch_clock.seconds, 4)
             self._compiled.add(id(getattr(fit.model, "train_function", None)))
@@ -244,6 +237,13 @@ class ListWatch:
         self.session.seen["predict_batches"] = int(batch) + 1
         if self.progress.here:
             self.progress.enter(Phase.PREDICT)
+
+
+def overrides(kind: type, hook: str) -> bool:
+    """Whether callbacks of this kind do anything there."""
+    names = {hook, hook.replace("train_batch", "batch")} if "train_batch" in hook else {hook}
+    owners = [base for base in kind.__mro__ if names & vars(base).keys()]
+    return bool(owners) and owners[0].__name__ != "Callback"
 
 
 def _made_to_fail(*_: Any) -> None:
@@ -311,7 +311,10 @@ def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> boo
             raise
         finally:
             _local.hook = outer
-            session.guard("losses", _losses_had, session, watch, batch)
+            try:
+                _losses_had(session, watch, batch)
+            except Exception as error:
+                session.failed("losses", error)
 
     setattr(kind, name, told)
     return True

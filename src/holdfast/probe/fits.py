@@ -9,7 +9,7 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import EpochDone, EpochStarted, FitDone, FitStarted, ValidationDone, ValidationStarted
-from . import models
+from . import models, openloops
 from .progress import Stopwatch
 from .session import Session
 
@@ -36,7 +36,7 @@ class Fit:
     clock: Stopwatch = field(default_factory=Stopwatch)
     epoch_clock: Stopwatch = field(default_factory=Stopwatch)
     first_step_s: float | None = None
-    step_started: Stopwatch | None = None
+    step_began_ns: int = 0
     step_ended_ns: int = 0
     validation_clock: Stopwatch | None = None
     weights_before: float | None = None
@@ -49,11 +49,8 @@ class Fits:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._open: list[Fit] = []
+        self.current: Fit | None = None
         self._count = 0
-
-    @property
-    def current(self) -> Fit | None:
-        return self._open[-1] if self._open else None
 
     def begin(self, model: Any, arguments: dict[str, Any], where: str) -> Fit:
         session, progress = self._session, self._session.progress
@@ -62,6 +59,7 @@ class Fits:
         self._count += 1
         fit = Fit(self._count, model, arguments, where=where, base_step=progress.step)
         self._open.append(fit)
+        self.current = fit
         progress.fit = fit.number
         progress.epoch = int(arguments.get("initial_epoch") or 0)
         progress.train_batches = progress.test_batches = 0
@@ -72,6 +70,7 @@ class Fits:
         if fit.said:
             return
         fit.said = True
+        self._session.guard(openloops.PART, openloops.tell, self._session)
         given = fit.arguments
         self._session.say(
             FitStarted(
@@ -106,7 +105,7 @@ class Fits:
         fit.epoch_open = True
         fit.epoch_clock = Stopwatch()
         fit.first_step_s = None
-        fit.step_started = None
+        fit.step_began_ns = 0
         self._session.say(EpochStarted(fit=fit.number, epoch=epoch))
 
     def epoch_ends(self, fit: Fit, epoch: int, logs: dict[str, float]) -> None:
@@ -134,6 +133,7 @@ class Fits:
         progress = self._session.progress
         if fit in self._open:
             del self._open[self._open.index(fit) :]
+            self.current = self._open[-1] if self._open else None
         if fit.epoch_open:
             fit.steps_by_epoch.append(progress.train_batches)
         after = models.fingerprint(fit.model)

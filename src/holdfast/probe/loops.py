@@ -27,6 +27,7 @@ from . import (
     lines,
     losses,
     models,
+    openloops,
     returned,
     traces,
 )
@@ -47,7 +48,7 @@ class Loop:
         self.progress = session.progress
         self._fits = fits.of(session)
         self._passes = Passes(session)
-        self._traces = traces.of(session)
+        self.traces = traces.of(session)
         self._training: set[int] = set()  # tf.function objects that apply gradients
         self._optimizer: Callable[[], Any] = lambda: None  # the first one seen: its steps are the loop's
         self._applied = 0
@@ -154,15 +155,12 @@ class Loop:
 
     def function_begins(self, function: Any) -> bool:
         """True when this is a call of the user's own from eager code, which may be a step."""
-        outermost = not self._traces.stack
-        self._traces.call_begins(function)
-        return outermost and not self.quiet and self._is_ours()
+        return not self.quiet and not self.traces.stack and self._is_ours()
 
-    def function_ends(self, function: Any, counts: bool, result: Any) -> None:
-        self._traces.call_ends()
-        if not counts or self.quiet:
+    def function_ends(self, function: Any, result: Any) -> None:
+        if self.quiet:
             return
-        self._traces.called(function)
+        self.traces.called(function)
         if id(function) in self._training:
             self._see("tf_function", function)
             self._step(self._logs_of(function, result))
@@ -180,16 +178,16 @@ class Loop:
         if self._optimizer() is None:
             self._optimizer = athand.weak(optimizer)
         if not eager:
-            for function, _ in self._traces.stack:
+            for function, _ in self.traces.stack:
                 self._training.add(id(function))
-            if not self._traces.stack:
+            if not self.traces.stack:
                 self._see("stateless_apply", None)
                 if not jaxsteps.of(
                     self.session
                 ).mark():  # its calls cannot be seen, the batches of this dataset can
                     self._trained_on, self._batch_pending = self._current, self._current is not None
             return
-        if self._inside or self._traces.stack:
+        if self._inside or self.traces.stack:
             return
         if self._optimizer() is optimizer:
             self._see("apply_gradients", None)
@@ -252,6 +250,7 @@ class Loop:
         progress.step += 1
         if progress.step == 1:
             self.session.guard(holdings.PART, holdings.start, self.session)
+            self.session.guard(openloops.PART, openloops.tell, self.session)
             self.session.guard("frameworks", frameworks.devices_seen, self.session)
             self.session.at_exit.append(self.look_over)
             self.session.at_exit.append(jaxsteps.of(self.session).read_losses)
@@ -339,13 +338,16 @@ def hook_functions(session: Session, module: Any) -> None:
     def told(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not session.on(PART):
             return original(self, *args, **kwargs)
-        counts = session.guard(PART, loop.function_begins, self)
+        counts = not loop.quiet and session.guard(PART, loop.function_begins, self)
+        stack = loop.traces.call_begins(self)
         result = None
         try:
             result = original(self, *args, **kwargs)
             return result
         finally:
-            session.guard(PART, loop.function_ends, self, bool(counts), result)
+            stack.pop()
+            if counts:
+                session.guard(PART, loop.function_ends, self, result)
 
     kind.__call__ = told
 

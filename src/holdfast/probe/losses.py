@@ -19,6 +19,7 @@ from .session import Session
 _KEEP = 64
 _ALWAYS_FIRST = 20  # steps of a fit that are always written
 _EVERY_S = 1.0  # then one a second, later fewer
+_PLAIN = (int, float)
 _WORSE = 3.0  # times the loss of late: written at once, though not more often than ten times a second
 
 
@@ -128,11 +129,10 @@ class Losses:
         """Of logs that are numbers already, or, as Keras 2 hands them on, values in host memory."""
         if not isinstance(logs, dict):
             return {}
-        plain = int | float
         return {
             str(name): float(value)
             for name, value in logs.items()
-            if isinstance(value, plain)
+            if isinstance(value, _PLAIN)
             or (self._on_cpu and finite.in_host_memory(value) and not len(value.shape))
         }
 
@@ -154,7 +154,8 @@ class Losses:
                 self._owed = not self._session.progress.here
         now = self._now()
         waited = now - self._written_at
-        if step - self._fit_step <= _ALWAYS_FIRST or waited >= self._interval() or (worse and waited >= 0.1):
+        due = waited >= _EVERY_S and waited >= self._interval()
+        if due or step - self._fit_step <= _ALWAYS_FIRST or (worse and waited >= 0.1):
             self._written_at = now
             self._session.say(
                 LossSeen(

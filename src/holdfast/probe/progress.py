@@ -35,12 +35,10 @@ class Progress:
     def enter(self, phase: Phase, detail: int = 0) -> None:
         self.phase = phase
         self.detail = detail
-        ring = self.ring
-        if ring is not None:
-            ring.beat(
-                phase, detail=detail, fit=self.fit, epoch=self.epoch, step=self.step,
-                train_batches=self.train_batches, test_batches=self.test_batches,
-                data_wait_ns=self.data_wait_ns, compute_ns=self.compute_ns, loss=self.loss, step_ns=self.step_ns,
+        if self.ring is not None:
+            self.ring.beat(
+                phase, detail, self.fit, self.epoch, self.step, self.train_batches, self.test_batches,
+                self.data_wait_ns, self.compute_ns, self.loss, self.step_ns,
             )  # fmt: skip
 
     def again(self) -> None:

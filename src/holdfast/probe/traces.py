@@ -45,13 +45,12 @@ class Traces:
             found = self._local.stack = []
         return found
 
-    def call_begins(self, function: Any) -> None:
+    def call_begins(self, function: Any) -> list[tuple[Any, int]]:
+        """The calls that this thread is in; the caller takes the last one off when it has ended."""
         self._call_number += 1
-        self.stack.append((function, self._call_number))
-
-    def call_ends(self) -> None:
-        if self.stack:
-            self.stack.pop()
+        stack = self.stack
+        stack.append((function, self._call_number))
+        return stack
 
     # -- traces ---------------------------------------------------------------------------------------
 
