@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.journal.beats import Beat, Phase
-from holdfast.supervise.endless import Course, judge_epoch, judge_validation
+from holdfast.supervise.endless import Best, Course, judge_epoch, judge_loop, judge_validation
 
 BEAT = Beat(
     sequence=1, mono=0.0, phase=Phase.VALIDATION, attempt=1, pid=1, detail=0, fit=1, epoch=0, step=20, train_batches=20,
@@ -44,3 +44,24 @@ def test_an_epoch_over_a_dataset_without_an_end() -> None:
     assert found is not None and found.sure and found.what == "epoch"
     assert judge_epoch(replace(COURSE, beat=training, cardinality=-1, planned=1000)) is None
     assert judge_epoch(replace(COURSE, beat=training, cardinality=-2, for_s=9999)) is None
+
+
+def test_a_loop_that_comes_no_nearer_to_its_end_is_told_after_a_minute() -> None:
+    best = Best()
+    for second in range(100):
+        loss = max(0.25, 1.0 - 0.05 * second) + 0.001 * (second % 3)
+        best.see(replace(BEAT, step=20 * second + 1, loss=loss), float(second))
+    assert judge_loop(best, "while `loss > 0.1` (train.py:5)", step=900, now=44.0) is None
+    found = judge_loop(best, "while `loss > 0.1` (train.py:5)", step=1981, now=99.0)
+    assert found is not None and found.what == "loop" and not found.sure
+    assert found.why == (
+        "it goes on while `loss > 0.1` (train.py:5), and the loss has not become better than 0.25 since step 301"
+    )
+    assert judge_loop(best, "", step=1981, now=99.0) is None
+
+
+def test_a_loop_whose_loss_still_falls_is_left_alone() -> None:
+    best = Best()
+    for second in range(200):
+        best.see(replace(BEAT, step=20 * second + 1, loss=0.99**second), float(second))
+    assert judge_loop(best, "while `loss > 0.1` (train.py:5)", step=4000, now=200.0) is None

@@ -75,10 +75,15 @@ def refused_memory(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
     return matched(evidence, _REFUSED.pattern, flags=re.IGNORECASE)
 
 
+#: A limit on the size of a file says nearly what a full disk says; "requested and written" is NumPy's word for both.
+FULL_DISK = (
+    r"No space left on device|\berrno ?= ?28\b|\[Errno 28\]|Disk quota exceeded|; File too large|\berrno ?= ?27\b|"
+    r"\[Errno 27\]|OSError: \d+ requested and \d+ written|tempstate.*xhausted|xhausted.*tempstate"
+)
+
+
 def full_disk(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
-    words = r"No space left on device|\berrno ?= ?28\b|\[Errno 28\]|Disk quota exceeded"
-    words += r"|OSError: \d+ requested and \d+ written"  # NumPy's words for a write that was cut short
-    return matched(evidence, words + r"|tempstate.*xhausted|xhausted.*tempstate")
+    return matched(evidence, FULL_DISK)
 
 
 def memory_end(evidence: Evidence) -> str | None:

@@ -57,6 +57,8 @@ GENERAL: dict[str, frozenset[str]] = {
     "recompiling": frozenset({"retracing"}),
 }  # fmt: skip
 
+_BREAKS = frozenset({"script-error", "native-crash", "callback-raised", "killed-from-outside"})
+
 
 def rank(findings: Sequence[Finding], outcome: str) -> tuple[Finding, ...]:
     """The findings that stand, the verdict first."""
@@ -74,10 +76,15 @@ def rank(findings: Sequence[Finding], outcome: str) -> tuple[Finding, ...]:
 
 
 def _without_the_general(findings: Sequence[Finding]) -> list[Finding]:
-    strongest = {finding.cause: finding.strength for finding in findings}
+    """What only spoiled the course says nothing about what broke off, however special it is."""
     kept = []
     for finding in findings:
-        rivals = [strongest[name] for name in GENERAL.get(finding.cause, ()) if name in strongest]
+        special = GENERAL.get(finding.cause, frozenset())
+        rivals = [
+            one.strength
+            for one in findings
+            if one.cause in special and (one.ends or finding.cause not in _BREAKS)
+        ]
         better = max(rivals, default=0)
         if better >= Strength.SUPPORTED or (better and better >= finding.strength):
             continue

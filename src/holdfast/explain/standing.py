@@ -92,6 +92,8 @@ class Stands:
     threads: tuple[Stood, ...]
     parent: int = 0
     error: str = ""
+    reads: tuple[str, ...] = ()  # pipes whose reading end it holds
+    makes_pipes: tuple[str, ...] = ()  # lines of its source that start a program with a pipe
 
     @property
     def main(self) -> Stood | None:
@@ -187,6 +189,7 @@ def _process(seen: list[ProcessStacks | None], span_s: float) -> Stands:
     return Stands(
         pid=newest.pid, name=newest.name, command=newest.command, state=newest.state, trains=newest.trains,
         threads=tuple(threads), parent=newest.parent, error=newest.error,
+        reads=tuple(newest.reads), makes_pipes=tuple(newest.makes_pipes),
     )  # fmt: skip
 
 

@@ -559,6 +559,7 @@ class Restored(Event):
     epoch: int | None = None
     optimizer_restored: bool | None = None
     where: str = ""
+    where: str = ""  # the user's line that saved
 
 
 @_record

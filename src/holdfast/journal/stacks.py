@@ -47,6 +47,8 @@ class ProcessStacks:
     source: str = ""  # py-spy | faulthandler | none
     error: str = ""  # why there are no Python frames
     threads: list[Thread] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)  # pipes whose reading end it holds: "pipe:[4711]"
+    makes_pipes: list[str] = field(default_factory=list)  # lines of the user's that start a program with PIPE
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def script_raised(session: Session, error: BaseException) -> None:
     if error is session.last_exception:
         return
     session.last_exception = error
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt) and not session.seen.get("interrupted"):
         session.say(SignalSeen(signal="SIGINT"))
     session.say(describe(session, error, left="script", caught=False))
 
@@ -67,7 +67,7 @@ def describe(
     return ExceptionRaised(
         type=type(error).__name__,
         message=message[:_MESSAGE_LIMIT],
-        errno=_errno(error, message),
+        errno=errno_of(error, message),
         left=left,
         caught=caught,
         user_line=f"{lines.short(place[0])}:{place[1]}" if place else "",
@@ -175,13 +175,13 @@ def _chain(error: BaseException) -> list[str]:
     return found
 
 
-def _errno(error: BaseException, message: str) -> int | None:
+def errno_of(error: BaseException, message: str) -> int | None:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     found = _ERRNO_IN_TEXT.search(message)
     if found and 0 < int(found[1]) < 200:
         return int(found[1])
-    for number in (28, 24, 13, 2, 11):  # TensorFlow gives the words only
+    for number in (28, 122, 27, 24, 13, 2, 11):  # TensorFlow gives the words only
         if os.strerror(number) in message:
             return number
     return None

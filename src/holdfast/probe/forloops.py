@@ -30,11 +30,11 @@ def _in_a_loop(statements: list[ast.stmt], line: int, *, inside: bool) -> bool:
             continue
         function = isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         around = not function and (inside or isinstance(one, ast.For | ast.While))
-        return any(_in_a_loop(block, line, inside=around) for block in _blocks(one))
+        return any(_in_a_loop(block, line, inside=around) for block in blocks(one))
     return False
 
 
-def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+def blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     found = [getattr(statement, name, None) for name in ("body", "orelse", "finalbody")]
     found += [handler.body for handler in getattr(statement, "handlers", [])]
     found += [case.body for case in getattr(statement, "cases", [])]
@@ -49,14 +49,14 @@ def _can_be_left(statements: list[ast.stmt], *, of_this: bool) -> bool:
         if isinstance(one, _LEAVES) or (isinstance(one, ast.Break) and of_this):
             return True
         own = of_this and not isinstance(one, ast.For | ast.AsyncFor | ast.While)
-        if any(_can_be_left(block, of_this=own) for block in _blocks(one)):
+        if any(_can_be_left(block, of_this=own) for block in blocks(one)):
             return True
-        if not _blocks(one) and any(isinstance(part, ast.Yield) or _exits(part) for part in ast.walk(one)):
+        if not blocks(one) and any(isinstance(part, ast.Yield) or exits(part) for part in ast.walk(one)):
             return True
     return False
 
 
-def _exits(part: ast.AST) -> bool:
+def exits(part: ast.AST) -> bool:
     called = part.func if isinstance(part, ast.Call) else None
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return name in ("exit", "_exit", "quit", "abort", "kill")

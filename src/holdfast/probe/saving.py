@@ -85,7 +85,8 @@ def _watch_save(session: Session, owner: Any, name: str, by: str, *, path_at: in
                     path=save.path,
                     error=f"{event.type}: {event.message}"[:1000],
                     errno=event.errno,
-                    free_bytes=_free_at(save.path),
+                    free_bytes=free_at(save.path),
+                    where=event.user_line,
                 )
             )
 
@@ -202,7 +203,7 @@ def _bytes_at(path: str) -> int | None:
         return None
 
 
-def _free_at(path: str) -> int | None:
+def free_at(path: str) -> int | None:
     folder = os.path.abspath(path or ".")
     while folder and not os.path.isdir(folder):
         folder = os.path.dirname(folder)

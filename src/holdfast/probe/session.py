@@ -109,7 +109,11 @@ class Session:
                 return False
             self._ring = None
         if self._ring is None:
-            self._ring = BeatWriter(self.folder.beats, attempt=self.attempt)
+            try:
+                self._ring = BeatWriter(self.folder.beats, attempt=self.attempt)
+            except OSError as error:  # a full disk, a limit on the size of files: the journal goes on without
+                self.failed("beats", error)
+                return False
         self.progress.ring = self._ring
         return True
 

@@ -1,4 +1,4 @@
-"""Signals that the script handles itself: that one came is written down before its handler runs."""
+"""Signals that Python handles, or the script itself: that one came is written down before its handler runs."""
 
 from __future__ import annotations
 
@@ -29,20 +29,18 @@ def watch(session: Session) -> None:
     signal.signal, signal.getsignal = told, asked  # type: ignore[assignment]
     if threading.current_thread() is threading.main_thread():
         for number in _WATCHED:  # those that were there before the framework was imported
-            if _is_users(installed(number)):
+            if callable(installed(number)):
                 told(number, installed(number))
 
 
-def _is_users(handler: Any) -> bool:
-    return callable(handler) and handler is not signal.default_int_handler
-
-
 def _telling(session: Session, number: Any, handler: Any) -> Any:
-    if number not in _WATCHED or not _is_users(handler) or hasattr(handler, "_holdfast_handler"):
+    """Python's own for SIGINT too: a script may catch its KeyboardInterrupt and leave as if it were done."""
+    if number not in _WATCHED or not callable(handler) or hasattr(handler, "_holdfast_handler"):
         return handler
 
     def heard(came: int, frame: Any) -> Any:
         if session.role == "main" and not session.forked:
+            session.seen["interrupted"] = session.seen.get("interrupted") or came == signal.SIGINT
             session.guard(PART, session.say, SignalSeen(signal=signal.Signals(came).name))
         return handler(came, frame)
 

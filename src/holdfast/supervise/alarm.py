@@ -73,6 +73,7 @@ class Alarm:
         self._epoch_took_s: float | None = None
         self._endless_key: tuple[str, int, int] | None = None  # of the validation that is taken for a stall
         self._endless_said: set[tuple[str, int, int]] = set()
+        self._best = endless.Best()
         self.suspicious = False
         self.words = ""  # the stall that stands, for the end block
         self.ours_to_suspend = False  # we stopped it ourselves, with Ctrl-Z
@@ -243,6 +244,7 @@ class Alarm:
         beat = look.beat
         if beat is None:
             return
+        self._watch_loop(beat, look)
         key = _course(beat)
         what = key[0]
         if key != self._course_key:
@@ -252,10 +254,18 @@ class Alarm:
         found = self._judge_course(what, beat, look.now - self._course_began)
         if found is not None and key not in self._endless_said:
             self._endless_said.add(key)
-            self._announce_endless(found, look)
+            self._announce_endless(found, look.now - self._course_began)
             if what == "validation" and self._stalled_at is None:
                 self._endless_key = key
                 self._announce(self._endless_judgement(found, look), self._situation(look))
+
+    def _watch_loop(self, beat: Beat, look: Look) -> None:
+        self._best.see(beat, look.now)
+        key = ("loop", 0, 0)
+        found = endless.judge_loop(self._best, self._told.open_loop, step=beat.step, now=look.now)
+        if found is not None and key not in self._endless_said and self._best.began is not None:
+            self._endless_said.add(key)
+            self._announce_endless(found, look.now - self._best.began)
 
     def _endless_judgement(self, found: Endless, look: Look) -> Judgement:
         """A validation that never ends stalls the training, though its batches move."""
@@ -281,8 +291,7 @@ class Alarm:
         )
         return endless.judge_validation(course) if what == "validation" else endless.judge_epoch(course)
 
-    def _announce_endless(self, found: Endless, look: Look) -> None:
-        for_s = look.now - self._course_began
+    def _announce_endless(self, found: Endless, for_s: float) -> None:
         self._record.append(
             EndlessSeen(
                 what=found.what, batches=found.batches, for_s=round(for_s, 1), why=found.why, sure=found.sure

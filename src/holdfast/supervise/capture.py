@@ -19,7 +19,7 @@ from pathlib import Path
 
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread, write
-from holdfast.supervise import procfs, pyspy, waits
+from holdfast.supervise import pipes, procfs, pyspy, waits
 
 LOOKS = 3
 _MOST_PROCESSES = 16
@@ -99,6 +99,10 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
         source=source,
         error=error,
         threads=threads,
+        reads=pipes.held_for_reading(pid),
+        makes_pipes=pipes.made_in(
+            frame.file for thread in threads for frame in thread.frames if _is_own(frame)
+        ),
     )
 
 
@@ -135,9 +139,13 @@ def _with_frames(thread: Thread, python: pyspy.PyThread) -> Thread:
 
 def with_code(frame: Frame) -> Frame:
     """With the text of the line, where the file is the user's own and still there."""
-    if "/site-packages/" in frame.file or "/lib/python" in frame.file or frame.file.startswith("<"):
+    if not _is_own(frame):
         return frame
     return replace(frame, code=linecache.getline(frame.file, frame.line).strip()[:200])
+
+
+def _is_own(frame: Frame) -> bool:
+    return not ("/site-packages/" in frame.file or "/lib/python" in frame.file or frame.file.startswith("<"))
 
 
 def looks_like_python(pid: int) -> bool:

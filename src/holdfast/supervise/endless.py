@@ -1,11 +1,13 @@
-"""Counters that move for ever: a validation or an epoch that has no end. Pure.
+"""Counters that move for ever: a validation, an epoch or a loop of the user's own that has no end. Pure.
 
 Nothing is silent here, so no limit of silence finds it. What is certain is a dataset without an end and
-without a number of steps; what is likely is a count far beyond the plan or beyond every one before.
+without a number of steps; what is likely is a count far beyond the plan or beyond every one before, or a
+loop that ends by what it computes, and computes nothing better any more.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from holdfast.journal.beats import Beat, Phase
@@ -14,6 +16,8 @@ INFINITE = -1
 _SURE_AFTER_S = 10.0
 _LIKELY_AFTER_S = 60.0
 _TIMES_BEFORE = 3
+_BETTER = 0.01  # of the best loss: less is no step towards an end
+_LOOP_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    what: str  # validation | epoch
+    what: str  # validation | epoch | loop
     batches: int
     why: str
     sure: bool
@@ -75,3 +79,32 @@ def judge_epoch(course: Course) -> Endless | None:
     ):
         return Endless("epoch", batches, f"the longest before had {course.longest_before} steps", False)
     return None
+
+
+@dataclass(slots=True)
+class Best:
+    """The best loss of a training, and since when it has been the best."""
+
+    began: float | None = None
+    loss: float = math.inf
+    since: float = 0.0
+    since_step: int = 0
+
+    def see(self, beat: Beat, now: float) -> None:
+        if not beat.step:
+            return
+        self.began = now if self.began is None else self.began
+        known = beat.loss_known and math.isfinite(beat.loss)
+        if known and not beat.loss >= self.loss - _BETTER * abs(self.loss):
+            self.loss, self.since, self.since_step = beat.loss, now, beat.step
+
+
+def judge_loop(best: Best, goes_on: str, *, step: int, now: float) -> Endless | None:
+    """A loop that goes on until what it computes gets there, and has not come nearer for two thirds of its time."""
+    if best.began is None or not goes_on or math.isinf(best.loss):
+        return None
+    for_s, stood_s = now - best.began, now - best.since
+    if for_s < _LIKELY_AFTER_S or stood_s < for_s * 2 / 3 or step - best.since_step < _LOOP_STEPS:
+        return None
+    why = f"it goes on {goes_on}, and the loss has not become better than {best.loss:.4g} since step {best.since_step}"
+    return Endless("loop", step, why, False)

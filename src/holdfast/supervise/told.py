@@ -42,6 +42,7 @@ class Told:
         self.steps_done = 0  # as the last FitDone had it, all fits together
         self.exit_raised = ""
         self.looped = False
+        self.open_loop = ""  # what ends the loop around the training, in words, where nothing else does
         self.manner = ""  # how our trainer runs in this attempt
         self._sifted = 0
         self._longest_sift = 0
@@ -96,6 +97,8 @@ class Told:
                 self.exit_raised = raised
             case events.NoteMade(facts={"micro_batch": size}):
                 self.manner = f"micro-batches of {size}"
+            case events.NoteMade(facts={"open_loop": {"until": [*until], "where": where}}):
+                self.open_loop = f"{' and '.join(map(str, until))} ({where})" if until else ""
             case events.LoopSeen():
                 self.looped = True
             case events.PipelineSeen(role="train", nodes=nodes):

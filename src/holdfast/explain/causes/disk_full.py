@@ -3,72 +3,147 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
-from holdfast.explain.evidence import Evidence
+from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import file_named, full_disk, going_on, users_line
+from holdfast.explain.grounds import FULL_DISK, file_named, full_disk, going_on, users_line
 from holdfast.explain.words import clipped, size
 from holdfast.journal import events as ev
 
+_FULL = (28, 122, 27)
+_MAY_NOT_GROW = 27  # a limit on the size of one file: the disk may have room
+
 
 def disk_full(evidence: Evidence) -> Finding | None:
-    failed = next(
-        (said for said in reversed(evidence.all(ev.SaveFailed)) if said.event.errno in (28, 122)), None
-    )
+    failed = _failed(evidence)
     said = full_disk(evidence)
-    by_errno = evidence.error is not None and evidence.error.errno in (28, 122)
-    if (failed is None and said is None and not by_errno) or (evidence.exit_code == 0 and failed is None):
-        return None
+    by_errno = evidence.error is not None and evidence.error.errno in _FULL
+    by_limit = evidence.exit_signal == "SIGXFSZ"
+    if not (evidence.went_wrong or evidence.stall) or (said is None and not by_errno and not by_limit):
+        return _went_on(evidence, failed)
     text = (said[1].fact if said is not None else "") + evidence.error_text
     if "/dev/shm" in text and failed is None:
         return None
     facts = [said[1]] if said is not None else []
-    path = (
-        failed.event.path if failed is not None else _path(evidence, said[1].fact if said is not None else "")
-    )
-    if failed is not None:
-        free = f"; {size(failed.event.free_bytes)} were free" if failed.event.free_bytes is not None else ""
-        facts.append(
-            Fact(
-                f"saving {failed.event.path} ended with {clipped(failed.event.error, 120)}{free}",
-                failed.source,
-            )
-        )
+    facts += _of_the_save(failed)
     facts += users_line(evidence)
-    full = [
-        (line, what, free)
-        for line, s in evidence.samples[-1:]
-        for what, free in s.disks_free_bytes.items()
-        if free < (8 << 20)
-    ]
-    facts += [
-        Fact(f"the disk of '{what}' had {size(free)} left", f"vitals.jsonl:{line}")
-        for line, what, free in full
-    ]
-    if evidence.exit_signal == "SIGSEGV":
+    facts += _room_left(evidence)
+    limit = _is_a_limit(failed, text) or by_limit
+    facts += _limit_set(evidence) if limit else []
+    if evidence.exit_signal in ("SIGSEGV", "SIGXFSZ"):
+        why = (
+            "HDF5 does not survive a full disk"
+            if evidence.exit_signal == "SIGSEGV"
+            else "the kernel's word for it"
+        )
         facts.append(
-            Fact(
-                "the crash (SIGSEGV) followed from it: HDF5 does not survive a full disk",
-                evidence.exit_source,
-            )
+            Fact(f"the crash ({evidence.exit_signal}) followed from it: {why}", evidence.exit_source)
         )
     certain = (
         failed is not None
         or by_errno
-        or (
-            said is not None
-            and ("28" in said[1].fact or "No space" in said[1].fact or "quota" in said[1].fact)
-        )
+        or by_limit
+        or (said is not None and re.search(r"2[78]|No space|quota|too large", said[0][0]) is not None)
     )
+    path = (
+        failed.event.path if failed is not None else _path(evidence, said[1].fact if said is not None else "")
+    )
+    return _finding(
+        evidence,
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        _title(path, may_not_grow=limit),
+        facts,
+    )
+
+
+def _went_on(evidence: Evidence, failed: Said[ev.SaveFailed] | None) -> Finding | None:
+    """The script caught it, and what ended it, if anything did, is another matter. A later save was its way out."""
+    if failed is None:
+        line = None if evidence.went_wrong else evidence.output.last(FULL_DISK)
+        if line is None or evidence.all(ev.SaveDone) or "/dev/shm" in line.text:
+            return None
+        title = _title(file_named(line.text), may_not_grow=bool(re.search(r"27\b|too large", line.text)))
+        facts, strength = [Fact(clipped(line.text), line.source)], Strength.SUPPORTED
+    else:
+        title = _title(failed.event.path, may_not_grow=_is_a_limit(failed, ""))
+        facts, strength = _of_the_save(failed), Strength.ESTABLISHED
+        kind = Path(failed.event.path).suffix  # a history in another file is no model saved
+        saved = [
+            said
+            for said in evidence.all(ev.SaveDone)
+            if said.line > failed.line and Path(said.event.path).suffix == kind
+        ]
+        if saved:
+            facts.append(
+                Fact(f"saving {saved[-1].event.path or 'again'} succeeded after it", saved[-1].source)
+            )
+            strength = Strength.POSSIBLE
+    facts += _room_left(evidence)
+    finding = _finding(evidence, strength, f"{title}; the script caught it and went on", facts)
+    return replace(finding, ends=False)
+
+
+def _failed(evidence: Evidence) -> Said[ev.SaveFailed] | None:
+    for said in reversed(evidence.all(ev.SaveFailed)):
+        if said.event.errno in _FULL or re.search(r"\d+ requested and \d+ written", said.event.error):
+            return said
+    return None
+
+
+def _is_a_limit(failed: Said[ev.SaveFailed] | None, text: str) -> bool:
+    if failed is not None and failed.event.errno is not None:
+        return failed.event.errno == _MAY_NOT_GROW
+    return bool(re.search(r"File too large|rrno ?=? ?27\b", text))
+
+
+def _title(path: str, *, may_not_grow: bool) -> str:
+    at = f" at {path}" if path else ""
+    if may_not_grow:
+        return f"a file may not grow larger{at}: a limit on the size of a file (ulimit -f) was reached"
+    return f"the disk is full{at}: a file could not be written"
+
+
+def _of_the_save(failed: Said[ev.SaveFailed] | None) -> list[Fact]:
+    if failed is None:
+        return []
+    event = failed.event
+    free = f"; {size(event.free_bytes)} were free" if event.free_bytes is not None else ""
+    where = f" ({event.where})" if event.where else ""
+    return [Fact(f"saving {event.path}{where} ended with {clipped(event.error, 120)}{free}", failed.source)]
+
+
+def _room_left(evidence: Evidence) -> list[Fact]:
+    return [
+        Fact(f"the disk of '{what}' had {size(free)} left", f"vitals.jsonl:{line}")
+        for line, sample in evidence.samples[-1:]
+        for what, free in sample.disks_free_bytes.items()
+        if free < (8 << 20)
+    ]
+
+
+def _limit_set(evidence: Evidence) -> list[Fact]:
+    machine = evidence.last(ev.MachineRead)
+    limit = machine.event.rlimits.get("fsize") if machine is not None else None
+    if machine is None or limit is None:
+        return []
+    return [Fact(f"no file may be larger than {size(limit)} (ulimit -f)", machine.source)]
+
+
+def _finding(evidence: Evidence, strength: Strength, title: str, facts: list[Fact]) -> Finding:
+    limit = title.startswith("a file may not grow")
     return Finding(
         "disk-full",
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        f"the disk is full{f' at {path}' if path else ''}: a file could not be written",
+        strength,
+        title,
         tuple(facts),
         (),
         (
-            Remedy("make room, or write checkpoints to a larger disk", "your-choice"),
-            going_on(evidence, first="make room, then ")
+            Remedy("raise the limit (`ulimit -f unlimited`), or write in smaller pieces", "your-choice")
+            if limit
+            else Remedy("make room, or write checkpoints to a larger disk", "your-choice"),
+            going_on(evidence, first="raise it, then " if limit else "make room, then ")
             or Remedy(
                 "keep fewer checkpoints, and beware: the last one was overwritten in place and may be torn",
                 "your-choice",
@@ -95,8 +170,10 @@ What it is
   memory.
 
 How Holdfast knows
-  errno 28 in an exception, in a failed save or in the last lines, and the
-  free space of the disks.
+  errno 28 (no space), 122 (quota) or 27 (a limit on the size of one file)
+  in an exception, in a failed save or in the last lines, and the free space
+  of the disks. A script that catches the error and ends with exit code 0 is
+  told too, unless a later save succeeded.
 
 How to make it happen
   ModelCheckpoint into a file system of 2 MiB.
@@ -106,5 +183,5 @@ How to cure it
   checkpoint: Keras overwrites in place.
 
 When Holdfast would be wrong
-  If a quota or a limit on file size was hit instead (errno 122, 27).
+  If a script printed the words of an older error, and wrote all it wanted.
 """

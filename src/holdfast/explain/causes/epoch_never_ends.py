@@ -10,6 +10,8 @@ from holdfast.journal import events as ev
 
 def epoch_never_ends(evidence: Evidence) -> Finding | None:
     fit, data = evidence.fit, evidence.data()
+    if (open_loop := _open_loop(evidence)) is not None:
+        return open_loop
     if fit is None:
         return _own_loop(evidence)
     if fit.started is None or data is None or fit.epochs:
@@ -101,6 +103,34 @@ def _own_loop(evidence: Evidence) -> Finding | None:
     )
 
 
+def _open_loop(evidence: Evidence) -> Finding | None:
+    """A `while` around the training that ends only by what it computes, and computes nothing better any more."""
+    notes = [said for said in evidence.all(ev.NoteMade) if "open_loop" in said.event.facts]
+    seen = [said for said in evidence.all(ev.EndlessSeen) if said.event.what == "loop"]
+    if not notes or not seen or not _ended_by_hand(evidence) or evidence.oom_ended:
+        return None
+    loop = notes[-1].event.facts["open_loop"]
+    where, goes_on = loop.get("where", ""), " and ".join(str(one) for one in loop.get("until", []))
+    return Finding(
+        "epoch-never-ends",
+        Strength.SUPPORTED,
+        f"the loop at {where} may never end: it goes on {goes_on}, and comes no nearer to it",
+        (
+            Fact(f"the loop at {where} goes on {goes_on}; it has no count and no clock", notes[-1].source),
+            Fact(f"after {whole(seen[-1].event.batches)} steps: {seen[-1].event.why}", seen[-1].source),
+        ),
+        (),
+        (
+            Remedy(
+                "give the loop an end that it reaches in any case",
+                "your-choice",
+                "for step in range(MOST_STEPS): …; if loss < GOAL: break",
+            ),
+            Remedy("choose a goal that this model and data can reach, or a smaller learning rate", "guess"),
+        ),
+    )
+
+
 def _endless_generator(data: ev.DatasetSeen) -> str:
     """Where the generator without an end was written, if one feeds it."""
     return next((str(node.get("where") or "it") for node in data.nodes if node.get("endless")), "")
@@ -113,7 +143,9 @@ What it is
 
 How Holdfast knows
   The dataset's own cardinality is infinite, or the generator behind it has
-  no return in its code, and `steps_per_epoch` was not given.
+  no return in its code, and `steps_per_epoch` was not given. For a `while`
+  of your own: its source has no count and no clock, and the loss has not
+  become better by 1 % in two thirds of its time, a minute at least.
 
 How to make it happen
   `model.fit(ds.repeat(), epochs=5)`

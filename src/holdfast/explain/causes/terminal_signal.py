@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence
+from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import users_line
+from holdfast.explain.outcome import fell_short, left_on_signal
 from holdfast.journal import events as ev
 
 
@@ -12,22 +13,29 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
     told = [said for said in evidence.all(ev.SignalReceived) if said.event.signal in ("SIGINT", "SIGHUP")]
     interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
     by_signal = evidence.exit_signal if evidence.exit_signal in ("SIGINT", "SIGHUP") else None
-    if evidence.alive or not (told or interrupted or by_signal or evidence.stopped_by_us == "interrupt"):
+    caught = _caught(evidence)
+    if evidence.alive or not (
+        told or interrupted or by_signal or caught or evidence.stopped_by_us == "interrupt"
+    ):
         return None
-    name = by_signal or (told[-1].event.signal if told else "SIGINT")
+    name = by_signal or (told[-1].event.signal if told else caught.event.signal if caught else "SIGINT")
     facts = [
         Fact(f"the supervisor was sent {said.event.signal} and passed it on", said.source)
         for said in told[-1:]
     ]
     if by_signal:
         facts.append(Fact(f"the process ended on {by_signal}", evidence.exit_source))
+    inferred = False
+    if caught and not (told or by_signal or interrupted):
+        facts += _how_it_left(evidence, caught)
+        inferred = not _raised_out_of(evidence)
     if interrupted and evidence.error is not None:
         facts.append(Fact("the script was left by KeyboardInterrupt", evidence.error.source))
         facts += users_line(evidence)
     hup = name == "SIGHUP"
     return Finding(
         "terminal-signal",
-        Strength.POSSIBLE if evidence.stands else Strength.ESTABLISHED,
+        Strength.POSSIBLE if evidence.stands else Strength.SUPPORTED if inferred else Strength.ESTABLISHED,
         "the terminal was closed while it ran (SIGHUP)"
         if hup
         else "it was interrupted from the terminal (SIGINT, Ctrl-C)",
@@ -47,6 +55,36 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
     )
 
 
+def _caught(evidence: Evidence) -> Said[ev.SignalSeen] | None:
+    """The signal that the script was sent itself, caught, and left at, with its work undone."""
+    heard = [said for said in evidence.all(ev.SignalSeen) if said.event.signal in ("SIGINT", "SIGHUP")]
+    by_itself = evidence.exit_code == 0 or evidence.exit_called is not None
+    if not heard or not by_itself or evidence.exit_signal or not fell_short(evidence):
+        return None
+    return (
+        heard[-1] if _raised_out_of(evidence) or left_on_signal(evidence) == heard[-1].event.signal else None
+    )
+
+
+def _raised_out_of(evidence: Evidence) -> str:
+    """The user's line at which KeyboardInterrupt left the last fit; "" when it left none."""
+    fit = evidence.fit
+    if fit is None or fit.done is None or fit.done.event.raised != "KeyboardInterrupt":
+        return ""
+    told = [said.event for said in evidence.all(ev.ExceptionRaised) if said.event.type == "KeyboardInterrupt"]
+    return next((event.user_line for event in told if event.user_line), "fit")
+
+
+def _how_it_left(evidence: Evidence, caught: Said[ev.SignalSeen]) -> list[Fact]:
+    facts = [Fact(f"the script was sent {caught.event.signal}, not by the supervisor", caught.source)]
+    where = _raised_out_of(evidence)
+    if where:
+        facts.append(Fact(f"KeyboardInterrupt left fit ({where}); the script caught it", caught.source))
+    else:
+        facts.append(Fact("no step was done after it, and the script ended by itself", "vitals.jsonl"))
+    return facts
+
+
 PAGE = """\
 What it is
   Ctrl-C sends SIGINT to every program of a terminal, closing the window or
@@ -55,7 +93,9 @@ What it is
 
 How Holdfast knows
   The process ended on SIGINT or SIGHUP, or the script was left by
-  KeyboardInterrupt, or the supervisor received the signal.
+  KeyboardInterrupt, or the supervisor received the signal. A script that
+  was sent it, caught it and left with exit code 0 is known by the signal
+  and by the steps that were not done after it.
 
 How to make it happen
   Start a training with `nohup python train.py & tail -f nohup.out` and

@@ -1,0 +1,69 @@
+"""Saves by NumPy, pickle and joblib: one that the disk did not take is told, and, after it, those that it took.
+
+A script that catches the error goes on and ends as if it had saved; nothing else tells of it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..journal.events import SaveDone, SaveFailed
+from . import failures, lines
+from .patch import observe
+from .saving import free_at
+from .session import Session
+
+PART = "ownsaves"
+_MOST_TOLD = 50
+
+
+def hook_numpy(session: Session, module: Any) -> None:
+    for name in ("save", "savez", "savez_compressed", "savetxt"):
+        _watch(session, module, name, target_at=0)
+
+
+def hook_dump(session: Session, module: Any) -> None:
+    """`pickle` and `joblib`."""
+    _watch(session, module, "dump", target_at=1)
+
+
+def _watch(session: Session, module: Any, name: str, *, target_at: int) -> None:
+    def done(target: str, _: Any) -> None:
+        if _told(session):
+            session.say(SaveDone(path=target, step=session.progress.step))
+
+    def failed(target: str, error: BaseException) -> None:
+        if isinstance(error, OSError) and _told(session) < _MOST_TOLD:
+            session.seen["saves_failed"] = _told(session) + 1
+            text = f"{type(error).__name__}: {error}"
+            session.say(
+                SaveFailed(
+                    path=target,
+                    error=text[:1000],
+                    errno=failures.errno_of(error, text),
+                    free_bytes=free_at(target),
+                    where=lines.caller_line(),
+                )
+            )
+
+    observe(
+        session, module, name, PART,
+        before=lambda args, kwargs: _target(args[target_at] if len(args) > target_at else _named(kwargs)),
+        after=done,
+        failed=failed,
+    )  # fmt: skip
+
+
+def _told(session: Session) -> int:
+    return int(session.seen.get("saves_failed", 0))
+
+
+def _named(kwargs: dict[str, Any]) -> Any:
+    return next((kwargs[name] for name in ("file", "fname", "filename") if name in kwargs), None)
+
+
+def _target(given: Any) -> str:
+    """The path that was given, or that of an open file."""
+    named = given if isinstance(given, os.PathLike) else getattr(given, "name", given)
+    return os.fspath(named) if isinstance(named, str | os.PathLike) else ""

@@ -1,0 +1,138 @@
+"""What a script caught by itself, and went on from or left at, as if all were well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength, Verdict
+from holdfast.journal import events as ev
+from tests.explain.made import Run
+
+
+def _first(verdict: Verdict) -> tuple[str, Strength]:
+    return verdict.findings[0].cause, verdict.findings[0].strength
+
+
+def _text(verdict: Verdict) -> str:
+    return "\n".join([verdict.findings[0].title, *(fact.fact for fact in verdict.findings[0].because)])
+
+
+def _full(path: str, **more: object) -> ev.SaveFailed:
+    fields = {"error": "OSError: [Errno 28] No space left on device", "errno": 28, "free_bytes": 0, **more}
+    return ev.SaveFailed(path=path, **fields)  # type: ignore[arg-type]
+
+
+def test_a_save_that_the_script_caught_is_told_though_it_ended_well(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(ev.SaveDone(path="out/best_0.keras", bytes=900_000))
+    run.probe(_full("out/best_1.keras", where="train.py:17"))
+    run.epochs([100] * 3)
+    run.probe(ev.SaveDone(path="out/history.npy"))  # small enough for what was left
+    run.ended(0)
+    verdict = run.verdict()
+    assert _first(verdict) == ("disk-full", Strength.ESTABLISHED)
+    assert "the disk is full at out/best_1.keras" in _text(verdict)
+    assert "the script caught it and went on" in _text(verdict)
+    assert "saving out/best_1.keras (train.py:17) ended with OSError" in _text(verdict)
+
+
+def test_a_save_that_found_another_place_is_no_fault(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.epochs([100] * 3)
+    run.probe(_full("scratch/model.keras"), ev.SaveDone(path="home/model.keras", bytes=900_000))
+    run.ended(0)
+    assert [one.strength for one in run.verdict().findings] == [Strength.POSSIBLE]
+
+
+def test_a_full_disk_that_was_only_printed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.epochs([100] * 3)
+    run.output("save error: [Errno 28] No space left on device: 'out/w.bin'\nfinished\n")
+    run.ended(0)
+    assert _first(run.verdict()) == ("disk-full", Strength.SUPPORTED)
+
+
+def test_a_full_disk_long_before_another_end_is_not_what_ended_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(_full("out/best_1.keras"))
+    run.raised("KeyError", "'label'")
+    verdict = run.verdict()
+    assert _first(verdict)[0] == "script-error"
+    assert "disk-full" in [one.cause for one in verdict.findings]
+
+
+def test_a_limit_on_the_size_of_a_file_is_no_full_disk_in_words(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.epochs([100] * 3)
+    too_large = _full("model.keras", error="OSError: [Errno 27] File too large", errno=27, free_bytes=9 << 30)
+    run.probe(too_large)
+    run.raised("OSError", "[Errno 27] File too large", errno=27)
+    verdict = run.verdict()
+    assert _first(verdict) == ("disk-full", Strength.ESTABLISHED)
+    assert "a file may not grow larger at model.keras" in _text(verdict)
+    assert "the disk is full" not in _text(verdict)
+
+
+def _interrupted(path: Path, *, raised: str, moves_on: bool = False) -> Verdict:
+    run = Run(path)
+    run.fit(epochs=50)
+    run.samples(20, step=lambda number: 10 * number, phase="step")
+    run.probe(ev.SignalSeen(signal="SIGINT"))
+    if raised:
+        run.probe(
+            ev.ExceptionRaised(type=raised, left="fit", caught=None, user_line="train.py:30", process="main")
+        )
+    done = 5000 if moves_on else 190
+    run.probe(ev.FitDone(steps=done, epochs=50 if moves_on else 2, epochs_done=1, raised=raised))
+    run.ended(0)
+    return run.verdict()
+
+
+def test_ctrl_c_that_the_script_caught(tmp_path: Path) -> None:
+    verdict = _interrupted(tmp_path / "run", raised="KeyboardInterrupt")
+    assert verdict.outcome == "stopped-early"
+    assert _first(verdict) == ("terminal-signal", Strength.ESTABLISHED)
+    assert "KeyboardInterrupt left fit (train.py:30); the script caught it" in _text(verdict)
+
+
+def test_a_loop_of_fits_that_was_left_at_a_signal(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    for number in range(1, 4):
+        run.probe(ev.FitStarted(fit=number, epochs=1, planned_steps_per_epoch=60))
+        run.probe(ev.FitDone(fit=number, steps=60, epochs=1, epochs_done=1, steps_by_epoch=[60]))
+    run.samples(3, step=lambda number: 60 * number + 60, phase="step")
+    run.probe(ev.SignalSeen(signal="SIGINT"))
+    run.ended(0)
+    verdict = run.verdict()
+    assert verdict.outcome == "stopped-early"
+    assert _first(verdict) == ("terminal-signal", Strength.SUPPORTED)
+
+
+def test_a_signal_that_the_script_survived_is_no_end(tmp_path: Path) -> None:
+    assert not _interrupted(tmp_path / "run", raised="", moves_on=True).findings
+
+
+def _endless_while(path: Path, *, ended: bool) -> Verdict:
+    run = Run(path)
+    note = {"open_loop": {"where": "train.py:5", "until": ["while `loss > 0.0001`"]}}
+    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:6"), ev.NoteMade(text="", facts=note))
+    why = "it goes on while `loss > 0.0001` (train.py:5), and the loss has not become better than 0.25 since step 301"
+    run.supervisor(ev.EndlessSeen(what="loop", batches=1981, for_s=61.0, why=why))
+    if ended:
+        run.ended(0)
+    return run.verdict()
+
+
+def test_a_loop_that_comes_no_nearer_to_its_end_is_told_while_it_runs(tmp_path: Path) -> None:
+    verdict = _endless_while(tmp_path / "run", ended=False)
+    assert _first(verdict) == ("epoch-never-ends", Strength.SUPPORTED)
+    assert "the loop at train.py:5 may never end: it goes on while `loss > 0.0001`" in _text(verdict)
+
+
+def test_a_loop_that_ended_after_all_is_not_blamed(tmp_path: Path) -> None:
+    assert not _endless_while(tmp_path / "run", ended=True).findings

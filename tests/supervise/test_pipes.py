@@ -1,0 +1,37 @@
+"""Who holds the reading end of a pipe, and which line made it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from holdfast.supervise import pipes
+
+
+def test_the_reading_end_is_told_from_the_writing_end() -> None:
+    reads, writes = os.pipe()
+    name = os.readlink(f"/proc/self/fd/{reads}")
+    try:
+        assert name in pipes.held_for_reading(os.getpid())
+        os.close(reads)
+        reads = -1
+        assert name not in pipes.held_for_reading(os.getpid())
+    finally:
+        os.close(writes)
+        if reads >= 0:
+            os.close(reads)
+
+
+def test_the_line_that_starts_a_program_with_a_pipe(tmp_path: Path) -> None:
+    script = tmp_path / "launch.py"
+    script.write_text(
+        "import subprocess as sp\nfrom subprocess import PIPE, Popen\n"
+        "a = sp.Popen(['x'], stdout=open('log', 'w'))\n"
+        "b = sp.Popen(\n    ['x'], stdout=sp.PIPE)\nc = Popen(['x'], stdin=PIPE)\n"
+    )
+    broken = tmp_path / "broken.py"
+    broken.write_text("def (:\n")
+    assert pipes.made_in([str(script), str(script), str(broken), "/nowhere.py"]) == [
+        f"{script}:4",
+        f"{script}:6",
+    ]
