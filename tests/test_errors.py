@@ -85,3 +85,25 @@ def test_the_systems_own_errors_are_put_into_words(number: int, slug: str) -> No
     assert error.slug == slug
     assert error.where == "/some/path"
     assert error.exit_code is ExitCode.COULD_NOT
+
+
+def test_every_error_that_is_raised_says_what_to_change() -> None:
+    """In the call, or by its class: a reader who is told only what is wrong is left alone with it."""
+    import ast
+    from pathlib import Path
+
+    classes = {kind.__name__: kind for kind in CLASSES}
+    silent = []
+    for path in Path(errors.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes:
+                given = {word.arg for word in node.keywords}
+                if not given & {"change", None} and not classes[node.func.id].advice:
+                    silent.append(f"{path.name}:{node.lineno}")
+    assert silent == []
+
+
+def test_advice_of_the_class_stands_where_nothing_nearer_does() -> None:
+    assert render_error(errors.PathMissing("x")).endswith("  change  give a path that exists")
+    assert errors.PathMissing("x").as_json()["change"] == ["give a path that exists"]
+    assert render_error(errors.PathMissing("x", change="y")).endswith("  change  y")

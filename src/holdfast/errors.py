@@ -30,6 +30,7 @@ class HoldfastError(Exception):
 
     slug = "error"
     exit_code = ExitCode.COULD_NOT
+    advice = ""  # what to change where nobody nearer to it says so
 
     def __init__(
         self,
@@ -47,13 +48,17 @@ class HoldfastError(Exception):
         self.change = _lines(change)
         self.more = more
 
+    @property
+    def advised(self) -> tuple[str, ...]:
+        return self.change or _lines(self.advice)
+
     def as_json(self) -> dict[str, object]:
         return {
             "error": self.slug,
             "what": self.what,
             "where": self.where,
             "found": list(self.found),
-            "change": list(self.change),
+            "change": list(self.advised),
             "more": self.more,
         }
 
@@ -128,32 +133,39 @@ class FileError(HoldfastError):
     """A path does not hold what was expected there."""
 
     slug = "file"
+    advice = "look at the path and its file system"
 
 
 class PathMissing(FileError):
     slug = "path-missing"
+    advice = "give a path that exists"
 
 
 class NotAFile(FileError):
     slug = "not-a-file"
+    advice = "give the file inside it"
 
 
 class NotAFolder(FileError):
     slug = "not-a-folder"
+    advice = "give a folder"
 
 
 class PermissionRefused(FileError):
     slug = "permission-denied"
+    advice = "chmod or chown the path, or run as its owner"
 
 
 class DiskFull(FileError):
     slug = "disk-full"
+    advice = "free some space, or choose another folder"
 
 
 class AlreadyThere(FileError):
     """Something would be overwritten, and nobody asked for that."""
 
     slug = "already-there"
+    advice = "choose another name"
 
 
 # -- runs ---------------------------------------------------------------------------------------
@@ -175,6 +187,7 @@ class CommandNotFound(HoldfastError):
     """The command to watch could not be started."""
 
     slug = "command-not-found"
+    advice = "give a program that can be started, as in: holdfast run -- python train.py"
     exit_code = ExitCode.NOT_STARTED
 
 
@@ -190,20 +203,24 @@ class DataError(HoldfastError):
     """A dataset cannot be read as what it seems to be."""
 
     slug = "data"
+    advice = "`holdfast check` on the dataset lists what is wrong with it"
 
 
 class UnknownFormat(DataError):
     slug = "unknown-format"
+    advice = "give data in a format that is read: COCO, VOC, YOLO, CSV, labelme or TFRecord"
 
 
 class UnreadableAnnotation(DataError):
     slug = "unreadable-annotation"
+    advice = "mend the file, or take it out of the dataset"
 
 
 class UndecodableImage(DataError):
     """A picture met while training cannot be decoded, and no more may be skipped."""
 
     slug = "undecodable-image"
+    advice = "`holdfast data repair SRC DST` writes a copy without such pictures"
 
 
 # -- the installation ---------------------------------------------------------------------------
@@ -228,32 +245,18 @@ def needs(package: str, extra: str, for_what: str) -> DependencyMissing:
 def of_os(error: OSError) -> HoldfastError:
     """An OSError that nobody nearer to it has turned into words."""
     path = str(error.filename or "")
-    kind, what, change = _OS_ERRORS.get(
-        error.errno or 0, (FileError, error.strerror or str(error), "look at the path and its file system")
-    )
+    kind, what, change = _OS_ERRORS.get(error.errno or 0, (FileError, error.strerror or str(error), ""))
     return kind(f"{what}: {path}" if path else what, where=path, found=str(error), change=change)
 
 
 _OS_ERRORS: dict[int, tuple[type[HoldfastError], str, str]] = {
-    errno.ENOENT: (PathMissing, "there is no such file or folder", "give a path that exists"),
-    errno.EISDIR: (NotAFile, "this is a folder, a file was expected", "give the file inside it"),
-    errno.ENOTDIR: (NotAFolder, "this is a file, a folder was expected", "give a folder"),
-    errno.EACCES: (
-        PermissionRefused,
-        "the system refused access",
-        "chmod or chown the path, or run as its owner",
-    ),
-    errno.EPERM: (
-        PermissionRefused,
-        "the system refused access",
-        "chmod or chown the path, or run as its owner",
-    ),
+    errno.ENOENT: (PathMissing, "there is no such file or folder", ""),
+    errno.EISDIR: (NotAFile, "this is a folder, a file was expected", ""),
+    errno.ENOTDIR: (NotAFolder, "this is a file, a folder was expected", ""),
+    errno.EACCES: (PermissionRefused, "the system refused access", ""),
+    errno.EPERM: (PermissionRefused, "the system refused access", ""),
     errno.EROFS: (PermissionRefused, "the file system is read-only", "choose a folder that can be written"),
-    errno.ENOSPC: (DiskFull, "the disk is full", "free some space, or choose another folder"),
-    errno.EDQUOT: (DiskFull, "the disk quota is used up", "free some space, or choose another folder"),
-    errno.EEXIST: (
-        AlreadyThere,
-        "it exists already, and nothing is overwritten unasked",
-        "choose another name",
-    ),
+    errno.ENOSPC: (DiskFull, "the disk is full", ""),
+    errno.EDQUOT: (DiskFull, "the disk quota is used up", ""),
+    errno.EEXIST: (AlreadyThere, "it exists already, and nothing is overwritten unasked", ""),
 }

@@ -85,7 +85,7 @@ def test_what_is_wrong_is_said(model, data, tmp_path, capsys):
         model, data, "--out", tmp_path / "no" / "dt.json"
     )
     assert "--out is for a model's detections" in said("--out", tmp_path / "dt.json")
-    assert "--batch is at least 1" in said(model, data, "--batch", "0")
+    assert "--batch wants a whole number of at least 1" in said(model, data, "--batch", "0")
     (tmp_path / "model.npz").write_bytes(b"PK nothing")
     assert "is not a detector that Holdfast saved" in said(tmp_path / "model.npz", data)
     empty = tmp_path / "empty"

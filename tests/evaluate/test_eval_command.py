@@ -86,4 +86,4 @@ def test_missing_file_and_folder(tmp_path, capsys):
 def test_a_score_outside_its_range(tmp_path, capsys):
     code, _, err = run(tmp_path, capsys, TRUTH, FOUND, "--score", "7")
     assert code == 2
-    assert "--score is between 0 and 1" in err
+    assert "--score wants a number from 0 to 1" in err

@@ -25,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
         close = nearest(args.slug, (one.slug for one in CAUSES))
         raise UsageError(
             f"there is no cause called {args.slug}",
+            where="the command line",
             change=f"holdfast causes {close}" if close else "holdfast causes lists them all",
         )
     print(f"{cause.slug}  ({cause.group})\n{cause.brief}\n\n{cause.page}", end="")

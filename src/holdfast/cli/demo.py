@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.cli import demo_mishaps as mishaps
+from holdfast.cli.arguments import whole
 from holdfast.cli.demo_screen import Calm
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError
 from holdfast.journal.folder import RunFolder
@@ -56,7 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--folder", default="holdfast-demo", help="where to make it (default: ./holdfast-demo)"
     )
     parser.add_argument(
-        "--steps", type=int, default=150, help="of training (default: 150, about three minutes in all)"
+        "--steps",
+        type=whole(1, such_as=150),
+        default=150,
+        help="of training (default: 150, about three minutes in all)",
     )
     parser.add_argument("--break", dest="broken", default="kill", choices=(*_WAYS, "none"),
                         help="how the training goes wrong on its first try (default: kill)")  # fmt: skip

@@ -46,7 +46,7 @@ def _job(args: argparse.Namespace, source: str) -> Job:
         name=name, recipe=recipe, image=args.image or "", hosts=args.hosts or 1, machine=args.machine or "",
         accelerator=kind, accelerators=count, service_account=args.service_account or "",
         tensorboard=args.tensorboard or "", spot=args.spot, bucket=f"{bucket}/{name}" if bucket else "",
-        project=args.project or "", region=args.region or "", restarts=max(0, args.restarts),
+        project=args.project or "", region=args.region or "", restarts=args.restarts,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.arguments import whole
 from holdfast.cli.recipe import add_overrides
 from holdfast.errors import ExitCode, HoldfastError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.settings.recipe import Recipe
 
 STEPS = 100
+LEAST_STEPS = 10  # fewer show no curve
 #: What the answer depends on; with another value of one of these a stored answer is another network's.
 DEPENDS_ON = ("data.train", "model.detector", "model.backbone", "model.weights", "model.input", "train.batch",
               "train.precision", "train.optimizer", "train.clip_norm")  # fmt: skip
@@ -28,7 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="RECIPE_OR_DATA", help="a recipe (.toml), or data to train on")
     add_overrides(parser)
     parser.add_argument(
-        "--steps", type=int, default=STEPS, metavar="N", help=f"of the test (default {STEPS})"
+        "--steps",
+        type=whole(LEAST_STEPS, such_as=STEPS),
+        default=STEPS,
+        metavar="N",
+        help=f"of the test (default {STEPS})",
     )
     parser.add_argument("--json", action="store_true", help="print the points and the suggestion as JSON")
 
@@ -40,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     recipe = _recipe(args.source, args.overrides)
     refuse_missing(recipe, args.source)
-    found = measured(recipe, steps=max(10, args.steps))
+    found = measured(recipe, steps=args.steps)
     if args.source.endswith(".toml"):
         store(Path(args.source), found)
     if args.json:

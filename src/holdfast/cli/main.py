@@ -13,8 +13,9 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
+from holdfast.cli.arguments import WHERE, Parser
 from holdfast.errors import ExitCode, HoldfastError, UnknownCommand, UnknownOption, UsageError, nearest, of_os
 
 
@@ -64,19 +65,6 @@ COMMANDS: tuple[Command, ...] = (
 _GROUPS = {"start": "start here", "before": "before a run", "during": "during a run", "after": "after a run"}
 
 
-class Parser(argparse.ArgumentParser):
-    """Raises what is wrong instead of printing it and leaving."""
-
-    def error(self, message: str) -> NoReturn:
-        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        close = nearest(choice[1], re.findall(r"[\w-]+", choice[2])) if choice else None
-        raise UsageError(
-            f"{self.prog}: {message}",
-            where="the command line",
-            change=f"did you mean {close}" if close else f"{self.prog} --help shows what it takes",
-        )
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code. Never shows a traceback for a user's mistake."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -101,6 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
+    if len(words) == 2 and words[0] == "help":
+        words = [_find(words[1]).name, "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         print(_help())
         return ExitCode.FINE
@@ -109,9 +99,9 @@ def _dispatch(words: list[str]) -> int:
 
         print(f"holdfast {__version__}")
         return ExitCode.FINE
-    command = _find(words[0])
+    command = _find(*words)
     module = import_module(command.module)
-    parser = Parser(prog=f"holdfast {command.name}", description=command.help, allow_abbrev=False)
+    parser = Parser(prog=f"holdfast {command.name}", description=command.help)
     module.add_arguments(parser)
     args, unknown = parser.parse_known_args(words[1:])
     if unknown:
@@ -119,7 +109,7 @@ def _dispatch(words: list[str]) -> int:
     return int(module.run(args))
 
 
-def _find(name: str) -> Command:
+def _find(name: str, *rest: str) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
@@ -128,16 +118,27 @@ def _find(name: str) -> Command:
         close = nearest(name, ["--help", "--version"])
         raise UnknownOption(
             f"holdfast has no option {name}",
-            where="the command line",
-            change=f"did you mean {close}?" if close else "holdfast --help lists the commands",
+            where=WHERE,
+            change=f"holdfast {close}" if close else "holdfast --help lists the commands",
         )
-    close = nearest(name, names)
+    close, meant = nearest(name, names), _meant(name, rest)
     raise UnknownCommand(
         f"holdfast has no command {name!r}",
-        where="the command line",
+        where=WHERE,
         found=f"the nearest is {close!r}" if close else "the commands are " + ", ".join(names),
-        change=f"holdfast {close}" if close else "holdfast --help says what each does",
+        change=meant or (f"holdfast {close}" if close else "holdfast --help says what each does"),
     )
+
+
+def _meant(name: str, rest: Sequence[str]) -> str:
+    """Somebody who forgot `run --`, or `train`, is told the whole line."""
+    import shlex
+
+    if name.endswith(".py"):
+        return f"holdfast run -- {shlex.join(['python', name, *rest])}"
+    if re.fullmatch(r"python[\d.]*|torchrun|accelerate|bash|sh", name):
+        return f"holdfast run -- {shlex.join([name, *rest])}"
+    return f"holdfast train {shlex.join([name, *rest])}" if name.endswith(".toml") else ""
 
 
 def _unknown_option(parser: argparse.ArgumentParser, unknown: list[str]) -> HoldfastError:
@@ -145,14 +146,14 @@ def _unknown_option(parser: argparse.ArgumentParser, unknown: list[str]) -> Hold
     if not first.startswith("-"):
         return UsageError(
             f"{parser.prog} does not know what to do with {first!r}",
-            where="the command line",
+            where=WHERE,
             change=f"{parser.prog} --help shows what it takes",
         )
     known = _options(parser)
     close = nearest(first.split("=")[0], known)
     return UnknownOption(
         f"{parser.prog} has no option {first.split('=')[0]}",
-        where="the command line",
+        where=WHERE,
         found=f"the nearest is {close}" if close else "its options are " + ", ".join(known),
         change=f"write {close}" if close else f"{parser.prog} --help",
     )

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.errors import OutOfRange, UsageError
+from holdfast.cli.arguments import RESTARTS, positive
+from holdfast.errors import UsageError
 from holdfast.journal.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stall-after",
         metavar="S",
-        type=float,
+        type=positive("seconds", such_as="60"),
         help="seconds without any progress that count as a stall (default: learned from the run, by phase)",
     )
     parser.add_argument(
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--restarts",
         metavar="N",
-        type=int,
+        type=RESTARTS,
         help="how often a command that fails is started again (default 0; 3 with --on-stall restart)",
     )
     parser.add_argument(
@@ -73,17 +74,14 @@ def _orders(args: argparse.Namespace) -> Orders:
             where="the command line",
             change="holdfast run -- python train.py",
         )
-    if args.stall_after is not None and not args.stall_after > 0:
-        raise OutOfRange(
-            f"--stall-after is {args.stall_after:g}; it is a number of seconds above 0",
+    if args.name is not None and (args.name in (".", "..") or "/" in args.name):
+        raise UsageError(
+            "a run's name is one word without a slash",
             where="the command line",
-            change="--stall-after 60, or leave it out",
+            found=f"--name {args.name}",
+            change=f"--run-dir {args.name} for a folder elsewhere",
         )
     restarts = args.restarts if args.restarts is not None else (3 if args.on_stall == "restart" else 0)
-    if restarts < 0:
-        raise OutOfRange(
-            f"--restarts is {restarts}; it is 0 or more", where="the command line", change="--restarts 3"
-        )
     return session.Orders(
         command=command,
         run_dir=naming.choose_folder(command, run_dir=args.run_dir, name=args.name, runs=Path("runs")),

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+from holdfast.cli.arguments import whole
 from holdfast.errors import ExitCode, NotAFolder, PathMissing
 
 
@@ -20,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--once", action="store_true", help="print once and leave; so does output that is no terminal"
     )
     parser.add_argument("--json", action="store_true", help="print once, as JSON")
-    parser.add_argument("--most", type=int, default=20, metavar="N", help="the newest N runs (default: 20)")
+    parser.add_argument(
+        "--most", type=whole(1, such_as=20), default=20, metavar="N", help="the newest N runs (default: 20)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -85,12 +85,18 @@ def check(spec: DetectorSpec) -> DetectorSpec:
             change="model.input = 300, the paper's, or anything from 257 on",
         )
     if not spec.classes:
-        raise OutOfRange("a detector needs at least one class", where="data.classes", found="no classes")
+        raise OutOfRange(
+            "a detector needs at least one class",
+            where="data.classes",
+            found="no classes",
+            change="give data whose boxes have names, or name the classes in data.classes",
+        )
     if spec.backbone == "vgg16" and spec.normalization == "group":
         raise ContradictorySettings(
             "VGG16 has no normalisation that could be replaced by groups",
             where="normalization",
             found="group",
+            change="another backbone, or its own normalisation",
         )
     return spec
 

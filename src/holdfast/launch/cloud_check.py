@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.data import bucket, storage
 from holdfast.data.source import Problem
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, PathMissing
 from holdfast.settings.recipe import Recipe
 
 PROBE = ".holdfast-check"
@@ -62,7 +62,7 @@ def throughput(url: str) -> tuple[float, int]:
     filesystem, inner = storage._filesystem(url)
     files = bucket.again(lambda: filesystem.find(inner, detail=True), url)
     if not files:
-        raise HoldfastError("there is nothing at this address of the bucket", where=url)
+        raise PathMissing("there is nothing at this address of the bucket", where=url)
     began, read = time.monotonic(), 0
     for name in list(files)[:: max(1, len(files) // SAMPLE_FILES)][:SAMPLE_FILES]:
         read += len(bucket.again(lambda at=name: filesystem.cat_file(at), url))  # type: ignore[misc]

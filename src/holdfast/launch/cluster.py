@@ -30,8 +30,20 @@ def chosen(host: int | None, hosts: int | None, conductor: str | None) -> Spot |
             change="--host 0 --hosts 2 --conductor first-host:29470, and --host 1 on the other",
         )
     if not 0 <= host < hosts:
-        raise UsageError(f"--host is {host}; hosts are numbered 0 to {hosts - 1}", where="the command line")
-    return Spot(host, hosts, conductor if ":" in conductor else f"{conductor}:{PORT}")
+        raise UsageError(
+            f"--host is {host}; hosts are numbered 0 to {hosts - 1}",
+            where="the command line",
+            change=f"--host {hosts - 1}, or --hosts {host + 1}",
+        )
+    address, colon, port = conductor.rpartition(":")
+    if colon and not (address and port.isdigit() and 0 < int(port) < 65536):
+        raise UsageError(
+            "--conductor wants a host and a port from 1 to 65535",
+            where="the command line",
+            found=f"--conductor {conductor}",
+            change=f"--conductor {address or 'first-host'}:{PORT}",
+        )
+    return Spot(host, hosts, conductor if colon else f"{conductor}:{PORT}")
 
 
 def of_environment(environment: Mapping[str, str]) -> Spot | None:

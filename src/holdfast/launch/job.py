@@ -46,9 +46,9 @@ def accelerator_of(text: str | None) -> tuple[str, int]:
     if not text:
         return "", 0
     kind, colon, count = text.partition(":")
-    if colon and not count.isdigit():
+    if colon and not (count.isdigit() and int(count)):
         raise UsageError(
-            f"--accelerator {text} has no number after the colon",
+            f"--accelerator {text} has no number of at least 1 after the colon",
             where="the command line",
             change=f"--accelerator {kind}:1",
         )

@@ -39,7 +39,12 @@ def request(job: Job) -> Any:
     try:
         return types.CustomJob(display_name=job.name, job_spec=spec, labels={"made-by": "holdfast"})
     except (ValueError, TypeError) as error:
-        raise UsageError("Vertex AI's own types do not take this job", found=str(error)[:300]) from None
+        raise UsageError(
+            "Vertex AI's own types do not take this job",
+            where="the command line",
+            found=str(error)[:300],
+            change="--machine, --accelerator and the others as Vertex AI names them; --dry-run prints the job",
+        ) from None
 
 
 def _pool(job: Job, replicas: int) -> dict[str, Any]:
@@ -94,7 +99,11 @@ def submit(job: Job, made: Any, *, endpoint: str = "") -> str:
 
     for key, value in (("--project", job.project), ("--region", job.region)):
         if not value:
-            raise UsageError(f"{key} is needed to send a job", where="the command line")
+            raise UsageError(
+                f"{key} is needed to send a job",
+                where="the command line",
+                change=f"{key} NAME; or --dry-run, which prints the job and sends nothing",
+            )
     try:
         client = _client(job.region, endpoint)
         parent = f"projects/{job.project}/locations/{job.region}"

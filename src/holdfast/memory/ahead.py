@@ -79,7 +79,9 @@ def compile_for(traced: Any) -> Compiled:
     if "__cudnn$conv" not in compiled.as_text():
         # Without a target on every argument jax compiles for the CPU instead, and says nothing.
         raise HoldfastError(
-            "the step was compiled for another kind of device than the card", where="ahead of time"
+            "the step was compiled for another kind of device than the card",
+            where="ahead of time",
+            change="holdfast plan with --quick, which compiles nothing",
         )
     found = compiled.memory_analysis()
     return Compiled(

@@ -23,7 +23,7 @@ def render_error(error: HoldfastError, *, width: int = 80, colour: bool = False)
     for label, texts in (
         ("where", [error.where] if error.where else []),
         ("found", error.found),
-        ("change", error.change),
+        ("change", error.advised),
         ("more", [error.more] if error.more else []),
     ):
         lines += labelled(label, texts, width=width, colour=colour)

@@ -20,7 +20,11 @@ def find(name: str, environment: Mapping[str, str]) -> str:
         if not os.path.exists(name):
             raise _not_found(name, _programs_beside(name))
         if os.path.isdir(name):
-            raise CommandNotExecutable(f"{name} is a folder, not a program", where="the command line")
+            raise CommandNotExecutable(
+                f"{name} is a folder, not a program",
+                where="the command line",
+                change="give the program in it, as in: holdfast run -- python train.py",
+            )
         return name
     found = shutil.which(name, path=path)
     if found is not None:

@@ -1,0 +1,180 @@
+"""What an argument may be, and what is said when it is not: argparse in our own words.
+
+A kind says what it wants before anything is read or started, so that no command meets a count of -3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from holdfast.errors import OutOfRange, UsageError, nearest
+
+WHERE = "the command line"
+MOST_PROCESSES = 4096  # as hardware.processes has it
+
+
+class Kind:
+    """A number that makes sense: `wants` in words, `fits` as the rule, `such_as` to be typed."""
+
+    def __init__(
+        self, read: Callable[[str], Any], wants: str, fits: Callable[[Any], bool], such_as: str
+    ) -> None:
+        self.read, self.wants, self.fits, self.such_as = read, wants, fits, such_as
+
+    def __call__(self, text: str) -> Any:
+        return self.read(text)
+
+
+def whole(least: int, *, most: int | None = None, such_as: int | None = None) -> Kind:
+    upto = f" from {least} to {most}" if most is not None else f" of at least {least}"
+    shown = str(such_as if such_as is not None else max(1, least))
+    return Kind(
+        int, f"a whole number{upto}", lambda n: least <= n and (most is None or n <= most), such_as=shown
+    )
+
+
+def positive(unit: str, *, such_as: str) -> Kind:
+    return Kind(float, f"a number of {unit} above 0", lambda x: x > 0 and math.isfinite(x), such_as)
+
+
+PROCESSES = whole(1, most=MOST_PROCESSES, such_as=2)
+PORT = whole(0, most=65535, such_as=8080)
+SEED = whole(0, most=2**31 - 1, such_as=0)
+RESTARTS = whole(0, such_as=3)
+SCORE = Kind(float, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0, such_as="0.5")
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises what is wrong instead of printing it and leaving."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        if action.nargs == argparse.REMAINDER:  # the user's own command: whatever is in it is theirs
+            return arg_string
+        name = _name(action)
+        if not arg_string.strip():
+            raise UsageError(
+                f"{name} is empty",
+                where=WHERE,
+                found=f"{name} ''" if action.option_strings else "''",
+                change=f"give {_shown(action)} a value"
+                + (f", or leave {name} out" if action.option_strings and not action.required else ""),
+            )
+        try:
+            value = super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            raise _unreadable(action, arg_string) from error
+        if isinstance(action.type, Kind) and not action.type.fits(value):
+            raise _out_of_range(action, arg_string)
+        return value
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(one) for one in action.choices]
+        close = nearest(str(value), known)
+        sub = isinstance(action, argparse._SubParsersAction)
+        before = f"{self.prog} " if sub or not action.option_strings else f"{_name(action)} "
+        raise UsageError(
+            f"{self.prog} has no {value!r}" if sub else f"{_name(action)} does not know {value!r}",
+            where=WHERE,
+            found=[f"it knows {', '.join(known)}"],
+            change=[f"{before}{close}"] if close else [f"one of these; {self.prog} --help says what each is"],
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """What argparse has no hook for. Its own sentence stands where a later Python words it in another way."""
+        help_line = f"{self.prog} --help shows what it takes"
+        missing = re.search(r"arguments are required: (.*)", message)
+        wanting = re.search(r"argument ([^:]*): expected (at least )?(one|\d+) arguments?", message)
+        surplus = re.search(r"argument ([^:]*): ignored explicit argument (.*)", message)
+        if missing:
+            what = f"{self.prog} needs {missing[1].replace(', ', ' and ')}"
+            raise UsageError(what, where=WHERE, change=[_usage(self), help_line])
+        if wanting:
+            action = self._of(wanting[1])
+            shown = _shown(action) if action is not None else wanting[1]
+            raise UsageError(
+                f"{_short(wanting[1])} needs a value after it", where=WHERE, change=[shown, help_line]
+            )
+        if surplus:
+            name = _short(surplus[1])
+            raise UsageError(
+                f"{name} takes no value",
+                where=WHERE,
+                found=f"{name}={surplus[2].strip(chr(39))}",
+                change=name,
+            )
+        raise UsageError(f"{self.prog}: {message}", where=WHERE, change=help_line)
+
+    def _of(self, name: str) -> argparse.Action | None:
+        return next((one for one in self._actions if "/".join(one.option_strings) == name), None)
+
+
+def _unreadable(action: argparse.Action, text: str) -> UsageError:
+    kind = action.type
+    wants = kind.wants if isinstance(kind, Kind) else "a whole number" if kind is int else "a number"
+    return UsageError(
+        f"{_name(action)} wants {wants}",
+        where=WHERE,
+        found=f"{_before(action)}{text}",
+        change=_example(action),
+    )
+
+
+def _out_of_range(action: argparse.Action, text: str) -> OutOfRange:
+    kind = action.type
+    assert isinstance(kind, Kind)
+    return OutOfRange(
+        f"{_name(action)} wants {kind.wants}",
+        where=WHERE,
+        found=f"{_before(action)}{text}",
+        change=_example(action),
+    )
+
+
+def _example(action: argparse.Action) -> str:
+    kind = action.type
+    if not isinstance(kind, Kind):
+        return _shown(action)
+    leave = ", or leave it out" if action.option_strings and not action.required else ""
+    return f"{_before(action)}{kind.such_as}{leave}"
+
+
+def _name(action: argparse.Action) -> str:
+    if action.option_strings:
+        return max(action.option_strings, key=len)
+    shown = action.metavar or action.dest
+    return shown if isinstance(shown, str) else action.dest
+
+
+def _before(action: argparse.Action) -> str:
+    return f"{_name(action)} " if action.option_strings else ""
+
+
+def _shown(action: argparse.Action) -> str:
+    """As it is typed: `--out FOLDER`."""
+    if not action.option_strings:
+        return _name(action)
+    return f"{_name(action)} {action.metavar or action.dest.upper()}"
+
+
+def _short(name: str) -> str:
+    return max(name.split("/"), key=len)
+
+
+def _usage(parser: argparse.ArgumentParser) -> str:
+    """The least that has to be typed."""
+    words = [
+        _shown(one)
+        for one in parser._actions
+        if one.required and not isinstance(one, argparse._SubParsersAction)
+    ]
+    subs = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    return " ".join([parser.prog, *(str(sub.metavar or sub.dest) for sub in subs), *words])

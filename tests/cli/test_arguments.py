@@ -1,0 +1,148 @@
+"""Arguments that make no sense are refused before anything is read or started, each in the same four parts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from holdfast.cli import main as cli
+from holdfast.cli.arguments import Kind, Parser
+from holdfast.errors import ExitCode, UsageError
+from holdfast.launch import cluster, job
+
+NONSENSE = [
+    ("launch r.toml --processes 0", "--processes wants a whole number from 1 to 4096", "--processes 2"),
+    ("launch r.toml --hosts 0", "--hosts wants a whole number from 1 to 4096", "--hosts 2"),
+    ("launch r.toml --host -1", "--host wants a whole number of at least 0", "--host 0"),
+    ("launch r.toml --restarts -1", "--restarts wants a whole number of at least 0", "--restarts 3"),
+    ("launch r.toml --join-limit 0", "--join-limit wants a number of seconds above 0", "--join-limit 600"),
+    ("train r.toml --restarts -1", "--restarts wants a whole number of at least 0", "--restarts 3"),
+    ("run --stall-after 0 -- true", "--stall-after wants a number of seconds above 0", "--stall-after 60"),
+    ("run --stall-after nan -- true", "--stall-after wants a number of seconds above 0", "--stall-after 60"),
+    ("run --restarts x -- true", "--restarts wants a whole number of at least 0", "--restarts 3"),
+    ("top --most 0", "--most wants a whole number of at least 1", "--most 20"),
+    ("top --most 2.5", "--most wants a whole number of at least 1", "--most 20"),
+    ("check x --processes 0", "--processes wants a whole number from 1 to 4096", "--processes 2"),
+    (
+        "check x --step-speed -3",
+        "--step-speed wants a number of pictures a second above 0",
+        "--step-speed 120",
+    ),
+    ("board --port 99999", "--port wants a whole number from 0 to 65535", "--port 8080"),
+    ("data serve --port -1", "--port wants a whole number from 0 to 65535", "--port 8080"),
+    ("data convert a b --to coco --shards 0", "--shards wants a whole number from 1 to 99999", "--shards 8"),
+    ("data inspect a --pictures -1", "--pictures wants a whole number of at least 0", "--pictures 48"),
+    ("data pack a --size 0", "--size wants a whole number from 64 to 4096", "--size 320"),
+    ("demo --steps 0", "--steps wants a whole number of at least 1", "--steps 150"),
+    ("lr-find r.toml --steps 3", "--steps wants a whole number of at least 10", "--steps 100"),
+    ("eval a b --score 7", "--score wants a number from 0 to 1", "--score 0.5"),
+    ("predict a b --score nan", "--score wants a number from 0 to 1", "--score 0.5"),
+    ("predict a b --batch 0", "--batch wants a whole number of at least 1", "--batch 8"),
+    ("anchors a --input 5", "--input wants a whole number from 64 to 4096", "--input 320"),
+    ("anchors a --seed -4", "--seed wants a whole number from 0 to 2147483647", "--seed 0"),
+]
+
+
+@pytest.mark.parametrize(("line", "what", "change"), NONSENSE, ids=[row[0] for row in NONSENSE])
+def test_numbers_that_make_no_sense(
+    line: str, what: str, change: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, option = line.split(), what.split()[0]
+    assert cli.main(words) == ExitCode.COULD_NOT
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].partition(": ")[2] == what
+    assert said[1:] == [
+        "  where   the command line",
+        f"  found   {option} {words[words.index(option) + 1]}",
+        f"  change  {change}, or leave it out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["run", "--name", "", "--", "true"],
+            "--name is empty\n  where   the command line\n  found   --name ''\n"
+            "  change  give --name NAME a value, or leave --name out",
+        ),
+        (
+            ["explain", " "],
+            "RUN is empty\n  where   the command line\n  found   ''\n  change  give RUN a value",
+        ),
+        (
+            ["run", "--name", "../x", "--", "true"],
+            "a run's name is one word without a slash\n  where   the command line\n  found   --name ../x\n"
+            "  change  --run-dir ../x for a folder elsewhere",
+        ),
+        (
+            ["run", "--on-stall", "stpo", "--", "true"],
+            "--on-stall does not know 'stpo'\n  where   the command line\n  found   it knows report, stop, restart\n"
+            "  change  --on-stall stop",
+        ),
+        (
+            ["explain"],
+            "holdfast explain needs RUN\n  where   the command line\n  change  holdfast explain RUN\n"
+            "          holdfast explain --help shows what it takes",
+        ),
+        (
+            ["compare"],
+            "holdfast compare needs OLD and NEW\n  where   the command line\n  change  holdfast compare OLD NEW\n"
+            "          holdfast compare --help shows what it takes",
+        ),
+        (
+            ["top", "--once=3"],
+            "--once takes no value\n  where   the command line\n  found   --once=3\n  change  --once",
+        ),
+        (
+            ["predict", "m", "x", "--out"],
+            "--out needs a value after it\n  where   the command line\n  change  --out FOLDER\n"
+            "          holdfast predict --help shows what it takes",
+        ),
+    ],
+)
+def test_what_argparse_would_say_in_words_of_its_own(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == ExitCode.COULD_NOT
+    assert capsys.readouterr().err.rstrip("\n").partition(": ")[2] == said
+
+
+def test_numbers_inside_a_word() -> None:
+    with pytest.raises(UsageError) as refused:
+        cluster.chosen(0, 2, "here:port")
+    assert (refused.value.found, refused.value.change) == (
+        ("--conductor here:port",),
+        ("--conductor here:29470",),
+    )
+    with pytest.raises(UsageError, match="at least 1 after the colon"):
+        job.accelerator_of("NVIDIA_L4:0")
+
+
+def test_an_empty_word_of_the_command_is_the_commands_own() -> None:
+    parser = Parser(prog="holdfast run")
+    import_module("holdfast.cli.run").add_arguments(parser)
+    assert parser.parse_args(["--", "echo", ""]).command[-2:] == ["echo", ""]
+
+
+def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from actions(child)
+        else:
+            yield action
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_no_number_of_any_command_goes_unjudged(command: cli.Command) -> None:
+    parser = Parser(prog=command.name)
+    import_module(command.module).add_arguments(parser)
+    for action in actions(parser):
+        assert action.type not in (int, float), action.option_strings
+        if isinstance(action.type, Kind):
+            assert action.type.fits(action.type(action.type.such_as)), action.option_strings
+            assert action.default is None or action.type.fits(action.default), action.option_strings
