@@ -6,6 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.arguments import SEED, whole
+from holdfast.cli.patience import patience
 from holdfast.errors import DataError, ExitCode
 
 if TYPE_CHECKING:
@@ -21,9 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backbone", default="mobilenet_v2", choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16")
     )
     parser.add_argument(
-        "--input", type=int, default=320, metavar="PIXELS", help="the side of the input (320)"
+        "--input",
+        type=whole(64, most=4096, such_as=320),
+        default=320,
+        metavar="PIXELS",
+        help="the side of the input (320)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the fit (0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="of the fit (0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -34,11 +40,17 @@ def run(args: argparse.Namespace) -> int:
 
     size = (args.input, args.input)
     spec = check(DetectorSpec(args.detector, args.backbone, ("any",), size))
-    boxes = boxes_in_input(read(args.data, strict=False), size, spec.resizing)
+    with patience(f"reading {args.data}"):
+        boxes = boxes_in_input(read(args.data, strict=False), size, spec.resizing)
     if not len(boxes):
-        raise DataError("the dataset has no boxes that anchors could be measured on", where=args.data)
+        raise DataError(
+            "the dataset has no boxes that anchors could be measured on",
+            where=args.data,
+            change=f"give one with boxes; holdfast check {args.data} says what was read of it",
+        )
     place = (args.detector, args.backbone, size)
-    fitted = fit(*place, boxes, seed=args.seed)
+    with patience(f"fitting anchors to {len(boxes)} boxes"):
+        fitted = fit(*place, boxes, seed=args.seed)
     report = {
         "detector": args.detector, "backbone": args.backbone, "input": args.input, "boxes": len(boxes),
         "given": _figures(coverage(*place, boxes)),

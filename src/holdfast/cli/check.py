@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.arguments import PROCESSES, positive
+from holdfast.cli.patience import patience
 from holdfast.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -26,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="read it as this instead of finding out")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--no-cache", action="store_true", help="decode every picture again")
-    parser.add_argument("--processes", type=int, metavar="N", help="workers; all cores when left out")
+    parser.add_argument("--processes", type=PROCESSES, metavar="N", help="workers; all cores when left out")
     parser.add_argument(
-        "--step-speed", type=float, metavar="IMAGES_PER_S",
+        "--step-speed", type=positive("pictures a second", such_as="120"), metavar="IMAGES_PER_S",
         help="of a recipe: what one training step takes, to say whether it would wait for data",
     )  # fmt: skip
     parser.add_argument(
@@ -56,18 +58,17 @@ def run(args: argparse.Namespace) -> int:
         parts = [Part(recipe.data.train, "train" if recipe.data.validation else None, args.format)]
         parts += [Part(recipe.data.validation, "validation", args.format)] if recipe.data.validation else []
         classes = recipe.data.classes or []
-    report, census = check(
-        parts,
-        classes=classes,
-        use_cache=not args.no_cache,
-        processes=max(1, args.processes) if args.processes else None,
-    )
+    with patience(f"reading {' and '.join(part.path for part in parts)} and decoding every picture"):
+        report, census = check(parts, classes=classes, use_cache=not args.no_cache, processes=args.processes)
     if recipe is not None:
-        report = _with_anchors(report, census, recipe)
+        with patience("building the detector, to see which boxes its anchors cover"):
+            report = _with_anchors(report, census, recipe)
         report = _with_rate(report, Path(args.path), recipe, now=args.lr)
         if not args.no_speed and not report.spoiled:  # what cannot be read cannot be timed
-            report = _with_speed(report, args.path, args.step_speed)
-        report = _with_cloud(report, recipe)
+            with patience("measuring how fast the data comes"):
+                report = _with_speed(report, args.path, args.step_speed)
+        with patience("looking at the buckets"):
+            report = _with_cloud(report, recipe)
     if args.json:
         print(json.dumps(report.as_json(), ensure_ascii=False))
     else:

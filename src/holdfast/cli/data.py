@@ -8,6 +8,8 @@ from collections import Counter
 from typing import Any
 
 from holdfast.cli import data_pack
+from holdfast.cli.arguments import PORT, PROCESSES, whole
+from holdfast.cli.patience import patience
 from holdfast.errors import ExitCode
 
 HELP = "convert a dataset, write a cleaned copy, or look at it"
@@ -21,9 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     convert.add_argument("destination", metavar="DST")
     convert.add_argument("--to", required=True, metavar="FORMAT", help="coco, voc, yolo or tfrecord")
     convert.add_argument("--annotations-only", action="store_true", help="leave the pictures where they are")
-    convert.add_argument("--shards", type=int, metavar="N", help="of each split; by size when left out")
     convert.add_argument(
-        "--processes", type=int, metavar="N", help="that write shards; all cores when left out"
+        "--shards",
+        type=whole(1, most=99999, such_as=8),
+        metavar="N",
+        help="of each split; by size when left out",
+    )
+    convert.add_argument(
+        "--processes", type=PROCESSES, metavar="N", help="that write shards; all cores when left out"
     )
     repair = actions.add_parser(
         "repair", help="write a cleaned copy and a list of what was changed or left out"
@@ -37,11 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inspect.add_argument("source", metavar="SRC")
     inspect.add_argument("--out", metavar="FILE", default="dataset.html", help="the page (dataset.html)")
     inspect.add_argument(
-        "--pictures", type=int, default=48, metavar="N", help="how many pictures to show (48)"
+        "--pictures",
+        type=whole(0, such_as=48),
+        default=48,
+        metavar="N",
+        help="how many pictures to show (48)",
     )
     data_pack.add_arguments(actions.add_parser("pack", help=data_pack.HELP))
     serve = actions.add_parser("serve", help="make batches for trainings on other machines (tf.data service)")
-    serve.add_argument("--port", type=int, default=5050, help="to listen on (5050); 0 takes a free one")
+    serve.add_argument("--port", type=PORT, default=5050, help="to listen on (5050); 0 takes a free one")
     serve.add_argument("--host", help="this machine's name, as the others know it; its own when left out")
     for each in (convert, repair, inspect):
         each.add_argument("--format", choices=_FORMATS, help="read the source as this instead of finding out")
@@ -55,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "serve":
         return _serve(args)
     action = {"convert": _convert, "repair": _repair, "inspect": _inspect}[args.action]
-    result, text = action(args)
+    with patience(f"reading {args.source} and writing {getattr(args, 'destination', None) or args.out}"):
+        result, text = action(args)
     print(json.dumps(result, ensure_ascii=False) if args.json else text)
     return ExitCode.FINE
 
@@ -76,8 +88,8 @@ def _convert(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.convert import Options, convert
 
     options = Options(
-        args.overwrite, args.annotations_only, max(1, args.shards) if args.shards else None,
-        processes=max(1, args.processes) if args.processes else None,
+        args.overwrite, args.annotations_only, args.shards,
+        processes=args.processes,
     )  # fmt: skip
     dataset = convert(args.source, args.destination, args.to, format=args.format, options=options)
     counts = {"images": len(dataset.records), "boxes": dataset.boxes, "classes": list(dataset.classes)}
@@ -123,6 +135,6 @@ def _inspect(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.inspect import inspect
 
     page = inspect(
-        args.source, args.out, format=args.format, pictures=max(0, args.pictures), overwrite=args.overwrite
+        args.source, args.out, format=args.format, pictures=args.pictures, overwrite=args.overwrite
     )
     return {"page": page}, f"the page is {page}"

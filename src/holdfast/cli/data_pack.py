@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.arguments import whole
+from holdfast.cli.patience import patience
 from holdfast.errors import ExitCode
 
 HELP = "make small copies of pictures far larger than a recipe needs, so that training reads those"
@@ -30,7 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a recipe (.toml), whose training data is packed; or data, for the default recipe",
     )
     parser.add_argument(
-        "--size", type=int, metavar="PX", help="side of the network's input; the recipe's when left out"
+        "--size",
+        type=whole(64, most=4096, such_as=320),
+        metavar="PX",
+        help="side of the network's input; the recipe's when left out",
     )
     parser.add_argument(
         "--cache", metavar="DIR", help="where to keep it; training looks in ~/.cache/holdfast/packs alone"
@@ -47,10 +52,12 @@ def run(args: argparse.Namespace) -> int:
 
     recipe = _recipe(args.source, args.size)
     folder = Path(args.cache) if args.cache else prepare.pack_folder()
-    data = columns.of_dataset(prepare.sets(recipe).train)
+    with patience(f"reading {recipe.data.train}"):
+        data = columns.of_dataset(prepare.sets(recipe).train)
     made_to = prepare.feed(recipe)
     job = pack.job_for(data, made_to, bytes_of(args.budget))
-    made = packing.make(job, folder, progress=_show)
+    with patience(f"making small copies of {len(job.items)} pictures in {folder}"):
+        made = packing.make(job, folder, progress=_show)
     packed = pack.read(made) if made else None
     result = {
         "folder": str(made) if made else None,
@@ -111,8 +118,11 @@ def bytes_of(text: str) -> int:
     digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
     unit = text.strip()[len(digits) :].strip().lower()
     try:
-        return int(float(digits) * UNITS[unit])
-    except (ValueError, KeyError):
+        size = int(float(digits) * UNITS[unit])
+        if size <= 0:
+            raise ValueError(text)
+        return size
+    except (ValueError, KeyError, OverflowError):
         raise UsageError(
             f"{text!r} is not a size", where="--budget", change="a size such as 20GiB or 500MB"
         ) from None

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.arguments import SCORE, whole
+from holdfast.cli.patience import patience
 from holdfast.detectors.model_place import check_target, find
 from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
@@ -29,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ground-truth", type=Path, metavar="GT.json", help="a COCO file of the true boxes")
     parser.add_argument("--detections", type=Path, metavar="DT.json", help="a COCO results file")
     parser.add_argument("--split", metavar="NAME", help="only this split of the dataset, as in val")
-    parser.add_argument("--batch", type=int, default=8, help="pictures at once (8)")
+    parser.add_argument("--batch", type=whole(1, such_as=8), default=8, help="pictures at once (8)")
     parser.add_argument(
         "--score",
-        type=float,
+        type=SCORE,
         default=0.25,
         metavar="S",
         help="count mistakes among detections with at least this score (0.25); the metrics use all",
@@ -53,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
     unreadable: list[str] = []
     truth, found = _of_files(args) if args.model is None else _of_model(args, unreadable)
-    result = evaluate(truth, found, score_above=args.score)
+    with patience("comparing the detections with the truth"):
+        result = evaluate(truth, found, score_above=args.score)
     if args.json:
         print(json.dumps(as_json(result) | ({"unreadable": unreadable} if unreadable else {})))
     else:
@@ -62,12 +65,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if not 0.0 <= args.score <= 1.0:
-        raise UsageError(
-            "--score is between 0 and 1", where="the command line", found=f"--score {args.score:g}"
-        )
-    if args.batch < 1:
-        raise UsageError("--batch is at least 1", where="the command line", found=f"--batch {args.batch}")
     files = args.ground_truth is not None and args.detections is not None
     either = args.ground_truth is not None or args.detections is not None
     own = args.model is not None and (args.data is not None or RunFolder(args.model).recipe.is_file())
@@ -76,7 +73,10 @@ def _check(args: argparse.Namespace) -> None:
     if args.out is not None:
         if args.model is None:
             raise UsageError(
-                "--out is for a model's detections", where="the command line", found=f"--out {args.out}"
+                "--out is for a model's detections, and there is no model",
+                where="the command line",
+                found=f"--out {args.out}",
+                change="holdfast eval RUN_OR_MODEL DATA --out DT.json; or leave --out out",
             )
         check_target(args.out, "the detections")
     if not (files and args.model is None) and not (own and not either):
@@ -97,35 +97,39 @@ def _check(args: argparse.Namespace) -> None:
 def _of_files(args: argparse.Namespace) -> tuple[Truth, Found]:
     from holdfast.evaluate.files import read_found, read_truth
 
-    truth = read_truth(args.ground_truth)
-    return truth, read_found(args.detections, truth)
+    with patience(f"reading {args.ground_truth} and {args.detections}"):
+        truth = read_truth(args.ground_truth)
+        return truth, read_found(args.detections, truth)
 
 
 def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, Found]:
     """Pictures that cannot be read are left out of truth and detections, said, and added to `unreadable`."""
-    from holdfast.cli.predict import choose_backend
+    from holdfast.cli.predict import choose_backend, counted
 
-    dataset = _dataset(args)
+    with patience(f"reading {args.data or 'the pictures that the run validates on'}"):
+        dataset = _dataset(args)
     choose_backend()
-    from holdfast.detectors.inference import detect_all
-    from holdfast.detectors.model_file import load
-    from holdfast.evaluate import results
-    from holdfast.evaluate.dataset import check_classes, found_in
-    from holdfast.pipeline.columns import from_facts
-    from holdfast.train.validation import truth_of
+    with patience(f"loading the model {find(args.model)}"):
+        from holdfast.detectors.inference import detect_all
+        from holdfast.detectors.model_file import load
+        from holdfast.evaluate import results
+        from holdfast.evaluate.dataset import check_classes, found_in
+        from holdfast.pipeline.columns import from_facts
+        from holdfast.train.validation import truth_of
 
-    detector = load(find(args.model))
+        detector = load(find(args.model))
     check_classes(dataset, detector.spec.classes)  # before anything is computed
     pictures = [record.picture for record in dataset.records]
     kept, seen = [], []
     answers = detect_all(detector, pictures, batch=min(args.batch, len(pictures)))
-    for record, one in zip(dataset.records, answers, strict=True):
-        if one.problem:
-            unreadable.append(record.picture.path)
-            print(f"{record.picture.path}: left out of the numbers: {one.problem}", file=sys.stderr)
-        else:
-            kept.append(record)
-            seen.append(one)
+    with patience(f"trying the model on {counted(pictures)}"):
+        for record, one in zip(dataset.records, answers, strict=True):
+            if one.problem:
+                unreadable.append(record.picture.path)
+                print(f"{record.picture.path}: left out of the numbers: {one.problem}", file=sys.stderr)
+            else:
+                kept.append(record)
+                seen.append(one)
     if not kept:
         raise DataError("no picture of the dataset can be read", where=dataset.path, found=unreadable[:3])
     dataset = replace(dataset, records=tuple(kept))
@@ -161,5 +165,9 @@ def _dataset(args: argparse.Namespace) -> Dataset:
             )
         dataset = dataset.only_split(args.split)
     if not dataset.records:
-        raise DataError("there is no picture to try the model on", where=dataset.path)
+        raise DataError(
+            "there is no picture to try the model on",
+            where=dataset.path,
+            change="give a dataset with pictures, or another --split",
+        )
     return dataset

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.patience import patience
 from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.supervise.hushed import hushed
 
@@ -43,7 +44,12 @@ def run(args: argparse.Namespace) -> int:
     import os
 
     if args.int8 and args.to != "tflite":
-        raise UsageError("--int8 is for --to tflite", where="the command line", found=f"--to {args.to}")
+        raise UsageError(
+            "--int8 is for --to tflite",
+            where="the command line",
+            found=f"--to {args.to}",
+            change="--to tflite, or leave --int8 out",
+        )
     # All forms are made by TensorFlow. A model file is numpy's, whichever backend trained it.
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -54,19 +60,21 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.out)
     shown = find_pictures(args.pictures) if args.pictures else []
     calibrating = find_pictures(args.int8) if args.int8 else []
-    from holdfast.detectors import export
-    from holdfast.detectors.model_file import load
+    with patience(f"loading the model {model}"):
+        from holdfast.detectors import export
+        from holdfast.detectors.model_file import load
 
-    detector = load(model, precision="float32")  # TFLite has no half-precision convolutions
+        detector = load(model, precision="float32")  # TFLite has no half-precision convolutions
     fixed = detector.spec if args.to == "tflite" else None
     pictures = _pictures(shown, fixed, COMPARED) if shown else _noise(fixed)
-    if args.to == "saved_model":
-        compared = export.to_saved_model(detector, args.out, pictures)
-    elif args.to == "onnx":
-        compared = export.to_onnx(detector, args.out, pictures)
-    else:
-        calibration = _pictures(calibrating, fixed, CALIBRATED) if calibrating else ()
-        compared = export.to_tflite(detector, args.out, pictures, calibration=calibration)
+    with patience(f"writing {args.out}, and comparing it with the model on {len(pictures)} pictures"):
+        if args.to == "saved_model":
+            compared = export.to_saved_model(detector, args.out, pictures)
+        elif args.to == "onnx":
+            compared = export.to_onnx(detector, args.out, pictures)
+        else:
+            calibration = _pictures(calibrating, fixed, CALIBRATED) if calibrating else ()
+            compared = export.to_tflite(detector, args.out, pictures, calibration=calibration)
     print(json.dumps(as_json(args.out, compared)) if args.json else as_text(args.out, compared))
     return ExitCode.FINE
 

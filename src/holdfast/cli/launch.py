@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.arguments import MOST_PROCESSES, PROCESSES, RESTARTS, positive, whole
 from holdfast.cli.recipe import add_overrides
 from holdfast.errors import UsageError
 from holdfast.journal.folder import RunFolder
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a recipe to train here; or where to send it; or a run whose processes to show",
     )
     parser.add_argument(
-        "--processes", type=int, metavar="N", help="how many train together (hardware.processes)"
+        "--processes", type=PROCESSES, metavar="N", help="how many train together (hardware.processes)"
     )
     parser.add_argument("--run-dir", metavar="D", help="the run's folder (default: runs/<name>-<n>)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir, or begin it")
@@ -38,18 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --resume: go on although the recipe or the data is another, as far as the weights fit",
     )
     add_overrides(parser)
-    parser.add_argument("--restarts", metavar="N", type=int, default=3,
+    parser.add_argument("--restarts", metavar="N", type=RESTARTS, default=3,
                         help="how often all are started again together when one falls (default 3)")  # fmt: skip
     parser.add_argument(
         "--on-stall", choices=("report", "stop", "restart"), default="restart",
         help="when one holds up all: say it; end the run with exit code 124; or start all again (default)",
     )  # fmt: skip
     hosts = parser.add_argument_group("several hosts (SLURM, Kubernetes and Vertex AI say these themselves)")
-    hosts.add_argument("--host", type=int, metavar="I", help="the number of this host, from 0")
-    hosts.add_argument("--hosts", type=int, metavar="N", help="how many there are")
+    hosts.add_argument(
+        "--host", type=whole(0, such_as=0), metavar="I", help="the number of this host, from 0"
+    )
+    hosts.add_argument(
+        "--hosts", type=whole(1, most=MOST_PROCESSES, such_as=2), metavar="N", help="how many there are"
+    )
     hosts.add_argument("--conductor", metavar="HOST:PORT", help="where host 0 listens")
     hosts.add_argument("--token", help="a word that all share (default: $HOLDFAST_GROUP_TOKEN)")
-    hosts.add_argument("--join-limit", metavar="S", type=float, default=600.0,
+    hosts.add_argument("--join-limit", metavar="S", type=positive("seconds", such_as="600"), default=600.0,
                        help="seconds that the others may take to come (default 600)")  # fmt: skip
     jobs = parser.add_argument_group("jobs")
     jobs.add_argument("--dry-run", action="store_true", help="print the job, send nothing")
@@ -85,11 +90,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace) -> int:
     from holdfast import settings
+    from holdfast.cli.train import refuse_missing
     from holdfast.launch import group
+    from holdfast.supervise.session import open_folder
 
     folder, recipe = _run_of(args)
     here = _here(args, folder, recipe)
-    folder.path.mkdir(parents=True, exist_ok=True)
+    refuse_missing(recipe, args.words[0])
+    open_folder(folder.path)
     for rank in here.ranks:
         own = RunFolder(_folder_of(folder.path, rank))
         own.path.mkdir(parents=True, exist_ok=True)
@@ -120,7 +128,7 @@ def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> Here:
     count = recipe.hardware.processes
     token = args.token or os.environ.get("HOLDFAST_GROUP_TOKEN", "")
     terms = Terms(
-        count=count, token=token, restarts=max(0, args.restarts), on_stall=args.on_stall, join_s=args.join_limit,
+        count=count, token=token, restarts=args.restarts, on_stall=args.on_stall, join_s=args.join_limit,
         resume=args.resume, first_attempt=_attempts_before(folder) + 1,
     )  # fmt: skip
     if spot is None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.patience import patience
 from holdfast.cli.recipe import add_overrides
 from holdfast.errors import ExitCode
 
@@ -30,17 +32,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.cli.train import _recipe
+    from holdfast.cli.train import _recipe, refuse_missing
     from holdfast.memory import facts, host, shown
     from holdfast.memory.plan import plan
 
     recipe = _recipe(args.source, args.overrides)
-    data = facts.of_data(recipe)
+    if not args.source.endswith(
+        ".toml"
+    ):  # a recipe may be of another machine; data that was named is to be here
+        refuse_missing(recipe, args.source)
+    with patience(f"reading {recipe.data.train}"):
+        data = facts.of_data(recipe)
     wanted = facts.setup_of(recipe, data)
     card, memory_bytes, target, notes = _target(args, recipe)
     notes = [data.said, *notes]
     price = _pricer(card, args)
-    made = plan(wanted, memory_bytes, price, half=_half(card))
+    with patience(f"pricing a step of {wanted.short()}") if args.json else nullcontext():  # else it says each
+        made = plan(wanted, memory_bytes, price, half=_half(card))
     option = made.chosen or made.tried[-1]
     notes += _notes(price, recipe, card)
     state = _state_bytes(option.account)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.arguments import SCORE, whole
+from holdfast.cli.patience import patience
 from holdfast.detectors.model_place import find, make_folder
-from holdfast.errors import ExitCode, PathMissing, UsageError
+from holdfast.errors import ExitCode, PathMissing
 from holdfast.supervise.hushed import hushed
 
 HELP = "run a model over pictures, and print or draw what it finds"
@@ -22,36 +24,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="a model file, or a run that has saved one")
     parser.add_argument("images", nargs="+", help="pictures, folders of pictures, or globs")
     parser.add_argument(
-        "--score", type=float, default=0.3, metavar="S", help="leave out what scores less (0.3)"
+        "--score", type=SCORE, default=0.3, metavar="S", help="leave out what scores less (0.3)"
     )
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="write the pictures there, with boxes drawn"
     )
-    parser.add_argument("--batch", type=int, default=8, help="pictures at once (8)")
+    parser.add_argument("--batch", type=whole(1, such_as=8), default=8, help="pictures at once (8)")
     parser.add_argument("--json", action="store_true", help="print one JSON object a picture, a line each")
 
 
 @hushed()
 def run(args: argparse.Namespace) -> int:
-    if not 0.0 <= args.score <= 1.0:
-        raise UsageError(
-            "--score is between 0 and 1", where="the command line", found=f"--score {args.score:g}"
-        )
-    if args.batch < 1:
-        raise UsageError("--batch is at least 1", where="the command line", found=f"--batch {args.batch}")
     paths = find_pictures(args.images)
     model = find(args.model)
     if args.out is not None:
         make_folder(args.out)  # before minutes are spent
     choose_backend()
-    from holdfast.data.records import Picture
-    from holdfast.detectors.inference import detect_all
-    from holdfast.detectors.model_file import load
+    with patience(f"loading the model {model}"):
+        from holdfast.data.records import Picture
+        from holdfast.detectors.inference import detect_all
+        from holdfast.detectors.model_file import load
 
-    detector = load(model)
-    names = detector.spec.classes
-    unreadable = 0
+        detector = load(model)
     answers = detect_all(detector, [Picture(str(path)) for path in paths], batch=min(args.batch, len(paths)))
+    with patience(f"looking at {counted(paths)}"):
+        unreadable = _show(paths, answers, detector.spec.classes, args)
+    return ExitCode.FINDINGS if unreadable else ExitCode.FINE
+
+
+def _show(paths: list[Path], answers: Iterator[Any], names: tuple[str, ...], args: argparse.Namespace) -> int:
+    """Prints, and draws where asked to, each answer as it comes; returns how many pictures could not be read."""
+    unreadable = 0
     for path, seen in zip(paths, answers, strict=True):
         if seen.problem:
             unreadable += 1
@@ -61,7 +64,11 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(_as_json(path, seen, found)) if args.json else _as_text(path, found))
         if args.out is not None:
             draw(path, found, args.out)
-    return ExitCode.FINDINGS if unreadable else ExitCode.FINE
+    return unreadable
+
+
+def counted(pictures: Sized) -> str:
+    return "1 picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
 
 
 def choose_backend() -> None:
@@ -77,11 +84,14 @@ def find_pictures(places: list[str]) -> list[Path]:
     """Files in the order given; a folder's are sorted, and looked for in folders below it."""
     from glob import glob
 
+    from holdfast.data import storage
+
     found: list[Path] = []
     for place in places:
         path = Path(place)
         if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in ENDINGS)
+            below = (path / name for name in storage.walk(place))  # refuses a folder that may not be read
+            inside = sorted(file for file in below if file.suffix.lower() in ENDINGS)
         else:
             inside = (
                 [path] if path.is_file() else [Path(name) for name in sorted(glob(place, recursive=True))]

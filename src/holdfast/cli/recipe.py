@@ -29,8 +29,11 @@ def run(args: argparse.Namespace) -> int:
     if args.recipe is None and not args.overrides:
         print(settings.example(), end="")
         return ExitCode.FINE
+    example = {"data": {"train": "data/train"}}  # to be written over, as in the commented one
     recipe = (
-        settings.read(args.recipe, args.overrides) if args.recipe else settings.resolve({}, args.overrides)
+        settings.read(args.recipe, args.overrides)
+        if args.recipe
+        else settings.resolve(example, args.overrides)
     )
     print(
         json.dumps(asdict(recipe)) if args.json else settings.to_toml(recipe), end="\n" if args.json else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
-from holdfast.errors import AlreadyThere, ExitCode
+from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, PathMissing, of_os
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +49,23 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
             where=target,
             change="choose another name, or remove it",
         )
+    page = html.render(told, verdict)
     part = target.with_name(target.name + ".part")
-    part.write_text(html.render(told, verdict), encoding="utf-8")
-    part.replace(target)
+    try:
+        part.write_text(page, encoding="utf-8")
+        part.replace(target)
+    except OSError as error:
+        raise _not_written(error, target) from error
     return target
+
+
+def _not_written(error: OSError, target: Path) -> HoldfastError:
+    """By the name that was asked for, not by that of our unfinished file."""
+    folder = target.absolute().parent
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return PathMissing(
+            "the folder to write into does not exist",
+            where=folder,
+            change=f"mkdir -p {shlex.quote(str(folder))}",
+        )
+    return of_os(OSError(error.errno, error.strerror, str(target)))

@@ -12,6 +12,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.arguments import RESTARTS
 from holdfast.cli.recipe import add_overrides
 from holdfast.errors import AlreadyThere, NotARun, PathMissing, UsageError, nearest
 from holdfast.journal.folder import RunFolder
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --resume: go on although the recipe or the data is another, as far as the weights fit",
     )
     add_overrides(parser)
-    parser.add_argument("--restarts", metavar="N", type=int, default=3,
+    parser.add_argument("--restarts", metavar="N", type=RESTARTS, default=3,
                         help="how often a killed or crashed trainer is started again (default 3)")  # fmt: skip
     parser.add_argument(
         "--on-stall",
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     folder, recipe = _resumed(args) if args.resume else _fresh(args)
     _refuse_group(recipe)
     refuse_missing(recipe, args.source or folder.recipe)
-    folder.path.mkdir(parents=True, exist_ok=True)
+    session.open_folder(folder.path)
     folder.recipe.write_text(settings.to_toml(recipe))
     command = (
         sys.executable,
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     )
     say = _Say()
     orders = session.Orders(
-        command=command, run_dir=folder.path, restarts=max(0, args.restarts), watch="train", on_stall=args.on_stall,
+        command=command, run_dir=folder.path, restarts=args.restarts, watch="train", on_stall=args.on_stall,
         first_attempt=_attempts_before(folder) + 1, final_codes=FINAL_CODES,
     )  # fmt: skip
     finished = session.Session(orders, say=say).run()
@@ -163,6 +164,14 @@ def _recipe(source: str, overrides: list[str]) -> Recipe:
 
     if source.endswith(".toml"):
         return _placed(settings.read(source, overrides), Path(source).parent)
+    if source.endswith((".py", ".ipynb", ".sh")):
+        raise UsageError(
+            "this is a script, and a recipe or data is trained on",
+            where=source,
+            change=f"holdfast run -- {'bash' if source.endswith('.sh') else 'python'} {shlex.quote(source)} watches it"
+            if not source.endswith(".ipynb")
+            else 'in the notebook: with holdfast.watch("runs/x"): model.fit(...)',
+        )
     if "://" not in source and not Path(source).exists() and not glob(source):
         raise PathMissing(
             "there is neither a recipe nor data at this path",
@@ -188,9 +197,14 @@ def _placed(recipe: Recipe, beside: Path) -> Recipe:
 
 
 def refuse_missing(recipe: Recipe, source: str | Path) -> None:
-    """Before Keras is loaded and a folder made: data that a local path names and that is not there."""
+    """Before Keras is loaded and a folder made: data that a local path names, and that is not there or is no data."""
+    from holdfast.data import detect
+
     for key, path in (("data.train", recipe.data.train), ("data.validation", recipe.data.validation)):
-        if not path or "://" in path or _GLOB.search(path) or Path(path).exists():
+        if not path or "://" in path or _GLOB.search(path):
+            continue
+        if Path(path).exists():
+            detect.sources(path)
             continue
         given = Path(path)
         places = dict.fromkeys(

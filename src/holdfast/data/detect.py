@@ -26,13 +26,20 @@ def sources(path: str, format: str | None = None) -> list[Source]:
     if re.search(r"[*?\[]", path) and not storage.exists(path):
         found = _from_glob(path)
     elif not storage.exists(path):
-        raise PathMissing("there is nothing at this path", where=path, change=_nearby(path))
+        raise _nothing(path)
     elif storage.is_folder(path):
         found = _from_folder(path, format)
     else:
         found = _from_file(path, format)
     if format is not None:
         found = [source for source in found if source.format == format]
+    if not found and format is not None and (others := _formats_of(path)):
+        raise UnknownFormat(
+            f"nothing here is in the format {format}",
+            where=path,
+            found=f"what is here is in the format {' and '.join(others)}",
+            change=f"--format {others[0]}, or leave --format out",
+        )
     if not found:
         seen, change = _seen(path)
         raise UnknownFormat(
@@ -42,6 +49,31 @@ def sources(path: str, format: str | None = None) -> list[Source]:
             change=[*change, _READABLE] if change else f"give what holds the annotations; {_READABLE}",
         )
     return found
+
+
+def _formats_of(path: str) -> list[str]:
+    """What the path holds after all, when it does not hold what was asked for."""
+    with contextlib.suppress(HoldfastError):
+        return [source.format for source in sources(path)]
+    return []
+
+
+def _nothing(path: str) -> HoldfastError:
+    """Nothing there, or nothing that this user may see."""
+    shut = storage.shut_folder(path)
+    if shut:
+        return PermissionRefused(
+            "this user may not look into a folder on the way to this path",
+            where=path,
+            found=f"the folder {shut}",
+            change=f"chmod a+rx {shlex.quote(shut)}, or run as its owner",
+        )
+    return PathMissing(
+        "there is nothing at this path",
+        where=path,
+        change=_nearby(path)
+        or "give a folder or file of pictures and boxes that exists, or a recipe (.toml)",
+    )
 
 
 def _nearby(path: str) -> str:
@@ -62,7 +94,7 @@ def _seen(path: str) -> tuple[list[str], list[str]]:
     """What lies there instead, and what to do about it."""
     if not storage.is_folder(path):
         return strangers.told("", [path])
-    names = list(storage.walk(path))
+    names = list(Listing.of(path).files)
     counts: dict[str, int] = {}
     for name in names:
         counts[suffix_of(name) or "no extension"] = counts.get(suffix_of(name) or "no extension", 0) + 1
@@ -153,7 +185,7 @@ def _open(format: str, listing: Listing, label_maps: list[str]) -> Source | None
         case "yolo":
             return _yolo(listing)
         case "tfrecord":
-            return tfrecord.open_source(listing, label_maps)
+            return tfrecord.open_source(listing, label_maps or _maps_above(listing.root))
         case _:
             return _csv(listing)
 
@@ -199,6 +231,19 @@ def _yolo(listing: Listing) -> yolo.YoloSource | None:
     return yolo.open_source(listing, yamls[0] if yamls else None)
 
 
+def _maps_above(root: str) -> list[str]:
+    """Of shards in a folder without a label map: the only one beside that folder, or in `annotations` there."""
+    if storage.is_url(root):
+        return []
+    found = [
+        f"../{place}{name}"
+        for place in ("", "annotations/", "label_maps/")
+        if os.path.isdir(storage.join(root, f"../{place}"))
+        for name in _siblings(storage.join(root, f"../{place}"), "").with_suffix(".pbtxt")
+    ]
+    return found if len(found) == 1 else []
+
+
 def _csv(listing: Listing) -> csv.CsvSource | None:
     names = [name for name in listing.with_suffix(".csv", ".tsv") if csv.columns_of(listing.path(name))]
     return csv.open_source(listing, names, listing.root) if names else None
@@ -224,7 +269,7 @@ def _from_file(path: str, format: str | None) -> list[Source]:
         )
     head = storage.read_bytes(path, 0, 16)
     if tfrecord.is_shard_name(name) or looks_framed(head):
-        beside = [other for other in _siblings(folder, name).files if suffix_of(other) == ".pbtxt"]
+        beside = _siblings(folder, name).with_suffix(".pbtxt") or _maps_above(folder)
         source = tfrecord.open_source(Listing(folder, (name,)), beside, path)
         return [_usable(source)] if source else []
     if is_picture(name):
@@ -275,14 +320,24 @@ def _coco_file(listing: Listing, inside: str, path: str) -> Source:
 def _yaml_root(folder: str, settings: dict[str, object]) -> str:
     base = settings.get("path")
     if isinstance(base, str) and base and not storage.is_url(folder):
-        for candidate in (base, storage.join(folder, base)):
-            if storage.is_folder(candidate) and _holds(candidate, folder):
+        for candidate in (os.path.normpath(storage.join(folder, base)), base):
+            if _has_pictures(candidate):
                 return candidate
-    return folder
+    if storage.is_url(folder) or _has_pictures(folder or "."):
+        return folder
+    # Beside the folder of settings that the YAML is in: `train: ../dataset/images`.
+    places = [
+        place for value in settings.values() for place in (value if isinstance(value, list) else [value])
+    ]
+    beside = any(
+        isinstance(place, str) and place.startswith("..") and os.path.exists(storage.join(folder, place))
+        for place in places
+    )
+    return os.path.dirname(os.path.abspath(folder or ".")) if beside else folder
 
 
-def _holds(outer: str, inner: str) -> bool:
-    return os.path.abspath(inner).startswith(os.path.abspath(outer).rstrip("/"))
+def _has_pictures(folder: str) -> bool:
+    return storage.is_folder(folder) and any(map(is_picture, storage.walk(folder)))
 
 
 def _siblings(folder: str, name: str) -> Listing:

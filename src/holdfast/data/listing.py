@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from holdfast.data import storage
+from holdfast.errors import UnknownFormat
 
 PICTURE_SUFFIXES = frozenset(
     (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 )
+_OF_DATASETS = PICTURE_SUFFIXES | {".xml", ".txt", ".json", ".csv", ".tsv", ".yaml", ".yml", ".pbtxt"}
+LOOK_AFTER = 100_000  # files: a second's walk
 _SPLIT = re.compile(r"(train|training|val|valid|validation|test|testing|dev|eval)(20\d\d)?", re.IGNORECASE)
+_MASKS = re.compile(r"/(segmentation(class|object)\w*|trimaps|masks)/", re.IGNORECASE)
 # `trainval` is the union of two splits and never a split of its own.
 
 
@@ -66,6 +71,46 @@ def portable(name: str) -> str:
     return "/".join(part for part in parts if part not in ("", ".", ".."))
 
 
+def bounded(names: Iterable[str], root: str, *, look_after: int = LOOK_AFTER) -> Iterator[str]:
+    """The names, unless most of the first hundred thousand are of no dataset: somebody's home, or the whole disk."""
+    known = 0
+    for count, name in enumerate(names, start=1):
+        known += suffix_of(name) in _OF_DATASETS or "record" in name
+        if count % look_after == 0 and 2 * known < count:
+            raise UnknownFormat(
+                "this folder holds far more than a dataset",
+                where=root,
+                found=f"{known:,} of its first {count:,} files are pictures or annotations; it was not read further",
+                change="give the folder of the dataset itself",
+            )
+        yield name
+
+
+def called(name: str, found: str | None) -> str:
+    """What to call a picture that an annotation calls `name`: where that is a URL, by what was found for it."""
+    if "://" not in name:
+        return name
+    return found or bare_url(name).rsplit("/", 1)[-1] or name
+
+
+def bare_url(name: str) -> str:
+    """Without what follows a `?`, and with %20 as the space that it stands for."""
+    return unquote(name.split("?", 1)[0])
+
+
+def without_masks(pictures: list[str]) -> list[str]:
+    """Without the masks of pictures: files of a folder of masks that are called like a picture elsewhere.
+
+    YOLO and labelme would take them for pictures with nothing in them.
+    """
+    masks = [name for name in pictures if _MASKS.search(f"/{folder_of(name)}/")]
+    if not masks:
+        return pictures
+    stems = {stem_of(name) for name in set(pictures) - set(masks)}
+    gone = {name for name in masks if stem_of(name) in stems and suffix_of(name) not in (".jpg", ".jpeg")}
+    return [name for name in pictures if name not in gone]
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """All files below `root`, relative to it, in a fixed order."""
@@ -75,7 +120,7 @@ class Listing:
 
     @classmethod
     def of(cls, root: str) -> Listing:
-        return cls(root, tuple(storage.walk(root)))
+        return cls(root, tuple(bounded(storage.walk(root), root)))
 
     def path(self, name: str) -> str:
         return storage.join(self.root, name)
@@ -84,7 +129,7 @@ class Listing:
         return [name for name in self.files if suffix_of(name) in suffixes]
 
     def pictures(self) -> list[str]:
-        return [name for name in self.files if is_picture(name)]
+        return without_masks([name for name in self.files if is_picture(name)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +162,12 @@ class PictureFinder:
                 for candidate in (f"{place}/{wanted}".lstrip("/"), f"{place}/{name}".lstrip("/")):
                     if candidate in self.pictures:  # as it is written, too: a backslash may be part of a name
                         return candidate
-        for key in dict.fromkeys(filter(None, (stem_of(wanted), wanted.rsplit("/", 1)[-1], stem))):
+        base = wanted.rsplit("/", 1)[-1]
+        # What follows the last dot is an extension only where it is a picture's: "scan.3" is a name.
+        keys = [stem_of(wanted), base, stem] if is_picture(base) else [base, stem_of(wanted), stem]
+        if "%" in name or "?" in name:
+            keys.insert(1, stem_of(portable(bare_url(name))))
+        for key in dict.fromkeys(filter(None, keys)):
             found = self.by_stem.get(same_letters(key))
             if found:
                 return max(found, key=lambda candidate: _likeness(candidate, wanted, near))

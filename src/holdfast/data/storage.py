@@ -131,6 +131,14 @@ def parent(path: str) -> str:
     return path.rsplit("/", 1)[0] if is_url(path) else os.path.dirname(path)
 
 
+def shut_folder(path: str) -> str:
+    """The first folder on the way to a local path that this user may not look into; "" when none is in the way."""
+    if is_url(path):
+        return ""
+    above = reversed(Path(os.path.abspath(path)).parents)
+    return next((str(one) for one in above if os.path.isdir(one) and not os.access(one, os.X_OK)), "")
+
+
 def walk(folder: str) -> Iterator[str]:
     """Every file below the folder, as paths relative to it with forward slashes, in a fixed order."""
     if is_url(folder):

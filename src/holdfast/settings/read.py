@@ -25,23 +25,38 @@ from holdfast.errors import (
 )
 from holdfast.settings.recipe import EITHER, TABLES, Recipe, Rule, is_required, rule_of, toml_value
 
-_COMMAND_LINE = "--set on the command line"
-
 
 class Origin:
     """Where a key was set, so that an error can point at it."""
 
-    def __init__(self, path: Path | None, text: str, overridden: Sequence[str]) -> None:
+    def __init__(self, path: Path | None, text: str, overridden: Mapping[str, str]) -> None:
         self._path = path
         self._text = text
-        self._overridden = frozenset(overridden)
+        self._overridden = overridden  # key -> the argument as it was typed
 
     def of(self, key: str) -> str:
         if key in self._overridden:
-            return _COMMAND_LINE
+            return f"--set {self._overridden[key]}"
         line = line_of(self._text, key)
-        name = str(self._path) if self._path else "recipe"
+        by_hand = next((said for other, said in self._overridden.items() if other.startswith(f"{key}.")), "")
+        if not line and by_hand:  # a table that only the command line names
+            return f"--set {by_hand}"
+        name = str(self._path) if self._path else "the recipe"
         return f"{name}:{line}" if line else name
+
+    def change(self, key: str, *, to: str = "", value: str | None = None) -> str:
+        """How it is written where it was set: in the file, or after --set. `to` is another key."""
+        said = self._overridden.get(key)
+        if said is not None:
+            given = said.partition("=")[2] if value is None else value
+            return f"--set {to or key}={given}"
+        if value is None:
+            return f"write {to if '.' in to else f'[{to}]'}"
+        return f'write {(to or key).split(".")[1]} = "{value}"'
+
+    def overrides(self, table: str) -> str:
+        """The first key of the table that the command line sets; "" when it sets none."""
+        return next((key for key in self._overridden if key.startswith(f"{table}.")), "")
 
 
 def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
@@ -80,8 +95,7 @@ def resolve(
 ) -> Recipe:
     """The recipe that nested tables describe, after the overrides."""
     merged: dict[str, Any] = {name: dict(v) if isinstance(v, Mapping) else v for name, v in tables.items()}
-    changed = [_override(merged, one) for one in overrides]
-    origin = Origin(path, text, changed)
+    origin = Origin(path, text, {_override(merged, one): one for one in overrides})
     _refuse_unknown(merged, origin)
     built = {name: _table(name, kind, merged.get(name, {}), origin) for name, kind in TABLES.items()}
     _refuse_contradictions(merged, built, origin)
@@ -133,10 +147,10 @@ def _override(tables: dict[str, Any], text: str) -> str:
     key = key.strip()
     table, dot, name = key.partition(".")
     if not equals or not dot or not name:
-        close = nearest(key, all_keys())
+        close = f"{key}.KEY" if key in TABLES else nearest(key, all_keys())
         raise UsageError(
             f"an override is written table.key=value, and this is {text!r}",
-            where=_COMMAND_LINE,
+            where=f"--set {text}",
             change=f"--set {close or 'train.batch'}={raw.strip() or '16'}",
         )
     within = tables.setdefault(table, {})
@@ -164,7 +178,7 @@ def all_keys() -> list[str]:
 def _refuse_unknown(tables: Mapping[str, Any], origin: Origin) -> None:
     for table, values in tables.items():
         if table not in TABLES:
-            raise _unknown(table, origin)
+            raise _unknown(origin.overrides(table) or table, origin)
         if not isinstance(values, dict):
             raise WrongType(
                 f"{table} is a table of settings, and this is a single value",
@@ -192,9 +206,7 @@ def _unknown(key: str, origin: Origin) -> UnknownSetting:
         found=(f"the nearest is {close}" if close else f"in [{table}] there are " + ", ".join(allowed))
         if table in TABLES or close
         else "the tables are " + ", ".join(TABLES),
-        change=f"write {close if dot or '.' in close else f'[{close}]'}"
-        if close
-        else "`holdfast recipe` prints every setting",
+        change=origin.change(key, to=close) if close else "`holdfast recipe` prints every setting",
     )
 
 
@@ -234,7 +246,7 @@ def _checked(key: str, value: Any, hint: Any, one: Field[Any], origin: Origin) -
             f"{key} does not know {fitted!r}",
             where=origin.of(key),
             found=f"it knows {_allowed(rule, kinds)}",
-            change=f'write {key.split(".")[1]} = "{close}"' if close else "give one of these",
+            change=origin.change(key, value=close) if close else "give one of these",
         )
     if isinstance(fitted, str) and rule.pattern and not re.fullmatch(rule.pattern, fitted):
         raise OutOfRange(

@@ -1,0 +1,133 @@
+"""Paths that are wrong in the ways in which a newcomer's are: each is refused at once, with what to do instead."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import main as cli
+from holdfast.data.listing import bounded
+from holdfast.errors import ExitCode, UnknownFormat
+
+
+def _said(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert cli.main(words) == ExitCode.COULD_NOT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return printed.err.splitlines()
+
+
+@pytest.fixture
+def yolo(tmp_path: Path) -> Path:
+    from PIL import Image
+
+    folder = tmp_path / "yolo"
+    (folder / "images").mkdir(parents=True)
+    (folder / "labels").mkdir()
+    Image.new("RGB", (64, 64)).save(folder / "images" / "a.png")
+    (folder / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
+    (folder / "data.yaml").write_text("names: [a]\ntrain: images\nval: images\n")
+    return folder
+
+
+def test_a_path_where_nothing_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = _said(["check", str(tmp_path / "nodir")], capsys)
+    assert said[0] == "error[path-missing]: there is nothing at this path"
+    assert " ".join(" ".join(said[2:]).split()) == (
+        "change give a folder or file of pictures and boxes that exists, or a recipe (.toml)"
+    )
+
+
+def test_another_format_than_was_said(yolo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _said(["check", str(yolo), "--format", "coco"], capsys)[2:] == [
+        "  found   what is here is in the format yolo",
+        "  change  --format yolo, or leave --format out",
+    ]
+
+
+@pytest.mark.parametrize("command", ["train", "plan", "lr-find", "launch"])
+def test_a_script_is_no_recipe(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("print(1)\n")
+    assert _said([command, "train.py"], capsys) == [
+        "error[usage]: this is a script, and a recipe or data is trained on",
+        "  where   train.py",
+        "  change  holdfast run -- python train.py watches it",
+    ]
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("command", ["train", "plan", "lr-find", "launch"])
+def test_a_folder_without_data_is_refused_before_anything_starts(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "todo.md").write_text("nothing\n")
+    assert _said([command, "notes"], capsys)[0] == "error[unknown-format]: no annotations were found here"
+    assert not (tmp_path / "runs").exists()
+
+
+def test_somebodys_home_is_not_walked_to_its_end() -> None:
+    names = (f"lib/module{number}.py" for number in range(10**9))
+    with pytest.raises(UnknownFormat) as refused:
+        list(bounded(names, "/home/me", look_after=1000))
+    assert refused.value.found == (
+        "0 of its first 1,000 files are pictures or annotations; it was not read further",
+    )
+
+
+def test_a_large_dataset_is_walked_to_its_end() -> None:
+    labels_first = [f"Annotations/{number}.xml" for number in range(2500)]
+    pictures = [f"JPEGImages/{number}.jpg" for number in range(2500)]
+    assert list(bounded([*labels_first, *pictures], "/voc", look_after=1000)) == [*labels_first, *pictures]
+
+
+def test_the_page_is_named_as_it_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "output.log").write_text("hello\n")
+    said = _said(["report", str(run), "-o", str(tmp_path / "nodir" / "x.html")], capsys)
+    assert said[0] == "error[path-missing]: the folder to write into does not exist"
+    told = " ".join(" ".join(said).split())
+    assert ".part" not in told
+    assert told.endswith(f"change mkdir -p {tmp_path / 'nodir'}")
+
+
+def test_what_may_not_be_looked_into_is_not_missing(yolo: Path) -> None:
+    shut = yolo.parent / "shut"
+    (shut / "in").mkdir(parents=True)
+    shut.chmod(0)
+    (yolo / "model.npz").write_bytes(b"")
+    if os.geteuid() == 0 and subprocess.run(["which", "setpriv"], capture_output=True).returncode:
+        pytest.skip("root may read everything, and there is no setpriv to become somebody else")
+    for parent in [yolo, yolo.parent, *list(yolo.parents)[1:4]]:
+        if os.geteuid() == 0 and str(parent).startswith("/tmp/"):
+            parent.chmod(0o755)
+    somebody = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+
+    def said(*words: str) -> str:
+        code = f"import sys; from holdfast.cli.main import main; sys.exit(main({list(words)!r}))"
+        done = subprocess.run(
+            [*somebody, sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+        )
+        if "No module named" in done.stderr or "can't open" in done.stderr:
+            pytest.skip("the other user cannot read this installation")
+        assert done.returncode == ExitCode.COULD_NOT
+        return " ".join(done.stderr.split())
+
+    try:
+        inside = said("check", str(shut / "in"))
+        assert inside.startswith("error[permission-denied]: this user may not look into a folder on the way")
+        assert f"found the folder {shut}" in inside
+        assert said("predict", str(yolo), str(shut)).startswith(
+            "error[permission-denied]: this user may not read a folder"
+        )
+    finally:
+        shut.chmod(0o755)
