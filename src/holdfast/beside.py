@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from holdfast.journal.folder import RunFolder
+from holdfast.supervise import source
 from holdfast.supervise.naming import choose_folder
 from holdfast.supervise.record import Recorder
 from holdfast.supervise.session import Orders, opened
@@ -73,6 +74,9 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
         orders = Orders(command=command, run_dir=folder, stall_after_s=self._stall_after, watch="beside")
         record = Recorder(RunFolder(folder))
         record.append(opened(orders, RunFolder(folder)))
+        script = source.read(command, RunFolder(folder), cwd=Path.cwd())
+        if script is not None:
+            record.append(script)
         record.close()
 
     def _start(self, folder: Path) -> subprocess.Popen[bytes]:

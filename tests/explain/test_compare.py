@@ -112,12 +112,17 @@ def test_the_text_and_the_json(tmp_path: Path, capsys: pytest.CaptureFixture[str
     )
     assert command_line.main(["compare", str(old), str(new)]) == 0
     text = capsys.readouterr().out
-    assert text.splitlines()[1] == "  memory at its peak: 800 MiB before, 900 MiB now (+100 MiB)"
+    folded = " ".join(text.split())
+    assert "before, monday: finished; ended by itself, 300 of 300 steps done" in folded
+    assert "now, tuesday: killed; ended by SIGKILL, 270 of 300 steps done" in folded
+    assert "; killed-for-memory: " in folded
+    assert "  memory at its peak: 800 MiB before, 900 MiB now (+100 MiB)" in text.splitlines()
     assert "+80.0 MiB, 80 % of the change: shuffle: holds 90.0 MiB when full" in " ".join(text.split())
     assert "version: numpy: 2.4.6 before, 2.5.0 now" in text
     assert command_line.main(["compare", str(old), str(new), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["memory"]["change_bytes"] == 100 * MIB
+    assert [found["ended"][which]["outcome"] for which in ("old", "new")] == ["finished", "killed"]
     assert {"what": "version: numpy", "old": "2.4.6", "new": "2.5.0"} in found["differences"]
 
 

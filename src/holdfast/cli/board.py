@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from holdfast.cli.arguments import PORT
 from holdfast.errors import ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
 
@@ -13,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="?", default="runs", help="the folder that holds the runs (default: ./runs)"
     )
-    parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1 (default: a free one)")
+    parser.add_argument("--port", type=PORT, default=0, help="on 127.0.0.1 (default: a free one)")
     parser.add_argument("--open", action="store_true", help="open it in a browser")
 
 
@@ -24,9 +25,10 @@ def run(args: argparse.Namespace) -> int:
     root = folder_of_runs(args.runs)
     try:
         board = Board(root, port=args.port, explain=_explain, compare=_compare)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise UsageError(
             f"port {args.port} cannot be listened on",
+            where="the command line",
             found=str(error),
             change="leave --port away, or choose another",
         ) from error
@@ -51,14 +53,7 @@ def _explain(folder: RunFolder) -> dict[str, Any]:
 
 
 def _compare(old: RunFolder, new: RunFolder) -> str:
-    import time
-
-    from holdfast.explain.compare import compare
-    from holdfast.explain.gather import gather
-    from holdfast.explain.portrait import portray
+    from holdfast.cli.compare import compared
     from holdfast.report.verdict import render_comparison
 
-    now = time.time()
-    return render_comparison(
-        compare(portray(gather(old.path, now=now)), portray(gather(new.path, now=now))), 100
-    )
+    return render_comparison(compared(old.path, new.path), 100)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.explain.compare import Comparison
 
 HELP = "what changed between two runs, and how much memory and time each change accounts for"
 
@@ -17,14 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import json
     import sys
-    import time
 
-    from holdfast.explain.compare import compare
-    from holdfast.explain.gather import gather
-    from holdfast.explain.portrait import portray
-
-    now = time.time()
-    comparison = compare(portray(gather(args.old, now=now)), portray(gather(args.new, now=now)))
+    comparison = compared(args.old, args.new)
     if args.json:
         print(json.dumps(comparison.as_json(), indent=1, ensure_ascii=False))
         return 0
@@ -33,3 +31,19 @@ def run(args: argparse.Namespace) -> int:
 
     sys.stdout.write(render_comparison(comparison, terminal_width(sys.stdout)))
     return 0
+
+
+def compared(old: Path, new: Path) -> Comparison:
+    """Two runs' folders: what each was made of, and how it ended."""
+    import time
+    from dataclasses import replace
+
+    from holdfast.explain.compare import compare, ended
+    from holdfast.explain.gather import gather, sources
+    from holdfast.explain.judge import judge
+    from holdfast.explain.portrait import portray
+
+    now = time.time()
+    evidence = [gather(path, now=now) for path in (old, new)]
+    before, after = (portray(one, sources(one.path)) for one in evidence)
+    return replace(compare(before, after), endings=(ended(judge(evidence[0])), ended(judge(evidence[1]))))

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.explain.portrait import Portrait
-from holdfast.explain.words import share, size, span, whole
+from holdfast.explain.finding import Verdict
+from holdfast.explain.portrait import Portrait, source_of
+from holdfast.explain.words import clipped, share, size, span, whole
 
 _NOT_TOLD = ("machine: memory", "data: bytes of a batch")
+_LINES_OF_SCRIPT = 8
+_DIGEST = "text "
 _NOTICEABLE_BYTES = 32 << 20
 _NOTICEABLE_SHARE = 0.1
 
@@ -35,11 +38,30 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended, in short."""
+
+    outcome: str
+    summary: str
+    cause: str = ""
+    title: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"outcome": self.outcome, "summary": self.summary, "cause": self.cause, "title": self.title}
+
+
+def ended(verdict: Verdict) -> Ended:
+    first = verdict.findings[0] if verdict.findings else None
+    return Ended(verdict.outcome, verdict.summary, first.cause if first else "", first.title if first else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     old: Portrait
     new: Portrait
     differences: tuple[Difference, ...]
     effects: tuple[Effect, ...]
+    endings: tuple[Ended, Ended] | None = None
 
     @property
     def memory_change(self) -> int | None:
@@ -61,6 +83,11 @@ class Comparison:
         return {
             "old": self.old.name,
             "new": self.new.name,
+            **(
+                {"ended": {"old": self.endings[0].as_json(), "new": self.endings[1].as_json()}}
+                if self.endings
+                else {}
+            ),
             "memory": {
                 "old_bytes": self.old.peak_bytes,
                 "new_bytes": self.new.peak_bytes,
@@ -83,14 +110,62 @@ class Comparison:
 
 def compare(old: Portrait, new: Portrait) -> Comparison:
     names = [*new.settings, *(name for name in old.settings if name not in new.settings)]
-    changed = [
+    changed = _script_changes(old, new) + [
         Difference(name, old.settings.get(name), new.settings.get(name))
         for name in names
-        if name not in _NOT_TOLD and _differs(old.settings.get(name), new.settings.get(name))
+        if name not in _NOT_TOLD
+        and not name.startswith("script: ")
+        and _differs(old.settings.get(name), new.settings.get(name))
+        and not _not_reached(name, old, new)
     ]
     effects = [effect for effect in (*_on_memory(old, new), *_on_time(old, new)) if _noticeable(effect, old)]
     effects.sort(key=lambda effect: (effect.on, -abs(effect.amount)))
     return Comparison(old, new, tuple(changed), tuple(effects))
+
+
+def _not_reached(name: str, old: Portrait, new: Portrait) -> bool:
+    """One of the runs ended before such a thing could be seen in it: that is no difference between the two."""
+    if source_of(name) in old.unseen | new.unseen:
+        return True
+    early = new if "fit" in new.unseen else old if "fit" in old.unseen else None
+    return early is not None and name not in early.settings
+
+
+def _script_changes(old: Portrait, new: Portrait) -> list[Difference]:
+    """The lines of the script that differ, where its text was kept; else the files whose digests do."""
+    found = []
+    for name in [name for name in new.settings if name.startswith("script: ") and name in old.settings]:
+        if old.settings[name] == new.settings[name]:
+            continue
+        file = name.removeprefix("script: ")
+        before, after = old.scripts.get(file), new.scripts.get(file)
+        if before is None or after is None:
+            found.append(Difference(name, f"{_DIGEST}{old.settings[name]}", f"{_DIGEST}{new.settings[name]}"))
+        else:
+            found += _changed_lines(name, before.splitlines(), after.splitlines())
+    return found
+
+
+def _changed_lines(name: str, before: list[str], after: list[str]) -> list[Difference]:
+    from difflib import SequenceMatcher
+
+    changed = [
+        Difference(
+            f"{name}:{low + 1}", "\n".join(before[was:until]).strip(), "\n".join(after[low:high]).strip()
+        )
+        for what, was, until, low, high in SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        if what != "equal"
+    ]
+    told = [
+        one for one in changed if _differs(one.old, one.new)
+    ]  # not what differs in spaces and empty lines alone
+    more = len(told) - _LINES_OF_SCRIPT
+    if more > 0:
+        told = [
+            *told[:_LINES_OF_SCRIPT],
+            Difference(f"{name}: {more} more places", "another text", "this one"),
+        ]
+    return told or [Difference(name, "other spaces or empty lines", "these")]
 
 
 def _differs(old: Any, new: Any) -> bool:
@@ -181,24 +256,63 @@ def _on_time(old: Portrait, new: Portrait) -> list[Effect]:
 # -- in words -----------------------------------------------------------------------------------
 
 
-def told(comparison: Comparison) -> tuple[str, ...]:
-    """The lines of a comparison, the change in memory and time first."""
+def told(comparison: Comparison, *, everything: bool = True) -> tuple[str, ...]:
+    """The lines of a comparison, the change in memory and time first; with `everything` also where they stay as they
+    were."""
     old, new = comparison.old, comparison.new
+    memory, time = everything or _more_memory(comparison), everything or _other_pace(comparison)
     lines = []
-    if comparison.memory_change is not None:
+    if comparison.memory_change is not None and memory and not _ended_too_early(comparison):
         lines.append(
             f"memory at its peak: {size(old.peak_bytes)} before, {size(new.peak_bytes)} now "
             f"({_signed(comparison.memory_change)})"
         )
         lines += [_line(comparison, effect) for effect in comparison.effects if effect.on == "memory"]
-    if comparison.time_change is not None:
+    if comparison.time_change is not None and time:
         lines.append(f"a step: {span(old.step_s or 0.0)} before, {span(new.step_s or 0.0)} now")
         lines += [_line(comparison, effect) for effect in comparison.effects if effect.on == "time"]
-    lines += [
-        f"{one.what}: {_value(one.what, one.old)} before, {_value(one.what, one.new)} now"
-        for one in comparison.differences
-    ]
+    lines += [_told_difference(one) for one in comparison.differences]
     return tuple(lines)
+
+
+def _more_memory(comparison: Comparison) -> bool:
+    change, before = comparison.memory_change or 0, comparison.old.peak_bytes or 0
+    return abs(change) >= max(_NOTICEABLE_BYTES, _NOTICEABLE_SHARE * before)
+
+
+def _other_pace(comparison: Comparison) -> bool:
+    return abs(comparison.time_change or 0.0) >= _NOTICEABLE_SHARE * (comparison.old.step_s or 0.0)
+
+
+def _ended_too_early(comparison: Comparison) -> bool:
+    """A run without a step takes less memory than one with: that says nothing."""
+    old, new = comparison.old, comparison.new
+    less = min(old, new, key=lambda one: one.peak_bytes or 0)
+    more = new if less is old else old
+    return "fit" in less.unseen and not less.steps and more.steps > 0
+
+
+def not_compared(comparison: Comparison) -> str:
+    """What one of the runs ended before; "" when nothing is missing."""
+    missing = {"data": "the data", "model": "the model", "fit": "the arguments of fit", "version": "the versions",
+               "script": "the script"}  # fmt: skip
+    names = [
+        words for kind, words in missing.items() if kind in comparison.old.unseen ^ comparison.new.unseen
+    ]
+    early = [one.name for one in (comparison.old, comparison.new) if one.unseen]
+    return f"not compared: {', '.join(names)}: not seen in {' and '.join(early)}" if names else ""
+
+
+def _told_difference(one: Difference) -> str:
+    if one.what.startswith("script: ") and str(one.old).startswith(_DIGEST):
+        return f"{one.what} was edited; its text was not kept"
+    if one.what.startswith("script: "):
+        return f"{one.what}: {_quoted(one.old)} before, {_quoted(one.new)} now"
+    return f"{one.what}: {_value(one.what, one.old)} before, {_value(one.what, one.new)} now"
+
+
+def _quoted(text: Any) -> str:
+    return f"`{clipped(str(text), 100)}`" if text else "nothing"
 
 
 def _line(comparison: Comparison, effect: Effect) -> str:

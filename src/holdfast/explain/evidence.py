@@ -117,6 +117,14 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """What a run was started with."""
+
+    scripts: dict[str, str] = field(default_factory=dict)  # file name -> text
+    recipe: dict[str, Any] = field(default_factory=dict)  # "train.batch" -> value, of our own trainer
+
+
+@dataclass(frozen=True)
 class Evidence:
     name: str
     path: Path
@@ -131,6 +139,7 @@ class Evidence:
     alive: bool | None = None  # the process of the last attempt; None: cannot be known from here
     same_boot: bool | None = None  # the machine has not restarted since; None: another machine, or not known
     missing: tuple[str, ...] = ()  # records that are not there or could not be read, in words
+    saved: int | None = None  # the newest step of our own trainer that is saved
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -232,6 +241,19 @@ class Evidence:
             return stalled
         moved = [said for said in self.all(ev.EpochDone) if said.line > stalled.line]
         return None if moved else stalled
+
+    @cached_property
+    def silent_for_s(self) -> float:
+        """How long that stall has lasted: by now, or until somebody sent the process a signal."""
+        stall = self.stall
+        if stall is None:
+            return 0.0
+        told = [
+            one.mono for kind in (ev.SignalSent, ev.SignalReceived, ev.AttemptEnded) for one in self.all(kind)
+        ]
+        until = min((mono for mono in told if mono > stall.mono), default=float("inf"))
+        seen = [sample.mono for _, sample in self.samples if stall.mono < sample.mono <= until]
+        return stall.event.silent_for_s + max(0.0, max(seen, default=stall.mono) - stall.mono)
 
     @cached_property
     def stands(self) -> bool:

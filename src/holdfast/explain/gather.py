@@ -6,15 +6,17 @@ thinned while they are read: the beginning and the end whole, the middle at even
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from holdfast.errors import NotARun, PathMissing
 from holdfast.explain import output, raised
-from holdfast.explain.evidence import Attempt, Evidence, Said
+from holdfast.explain.evidence import Attempt, Evidence, Said, Sources
 from holdfast.journal import events as ev
 from holdfast.journal import reader, stacks, vitals
 from holdfast.journal.beats import Beat, BeatReader
@@ -71,7 +73,37 @@ def gather(path: Path, *, now: float) -> Evidence:
         alive=alive,
         same_boot=same_boot,
         missing=tuple(missing + _absent(folder, samples, beats)),
+        saved=_saved(folder.checkpoints),
     )
+
+
+def sources(path: Path) -> Sources:
+    """The texts that a run was started with, for comparing it with another."""
+    folder = RunFolder(path)
+    scripts: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        scripts = {one.name: one.read_text(errors="replace") for one in folder.source.iterdir()}
+    return Sources(scripts, _recipe(folder.recipe))
+
+
+def _recipe(path: Path) -> dict[str, Any]:
+    """The resolved settings of our own trainer, as "train.batch"."""
+    try:
+        text = path.read_text()
+    except OSError:
+        return {}
+    import tomllib
+
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+    return {
+        f"{table}.{name}": value
+        for table, values in tables.items()
+        if isinstance(values, dict)
+        for name, value in values.items()
+    }
 
 
 def _said(entry: Entry) -> Said[Any]:
@@ -242,6 +274,15 @@ def _is_process(pid: int, started_mono: float) -> bool:
         return ticks / os.sysconf("SC_CLK_TCK") <= started_mono + 60
     except (OSError, ValueError, IndexError):
         return False
+
+
+def _saved(checkpoints: Path) -> int | None:
+    """The newest step whose checkpoint has its name, which it gets when it is whole."""
+    try:
+        names = [entry.name for entry in os.scandir(checkpoints) if entry.is_dir()]
+    except OSError:
+        return None
+    return max((int(name[5:]) for name in names if re.fullmatch(r"step-\d+", name)), default=None)
 
 
 def _earlier(entries: list[Entry], number: int) -> tuple[Attempt, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.explain.compare import compare, told
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.gather import gather
+from holdfast.explain.gather import gather, sources
 from holdfast.explain.portrait import portray
 from holdfast.journal.folder import RunFolder
 
@@ -24,7 +24,8 @@ def since_last_good(evidence: Evidence) -> tuple[str, ...]:
     good = last_good(evidence)
     if good is None:
         return ()
-    lines = told(compare(portray(good), portray(evidence)))
+    found = compare(portray(good, sources(good.path)), portray(evidence, sources(evidence.path)))
+    lines = told(found, everything=False)
     more = (
         (f"… {len(lines) - _TELL} more: holdfast compare {good.path} {evidence.path}",)
         if len(lines) > _TELL

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.explain.evidence import Evidence
+from holdfast.explain.evidence import Evidence, Sources
 from holdfast.explain.nodes import PipelineNode
 from holdfast.explain.words import median
 from holdfast.journal import events as ev
@@ -50,6 +51,9 @@ class Portrait:
     step_s: float | None = None
     wait_s: float | None = None  # of it, for data
     traces: int = 0
+    steps: int = 0
+    unseen: frozenset[str] = frozenset()  # kinds of facts that it ended before: data, model, fit, framework
+    scripts: dict[str, str] = field(default_factory=dict)  # file name -> text
 
     @property
     def dynamic_bytes(self) -> int | None:
@@ -59,13 +63,14 @@ class Portrait:
         return max(0, self.peak_bytes - self.base_bytes)
 
 
-def portray(evidence: Evidence) -> Portrait:
+def portray(evidence: Evidence, sources: Sources | None = None) -> Portrait:
+    sources = sources or Sources()
     model = evidence.model.event if evidence.model is not None else ev.ModelSeen()
     batch, values = _batch(evidence), _input_values(evidence, model)
     kept, kept_name = _kept(evidence)
     return Portrait(
         name=evidence.name,
-        settings=_settings(evidence, model, batch),
+        settings=_settings(evidence, model, batch) | _started_with(evidence, sources),
         nodes=evidence.nodes,
         parameters=model.parameters,
         trainable=model.trainable_parameters,
@@ -83,7 +88,42 @@ def portray(evidence: Evidence) -> Portrait:
         step_s=_step_s(evidence),
         wait_s=_wait_s(evidence),
         traces=max((said.event.traces for said in evidence.all(ev.TracesCounted)), default=0),
+        steps=evidence.step or 0,
+        unseen=_unseen(evidence),
+        scripts=sources.scripts,
     )
+
+
+def source_of(setting: str) -> str:
+    """Which kind of facts a setting is read from."""
+    if setting in _OF_FIT:
+        return "fit"
+    group = setting.partition(":")[0]
+    return {"pipeline": "data", "training": "model", "environment": "version"}.get(group, group)
+
+
+_OF_FIT = ("training: epochs", "training: steps an epoch", "training: callbacks", "training: batch")
+
+
+def _unseen(evidence: Evidence) -> frozenset[str]:
+    seen = {
+        "data": evidence.data() is not None,
+        "model": evidence.model is not None,
+        "fit": evidence.fit is not None and evidence.fit.started is not None,
+        "version": bool(evidence.all(ev.FrameworkSeen)),
+        "script": evidence.last(ev.ScriptRead) is not None,
+    }
+    return frozenset(kind for kind, known in seen.items() if not known)
+
+
+def _started_with(evidence: Evidence, sources: Sources) -> dict[str, Any]:
+    found = {f"recipe: {name}": value for name, value in sources.recipe.items()}
+    script = evidence.last(ev.ScriptRead)
+    if script is not None:
+        event = script.event
+        found |= {f"script: {os.path.basename(event.script)}": event.digest}
+        found |= {f"script: {name}": digest for name, digest in event.beside.items()}
+    return found
 
 
 def _settings(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dict[str, Any]:

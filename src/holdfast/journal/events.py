@@ -102,6 +102,16 @@ class AttemptStarted(Event):
 
 
 @_record
+class ScriptRead(Event):
+    """The script as it stood when an attempt was started."""
+
+    script: str = ""
+    digest: str = ""  # checksum and length
+    kept: str = ""  # its copy under source/; "" where it is too large, or the disk refused it
+    beside: dict[str, str] = field(default_factory=dict)  # other modules of its folder and their digests
+
+
+@_record
 class Stalled(Event):
     """The child is not moving. `progress` holds what was looked at and when each last moved."""
 
@@ -549,6 +559,7 @@ class SaveFailed(Event):
     error: str = ""
     errno: int | None = None
     free_bytes: int | None = None
+    where: str = ""  # the user's line that saved
 
 
 @_record
@@ -559,7 +570,6 @@ class Restored(Event):
     epoch: int | None = None
     optimizer_restored: bool | None = None
     where: str = ""
-    where: str = ""  # the user's line that saved
 
 
 @_record
@@ -627,7 +637,7 @@ class NoteMade(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    RunOpened, MachineRead, AttemptStarted, Stalled, StallEnded, EndlessSeen, StacksCaptured,
+    RunOpened, MachineRead, AttemptStarted, ScriptRead, Stalled, StallEnded, EndlessSeen, StacksCaptured,
     SignalReceived, SignalSent, ChildStateChanged, WorkerGone, OomKillSeen, AttemptEnded, Restarted,
     RestartRefused, WatchFailed, RunClosed, ProcessJoined, ProbeFailed, FrameworkSeen, SeedSet, ModelSeen,
     DatasetSeen, FitStarted, EpochStarted, EpochDone, ValidationStarted, ValidationDone, PredictDone,

@@ -43,6 +43,11 @@ class RunFolder:
         return self.path / "output.log"
 
     @property
+    def source(self) -> Path:
+        """The script as it was when it was started."""
+        return self.path / "source"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 

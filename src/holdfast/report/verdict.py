@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.explain.compare import Comparison, told
+from holdfast.explain.compare import Comparison, Ended, not_compared, told
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Verdict
 from holdfast.report.text import BOLD, PLAIN, RED, labelled, wrap
 
@@ -91,12 +91,23 @@ def _quiet(verdict: Verdict) -> str:
     )
 
 
+def _ended(one: Ended) -> str:
+    found = f"; {one.cause}: {one.title}" if one.cause else ""
+    return f"{one.outcome}; {one.summary}{found}"
+
+
 def render_comparison(comparison: Comparison, width: int = 80) -> str:
-    """The change in memory and time with what accounts for it, then every setting that differs."""
-    lines = told(comparison)
+    """How each ended, the change in memory and time with what accounts for it, then every setting that differs."""
+    lines = list(told(comparison)) or ["nothing that is recorded differs"]
+    if missing := not_compared(comparison):
+        lines.append(missing)
     head = f"compare: {comparison.old.name} and {comparison.new.name}"
-    if not lines:
-        return f"{head}\n  nothing that is recorded differs\n"
+    if comparison.endings is not None:
+        runs = (("before", comparison.old.name), ("now", comparison.new.name))
+        lines[:0] = [
+            f"{when}, {name}: {_ended(one)}"
+            for (when, name), one in zip(runs, comparison.endings, strict=True)
+        ]
     folded = [
         part for line in lines for part in wrap(line, width=width - 2, hang=6 if line.startswith(" ") else 4)
     ]

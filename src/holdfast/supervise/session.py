@@ -18,7 +18,7 @@ from holdfast.errors import CommandNotFound, PermissionRefused
 from holdfast.journal.events import AttemptStarted, NoteMade, Restarted, RestartRefused, RunClosed, RunOpened
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RUN_DIR_VARIABLE, RunFolder
 from holdfast.journal.writer import JournalWriter
-from holdfast.supervise import cgroup, child, machine, restart
+from holdfast.supervise import cgroup, child, machine, restart, source
 from holdfast.supervise.attempt import Attempt, Outcome
 from holdfast.supervise.ending import Ending
 from holdfast.supervise.gpu import Cards
@@ -155,6 +155,9 @@ class Session:
     def _attempt(self, number: int) -> tuple[Outcome, Watch]:
         self._record.attempt = number
         self._record.append(machine.read(cgroup.find("self"), self._places, self._cards.describe()))
+        script = source.read(self.orders.command, self.folder, cwd=Path.cwd())
+        if script is not None:
+            self._record.append(script)
         started = child.start(
             self.orders.command,
             log=self.folder.output,

@@ -1,0 +1,249 @@
+"""What people who had read nothing but the README stumbled over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import main as command_line
+from holdfast.explain import explain
+from holdfast.explain.compare import compare, told
+from holdfast.explain.gather import gather, sources
+from holdfast.explain.portrait import portray
+from holdfast.journal import events as ev
+from holdfast.journal.folder import RunFolder
+from holdfast.journal.stacks import Frame
+from holdfast.supervise import source
+from tests.explain.made import MIB, NOW, Run, main_in_fit, python_thread, user
+from tests.explain.test_compare import _later
+
+QUEUE = Frame("/usr/lib/python3.11/queue.py", 171, "Queue.get")
+LOCK = Frame("/usr/lib/python3.11/threading.py", 327, "Condition.wait")
+
+
+def _because(run: Run) -> list[str]:
+    return [fact.fact for fact in run.verdict().findings[0].because]
+
+
+# -- a queue that nobody fills ----------------------------------------------------------------------
+
+
+def test_a_queue_is_called_a_queue_and_its_line_is_named(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.stalled("step", main_in_fit(), python_thread(4002, LOCK, QUEUE, user(15, "gen", "yield q.get()")))
+    run.stopped()
+    first = run.verdict().findings[0]
+    assert (first.cause, first.title) == (
+        "input-blocked",
+        "the next batch never comes: a reader waits for ever for a queue at /home/me/train.py:15",
+    )
+    said = _because(run)
+    assert (
+        "thread Thread-1 of process 4000 waits for the next element of a queue, at /home/me/train.py:15 in gen"
+        in said
+    )
+    assert "its line: `yield q.get()`" in said
+    assert "no other thread of the script is alive: nobody is left to put anything into it" in said
+    assert [remedy.code for remedy in first.remedies] == [
+        "item = queue.get(timeout=60)   # raises queue.Empty",
+        "finally: queue.put(None)",
+    ]
+
+
+def test_what_the_producers_do_is_told(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    sleeping = python_thread(4003, user(40, "produce", "time.sleep(3600)"), wait="hrtimer_nanosleep")
+    run.stalled(
+        "step", main_in_fit(), python_thread(4002, LOCK, QUEUE, user(15, "gen", "yield q.get()")), sleeping
+    )
+    run.stopped()
+    assert "thread Thread-1 stands at /home/me/train.py:40 in produce" in _because(run)
+
+
+def test_a_socket_keeps_its_own_advice(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    reading = python_thread(4002, user(15, "gen", "data = sock.recv(99)"), wait="sk_wait_data")
+    run.stalled("step", main_in_fit(), reading)
+    run.stopped()
+    assert run.verdict().findings[0].remedies[0].code == "socket.setdefaulttimeout(30)"
+
+
+# -- how long it stands ------------------------------------------------------------------------------
+
+
+def test_a_stall_grows_older_while_it_is_looked_at(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.stalled("step", main_in_fit(), python_thread(4002, LOCK, QUEUE, user(15, "gen", "yield q.get()")))
+    assert "did not move for 90 s" in run.verdict().summary
+    stalled = gather(run.path, now=NOW).stall
+    assert stalled is not None
+    run.samples(400, rss_bytes=MIB, phase="step")  # one a second, from second 101 on
+    evidence = gather(run.path, now=NOW)
+    assert evidence.silent_for_s == 90.0 + (500.0 - stalled.mono)
+    assert f"did not move for {evidence.silent_for_s / 60:.0f} min" in run.verdict().summary
+
+
+# -- saved or not ------------------------------------------------------------------------------------
+
+
+def test_nothing_saved_is_not_called_saved(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.supervisor(ev.SignalReceived(signal="SIGTERM"))
+    run.ended(code=143)
+    journal = run.path / "journal.jsonl"
+    journal.write_text(journal.read_text().replace('"watch": "run"', '"watch": "train"'))  # our own trainer
+    assert "begin again: no step was saved" in [one.do for one in run.verdict().findings[0].remedies]
+    (run.path / "checkpoints" / "step-000120").mkdir(parents=True)
+    (run.path / "checkpoints" / "step-000140.part").mkdir()
+    assert "go on from step 120, which is saved" in [one.do for one in run.verdict().findings[0].remedies]
+
+
+def test_who_sent_the_signal_is_said_as_far_as_it_is_known(tmp_path: Path) -> None:
+    def facts(name: str, pid: int | None, command: str) -> list[str]:
+        run = Run(tmp_path / name)
+        run.fit()
+        run.supervisor(ev.SignalReceived(signal="SIGTERM", from_pid=pid, from_command=command))
+        run.ended(signal="SIGTERM")
+        return _because(run)
+
+    assert facts("a", 77, "timeout 60")[0] == (
+        "the supervisor was sent SIGTERM from process 77 (timeout 60) and passed it on"
+    )
+    assert facts("b", 77, "")[0] == (
+        "the supervisor was sent SIGTERM from process 77, which had ended by then, and passed it on"
+    )
+    assert facts("c", None, "")[0] == "the supervisor was sent SIGTERM and passed it on"
+
+
+def test_in_a_group_the_supervisor_itself_is_not_called_the_sender(tmp_path: Path) -> None:
+    import os
+
+    run = Run(tmp_path / "run")
+    run.fit()
+    note = "SIGINT came: all save at the same step and end"
+    run.supervisor(ev.NoteMade(text=note, facts={"by": "conductor"}))
+    run.supervisor(
+        ev.SignalReceived(
+            signal="SIGTERM", from_pid=os.getpid(), from_command="python -m holdfast.launch.member"
+        )
+    )
+    run.ended(code=143)
+    first = run.verdict().findings[0]
+    assert first.title == (
+        "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
+    )
+    assert [fact.fact for fact in first.because[:2]] == [
+        f"the group was told: {note}",
+        "the supervisor was sent SIGTERM by itself, at the word of the group's conductor, and passed it on",
+    ]
+
+
+def test_nobody_starves_who_has_not_taken_a_step(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.samples(60, rss_bytes=MIB, phase="data-wait", fit=1, step=0, data_wait_s=lambda n: float(n))
+    run.ended(signal="SIGINT", stopped_by_us="interrupt")
+    assert "input-starved" not in [one.cause for one in run.verdict().findings]
+
+
+# -- two runs ----------------------------------------------------------------------------------------
+
+
+def _good(path: Path, script: str = "") -> Run:
+    run = Run(path)
+    if script:
+        _keeps(run, script)
+    run.probe(ev.FrameworkSeen(name="keras", version="3.15.1", versions={"numpy": "2.4.6"}))
+    run.probe(ev.ModelSeen(parameters=1000, trainable_parameters=1000, optimizer="adam"))
+    run.fit()
+    run.samples(20, rss_bytes=900 * MIB, phase="step", fit=1, step=lambda n: 15 * n + 15)
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    return run
+
+
+def _failed_start(path: Path, script: str = "") -> Run:
+    run = Run(path)
+    if script:
+        _keeps(run, script)
+    run.samples(2, rss_bytes=80 * MIB)
+    run.raised("ModuleNotFoundError", "No module named 'model'")
+    _later(run.path)
+    return run
+
+
+def _keeps(run: Run, text: str) -> None:
+    script = run.path.parent / "train.py"
+    script.write_text(text)
+    read = source.read(["python", "train.py"], RunFolder(run.path), cwd=run.path.parent)
+    assert read is not None
+    run.supervisor(read)
+
+
+def test_what_a_failed_start_never_saw_is_no_difference(tmp_path: Path) -> None:
+    _good(tmp_path / "a")
+    run = _failed_start(tmp_path / "b")
+    assert explain(run.path, now=NOW).changes == ()
+
+
+def test_the_edited_line_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = _good(tmp_path / "a", "import model\nrate = 1e-3\nmodel.fit(rate)\n")
+    bad = _failed_start(tmp_path / "b", "import model\n\nrate = 1e-1\nmodel.fit(rate)\nprint('done')\n")
+    assert explain(bad.path, now=NOW).changes == (
+        "the last good run of this script, a:",
+        "script: train.py:2: `rate = 1e-3` before, `rate = 1e-1` now",
+        "script: train.py:5: nothing before, `print('done')` now",
+    )
+    assert command_line.main(["compare", str(good.path), str(bad.path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "before, a: finished; ended by itself, 300 of 300 steps done" in said
+    assert "now, b: failed; ended with exit code 1" in said
+    assert "script-error: " in said
+    assert "not compared: the data, the model, the arguments of fit, the versions: not seen in b" in said
+    assert "memory at its peak" not in said
+
+
+def test_a_module_beside_the_script_is_noticed_by_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("layers = 3\n")
+    old = _good(tmp_path / "a", "import model\n")
+    (tmp_path / "model.py").write_text("layers = 4\n")
+    new = _good(tmp_path / "b", "import model\n")
+    portraits = [portray(gather(one.path, now=NOW), sources(one.path)) for one in (old, new)]
+    assert told(compare(*portraits), everything=False) == (
+        "script: model.py was edited; its text was not kept",
+    )
+
+
+def test_settings_of_a_recipe_are_compared(tmp_path: Path) -> None:
+    old, new = _good(tmp_path / "a"), _good(tmp_path / "b")
+    (old.path / "recipe.toml").write_text("[train]\nbatch = 8\nsteps = 100\n")
+    (new.path / "recipe.toml").write_text("[train]\nbatch = 16\nsteps = 100\n")
+    portraits = [portray(gather(one.path, now=NOW), sources(one.path)) for one in (old, new)]
+    assert told(compare(*portraits), everything=False) == ("recipe: train.batch: 8 before, 16 now",)
+
+
+# -- which file is the script ------------------------------------------------------------------------
+
+
+def test_the_script_of_a_command(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "train.py").write_text("")
+    assert source.script_of(["python", "-u", "train.py", "--lr", "1"], tmp_path) == tmp_path / "train.py"
+    assert source.script_of(["python", "-m", "pkg.train"], tmp_path) == tmp_path / "pkg" / "train.py"
+    assert source.script_of(["./train.sh"], tmp_path) is None
+    assert source.script_of(["python", "gone.py"], tmp_path) is None
+
+
+def test_a_script_that_is_too_large_is_digested_only(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(b"#" * (source.KEPT_BYTES + 1))
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    read = source.read(["python", "train.py"], folder, cwd=tmp_path)
+    assert read is not None and read.kept == "" and read.digest.endswith(f"-{source.KEPT_BYTES + 1}")
+    assert not folder.source.exists()
