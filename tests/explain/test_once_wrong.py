@@ -388,14 +388,17 @@ def test_a_run_of_our_own_trainer_is_told_how_to_go_on_with_it(tmp_path: Path) -
     from holdfast.explain.grounds import going_on
 
     class Opened:
-        def __init__(self, watch: str) -> None:
+        def __init__(self, watch: str, saved: int | None = None) -> None:
             self.opened = type("Said", (), {"event": ev.RunOpened(watch=watch)})
+            self.saved = saved
 
-    found = going_on(Opened("train"), first="make room, then ")  # type: ignore[arg-type]
+    found = going_on(Opened("train", 1200), first="make room, then ")  # type: ignore[arg-type]
     assert found is not None
     assert (found.do, found.code) == (
-        "make room, then go on from where it was saved", "holdfast train --resume --run-dir RUN"
+        "make room, then go on from step 1,200, which is saved", "holdfast train --resume --run-dir RUN"
     )  # fmt: skip
+    found = going_on(Opened("train"), first="make room, then ")  # type: ignore[arg-type]
+    assert found is not None and found.do == "make room, then begin again: no step was saved"
     assert going_on(Opened("run")) is None  # type: ignore[arg-type]
 
 

@@ -37,6 +37,13 @@ def test_the_batch_is_read_off_the_dataset_where_fit_was_not_told():
     assert "a batch of 23 or more instead of 16 would fit" in text
 
 
+def test_of_a_tiny_model_no_batch_is_named_that_nobody_has_data_for():
+    text = block({"weights_bytes": 196, "host_peak_bytes": 650 * MIB}, 16, None, 35_000 * MIB)
+    assert text.splitlines()[-1] == (
+        "  34.18 GiB  still free: 4 times the batch of 16 would fit; it is not memory that bounds it"
+    )
+
+
 def test_without_a_known_room_nothing_is_promised():
     text = told(Footprint(), {**KNOWN, "card_peak_bytes": 1200 * MIB})
     assert "would fit" not in text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.journal.beats import Phase
-from holdfast.supervise.alarm import crowding
+from holdfast.journal.events import Stalled
+from holdfast.supervise.alarm import crowding, describe
 from holdfast.supervise.phases import Doing, Stage
 from holdfast.supervise.stall import Closer
 
@@ -138,6 +139,10 @@ def test_a_blocked_generator_is_announced_within_ten_seconds() -> None:
     assert story.alarm is not None and story.alarm.stage is Stage.STEP
     assert story.alarm_at - began <= 10
     assert story.alarm.limit_from == "three times the longest normal step of 0.2 s, at least 8.5 s"
+    said = describe(Stalled(phase="step", silent_for_s=9.04, limit_s=8.5, limit_from=story.alarm.limit_from))
+    assert said == (
+        "phase step: nothing moved for 9 s (limit 8.5 s: three times the longest normal step of 0.2 s, at least 8.5 s)"
+    )
 
 
 def test_long_steps_are_given_three_times_the_longest() -> None:

@@ -17,6 +17,7 @@ from holdfast.journal import events as ev
 
 #: How far back an error that ended the run is looked for in the output.
 _LAST_LINES = 300
+_ORDINARY = 12  # losses that show what is usual
 _REFUSED = re.compile(
     r"bad_alloc|^MemoryError|MemoryError:|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
     r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory",
@@ -237,8 +238,11 @@ def going_on(evidence: Evidence, *, first: str = "") -> Remedy | None:
     opened = evidence.opened
     if opened is None or opened.event.watch != "train":
         return None
+    saved = f"go on from step {evidence.saved:,}, which is saved" if evidence.saved is not None else ""
     return Remedy(
-        f"{first}go on from where it was saved", "your-choice", "holdfast train --resume --run-dir RUN"
+        f"{first}{saved or 'begin again: no step was saved'}",
+        "your-choice",
+        "holdfast train --resume --run-dir RUN",
     )
 
 
@@ -355,13 +359,36 @@ def steps_before(broken: Said[ev.NonFiniteSeen]) -> list[float]:
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
+def outlier(evidence: Evidence) -> Fact | None:
+    """The batch that holds a value far beyond all others, looked for where the loss jumped or broke."""
+    for said in evidence.all(ev.BatchSeen):
+        for part in said.event.parts:
+            value, usual = number_of(part.get("far")), number_of(part.get("usual"))
+            if value is None or usual is None:
+                continue
+            row = f"sample {part['sample']}" if "sample" in part else f"row {part.get('row')}"
+            whole = "the data" if "sample" in part else f"batch {said.event.step:,}"
+            text = f"{whole} holds {value:.4g} in {part.get('path')} ({row}), where others reach {usual:.4g}"
+            return Fact(text, said.source)
+    return None
+
+
+def jumped(values: list[float]) -> bool:
+    """From a loss like all before it to one beyond them all in a single step: what a batch does, and no rate."""
+    if len(values) < _ORDINARY:
+        return False
+    before = sorted(abs(value) for value in values[:-1])
+    usual = max(before[len(before) // 2], 1e-6)
+    return before[-1] < 20 * usual and abs(values[-1]) > 1e3 * usual
+
+
 def grew_before(broken: Said[ev.NonFiniteSeen]) -> bool:
     """The loss grew before it broke: over several steps, or to a number that no data makes."""
     values = [abs(value) for value in steps_before(broken)]
     if len(values) < 2:
         return False
     usual = sorted(values[: max(1, len(values) // 2)])[max(0, len(values) // 2 - 1) // 2]
-    exploded = values[-1] > 1e3 * max(usual, 1e-6) or max(values) > 1e8
+    exploded = (values[-1] > 1e3 * max(usual, 1e-6) or max(values) > 1e8) and not jumped(values)
     rising = (
         len(values) >= 4
         and all(b > a for a, b in pairwise(values[-4:]))

@@ -119,7 +119,7 @@ def _ending(evidence: Evidence, word: str) -> str:
     if word == "running":
         return "running" if evidence.alive else "running when last heard of"
     if word == "stalled":
-        silent = f" for {span(evidence.stall.event.silent_for_s)}" if evidence.stall is not None else ""
+        silent = f" for {span(evidence.silent_for_s)}" if evidence.stall is not None else ""
         where = f" in phase {evidence.phase}" if evidence.phase else ""
         return f"did not move{silent}{where}"
     if evidence.exit_signal is not None:

@@ -17,7 +17,7 @@ def unknown(evidence: Evidence, word: str) -> Finding:
         event = evidence.stall.event
         facts.append(
             Fact(
-                f"it did not move for {span(event.silent_for_s)} in phase {event.phase or 'unknown'}",
+                f"it did not move for {span(evidence.silent_for_s)} in phase {event.phase or 'unknown'}",
                 evidence.stall.source,
             )
         )

@@ -306,6 +306,11 @@ def _course(beat: Beat) -> tuple[str, int, int]:
     return ("validation" if beat.phase is Phase.VALIDATION else "epoch", beat.fit, beat.epoch)
 
 
+def _seconds(span_s: float) -> str:
+    """Never rounded to less than the limit it is beyond: 8.5 s stays 8.5 s."""
+    return f"{round(span_s, 1):g} s" if span_s < 100 else f"{span_s:.0f} s"
+
+
 def describe(event: Stalled) -> str:
     """``phase step, at step 119 of epoch 3: nothing moved for 10 s (limit 8.5 s: …)``"""
     where = f"phase {event.phase}" if event.phase else "no framework was seen in it"
@@ -316,6 +321,4 @@ def describe(event: Stalled) -> str:
     if event.limit_s == 0:
         return f"{where}: {event.limit_from}"
     still = "no batch came" if event.limit_from.startswith("busy") else "nothing moved"
-    return (
-        f"{where}: {still} for {event.silent_for_s:.0f} s (limit {event.limit_s:.0f} s: {event.limit_from})"
-    )
+    return f"{where}: {still} for {_seconds(event.silent_for_s)} (limit {_seconds(event.limit_s)}: {event.limit_from})"

@@ -8,6 +8,8 @@ from typing import Any
 from holdfast.journal.events import DatasetSeen, Event, FitStarted, NoteMade
 from holdfast.supervise.ending import size as in_words
 
+_TIMES = 4  # a line through one point is not drawn further
+
 
 class Footprint:
     """Fed with what the process tells; answers with the block, once."""
@@ -70,5 +72,7 @@ def _more(room: int | None, rest: int, batch: int | None, on_card: bool) -> list
     if not batch or rest <= 0 or room <= 0:
         return [said]
     larger = batch + int(room * 0.9 * batch / rest)
+    if larger >= _TIMES * batch:
+        return [f"{said}: {_TIMES} times the batch of {batch} would fit; it is not memory that bounds it"]
     about = f"about {larger}" if on_card else f"{larger} or more"
     return [f"{said}: a batch of {about} instead of {batch} would fit"] if larger > batch else [said]

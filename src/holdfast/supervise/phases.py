@@ -147,7 +147,8 @@ def _of_step(taken: Taken) -> Limit:
     too. A step of another shape is compiled anew, so a busy one may take as long as the first compilation.
     """
     idle_s = max(FLOOR_S, TIMES * taken.longest_step_s - 1.0)
-    why = f"three times the longest normal step of {taken.longest_step_s:.3g} s, at least {FLOOR_S:g} s"
+    longest = f"three times the longest normal step of {taken.longest_step_s:.3g} s"
+    why = f"{longest}, at least {FLOOR_S:g} s" if idle_s == FLOOR_S else f"{longest}, less a second to notice"
     if taken.steps < 30 and 12 * taken.median_step_s > idle_s:
         idle_s = 12 * taken.median_step_s
         why = f"twelve times the median of the first {taken.steps} steps, {taken.median_step_s:.3g} s"

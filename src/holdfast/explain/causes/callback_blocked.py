@@ -32,7 +32,7 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
     name = stall.event.callback or (frame.function if frame is not None else "a callback")
     facts = [
         Fact(
-            f"it has not moved for {span(stall.event.silent_for_s)} inside the callback {name}", stall.source
+            f"it has not moved for {span(evidence.silent_for_s)} inside the callback {name}", stall.source
         )
     ]
     place = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.standing import Standing, Stands
 from holdfast.explain.words import span, whole
 from holdfast.journal import events as ev
 
@@ -17,7 +18,7 @@ def exit_hang(evidence: Evidence) -> Finding | None:
     standing = evidence.standing
     facts = [
         Fact(
-            f"the script is over and the process has not ended for {span(stall.event.silent_for_s)}",
+            f"the script is over and the process has not ended for {span(evidence.silent_for_s)}",
             stall.source,
         )
     ]
@@ -41,9 +42,15 @@ def exit_hang(evidence: Evidence) -> Finding | None:
             for thread in others[:2]
         ]
         facts += [
-            Fact(f"process {other.pid} ({other.name}) still lives", standing.source)
-            for other in standing.others[:2]
-        ]
+            Fact(f"process {other.pid} ({other.name}) still lives{_at(other)}", standing.source)
+            for other in standing.others
+            if other.state != "Z"
+        ][:2]
+    pool = _pool(evidence)
+    if pool:
+        facts.append(
+            Fact(f"the main thread waits for the processes of the pool made at {pool}", _source(standing))
+        )
     raised = (leaving is not None and bool(leaving.event.raised)) or any(
         fit.done is not None and (fit.done.event.raised or fit.done.event.stopped) for fit in evidence.fits
     )
@@ -58,10 +65,20 @@ def exit_hang(evidence: Evidence) -> Finding | None:
     return Finding(
         "exit-hang",
         Strength.ESTABLISHED,
-        "training is over, and the interpreter does not end",
+        "training is over, and the interpreter does not end"
+        + (f": the pool made at {pool} is not done" if pool else ""),
         tuple(facts),
         (),
         (
+            Remedy(
+                f"end the pool made at {pool} before the script is over",
+                "your-choice",
+                "pool.terminate(); pool.join()   # or: with Pool(…) as pool: …",
+            ),
+            Remedy("a worker that ignores SIGTERM holds the exit up: give its work a time limit", "guess"),
+        )
+        if pool
+        else (
             Remedy(
                 "drop the last exception and collect before leaving",
                 "your-choice",
@@ -78,6 +95,25 @@ def exit_hang(evidence: Evidence) -> Finding | None:
             ),
         ),
     )
+
+
+def _at(process: Stands) -> str:
+    main = process.main
+    return f", at {main.where}" if main is not None and main.users is not None else ""
+
+
+def _pool(evidence: Evidence) -> str:
+    """The line that made the pool whose processes the main thread waits for at the end."""
+    standing = evidence.standing
+    main = standing.main if standing is not None else None
+    if main is None or main.within("_terminate_pool", "_join_exited", "multiprocessing/process.py") is None:
+        return ""
+    made = [said.event.where for said in evidence.all(ev.WorkersStarted) if said.event.method != "thread"]
+    return made[-1] if made else ""
+
+
+def _source(standing: Standing | None) -> str:
+    return standing.source if standing is not None else "stacks"
 
 
 PAGE = """\

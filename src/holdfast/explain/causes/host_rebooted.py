@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.grounds import going_on
 
 
 def host_rebooted(evidence: Evidence) -> Finding | None:
@@ -27,7 +28,10 @@ def host_rebooted(evidence: Evidence) -> Finding | None:
         tuple(facts),
         (),
         (
-            Remedy("go on from the last checkpoint", "your-choice"),
+            going_on(evidence)
+            or Remedy(
+                "start it again; it goes on from what the script saved, if it loads that", "your-choice"
+            ),
             Remedy("look why: `journalctl -b -1 -e`; power, heat, an update", "your-choice"),
         ),
     )

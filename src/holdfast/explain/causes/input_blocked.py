@@ -7,8 +7,8 @@ from itertools import takewhile
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.standing import Stood, first_named, is_users
-from holdfast.explain.words import span
+from holdfast.explain.standing import Standing, Stands, Stood, first_named, is_users
+from holdfast.explain.words import clipped, span
 
 
 def input_blocked(evidence: Evidence) -> Finding | None:
@@ -22,7 +22,7 @@ def input_blocked(evidence: Evidence) -> Finding | None:
                 "input-blocked",
                 Strength.POSSIBLE,
                 "it waits for a batch that does not come",
-                (Fact(f"no batch for {span(stall.event.silent_for_s)}", stall.source),),
+                (Fact(f"no batch for {span(evidence.silent_for_s)}", stall.source),),
                 (),
                 _REMEDIES,
             )
@@ -48,7 +48,7 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     what = _what(thread)
     facts = [
         Fact(
-            f"no batch for {span(stall.event.silent_for_s)}; the run is in phase {stall.event.phase or 'unknown'}",
+            f"no batch for {span(evidence.silent_for_s)}; the run is in phase {stall.event.phase or 'unknown'}",
             stall.source,
         ),
         Fact(
@@ -59,6 +59,9 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     ]
     if not standing.busy:
         facts.append(Fact("no thread computes", standing.source))
+    queue = _queue(thread)
+    if queue:
+        facts += _producers(queue, thread, process, standing)
     data = evidence.data()
     nodes = [node for node in evidence.nodes if node.op in ("generator", "map", "interleave", "tfrecord")]
     if nodes and nodes[0].where and not where:
@@ -78,10 +81,10 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     return Finding(
         "input-blocked",
         Strength.ESTABLISHED if sure and (thread.users is not None or thread.wait) else Strength.SUPPORTED,
-        f"the next batch never comes: a reader waits for ever{place}",
+        f"the next batch never comes: a reader waits for ever{f' for {queue}' if queue else ''}{place}",
         tuple(facts),
         () if data is not None or evidence.fits else (Fact("no dataset was seen from inside the process"),),
-        _REMEDIES,
+        _FOR_QUEUES if queue else _REMEDIES,
     )
 
 
@@ -125,7 +128,54 @@ def _only_trains(thread: Stood) -> bool:
     )  # fmt: skip
 
 
+def _queue(thread: Stood) -> str:
+    """The kind of queue that the thread asked for its next element; "" when it stands in none."""
+    own = thread.users
+    if own is None:
+        return ""
+    below = list(takewhile(lambda frame: not is_users(frame.file), thread.frames))
+    if not all(re.search(r"/(queue|threading)\.py$|/multiprocessing/", frame.file) for frame in below):
+        return ""  # a library's own queue, further down
+    if first_named(below, "multiprocessing/queues.py"):
+        return "a queue between processes"
+    by_name = not below and re.search(
+        r"(?i)\b(q|\w*queue\w*|\w+_q)\.get\(", own.code
+    )  # SimpleQueue has no frame
+    return "a queue" if first_named(below, "/queue.py") or (by_name and thread.on_lock) else ""
+
+
+def _producers(queue: str, reader: Stood, process: Stands, standing: Standing) -> list[Fact]:
+    """Who could put something into it: what the other threads, or the other processes, with lines of the script do."""
+    line = reader.users.code if reader.users is not None else ""
+    facts = [Fact(f"its line: `{clipped(line, 90)}`", standing.source)] if line else []
+    between = "processes" in queue
+    others = [
+        (f"process {other.pid}", thread)
+        for other in standing.others
+        for thread in other.threads
+        if between and thread.main and other.state != "Z"
+    ]
+    others += [
+        ("the main thread" if thread.main else f"thread {thread.name or thread.tid}", thread)
+        for thread in process.threads
+        if thread.tid != reader.tid and thread.users is not None and not _only_trains(thread)
+    ]
+    for who, thread in others[:3]:
+        put = any(frame.function.endswith("put") and "queue" in frame.file for frame in thread.frames)
+        full = " and waits for room in a queue that is full" if put else ""
+        at = f" stands at {thread.where}" if thread.where else " lives"
+        facts.append(Fact(f"{who}{at}{full}", standing.source))
+    if not others:
+        who = "no other process of it lives, and no other thread" if between else "no other thread"
+        facts.append(
+            Fact(f"{who} of the script is alive: nobody is left to put anything into it", standing.source)
+        )
+    return facts
+
+
 def _what(thread: Stood) -> str:
+    if queue := _queue(thread):
+        return f"waits for the next element of {queue}"
     if thread.state == "D":
         return f"stands in uninterruptible sleep in {thread.wait or thread.syscall or 'the kernel'}"
     if re.search(r"wait_for_partner|fifo", thread.wait) or re.match(r"(openat|open)\b", thread.syscall):
@@ -135,6 +185,18 @@ def _what(thread: Stood) -> str:
     return f"waits in {thread.syscall or thread.wait or 'an unknown call'}"
 
 
+_FOR_QUEUES = (
+    Remedy(
+        "give the get a time limit, and raise when it is over",
+        "your-choice",
+        "item = queue.get(timeout=60)   # raises queue.Empty",
+    ),
+    Remedy(
+        "let whoever fills the queue end it: put an end mark last, in a `finally`, and stop at it",
+        "your-choice",
+        "finally: queue.put(None)",
+    ),
+)
 _REMEDIES = (
     Remedy(
         "give reads a time limit, and raise when it is over", "your-choice", "socket.setdefaulttimeout(30)"

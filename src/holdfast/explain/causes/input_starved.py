@@ -13,7 +13,9 @@ def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
     if found is None:
         return None
     share_waiting, waited_s, source = found
-    steps = max(1, evidence.step or 1)
+    steps = evidence.step or 0
+    if not steps:  # it waits for its first batch, which is no share of any step
+        return None
     if share_waiting < 0.6:
         return RuledOut(
             "input-starved", f"{share_waiting:.0%} of the time was spent waiting for data", source

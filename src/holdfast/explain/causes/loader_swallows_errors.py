@@ -29,7 +29,7 @@ def loader_swallows_errors(evidence: Evidence) -> Finding | None:
                     f"({share_}) in {thread.where}, and no batch comes",
                     standing.source,
                 ),
-                Fact(f"no step for {span(evidence.stall.event.silent_for_s)}", evidence.stall.source),
+                Fact(f"no step for {span(evidence.silent_for_s)}", evidence.stall.source),
             ]
             raised = [
                 said

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence
+import re
+
+from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import going_on
 from holdfast.explain.outcome import fell_short, left_on_signal
@@ -17,12 +19,10 @@ def preempted(evidence: Evidence) -> Finding | None:
         return None
     if evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence):
         return None  # it was told to, and had done its work
-    facts = []
+    group = _said_by_the_group(evidence)
+    facts = [group] if group is not None else []
     for said in told[-1:]:
-        sender = (
-            f" from process {said.event.from_pid} ({said.event.from_command})" if said.event.from_pid else ""
-        )
-        facts.append(Fact(f"the supervisor was sent SIGTERM{sender} and passed it on", said.source))
+        facts.append(Fact(f"the supervisor was sent SIGTERM{_sender(said)} and passed it on", said.source))
     for child in seen[-1:]:
         facts.append(Fact("the script was sent SIGTERM", child.source))
     inferred = evidence.planned is None and left_on_signal(evidence) == "SIGTERM" and not by_term
@@ -42,13 +42,17 @@ def preempted(evidence: Evidence) -> Finding | None:
     return Finding(
         "preempted",
         strength,
-        "it was told to end by SIGTERM: a scheduler, a cloud or a person stopped it",
+        "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
+        if group is not None and group.fact.startswith("the group was told: SIGINT")
+        else "it was told to end by SIGTERM: a scheduler, a cloud or a person stopped it",
         tuple(facts),
         (),
         (
             going_on(evidence)
             or Remedy(
-                "go on from the last checkpoint: start the same command again",
+                "start the same command again: it goes on from what it saved, if the script loads that"
+                if evidence.all(ev.SaveDone)
+                else "save as it trains, so that the same command goes on where it was",
                 "your-choice",
                 'keras.callbacks.BackupAndRestore("backup", save_freq=500, double_checkpoint=True)',
             ),
@@ -56,6 +60,25 @@ def preempted(evidence: Evidence) -> Finding | None:
         ),
         ends=not evidence.stands,
     )
+
+
+def _sender(said: Said[ev.SignalReceived]) -> str:
+    """As the kernel told it; a supervisor in a group sends it to itself, at the conductor's word."""
+    event = said.event
+    if not event.from_pid:
+        return ""
+    if event.from_pid == said.pid:
+        return " by itself, at the word of the group's conductor,"
+    who = f" ({event.from_command})" if event.from_command else ", which had ended by then,"
+    return f" from process {event.from_pid}{who}"
+
+
+def _said_by_the_group(evidence: Evidence) -> Fact | None:
+    """What the conductor of several processes was told; who told it is not known to it."""
+    for said in reversed(evidence.all(ev.NoteMade)):
+        if said.event.facts.get("by") == "conductor" and re.match(r"SIG\w+ came", said.event.text):
+            return Fact(f"the group was told: {said.event.text}", said.source)
+    return None
 
 
 PAGE = """\

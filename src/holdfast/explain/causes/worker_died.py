@@ -56,7 +56,7 @@ def worker_died(evidence: Evidence) -> Finding | None:
     if evidence.stall is not None:
         facts.append(
             Fact(
-                f"since then the main process has not moved for {span(evidence.stall.event.silent_for_s)}",
+                f"since then the main process has not moved for {span(evidence.silent_for_s)}",
                 evidence.stall.source,
             )
         )
@@ -188,7 +188,7 @@ def _thread_ended(evidence: Evidence) -> Finding | None:
                 else ()
             ),
             Fact(f"a reader waits for more at {reader.where}", standing.source),
-            Fact(f"nothing has moved for {span(stall.event.silent_for_s)}", stall.source),
+            Fact(f"nothing has moved for {span(evidence.silent_for_s)}", stall.source),
         ),
         (),
         (
