@@ -85,7 +85,9 @@ def test_a_stall_grows_older_while_it_is_looked_at(tmp_path: Path) -> None:
     run.samples(400, rss_bytes=MIB, phase="step")  # one a second, from second 101 on
     evidence = gather(run.path, now=NOW)
     assert evidence.silent_for_s == 90.0 + (500.0 - stalled.mono)
-    assert f"did not move for {evidence.silent_for_s / 60:.0f} min" in run.verdict().summary
+    assert (
+        f"did not move for {evidence.silent_for_s / 60:.0f} min (noticed after 90 s)" in run.verdict().summary
+    )
 
 
 # -- saved or not ------------------------------------------------------------------------------------
@@ -192,11 +194,14 @@ def test_what_a_failed_start_never_saw_is_no_difference(tmp_path: Path) -> None:
 
 
 def test_the_edited_line_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    good = _good(tmp_path / "a", "import model\nrate = 1e-3\nmodel.fit(rate)\n")
-    bad = _failed_start(tmp_path / "b", "import model\n\nrate = 1e-1\nmodel.fit(rate)\nprint('done')\n")
+    good = _good(tmp_path / "a", "import model\nrate = 1e-3\nsteps = 9\nmodel.fit(rate, steps)\n")
+    bad = _failed_start(
+        tmp_path / "b", "import model\nrate = 1e-1\nsteps = 8\nmodel.fit(rate, steps)\nprint('done')\n"
+    )
     assert explain(bad.path, now=NOW).changes == (
         "the last good run of this script, a:",
         "script: train.py:2: `rate = 1e-3` before, `rate = 1e-1` now",
+        "script: train.py:3: `steps = 9` before, `steps = 8` now",
         "script: train.py:5: nothing before, `print('done')` now",
     )
     assert command_line.main(["compare", str(good.path), str(bad.path)]) == 0

@@ -128,7 +128,7 @@ def _not_reached(name: str, old: Portrait, new: Portrait) -> bool:
     if source_of(name) in old.unseen | new.unseen:
         return True
     early = new if "fit" in new.unseen else old if "fit" in old.unseen else None
-    return early is not None and name not in early.settings
+    return early is not None and not early.settings.get(name)
 
 
 def _script_changes(old: Portrait, new: Portrait) -> list[Difference]:
@@ -149,16 +149,18 @@ def _script_changes(old: Portrait, new: Portrait) -> list[Difference]:
 def _changed_lines(name: str, before: list[str], after: list[str]) -> list[Difference]:
     from difflib import SequenceMatcher
 
-    changed = [
-        Difference(
-            f"{name}:{low + 1}", "\n".join(before[was:until]).strip(), "\n".join(after[low:high]).strip()
-        )
-        for what, was, until, low, high in SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-        if what != "equal"
-    ]
-    told = [
-        one for one in changed if _differs(one.old, one.new)
-    ]  # not what differs in spaces and empty lines alone
+    changed: list[Difference] = []
+    for what, was, until, low, high in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        old, new = before[was:until], after[low:high]
+        if what != "equal" and len(old) == len(new):  # line by line
+            changed += [
+                Difference(f"{name}:{low + at + 1}", line.strip(), new[at].strip())
+                for at, line in enumerate(old)
+            ]
+        elif what != "equal":
+            changed.append(Difference(f"{name}:{low + 1}", "\n".join(old).strip(), "\n".join(new).strip()))
+    # Not what differs in spaces and empty lines alone.
+    told = [one for one in changed if _differs(one.old, one.new)]
     more = len(told) - _LINES_OF_SCRIPT
     if more > 0:
         told = [

@@ -119,7 +119,11 @@ def _ending(evidence: Evidence, word: str) -> str:
     if word == "running":
         return "running" if evidence.alive else "running when last heard of"
     if word == "stalled":
-        silent = f" for {span(evidence.silent_for_s)}" if evidence.stall is not None else ""
+        silent = ""
+        if evidence.stall is not None:
+            now_s, then_s = evidence.silent_for_s, evidence.stall.event.silent_for_s
+            noticed = f" (noticed after {span(then_s)})" if now_s > 1.2 * then_s else ""
+            silent = f" for {span(now_s)}{noticed}"
         where = f" in phase {evidence.phase}" if evidence.phase else ""
         return f"did not move{silent}{where}"
     if evidence.exit_signal is not None:
