@@ -136,3 +136,16 @@ def test_a_loop_that_comes_no_nearer_to_its_end_is_told_while_it_runs(tmp_path: 
 
 def test_a_loop_that_ended_after_all_is_not_blamed(tmp_path: Path) -> None:
     assert not _endless_while(tmp_path / "run", ended=True).findings
+
+
+def test_a_script_that_leaves_with_exit_code_0_may_have_what_it_wanted(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=3)
+    run.epochs([100], raised="SystemExit")
+    called = {"by": "sys.exit", "code": 0, "message": "", "where": "train.py:9", "phase": "callback"}
+    run.probe(ev.NoteMade(text="", facts={"exit_called": called}))
+    run.ended(0)
+    verdict = run.verdict()
+    assert verdict.outcome == "stopped-early"
+    assert _first(verdict) == ("script-error", Strength.POSSIBLE)
+    assert "by sys.exit at train.py:9, with exit code 0" in _text(verdict)

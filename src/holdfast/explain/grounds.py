@@ -388,10 +388,10 @@ def grew_before(broken: Said[ev.NonFiniteSeen]) -> bool:
     if len(values) < 2:
         return False
     usual = sorted(values[: max(1, len(values) // 2)])[max(0, len(values) // 2 - 1) // 2]
-    exploded = (values[-1] > 1e3 * max(usual, 1e-6) or max(values) > 1e8) and not jumped(values)
+    exploded = values[-1] > 1e3 * max(usual, 1e-6) or max(values) > 1e8
     rising = (
         len(values) >= 4
         and all(b > a for a, b in pairwise(values[-4:]))
         and values[-1] > 5 * max(usual, 1e-9)
     )
-    return exploded or rising
+    return (exploded or rising) and not jumped(values)

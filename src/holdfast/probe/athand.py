@@ -12,6 +12,7 @@ from typing import Any
 from ..journal.events import BatchSeen
 from . import datasets, finite
 from .boxes import BoxColumns, judge
+from .outliers import Usual
 from .session import Session
 
 PART = "culprit"
@@ -21,6 +22,7 @@ _BATCHES_TO_KNOW = 16
 class AtHand:
     def __init__(self) -> None:
         self._known = BoxColumns()
+        self._usual = Usual()
         self._learnt = 0
         self._leaves: list[Callable[[], Any]] = []
 
@@ -30,11 +32,18 @@ class AtHand:
         if self._learnt < _BATCHES_TO_KNOW:
             self._learnt += 1
             self._known.learn([_array(leaf) if tuple(leaf.shape)[-1:] == (4,) else () for leaf in leaves])
+            self._usual.learn([_array(leaf) for leaf in leaves])
 
     def faults(self) -> list[dict[str, Any]]:
         """What is wrong with it, by its parts."""
         arrays = [_array(leaf()) for leaf in self._leaves]
         found = [judge(array, index, self._known) for index, array in enumerate(arrays) if array is not None]
+        return [part for part in found if part is not None] or self.far()
+
+    def far(self) -> list[dict[str, Any]]:
+        """Values in it far beyond those of the first batches."""
+        arrays = [_array(leaf()) for leaf in self._leaves]
+        found = [self._usual.far(array, index) for index, array in enumerate(arrays) if array is not None]
         return [part for part in found if part is not None]
 
 
@@ -51,6 +60,14 @@ def look(session: Session) -> bool:
     if parts:
         session.say(BatchSeen(role="train", step=session.progress.step, parts=parts))
     return bool(parts)
+
+
+def loss_jumped(session: Session) -> None:
+    """Tells of a value far beyond the others in the batch at which the loss jumped."""
+    parts = of(session).far()
+    if parts and not session.seen.get("far_said"):
+        session.seen["far_said"] = True
+        session.say(BatchSeen(role="train", step=session.progress.step, parts=parts))
 
 
 def _array(leaf: Any) -> Any:

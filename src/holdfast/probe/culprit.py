@@ -15,6 +15,7 @@ from typing import Any
 from ..journal.events import BatchSeen
 from . import athand, nodes
 from .boxes import BoxColumns, judge
+from .outliers import Usual
 from .session import Session
 
 PART = "culprit"
@@ -93,9 +94,11 @@ def _drawn(dataset: Any) -> Iterable[list[Any]]:
 def _search(session: Session, source: Callable[[], Iterable[list[Any]]], stop: threading.Event) -> None:
     until = time.monotonic() + _BUDGET_S
     of_arrays = bool(_arrays(session))
-    known = BoxColumns()
+    known, usual = BoxColumns(), Usual()
+    far: BatchSeen | None = None
     for arrays in itertools.islice(source(), _BATCHES_TO_KNOW):
         known.learn(arrays)
+        usual.learn(arrays)
     for number, arrays in enumerate(source(), start=1):
         parts = [
             part for index, array in enumerate(arrays) if (part := judge(array, index, known)) is not None
@@ -110,5 +113,16 @@ def _search(session: Session, source: Callable[[], Iterable[list[Any]]], stop: t
                 )
             )
             return
+        far = far or _far(usual, arrays, number, of_arrays)
         if stop.is_set() or time.monotonic() > until:
-            return
+            break
+    if far is not None:
+        session.say(far)
+
+
+def _far(usual: Usual, arrays: list[Any], number: int, of_arrays: bool) -> BatchSeen | None:
+    parts = [part for index, array in enumerate(arrays) if (part := usual.far(array, index)) is not None]
+    for part in parts if of_arrays else ():
+        part["sample"] = (number - 1) * _ROWS + int(part["row"])
+    found = [{**part, "found": "afterwards"} for part in parts]
+    return BatchSeen(role="train", step=number, parts=found) if found else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import EpochDone, EpochStarted, FitDone, FitStarted, ValidationDone, ValidationStarted
-from . import models
+from . import models, openloops
 from .progress import Stopwatch
 from .session import Session
 
@@ -70,6 +70,7 @@ class Fits:
         if fit.said:
             return
         fit.said = True
+        self._session.guard(openloops.PART, openloops.tell, self._session)
         given = fit.arguments
         self._session.say(
             FitStarted(

@@ -27,6 +27,7 @@ from . import (
     lines,
     losses,
     models,
+    openloops,
     returned,
     traces,
 )
@@ -249,6 +250,7 @@ class Loop:
         progress.step += 1
         if progress.step == 1:
             self.session.guard(holdings.PART, holdings.start, self.session)
+            self.session.guard(openloops.PART, openloops.tell, self.session)
             self.session.guard("frameworks", frameworks.devices_seen, self.session)
             self.session.at_exit.append(self.look_over)
             self.session.at_exit.append(jaxsteps.of(self.session).read_losses)

@@ -13,13 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ..journal.events import LossSeen, NonFiniteSeen
-from . import culprit, finite, models
+from . import athand, culprit, finite, models
 from .session import Session
 
 _KEEP = 64
 _ALWAYS_FIRST = 20  # steps of a fit that are always written
 _EVERY_S = 1.0  # then one a second, later fewer
 _PLAIN = (int, float)
+_ORDINARY = 12  # steps that show what is usual
+_JUMP = 1e3  # times the loss of late: no step of an optimizer does it, a batch does
 _WORSE = 3.0  # times the loss of late: written at once, though not more often than ten times a second
 
 
@@ -195,6 +197,8 @@ class Losses:
             return True
         self._last_finite = mean
         worse = self._average is not None and abs(own) > _WORSE * abs(self._average) + 1e-12
+        if worse and len(self.recent_steps) > _ORDINARY and abs(own) > _JUMP * abs(self._average or own):
+            self._session.guard(athand.PART, athand.loss_jumped, self._session)
         self._average = own if self._average is None else 0.9 * self._average + 0.1 * own
         return worse
 

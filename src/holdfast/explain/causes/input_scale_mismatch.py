@@ -8,13 +8,16 @@ from typing import Any
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import non_finite
+from holdfast.explain.grounds import non_finite, outlier
 from holdfast.explain.nodes import number_of
 from holdfast.explain.words import median, number
 from holdfast.journal import events as ev
 
 
 def input_scale_mismatch(evidence: Evidence) -> Finding | None:
+    far = outlier(evidence)
+    if far is not None:
+        return _one_batch(evidence, far)
     model, reach = evidence.model, _range(evidence)
     if model is None or reach is None or reach.top < 32:
         return None
@@ -72,6 +75,37 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
                 else "keras.layers.Normalization()   # and adapt(x)",
             ),
             Remedy("with weights of others, use their own preprocess_input", "your-choice"),
+        ),
+        ends=False,
+    )
+
+
+def _one_batch(evidence: Evidence, far: Fact) -> Finding:
+    """One value far beyond the others, at which the loss jumped."""
+    broken = non_finite(evidence)
+    facts = [far]
+    if broken is not None:
+        facts.append(
+            Fact(
+                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}",
+                broken.source,
+            )
+        )
+    losses = [abs(loss) for _, loss, _ in evidence.losses if math.isfinite(loss)]
+    spoilt = broken is not None or (len(losses) > 5 and median(losses[-3:]) > 100 * median(losses[:-3]))
+    return Finding(
+        "input-scale-mismatch",
+        Strength.SUPPORTED if spoilt else Strength.POSSIBLE,
+        f"one value of the data lies far beyond all others: {far.fact}",
+        tuple(facts),
+        (),
+        (
+            Remedy("look at that sample, and leave it out or mend it", "your-choice"),
+            Remedy(
+                "clip what the model is given, and its gradients",
+                "your-choice",
+                "x = np.clip(x, -10, 10); optimizer = keras.optimizers.SGD(1e-2, clipnorm=1.0)",
+            ),
         ),
         ends=False,
     )

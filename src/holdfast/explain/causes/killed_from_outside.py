@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import at_the_end, near_the_limit
+from holdfast.journal import events as ev
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
@@ -32,6 +33,8 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
             ),
         )
     facts += at_the_end(evidence)
+    left = _left_running(evidence)
+    facts += [Fact(f"{name} was below it and was left running", evidence.exit_source) for name in left[:2]]
     near = near_the_limit(evidence)
     if evidence.oom_kills == 0:
         strength = Strength.SUPPORTED if near else Strength.ESTABLISHED
@@ -42,10 +45,21 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     return Finding(
         "killed-from-outside",
         strength,
-        "the process was killed from outside: by a person, a scheduler or an eviction",
+        f"the command was killed from outside, and the training below it runs on: {left[0]}"
+        if left
+        else "the process was killed from outside: by a person, a scheduler or an eviction",
         tuple(facts),
         against,
         (
+            Remedy(
+                "let the wrapper become the training, so that nothing stands between: end it with `exec`",
+                "your-choice",
+                'exec python train.py "$@"',
+            ),
+            Remedy("nobody watches what runs on: let it end, or end it by its number", "your-choice"),
+        )
+        if left
+        else (
             Remedy(
                 "ask the scheduler, the orchestrator or the machine's other users who sent it: "
                 "`kubectl describe pod`, `sacct -j JOB`, `journalctl -k`",
@@ -55,6 +69,17 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
         ),
         ends=not evidence.stands,
     )
+
+
+def _left_running(evidence: Evidence) -> list[str]:
+    """Processes that trained, and outlived the one that was killed."""
+    trained = {said.pid for said in evidence.all(ev.FitStarted)} | {
+        said.pid for said in evidence.all(ev.LoopSeen)
+    }
+    left = evidence.ended.event.left_running if evidence.ended is not None else []
+    return [
+        f"process {one.get('pid')} ({one.get('command', '')})" for one in left if one.get("pid") in trained
+    ]
 
 
 PAGE = """\

@@ -6,13 +6,16 @@ import math
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
-from holdfast.explain.grounds import grew_before, non_finite, steps_before
+from holdfast.explain.grounds import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.words import median, number
 from holdfast.journal import events as ev
 
 
 def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
     broken = non_finite(evidence)
+    far = outlier(evidence)
+    if far is not None:
+        return RuledOut("learning-rate-too-high", f"the loss broke at one batch: {far.fact}", far.source)
     if broken is None:
         return _finite(evidence)
     event = broken.event
@@ -21,7 +24,9 @@ def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
         if len(values) > 2:
             return RuledOut(
                 "learning-rate-too-high",
-                f"the loss was {number(values[-1])} at the step before it broke: it jumped, and did not grow",
+                f"the loss was {number(values[-1])} at the step before it broke: it jumped, and did not grow"
+                if not jumped(values)
+                else f"the loss jumped from {number(values[-2])} to {number(values[-1])} in one step, and broke",
                 broken.source,
             )
         return None
@@ -112,6 +117,8 @@ def _remedies(rate: float | None) -> tuple[Remedy, ...]:
 
 def _grew(values: list[float]) -> bool:
     sizes = [abs(value) for value in values]
+    if jumped(sizes):
+        return False
     if len(sizes) < 3:
         return len(sizes) == 2 and sizes[-1] > 1e3 * max(sizes[0], 1e-6)
     usual = median(sizes[: max(1, len(sizes) // 2)])

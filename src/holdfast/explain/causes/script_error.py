@@ -111,10 +111,14 @@ def _by_its_own_call(evidence: Evidence, called: dict[str, Any], source: str) ->
     facts = [Fact(f"{called.get('by')} was called{where} in phase {called.get('phase')}", source)]
     facts += [Fact(f"with the words: {message}", source)] if message else []
     facts.append(Fact(f"the exit code is {evidence.exit_code}", evidence.exit_source))
+    # A script that has what it wanted leaves by sys.exit(0) too; os._exit drops what is not written yet.
+    meant = evidence.exit_code == 0 and called.get("by") == "sys.exit"
     return Finding(
         "script-error",
-        Strength.ESTABLISHED,
-        f"the script ended itself by {called.get('by')}{where}" + (f": {message}" if message else ""),
+        Strength.POSSIBLE if meant else Strength.ESTABLISHED,
+        f"the script ended itself by {called.get('by')}{where}"
+        + (f": {message}" if message else "")
+        + (", with exit code 0, before all planned steps were done" if meant else ""),
         tuple(facts),
         (),
         (

@@ -1,0 +1,60 @@
+"""Processes that outlive another: below a wrapper that was killed, and of a pool when the script is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from tests.explain.made import Run, user
+
+_POOL = "/usr/lib/python3.11/multiprocessing/pool.py"
+
+
+def test_a_wrapper_that_was_killed_while_the_training_runs_on(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=1)
+    trains = next(said for said in _entries(run) if said["kind"] == "fit_started")["pid"]
+    run.ended(None, "SIGKILL", left_running=[{"pid": trains, "command": "python work.py"}])
+    finding = run.verdict().findings[0]
+    assert (finding.cause, finding.strength) == ("killed-from-outside", Strength.ESTABLISHED)
+    assert f"the training below it runs on: process {trains} (python work.py)" in finding.title
+
+
+def test_a_helper_that_was_left_is_no_training(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=1)
+    run.ended(None, "SIGKILL", left_running=[{"pid": 1, "command": "tensorboard"}])
+    assert "runs on" not in run.verdict().findings[0].title
+
+
+def test_a_pool_that_is_not_done_when_the_script_is_over(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.WorkersStarted(by="multiprocessing.Pool", method="fork", count=2, where="train.py:7"))
+    run.fit(epochs=1)
+    run.epochs([100])
+    run.probe(ev.ExitStarted(steps=100))
+    waits = Thread(
+        tid=4000, main=True, state="S", wait="do_wait", syscall="wait4",
+        frames=[Frame(_POOL, 732, "Pool._terminate_pool")],
+    )  # fmt: skip
+    busy = Thread(tid=4100, main=True, state="S", wait="hrtimer_nanosleep", frames=[user(4, "busy")])
+    others = (
+        ProcessStacks(pid=4100, name="python", state="S", threads=[busy]),
+        ProcessStacks(pid=4101, name="python", state="Z"),
+    )
+    run.stalled("exit", waits, others=others)
+    run.stopped()
+    finding = run.verdict().findings[0]
+    assert finding.cause == "exit-hang"
+    assert finding.title.endswith("the pool made at train.py:7 is not done")
+    facts = [fact.fact for fact in finding.because]
+    assert "process 4100 (python) still lives, at /home/me/train.py:4 in busy" in facts
+    assert not any("4101" in fact for fact in facts)
+
+
+def _entries(run: Run) -> list[dict[str, object]]:
+    import json
+
+    return [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()]
