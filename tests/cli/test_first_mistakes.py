@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import main as cli
+from holdfast.data import storage
 from holdfast.data.listing import bounded
 from holdfast.errors import ExitCode, UnknownFormat
 
@@ -81,6 +82,10 @@ def test_somebodys_home_is_not_walked_to_its_end() -> None:
     assert refused.value.found == (
         "0 of its first 1,000 files are pictures or annotations; it was not read further",
     )
+
+
+def test_what_is_the_kernels_own_is_not_walked_at_all() -> None:
+    assert list(storage.walk("/sys")) == list(storage.walk("/proc")) == []
 
 
 def test_a_large_dataset_is_walked_to_its_end() -> None:

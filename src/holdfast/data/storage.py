@@ -139,6 +139,10 @@ def shut_folder(path: str) -> str:
     return next((str(one) for one in above if os.path.isdir(one) and not os.access(one, os.X_OK)), "")
 
 
+#: Not on any disk, and much of it refuses to be read.
+_OF_THE_KERNEL = frozenset(("/proc", "/sys", "/dev"))
+
+
 def walk(folder: str) -> Iterator[str]:
     """Every file below the folder, as paths relative to it with forward slashes, in a fixed order."""
     if is_url(folder):
@@ -151,7 +155,7 @@ def walk(folder: str) -> Iterator[str]:
     for here, folders, files in os.walk(folder, followlinks=True, onerror=_refused):
         # Pictures are often linked in from another disk; a link that leads back up is followed once.
         status = os.stat(here)
-        if (status.st_dev, status.st_ino) in seen:
+        if (status.st_dev, status.st_ino) in seen or os.path.abspath(here) in _OF_THE_KERNEL:
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
