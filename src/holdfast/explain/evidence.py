@@ -25,8 +25,9 @@ from holdfast.journal.vitals import Sample
 E = TypeVar("E", bound=ev.Event)
 
 #: Exit codes by which a shell reports the signal that ended its own child.
-_SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS", 137: "SIGKILL",
-                  139: "SIGSEGV", 143: "SIGTERM"}  # fmt: skip
+_SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",
+                  136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 142: "SIGALRM", 143: "SIGTERM", 152: "SIGXCPU",
+                  153: "SIGXFSZ"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +287,7 @@ class Evidence:
         """The exception that ended it. One that the script caught and went on from is not it, unless no fit worked."""
         if self.exit_code == 0 and not self.exit_signal:
             return self._swallowed
-        if self.exit_signal in ("SIGKILL", "SIGTERM", "SIGHUP") and not self.stall:
+        if self.exit_signal not in (None, "SIGINT") and not self.crashed and not self.stall:
             return None
         told = [
             said

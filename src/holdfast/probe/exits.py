@@ -28,9 +28,18 @@ def _watch(session: Session, module: Any, name: str) -> None:
         ours = not session.forked and session.role == "main"
         if ours and (name == "_exit" or threading.current_thread() is threading.main_thread()):
             session.guard(PART, _say, session, f"{module.__name__}.{name}", args[0] if args else None)
+        elif name == "_exit" and lines.is_user_file(sys._getframe(1).f_code.co_filename):
+            session.guard(
+                PART, _say_worker, session, args[0] if args else 0
+            )  # multiprocessing calls it too, at its end
         return original(*args)
 
     setattr(module, name, told)
+
+
+def _say_worker(session: Session, code: Any) -> None:
+    facts = {"pid": os.getpid(), "code": code, "where": lines.caller_line()}
+    session.say(NoteMade(text="os._exit was called in a worker", facts={"worker_exit": facts}))
 
 
 def _say(session: Session, by: str, given: Any) -> None:

@@ -22,6 +22,7 @@ _RLIMITS = {
     "nproc": resource.RLIMIT_NPROC,
     "stack": resource.RLIMIT_STACK,
     "fsize": resource.RLIMIT_FSIZE,
+    "cpu": resource.RLIMIT_CPU,
 }
 
 

@@ -69,6 +69,8 @@ def _trainers_answer(evidence: Evidence, message: str) -> Finding | None:
 
 def _by_exit_code(evidence: Evidence) -> Finding | None:
     code = evidence.exit_code
+    if evidence.exit_signal in _ITS_OWN and not evidence.stopped_by_us:
+        return _by_its_own_signal(evidence, evidence.exit_signal)
     if evidence.exit_signal is not None or evidence.stopped_by_us:
         return None
     if evidence.exit_called is not None and (code or fell_short(evidence)):
@@ -92,6 +94,30 @@ def _by_exit_code(evidence: Evidence) -> Finding | None:
             ),
         ),
     )
+
+
+_TIMER = "a timer of its own went off (signal.alarm or setitimer), and nothing handled it"
+_ITS_OWN = {
+    "SIGALRM": _TIMER,
+    "SIGVTALRM": _TIMER,
+    "SIGPROF": _TIMER,
+    "SIGPIPE": "it wrote to a pipe whose reader was gone",
+}
+
+
+def _by_its_own_signal(evidence: Evidence, name: str) -> Finding:
+    facts = [Fact(f"the process ended on {name}", evidence.exit_source)]
+    exiting = evidence.last(ev.ExitStarted)
+    if exiting is not None:
+        facts.append(
+            Fact("the script was over by then: its handlers are gone, a timer is not", exiting.source)
+        )
+    remedy = (
+        Remedy("handle it, and end the timer before the script is over", "your-choice", "signal.alarm(0)")
+        if name != "SIGPIPE"
+        else Remedy("keep the reader of its output alive, or write to a file", "your-choice")
+    )
+    return Finding("script-error", Strength.SUPPORTED, _ITS_OWN[name], tuple(facts), (), (remedy,))
 
 
 def _last_words(evidence: Evidence) -> str:

@@ -12,7 +12,7 @@ from holdfast.journal import events as ev
 def terminal_signal(evidence: Evidence) -> Finding | None:
     told = [said for said in evidence.all(ev.SignalReceived) if said.event.signal in ("SIGINT", "SIGHUP")]
     interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
-    by_signal = evidence.exit_signal if evidence.exit_signal in ("SIGINT", "SIGHUP") else None
+    by_signal = evidence.exit_signal if evidence.exit_signal in ("SIGINT", "SIGHUP", "SIGQUIT") else None
     caught = _caught(evidence)
     if evidence.alive or not (
         told or interrupted or by_signal or caught or evidence.stopped_by_us == "interrupt"
@@ -38,6 +38,8 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
         Strength.POSSIBLE if evidence.stands else Strength.SUPPORTED if inferred else Strength.ESTABLISHED,
         "the terminal was closed while it ran (SIGHUP)"
         if hup
+        else "it was ended from the terminal (SIGQUIT, Ctrl-\\)"
+        if name == "SIGQUIT"
         else "it was interrupted from the terminal (SIGINT, Ctrl-C)",
         tuple(facts),
         (),

@@ -50,6 +50,7 @@ def worker_died(evidence: Evidence) -> Finding | None:
             )
         )
         crashes += _crash(evidence, event.worker_pid)
+        crashes += _own_exit(evidence, event.worker_pid)
     facts += crashes
     if said is None and not before:
         return None
@@ -120,6 +121,15 @@ def _each_once(evidence: Evidence) -> list[Said[ev.WorkerGone]]:
         )  # fmt: skip
         found[said.event.worker_pid] = replace(knows, event=event)
     return sorted(found.values(), key=lambda said: said.mono)
+
+
+def _own_exit(evidence: Evidence, pid: int) -> list[Fact]:
+    """The line at which the worker ended itself."""
+    for said in reversed(evidence.all(ev.NoteMade)):
+        called = said.event.facts.get("worker_exit")
+        if isinstance(called, dict) and called.get("pid") == pid:
+            return [Fact(f"it ended itself by os._exit at {called.get('where')}", said.source)]
+    return []
 
 
 def _crash(evidence: Evidence, pid: int) -> list[Fact]:

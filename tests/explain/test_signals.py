@@ -1,0 +1,61 @@
+"""Ends on signals that are neither a crash nor SIGTERM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.made import Run
+
+
+@pytest.mark.parametrize(
+    ("signal", "cause", "words"),
+    [
+        ("SIGALRM", "script-error", "a timer of its own went off"),
+        ("SIGPIPE", "script-error", "a pipe whose reader was gone"),
+        ("SIGXCPU", "killed-from-outside", "used up the processor time"),
+        ("SIGUSR1", "killed-from-outside", "as schedulers do before their time is over"),
+        ("SIGQUIT", "terminal-signal", "SIGQUIT"),
+        ("SIGXFSZ", "disk-full", "a limit on the size of a file"),
+    ],
+)
+def test_who_sends_it_is_told(tmp_path: Path, signal: str, cause: str, words: str) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(ev.ExceptionRaised(type="ValueError", message="long ago", left="fit", process="main"))
+    run.ended(None, signal)
+    finding = run.verdict().findings[0]
+    assert finding.cause == cause and finding.strength >= Strength.SUPPORTED
+    assert words in finding.title
+
+
+@pytest.mark.parametrize(
+    ("limit", "used_s", "told"), [(15, 14.9, True), (15, 3.0, False), (None, 900.0, False)]
+)
+def test_the_hard_limit_on_processor_time_ends_by_sigkill(
+    tmp_path: Path, limit: Any, used_s: float, told: bool
+) -> None:
+    run = Run(tmp_path / "run", rlimits={"cpu": limit})
+    run.fit()
+    run.ended(None, "SIGKILL", user_s=used_s, system_s=0.1)
+    finding = run.verdict().findings[0]
+    assert finding.cause == "killed-from-outside"
+    assert ("processor time" in finding.title) is told
+
+
+def test_a_worker_that_ended_itself_is_told_by_its_line(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.WorkersStarted(by="PyDataset", method="fork", count=2))
+    run.fit()
+    called = {"pid": 4101, "code": 3, "where": "train.py:6"}
+    run.probe(ev.NoteMade(text="", facts={"worker_exit": called}))
+    run.supervisor(ev.WorkerGone(worker_pid=4101, name="python", lived_s=8.0, last_state="exit code 3"))
+    run.supervisor(ev.Stalled(phase="step", step=18, silent_for_s=37.0))
+    run.stopped()
+    finding = run.verdict().findings[0]
+    assert finding.cause == "worker-died"
+    assert "it ended itself by os._exit at train.py:6" in [fact.fact for fact in finding.because]
