@@ -208,7 +208,9 @@ def test_labelme_shapes(tmp_path: Path) -> None:
     first, second = parse_all(source)
     assert first.record is not None and second.record is not None
     assert corners(first.record) == [("p", 5, 6, 20, 30), ("r", 10, 5, 40, 30), ("c", 45, 15, 55, 25)]
-    assert [problem.detail for problem in first.problems] == ["shape 4: a point with 1 point has no box"]
+    assert [problem.detail for problem in first.problems] == [
+        "shape 4: 'dot' is marked by a point, which is no box"
+    ]
     assert (second.record.file_name, second.record.boxes) == ("empty.jpg", ())
 
 

@@ -180,7 +180,8 @@ def test_a_repaired_copy_is_clean_and_every_change_is_listed(tmp_path: Path) -> 
         ("changed", "unsupported-mode"),
         ("changed", "wrong-extension"),
         ("left out", "duplicate-image"),
-        ("left out", "unreadable-annotation"),
+        ("left out", "unreadable-annotation"),  # the XML,
+        ("left out", "unreadable-annotation"),  # and its picture
         ("left out", "unreadable-image"),
         ("left out", "zero-area-box"),
     ]

@@ -43,6 +43,7 @@ def key_of(picture: Picture) -> tuple[str, str] | None:
         return None
     name = picture.path if storage.is_url(picture.path) else os.path.abspath(picture.path)
     place = f"@{picture.offset}+{picture.length}" if picture.in_shard else ""
+    place += f"#{picture.inside}" if picture.inside else ""
     return name + place, f"{stamp[0]}.{stamp[1]}"
 
 

@@ -103,8 +103,8 @@ class Census:
     # -- classes -------------------------------------------------------------------------------
 
     def _class_problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
-        if self.images and not self.boxes:
-            yield Problem("no-boxes", path, f"{self.images} pictures and not one box")
+        if not self.boxes:
+            yield Problem("no-boxes", path, f"{self.images or 'no'} pictures and not one box")
         for names in near_duplicates({*self.classes, *declared}):
             counted = ", ".join(f"{name!r} ({self.classes[name]} boxes)" for name in names)
             yield Problem("near-duplicate-class-names", path, counted)
@@ -147,8 +147,9 @@ class Census:
 
 
 def place_of(record: Record) -> str:
-    """The file to name in a finding: the picture, or the record of a shard."""
-    return f"{record.picture.path} ({record.file_name})" if record.picture.in_shard else record.picture.path
+    """The file to name in a finding: the picture, or what it is inside of."""
+    picture = record.picture
+    return f"{picture.path} ({record.file_name})" if picture.in_shard or picture.inside else picture.path
 
 
 def _keep(heap: list[tuple], item: tuple, most: int = 50) -> None:  # type: ignore[type-arg]

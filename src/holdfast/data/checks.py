@@ -135,7 +135,8 @@ def look(
                     unnamed.discard(looked.parsed.record.picture.path.removeprefix(root))
                 else:
                     unread.update(stem_of(problem.file) for problem in looked.parsed.problems)
-                if looked.key is not None and looked.facts is not None:
+                if looked.key is not None and looked.facts is not None and looked.facts.digest:
+                    # What could not be opened is not remembered: a right that was given changes no time.
                     fresh.append((looked.key, looked.facts))
                     if cache and len(fresh) >= _CACHE_BATCH:
                         cache.put(fresh)
@@ -152,9 +153,9 @@ def look(
 
 
 def _noted_as_negative(looked: Looked) -> Looked:
-    record = looked.parsed.record
-    if record is None:
-        return looked
+    record, facts = looked.parsed.record, looked.facts
+    if record is None or (facts is not None and facts.problem):
+        return looked  # what cannot be decoded is no picture with nothing in it
     detail = "no annotation file: taken as a picture with nothing in it"
     problem = Problem("image-without-annotation", record.picture.path, detail)
     return replace(looked, parsed=replace(looked.parsed, problems=(*looked.parsed.problems, problem)))
@@ -180,6 +181,8 @@ def _look(shared: tuple[Source, Any], entry: Entry) -> Looked:
     key = key_of(parsed.record.picture) if file and facts is None else None
     facts = facts or probe(parsed.record.picture)
     judged = tuple(judge_record(parsed.record, facts, relative=source.relative))
+    if not (parsed.record.boxes or parsed.lost or facts.problem):
+        judged += (Judged(Problem("image-without-boxes", place_of(parsed.record), "no boxes")),)
     if facts.problem == "missing-image" and source.format in ("voc", "labelme"):
         said = f"its picture {parsed.record.file_name} is not there"
         judged += (Judged(Problem("annotation-without-image", parsed.record.source, said)),)
@@ -224,8 +227,6 @@ def judge_record(record: Record, facts: Facts, *, relative: bool) -> Iterator[Ju
     for _, verdict in box_verdicts(record.boxes, frame_size(record, facts, relative=relative)):
         detail = verdict.detail if record.picture.in_shard else f"{record.file_name}: {verdict.detail}"
         yield Judged(Problem(verdict.finding, annotation, detail), verdict.severity)
-    if not record.boxes:
-        yield Judged(Problem("image-without-boxes", picture, "no boxes"))
 
 
 def frame_size(record: Record, facts: Facts, *, relative: bool) -> tuple[int, int] | None:

@@ -72,7 +72,7 @@ def _nothing(path: str) -> HoldfastError:
         "there is nothing at this path",
         where=path,
         change=_nearby(path)
-        or "give a folder or file of pictures and boxes that exists, or a recipe (.toml)",
+        or "give a folder or file of pictures and boxes that exists",
     )
 
 
@@ -320,7 +320,8 @@ def _coco_file(listing: Listing, inside: str, path: str) -> Source:
 def _yaml_root(folder: str, settings: dict[str, object]) -> str:
     base = settings.get("path")
     if isinstance(base, str) and base and not storage.is_url(folder):
-        for candidate in (os.path.normpath(storage.join(folder, base)), base):
+        beside = [os.path.normpath(storage.join(folder, place)) for place in (base, f"../{base}")]
+        for candidate in (beside[0], base, beside[1]):
             if _has_pictures(candidate):
                 return candidate
     if storage.is_url(folder) or _has_pictures(folder or "."):
@@ -329,11 +330,11 @@ def _yaml_root(folder: str, settings: dict[str, object]) -> str:
     places = [
         place for value in settings.values() for place in (value if isinstance(value, list) else [value])
     ]
-    beside = any(
+    above = any(
         isinstance(place, str) and place.startswith("..") and os.path.exists(storage.join(folder, place))
         for place in places
     )
-    return os.path.dirname(os.path.abspath(folder or ".")) if beside else folder
+    return os.path.dirname(os.path.abspath(folder or ".")) if above else folder
 
 
 def _has_pictures(folder: str) -> bool:

@@ -169,9 +169,19 @@ KINDS: dict[str, Kind] = {
         "name the picture with its folder, or give the pictures different names",
     ),
     "picture-inside-annotation": Kind(
-        "error",
-        "the picture is only inside its JSON file",
-        "write it out beside the JSON: `labelme_export_json FILE.json` does",
+        "warning",
+        "pictures are only inside their annotations (labelme's imageData)",
+        "nothing here: they are read from there; `holdfast data convert SRC DST --to coco` writes files of them",
+    ),
+    "shape-without-box": Kind(
+        "warning",
+        "points are annotated, which are no boxes, and are left out",
+        "draw boxes around them, if they are to be found; a picture with nothing else is not used",
+    ),
+    "score-column": Kind(
+        "warning",
+        "lines of YOLO have a score, as a detector writes it, and it is left out",
+        "nothing, if somebody has looked at these boxes; a model's guesses are no annotations",
     ),
     "corrupt-record": Kind(
         "error", "TFRecord shards are damaged", f"write or copy the shard again; {REPAIR} of what can be read"
@@ -185,6 +195,16 @@ KINDS: dict[str, Kind] = {
         "warning",
         "no column of a CSV is known to hold the classes",
         "call the column `class`; if there is only one kind of object, nothing",
+    ),
+    "percent-by-evidence": Kind(
+        "warning",
+        "a CSV that does not say so is read as percent of the pictures",
+        "name the columns xmin_percent, ymin_percent, xmax_percent, ymax_percent; look with `holdfast data inspect`",
+    ),
+    "unclear-coordinates": Kind(
+        "warning",
+        "numbers of a CSV may be pixels or percent, and are read as pixels",
+        "give it a header: xmin, ymin, xmax, ymax for pixels, xmin_percent and so on for percent",
     ),
     "listed-but-absent": Kind(
         "warning",

@@ -89,7 +89,8 @@ def bounded(names: Iterable[str], root: str, *, look_after: int = LOOK_AFTER) ->
 def called(name: str, found: str | None) -> str:
     """What to call a picture that an annotation calls `name`: where that is a URL, by what was found for it."""
     if "://" not in name:
-        return name
+        # A backslash may be part of a name; most are of Windows.
+        return portable(name) if "\\" in name and found and "\\" not in found else name
     return found or bare_url(name).rsplit("/", 1)[-1] or name
 
 

@@ -212,6 +212,8 @@ def header(picture: Picture) -> Facts | None:
     try:
         if refused(picture) is not None:
             return None
+        if picture.inside:
+            return header_of(picture.read())
         limit = picture.length if picture.length is not None else HEADER_BYTES
         data = storage.read_bytes(picture.path, picture.offset or 0, min(limit, HEADER_BYTES))
         return header_of(data) or (header_of(picture.read()) if len(data) == HEADER_BYTES else None)

@@ -25,7 +25,7 @@ def read(path: str, format: str | None = None, *, strict: bool = True) -> Datase
     problems = list(source.problems())
     for parsed in parse_all(source):
         problems.extend(parsed.problems)
-        if parsed.record is not None:
+        if parsed.record is not None and not parsed.empty_by_loss:
             records.append(parsed.record)
     if strict:
         refuse(source, problems)

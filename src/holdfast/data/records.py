@@ -50,6 +50,7 @@ class Picture:
     length: int | None = None
     width: int | None = None
     height: int | None = None
+    inside: str = ""  # the key of a JSON file that holds the bytes as base64
 
     @property
     def in_shard(self) -> bool:
@@ -63,7 +64,12 @@ class Picture:
         """The encoded bytes: JPEG, PNG or whatever they are."""
         from holdfast.data.storage import read_bytes
 
-        return read_bytes(self.path, self.offset or 0, self.length)
+        data = read_bytes(self.path, self.offset or 0, self.length)
+        if not self.inside:
+            return data
+        from holdfast.data.embedded import picture_in
+
+        return picture_in(data, self.inside, self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,25 @@ from holdfast.data.checks import Looked, frame_size, look
 from holdfast.data.convert import WRITTEN, Options, refuse_format, refuse_nesting, write
 from holdfast.data.findings import SEVERITIES
 from holdfast.data.judge import box_verdict, boxes_fit, frame_of, right_suffix, shown, wrapped, wrong_suffix
-from holdfast.data.listing import suffix_of
+from holdfast.data.listing import Listing, stem_of, suffix_of
 from holdfast.data.mend import upright_rgb
 from holdfast.data.orientation import turned_upright
 from holdfast.data.pictures import Facts
 from holdfast.data.reading import as_dataset
 from holdfast.data.records import Box, Dataset, Record
+from holdfast.data.source import Parsed, Problem, Source
 
 CHANGES = "changes.csv"
+#: Findings that are no errors, and take something away all the same.
+LOSING = frozenset(("image-without-annotation", "shape-without-box", "score-column"))
+_WHAT = {
+    "image-without-annotation": "picture",
+    "unreadable-image": "picture",
+    "score-column": "score",
+    "shape-without-box": "point",
+}
+#: A box left out for one of these was around something; a click without a drag, or a box beside the picture, was not.
+NEVER_EMPTY = frozenset(("not-finite-box", "wrapped-box", "pixels-as-fractions", "corners-as-size"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +70,19 @@ def repair(
     changes: list[Change] = []
     kept: list[tuple[Record, Facts]] = []
     for problem in main.problems():
-        if SEVERITIES[problem.finding] == "error":
-            changes.append(Change(problem.file, "left out", "annotation", problem.finding, problem.detail))
+        if _loses(problem):
+            what = _WHAT.get(problem.finding, "annotation")
+            changes.append(Change(problem.file, "left out", what, problem.finding, problem.detail))
+    unread: set[str] = set()
     for looked in look(main, what=f"reading {source}"):
         changes += _left_out(looked)
-        if looked.parsed.record is not None and looked.facts is not None:
-            record = mended(looked.parsed.record, looked.facts, relative=main.relative, changes=changes)
+        if looked.parsed.record is None:
+            problems = looked.parsed.problems
+            unread |= {stem_of(one.file) for one in problems if one.finding == "unreadable-annotation"}
+        elif looked.facts is not None:
+            record = mended(looked.parsed, looked.facts, relative=main.relative, changes=changes)
             kept += [(record, looked.facts)] if record is not None else []
+    changes += _pictures_of(main, unread, {record.picture.path for record, _ in kept})
     records = list(_one_name_a_class(list(_one_of_each(kept, changes)), changes))
     pictures = _beside(destination)
     try:
@@ -85,20 +102,39 @@ def _beside(destination: str) -> Path:
     return Path(destination.rstrip("/") + ".mended")
 
 
+def _loses(problem: Problem) -> bool:
+    """Something of the source is not in the copy; other problems are worth knowing, and nothing is lost by them."""
+    return SEVERITIES[problem.finding] == "error" or problem.finding in LOSING
+
+
+def _pictures_of(source: Source, unread: set[str], kept: set[str]) -> Iterator[Change]:
+    """The pictures of annotations that cannot be read: nobody knows that they are empty."""
+    listing = getattr(source, "listing", None)
+    if not unread or not isinstance(listing, Listing):
+        return
+    for name in source.folder_pictures:
+        path = listing.path(name)
+        if stem_of(name) in unread and path not in kept:
+            yield Change(
+                path, "left out", "picture", "unreadable-annotation", "its annotation cannot be read"
+            )
+
+
 def _left_out(looked: Looked) -> Iterator[Change]:
     for problem in looked.parsed.problems:
         if problem.finding == "image-without-annotation" and looked.parsed.record is not None:
             continue  # kept, as the negative that it is
-        if problem.finding != "image-without-annotation" and SEVERITIES[problem.finding] != "error":
-            continue  # worth knowing, and nothing is lost by it
-        what = (
-            "picture" if problem.finding in ("image-without-annotation", "unreadable-image") else "annotation"
-        )
+        if not _loses(problem):
+            continue
+        what = _WHAT.get(problem.finding, "annotation")
         yield Change(problem.file, "left out", what, problem.finding, problem.detail)
 
 
-def mended(record: Record, facts: Facts, *, relative: bool, changes: list[Change]) -> Record | None:
+def mended(parsed: Parsed, facts: Facts, *, relative: bool, changes: list[Change]) -> Record | None:
     """The record with what can be put right put right; None when its picture cannot be used."""
+    record = parsed.record
+    if record is None:
+        return None
     place, annotation = place_of(record), record.source or place_of(record)
     if facts.problem:
         changes.append(
@@ -109,7 +145,12 @@ def mended(record: Record, facts: Facts, *, relative: bool, changes: list[Change
         said = f"{record.file_name} is now {right_suffix(facts.format)}"
         changes.append(Change(place, "changed", "name", "wrong-extension", said))
     size = frame_size(record, facts, relative=relative) or facts.upright_size
+    before = len(changes)
     boxes = _usable_boxes(record, size, annotation, changes)
+    if not boxes and (parsed.lost or any(change.reason in NEVER_EMPTY for change in changes[before:])):
+        said = "none of its annotations can be used, and so it is not known that nothing is in it"
+        changes.append(Change(place, "left out", "picture", "unreadable-annotation", said))
+        return None
     declared = record.picture.declared_size
     if declared is not None and declared not in (facts.size, facts.upright_size):
         fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)

@@ -41,6 +41,12 @@ class Parsed:
 
     record: Record | None
     problems: tuple[Problem, ...] = ()
+    lost: int = 0  # annotations of it that have no box here; with these, no boxes is not "nothing in it"
+
+    @property
+    def empty_by_loss(self) -> bool:
+        """It is not known that nothing is in the picture: what was said about it could not be used."""
+        return self.lost > 0 and self.record is not None and not self.record.boxes
 
 
 class Source(Protocol):

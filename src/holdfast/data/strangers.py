@@ -6,6 +6,7 @@ Each kind is told by its content, and comes with the way from it to something th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -44,6 +45,9 @@ _JSON: tuple[tuple[tuple[str, ...], Known], ...] = (
     (('"box2d"',), Known("BDD100K's or Scalabel's JSON", "write it as COCO, which scalabel's own to_coco does")),
     (('"file_name"', '"objects"', '"bbox"'), Known("metadata of a Hugging Face image folder",
                                                  "write CSV: file_name, class and a box a line")),
+    (('"source-ref"',), Known("a manifest of SageMaker Ground Truth", "export the dataset as COCO")),
+    (('"bounding_box"', '"classes"', '"labels"'), Known("FiftyOne's own JSON",
+                                                        "export from FiftyOne as COCODetectionDataset")),
     (('"caption"',), Known("captions, not boxes", "give instances_*.json of the same dataset")),
 )  # fmt: skip
 
@@ -79,7 +83,7 @@ def _of(path: str, suffix: str) -> Known | None:
         return Known("an archive", "unpack it, and give the folder")
     if suffix in _SHEETS:
         return Known("a spreadsheet", f"save it as CSV; {COLUMNS}")
-    if suffix not in (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xml", ".txt"):
+    if suffix not in (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xml", ".txt", ".manifest"):
         return None
     try:
         head = encoding.text(storage.read_bytes(path, 0, HEAD_BYTES))
@@ -105,7 +109,23 @@ def _xml(head: str) -> Known:
 
 
 def _text(head: str) -> Known | None:
-    fields = head.split("\n", 1)[0].split()
+    lines = [line for line in head.split("\n")[:4] if not re.match(r"(imagesource|gsd):", line)]
+    fields = lines[0].split() if lines else []
+    if (
+        len(fields) in (9, 10)
+        and all(number(field) is not None for field in fields[:8])
+        and number(fields[8]) is None
+    ):
+        return Known("DOTA's text, four corners in pixels and a class a line",
+                     "write YOLO's text: the class and the corners as fractions of the picture")  # fmt: skip
+    if (
+        len(lines) > 2
+        and is_picture(lines[0].strip())
+        and lines[1].strip().isdigit()
+        and len(lines[2].split()) >= 4
+    ):
+        return Known("WIDER FACE's text, a picture, a count and its boxes",
+                     "write CSV: filename, class, x, y, width, height")  # fmt: skip
     if fields and is_picture(fields[0]) and len(fields) > 1 and fields[1].count(",") == 4:
         return Known(
             "keras-yolo3's text, a picture and its boxes a line",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from holdfast.data import storage
+from holdfast.data import embedded, storage
 from holdfast.data.orientation import boxes_frame, turned_upright
 from holdfast.data.pictures import Facts, header
 from holdfast.data.records import Box, Dataset, Record
@@ -85,6 +85,7 @@ def of_dataset(
     """Reads every picture's header (not its pixels): the real size, the format and the orientation."""
     from PIL import Image
 
+    dataset = embedded.as_files(dataset)
     Image.init()  # all formats, before the threads start: Pillow loads them on first use, and not thread-safely
     with ThreadPoolExecutor(threads) as pool:
         found = pool.map(lambda record: header(record.picture), dataset.records)

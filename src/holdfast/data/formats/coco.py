@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.data import encoding, storage
+from holdfast.data.formats.outline import box_of
 from holdfast.data.jsonstream import BadJson, top_level
-from holdfast.data.listing import Listing, PictureFinder, split_in_name, split_in_path
+from holdfast.data.listing import Listing, PictureFinder, called, split_in_name, split_in_path
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
@@ -33,6 +34,7 @@ class CocoFile:
     slots: list[Any]  # category ids by slot
     starts: array[int]  # of image i's annotations, in the sorted order
     order: array[int]
+    lost: dict[int, int]  # image position to its annotations that cannot be read
 
     def annotations(self, image: int) -> Iterator[tuple[Any, int, int | None, tuple[float, ...]]]:
         for place in range(self.starts[image], self.starts[image + 1]):
@@ -82,17 +84,20 @@ class CocoSource:
         found = self.finder.find(name, near=entry.key)
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
         source = self.listing.path(entry.key)
+        annotations = list(file.annotations(entry.position))
         boxes = tuple(
             Box(
                 x, y, x + w, y + h, file.categories[category],
                 crowd=bool(flags & 1), difficult=bool(flags & 2), id=annotation, area=None if area != area else area,
             )
-            for category, flags, annotation, (x, y, w, h, area) in file.annotations(entry.position)
+            for category, flags, annotation, (x, y, w, h, area) in annotations
             if category in file.categories
         )  # fmt: skip
         picture = Picture(path, width=width, height=height)
         unsure = ambiguity(self.finder, name, found, entry.key, source)
-        return Parsed(Record(identity, name, picture, boxes, entry.split, source), unsure)
+        lost = file.lost.get(entry.position, 0) + len(annotations) - len(boxes)
+        record = Record(identity, called(name, found), picture, boxes, entry.split, source)
+        return Parsed(record, unsure, lost)
 
 
 def looks_like_coco(path: str) -> bool:
@@ -165,6 +170,7 @@ class _Reading:
         self.owners = array("q")
         self.seen: set[str] = set()
         self.split: str | None = None
+        self.lost: dict[Any, int] = {}  # by image id
 
     def take(self, key: str, element: Any) -> None:
         if key == "info" and isinstance(element, dict) and isinstance(element.get("split"), str):
@@ -213,14 +219,15 @@ class _Reading:
         corners = _box(element)
         owner, category = _id(element.get("image_id")), _id(element.get("category_id"))
         if corners is None:
-            outline = (
-                " and its outline is a mask (RLE)" if isinstance(element.get("segmentation"), dict) else ""
-            )
+            mask = isinstance(element.get("segmentation"), dict)
+            outline = " and its outline is a mask that cannot be read" if mask else ""
             said = f"{shown}: its bbox is {str(element.get('bbox'))[:60]}{outline}, not [x, y, width, height]"
             self.problems.add("unreadable-annotation", said)
+            self._lose(owner)
             return
         if not isinstance(owner, int | str) or not isinstance(category, int | str):
             self.problems.add("unreadable-annotation", f"{shown}: no image_id or no category_id")
+            self._lose(owner)
             return
         area = number(element.get("area"))
         self.boxes.extend((*corners, float("nan") if area is None else area))
@@ -230,6 +237,10 @@ class _Reading:
         flags = int(flag(element.get("iscrowd"))) + 2 * int(flag(element.get("difficult")))
         self.owners.extend((place, slot, kept, flags))
 
+    def _lose(self, owner: Any) -> None:
+        if isinstance(owner, int | str):
+            self.lost[owner] = self.lost.get(owner, 0) + 1
+
     def finished(self, name: str, split: str | None) -> CocoFile:
         import numpy as np
 
@@ -238,7 +249,7 @@ class _Reading:
             raise UnreadableAnnotation(f"this is not a COCO dataset: it has no {missing}", where=self.path)
         positions = np.full(len(self.owner_ids) + 1, -1, np.int64)
         for owner, place in self.owner_ids.items():
-            positions[place] = self.positions.get(owner, self.positions.get(_otherwise(owner), -1))
+            positions[place] = self._position(owner)
         self._same_categories()
         table = np.array(self.owners, np.int64).reshape(-1, 4)
         of_image = positions[table[:, 0]]
@@ -248,7 +259,11 @@ class _Reading:
         return CocoFile(
             name, self.split or split, self.images, self.categories, self.problems.problems(), self.boxes, self.owners,
             list(self.slot_of), array("q", starts.tolist()), array("q", order.tolist()),
+            {self._position(owner): count for owner, count in self.lost.items()},
         )  # fmt: skip
+
+    def _position(self, owner: Any) -> int:
+        return self.positions.get(owner, self.positions.get(_otherwise(owner), -1))
 
     def _same_categories(self) -> None:
         """An id that is 1 in one place of the file and "1" in another is one id."""
@@ -293,12 +308,4 @@ def _box(element: dict[str, Any]) -> tuple[float, float, float, float] | None:
             x, y, w, h = (value for value in values if value is not None)
             return x, y, w, h
         return None
-    outline = element.get("segmentation")
-    if box or not isinstance(outline, list):
-        return None
-    flat = [number(value) for ring in outline if isinstance(ring, list) for value in ring]
-    points = [value for value in flat if value is not None]
-    if len(points) < 4 or len(points) != len(flat) or len(points) % 2:
-        return None
-    xs, ys = points[0::2], points[1::2]
-    return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+    return None if box else box_of(element.get("segmentation"))

@@ -12,11 +12,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.data import encoding, storage
-from holdfast.data.formats.csv_columns import Columns, from_header, headerless, sure, unquoted
-from holdfast.data.formats.csv_lists import hold_corners, is_list, listed
+from holdfast.data.formats.csv_columns import Boxless, Columns, from_header, headerless, sure, unquoted
+from holdfast.data.formats.csv_file import CsvFile, as_meant
+from holdfast.data.formats.csv_lists import is_list, listed
+from holdfast.data.formats.csv_units import are_fractions, are_percent, count_from_one
 from holdfast.data.listing import (
     Listing,
     PictureFinder,
+    called,
+    is_picture,
     portable,
     split_in_name,
     split_in_path,
@@ -27,26 +31,6 @@ from holdfast.data.pictures import upright_size
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
 from holdfast.errors import HoldfastError, UnreadableAnnotation
-
-PICTURES_THAT_TELL = 100  # are looked at to tell two corners from a corner and a size
-ONES_THAT_PROVE = 8  # this many corners at 1 and none at 0: the first pixel is called 1
-
-
-@dataclass(slots=True)
-class CsvFile:
-    """One file, compact: about 60 bytes a row."""
-
-    name: str
-    images: list[tuple[str, str | None, int | None, int | None]]  # name, split, width, height
-    classes: list[str]
-    boxes: array[float]
-    owners: array[int]  # image, class, crowd
-    starts: array[int]
-    order: array[int]
-    fractions: bool
-    one_based: bool
-    problems: tuple[Problem, ...]
-    one_field: str = ""  # the column that holds whole boxes, which may be two corners or a corner and a size
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +79,12 @@ class CsvSource:
             extent = real
         boxes = tuple(self._boxes(file, entry.position, extent))
         picture = Picture(path, width=width, height=height)
-        identity = without_suffix(portable(name)) or name
+        shown = called(name, found)
+        identity = without_suffix(portable(shown)) if is_picture(shown) else portable(shown)
         file_path = self.listing.path(entry.key)
-        record = Record(identity, portable(name), picture, boxes, entry.split, file_path)
-        return Parsed(record, ambiguity(self.finder, name, found, entry.key, file_path))
+        record = Record(identity or name, portable(shown), picture, boxes, entry.split, file_path)
+        unsure = ambiguity(self.finder, name, found, entry.key, file_path)
+        return Parsed(record, unsure, file.lost.get(entry.position, 0))
 
     def _boxes(self, file: CsvFile, image: int, extent: tuple[int, int]) -> Iterator[Box]:
         for place in range(file.starts[image], file.starts[image + 1]):
@@ -121,7 +107,7 @@ def open_source(listing: Listing, names: list[str], path: str) -> CsvSource:
     noted: list[Problem] = []
     for name in names:
         try:
-            file = _with_corners(read_file(listing, name), listing, finder)
+            file = as_meant(read_file(listing, name), listing, finder)
             files.append(replace(file, classes=_described(file.classes, listing)))
         except UnreadableAnnotation as error:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
@@ -140,29 +126,6 @@ def _described(classes: list[str], listing: Listing) -> list[str]:
             text = encoding.text(storage.read_bytes(listing.path(name), 0, 16 << 20))
             names.update({row[0]: row[1] for row in csv.reader(io.StringIO(text)) if len(row) > 1 and row[1]})
     return [names.get(name, name) for name in classes]
-
-
-def _with_corners(file: CsvFile, listing: Listing, finder: PictureFinder) -> CsvFile:
-    """The file, with the boxes of a single column read as two corners where the pictures show that they are."""
-    if not file.one_field or file.fractions:
-        return file
-    seen: list[tuple[tuple[float, float, float, float], tuple[int, int]]] = []
-    for image, (name, _, width, height) in enumerate(file.images[:PICTURES_THAT_TELL]):
-        found = finder.find(name, near=file.name)
-        extent = (width, height) if width and height else None
-        extent = extent or (upright_size(Picture(listing.path(found))) if found else None)
-        if extent is None:
-            continue
-        for place in range(file.starts[image], file.starts[image + 1]):
-            at = 4 * file.order[place]
-            x1, y1, x2, y2 = file.boxes[at : at + 4]
-            seen.append(((x1, y1, x2, y2), extent))
-    if not hold_corners(seen, otherwise=file.one_field in ("boxes", "bounding_boxes")):
-        return file
-    corners = array("d", file.boxes)
-    for at in range(0, len(corners), 4):
-        corners[at + 2], corners[at + 3] = corners[at + 2] - corners[at], corners[at + 3] - corners[at + 1]
-    return replace(file, boxes=corners)
 
 
 def columns_of(path: str) -> tuple[Columns, str] | None:
@@ -211,6 +174,7 @@ def read_file(listing: Listing, name: str) -> CsvFile:
 
 class _Reading:
     def __init__(self, path: str, columns: Columns, split: str | None) -> None:
+        self.path = path
         self.columns = columns
         self.split = split
         self.images: list[tuple[str, str | None, int | None, int | None]] = []
@@ -219,6 +183,7 @@ class _Reading:
         self.boxes = array("d")
         self.owners = array("q")
         self.problems = ProblemList(path)
+        self.lost: dict[int, int] = {}
         self.bare_numbers = False  # boxes of which it is not said whether they are two corners
         self.percent = columns.percent
         self.unread: dict[int, set[str]] = {column: set() for column in columns.unread}
@@ -249,7 +214,8 @@ class _Reading:
             return  # the way to write a negative: a picture and nothing else
         if isinstance(corners, str) or not label.strip():
             said = corners if isinstance(corners, str) else "no class is named"
-            self.problems.add("unreadable-annotation", f"line {line}: {said}")
+            slug = "shape-without-box" if isinstance(corners, Boxless) else "unreadable-annotation"
+            self._lose(owner, f"line {line}: {said}", slug)
             return
         self.percent = self.percent or any("%" in columns.text(row, column) for column in columns.box)
         field = columns.text(row, columns.box[0]).lstrip()
@@ -261,11 +227,15 @@ class _Reading:
         field = columns.text(row, columns.box[0])
         boxes = listed(field, columns.text(row, columns.label))
         if isinstance(boxes, str):
-            self.problems.add("unreadable-annotation", f"line {line}: {boxes}")
+            self._lose(owner, f"line {line}: {boxes}")
             return
         self.bare_numbers = self.bare_numbers or "{" not in field
         for box in boxes:
             self._add(owner, box.label or "object", box.corners, crowd=False)
+
+    def _lose(self, owner: int, said: str, slug: str = "unreadable-annotation") -> None:
+        self.lost[owner] = self.lost.get(owner, 0) + 1
+        self.problems.add(slug, said)
 
     def _add(self, owner: int, label: str, corners: tuple[float, float, float, float], crowd: bool) -> None:
         self.boxes.extend(corners)
@@ -292,7 +262,7 @@ class _Reading:
         order = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[order], np.arange(len(self.images) + 1))
         corners = np.array(self.boxes).reshape(-1, 4)
-        if self.percent and _are_percent(corners):
+        if self.percent and are_percent(corners):
             corners = corners / 100
             self.boxes = array("d", corners.ravel().tolist())
         return CsvFile(
@@ -303,9 +273,13 @@ class _Reading:
             self.owners,
             array("q", starts.tolist()),
             array("q", order.tolist()),
-            fractions=_are_fractions(corners),
-            one_based=self.columns.corner_pairs and _counts_from_one(corners),
+            fractions=are_fractions(corners),
+            one_based=self.columns.corner_pairs and count_from_one(corners),
             problems=self.problems.problems(),
+            lost=self.lost,
+            path=self.path,
+            plain_corners=self.columns.corner_pairs and not self.percent,
+            headerless=not self.columns.has_header,
             one_field=self.columns.named if self.bare_numbers else "",
         )
 
@@ -318,32 +292,3 @@ class _Reading:
             )
             said = f"every box is called 'object'; columns that were not read: {shown[:150]}"
             self.problems.add("class-column-unknown", said)
-
-
-def _are_percent(corners: object) -> bool:
-    import numpy as np
-
-    values = np.asarray(corners, float)
-    finite = values[np.isfinite(values)]
-    return bool(finite.size and ((finite >= -5) & (finite <= 105)).mean() > 0.95)
-
-
-def _are_fractions(corners: object) -> bool:
-    """Nearly all within 0 and 1, and not merely boxes of one pixel."""
-    import numpy as np
-
-    values = np.asarray(corners, float)
-    finite = values[np.isfinite(values)]
-    if not finite.size:
-        return False
-    inside = (finite >= -0.5) & (finite <= 1.5)
-    return bool(inside.mean() > 0.95 and (finite % 1 != 0).mean() > 0.5)
-
-
-def _counts_from_one(corners: object) -> bool:
-    import numpy as np
-
-    lows = np.asarray(corners, float)[:, :2]
-    return bool(
-        lows.size and (lows % 1 == 0).all() and (lows == 1).sum() >= ONES_THAT_PROVE and lows.min() >= 1
-    )

@@ -14,7 +14,8 @@ from holdfast.data.numbers import number
 Corners = tuple[float, float, float, float]
 
 _FILE = ("filename", "file_name", "image", "image_name", "image_path", "image_id", "imageid", "img", "img_name",
-         "img_path", "file", "filepath", "file_path", "path", "name_of_image", "picture", "frame")  # fmt: skip
+         "img_path", "file", "filepath", "file_path", "path", "name_of_image", "picture", "frame",
+         "image_url", "img_url", "image_uri", "gcs_uri", "uri", "url")  # fmt: skip
 _LABEL = ("class", "label", "class_name", "classname", "labelname", "label_name", "category", "category_name",
           "cell_type", "object", "object_name", "name", "type", "species", "cls", "class_label", "label_text",
           "label_class", "target", "tag", "class_id", "classid", "label_id", "category_id", "cls_id",
@@ -31,15 +32,22 @@ _IMAGE_W = ("original_width", "image_width", "width", "img_width", "imagewidth",
 _IMAGE_H = ("original_height", "image_height", "height", "img_height", "imageheight", "im_height")
 _CENTRE_X = ("x_center", "center_x", "xcenter", "x_centre", "centre_x", "cx", "xc", "bbox_x_center")
 _CENTRE_Y = ("y_center", "center_y", "ycenter", "y_centre", "centre_y", "cy", "yc", "bbox_y_center")
-_NOTHING = ("", "nan", "none", "null", "na")
+_NOTHING = ("", "nan", "none", "null", "na", "no_box")
 _SPLIT = ("split", "set", "subset", "purpose", "ml_use")
 _ONE_FIELD = ("bbox", "box", "bounding_box", "boundingbox", "region_shape_attributes", "bboxes", "boxes",
-              "bounding_boxes", "annotations", "annotation", "objects", "targets")  # fmt: skip
+              "bounding_boxes", "boxesstring", "boxes_string", "annotations", "annotation", "objects",
+              "targets")  # fmt: skip
 _PERCENT = re.compile(r"_?\(?(%|percent|pct)\)?$")
 _NEVER_CLASSES = re.compile(
     r"(^|_)(source|url|licen[cs]e|author|annotator|dates?|time|timestamp|comments?|notes?|path|folder|hash|usage)$|id$"
 )
 _CROWD = ("isgroupof", "iscrowd", "is_crowd", "crowd")
+
+
+class Boxless(str):
+    """Why a region has no box by its nature: a point is none."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,8 @@ def _via_region(text: str) -> Corners | str | None:
         if half >= 2 and len(known) == len(points) == 2 * half:
             return min(known[:half]), min(known[half:]), max(known[:half]), max(known[half:])
         return f"the {kind} has no points"
+    if kind == "point":
+        return Boxless("a point, which is no box")
     keys = {
         "rect": ("x", "y", "width", "height"),
         "circle": ("cx", "cy", "r", "r"),

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from holdfast.data.numbers import number
 
+#: `x1 y1 x2 y2;x1 y1 x2 y2`: boxes between semicolons, numbers between spaces.
+_GROUPS = re.compile(r"(?:\s*[-+.\d]+(?:\s+[-+.\d]+){3}\s*;)+(?:\s*[-+.\d]+(?:\s+[-+.\d]+){3}\s*)?;?")
 LONGEST_FIELD = 4 << 20  # characters; Python's own parser needs a thousand times their memory
 _LABELS = (
     "class",
@@ -45,12 +48,12 @@ class Listed(NamedTuple):
 
 
 def is_list(field: str) -> bool:
-    """A list of lists or of objects, or an empty one; a box alone is a list of numbers."""
+    """A list of lists, of texts or of objects, or an empty one; a box alone is a list of numbers."""
     inside = field.strip()
     if not inside.startswith(("[", "(")):
-        return False
+        return _GROUPS.fullmatch(inside) is not None
     first = inside[1:].lstrip()
-    return first.startswith(("[", "{", "(")) or first in ("]", ")")
+    return first.startswith(("[", "{", "(", "'", '"')) or first in ("]", ")")
 
 
 def listed(field: str, labels: str) -> list[Listed] | str:
@@ -84,6 +87,8 @@ def hold_corners(
 def _parsed(field: str) -> Any:
     if len(field) > LONGEST_FIELD:
         return None
+    if _GROUPS.fullmatch(field.strip()):
+        return field.strip().strip(";").split(";")
     try:
         return json.loads(field)
     except (ValueError, RecursionError):
@@ -112,6 +117,8 @@ def _corners(box: Any) -> tuple[float, float, float, float] | None:
             if values is not None:
                 return values if far_corner else _sized(values)
         return None
+    if isinstance(box, str):  # "16 12 48 36", or with commas and brackets
+        box = re.split(r"[\s,]+", box.strip("[](){} "))
     values = _four(box) if isinstance(box, list | tuple) else None
     return None if values is None else _sized(values)
 

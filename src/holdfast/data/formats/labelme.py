@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.data import encoding, storage
-from holdfast.data.listing import Listing, PictureFinder, split_in_path, stem_of, without_suffix
+from holdfast.data.listing import Listing, PictureFinder, portable, split_in_path, stem_of, without_suffix
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem, ambiguity
@@ -69,19 +69,18 @@ class LabelmeSource:
         name = named if isinstance(named, str) and named else stem_of(entry.key)
         found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
-        picture = Picture(
-            path, width=size(document.get("imageWidth")), height=size(document.get("imageHeight"))
-        )
+        declared = size(document.get("imageWidth")), size(document.get("imageHeight"))
+        picture = Picture(path, width=declared[0], height=declared[1])
         boxes, problems = _shapes(document["shapes"], file)
+        lost = len(problems)
         problems += ambiguity(self.finder, name, found, entry.key, file)
         if not found and isinstance(document.get("imageData"), str) and document["imageData"]:
-            said = f"{name} is not there, and the picture is only inside the JSON (imageData): "
-            problems.append(
-                Problem("picture-inside-annotation", file, said + "labelme_export_json writes it out")
-            )
-        shown = (found or name).rsplit("/", 1)[-1]
+            said = f"{name} is not there, and the picture is only inside the JSON (imageData)"
+            problems.append(Problem("picture-inside-annotation", file, said))
+            picture = replace(picture, path=file, inside="imageData")
+        shown = portable(found or name).rsplit("/", 1)[-1]
         record = Record(stem_of(entry.key), shown, picture, tuple(boxes), entry.split, file)
-        return Parsed(record, tuple(problems))
+        return Parsed(record, tuple(problems), lost)
 
 
 def read_json(file: str) -> dict[str, Any]:
@@ -106,6 +105,10 @@ def _shapes(shapes: list[Any], file: str) -> tuple[list[Box], list[Problem]]:
     boxes: list[Box] = []
     problems: list[Problem] = []
     for position, shape in enumerate(shapes, 1):
+        if isinstance(shape, dict) and shape.get("shape_type") in ("point", "points"):
+            said = f"shape {position}: {shape.get('label')!r} is marked by a point, which is no box"
+            problems.append(Problem("shape-without-box", file, said))
+            continue
         corners = _corners(shape) if isinstance(shape, dict) else "it is not an object"
         label = shape.get("label") if isinstance(shape, dict) else None
         label = str(label) if isinstance(label, int) and not isinstance(label, bool) else label
@@ -124,7 +127,7 @@ def _corners(shape: dict[str, Any]) -> tuple[float, float, float, float] | str:
     known = [pair for pair in pairs if pair is not None]
     if len(known) != len(pairs) or not known:
         return "its points are not pairs of numbers"
-    if kind == "point" or (len(known) < 2 and kind != "circle"):
+    if len(known) < 2 and kind != "circle":
         return f"a {kind} with {len(known)} point has no box"
     if kind == "circle":
         if len(known) != 2:

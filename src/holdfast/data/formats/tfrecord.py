@@ -35,6 +35,7 @@ class TfrecordSource:
     shards: tuple[str, ...]  # relative to root
     labels: tuple[labelmap.Label, ...]
     noted: tuple[Problem, ...]
+    off_by_one: bool = False  # all numbers differ from the label map's by the same one
     format: str = "tfrecord"
     relative: bool = True
     folder_pictures: tuple[str, ...] = ()
@@ -92,7 +93,9 @@ class TfrecordSource:
         boxes, problems = self._boxes(example, _frame_size(declared, facts), where)
         picture = Picture(shard, entry.offset + part.start, part.stop - part.start, *declared)
         split = example.text("image/split") or entry.split  # our writer's, where a file's name cannot say it
-        return Parsed(Record(identity, name, picture, tuple(boxes), split, where), tuple(problems))
+        said = max(len(example.features.get(_BOX + key, ())) for key in ("xmin", "ymin", "xmax", "ymax"))
+        record = Record(identity, name, picture, tuple(boxes), split, where)
+        return Parsed(record, tuple(problems), said - len(boxes))
 
     def _boxes(
         self, example: Example, size: tuple[int, int] | None, where: str
@@ -149,26 +152,25 @@ class TfrecordSource:
             return [by_id.get(value) for value in numbers], [
                 Problem("unknown-class", where, said)
             ] if unknown else []
-        return list(texts), _disagreements(texts, numbers, by_text, where)
+        return list(texts), self._disagreements(texts, numbers, by_text, where)
 
-
-def _disagreements(
-    texts: list[str], numbers: list[int], by_text: dict[str, int], where: str
-) -> list[Problem]:
-    if not by_text:
-        return []
-    unknown = sorted({text for text in texts if text not in by_text})
-    problems = [
-        Problem("unknown-class", where, f"class {name!r} is not in the label map") for name in unknown[:5]
-    ]
-    for text, value in sorted(set(zip(texts, numbers, strict=False))):
-        expected = by_text.get(text)
-        if expected is not None and value != expected:
-            slug = "class-id-off-by-one" if abs(value - expected) == 1 else "class-id-disagrees"
-            problems.append(
-                Problem(slug, where, f"{text!r} has label {value}; the label map says {expected}")
-            )
-    return problems
+    def _disagreements(
+        self, texts: list[str], numbers: list[int], by_text: dict[str, int], where: str
+    ) -> list[Problem]:
+        if not by_text:
+            return []
+        unknown = sorted({text for text in texts if text not in by_text})
+        problems = [
+            Problem("unknown-class", where, f"class {name!r} is not in the label map") for name in unknown[:5]
+        ]
+        for text, value in sorted(set(zip(texts, numbers, strict=False))):
+            expected = by_text.get(text)
+            if expected is not None and value != expected:
+                slug = "class-id-off-by-one" if self.off_by_one else "class-id-disagrees"
+                problems.append(
+                    Problem(slug, where, f"{text!r} has label {value}; the label map says {expected}")
+                )
+        return problems
 
 
 def _index(shard: str) -> Iterator[Frame | Broken]:
@@ -242,8 +244,11 @@ def open_source(listing: Listing, label_maps: list[str], path: str | None = None
         return None
     if path is None:  # of a folder; whoever names a shard or a pattern means those
         noted += _missing_shards(listing)
-    labels = _fitting_labels(listing, shards, label_maps, noted)
-    return TfrecordSource(path or listing.root, listing.root, tuple(shards), labels, tuple(noted))
+    used = _first_classes(listing, shards)
+    labels = _fitting_labels(listing, used, label_maps, noted)
+    return TfrecordSource(
+        path or listing.root, listing.root, tuple(shards), labels, tuple(noted), _off_by_one(labels, used)
+    )
 
 
 def _missing_shards(listing: Listing) -> list[Problem]:
@@ -289,11 +294,10 @@ def _refused(path: str) -> str:
 
 
 def _fitting_labels(
-    listing: Listing, shards: list[str], label_maps: list[str], noted: list[Problem]
+    listing: Listing, used: set[tuple[str, int]], label_maps: list[str], noted: list[Problem]
 ) -> tuple[labelmap.Label, ...]:
     """The label map that agrees best with the first records; a folder may hold those of other datasets."""
     best: tuple[float, tuple[labelmap.Label, ...]] = (0.0, ())
-    used = _first_classes(listing, shards)
     for name in label_maps:
         try:
             labels = labelmap.read(
@@ -304,6 +308,12 @@ def _fitting_labels(
             continue
         best = max(best, (_agreement(labels, used), labels), key=lambda scored: scored[0])
     return best[1]
+
+
+def _off_by_one(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -> bool:
+    """Two classes that changed places differ by one too, the one up and the other down."""
+    ids = {text: label.id for label in labels for text in (label.display_name, label.name) if text}
+    return {value - ids[text] for text, value in used if text in ids and value >= 0} in ({1}, {-1})
 
 
 def _agreement(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -> float:

@@ -74,7 +74,9 @@ class VocSource:
             problems = [Problem("ambiguous-picture", file, said)]
             found = own
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
+        before = len(problems)
         boxes = list(self._boxes(root, file, problems))
+        lost = len(problems) - before
         width, height = size(_text(root, "size/width")), size(_text(root, "size/height"))
         marked = ONE_BASED in (_text(root, "source/annotation") or "")
         identity = (root.findtext("source/imageid") if marked else None) or record_id(entry.key)
@@ -82,7 +84,7 @@ class VocSource:
         record = Record(
             identity, file_name, Picture(path, width=width, height=height), tuple(boxes), entry.split, file
         )
-        return Parsed(record, tuple(problems))
+        return Parsed(record, tuple(problems), lost)
 
     def _own_picture(self, found: str | None, key: str) -> str | None:
         """The picture called like the XML file, where the one that it names belongs to another XML file.
@@ -179,7 +181,10 @@ def _image_sets(listing: Listing, files: list[str], noted: list[Problem]) -> dic
     """Picture to split. `trainval` repeats two splits, and per-class lists repeat the whole."""
     names = {stem_of(name): name for name in listing.with_suffix(".txt") if "ImageSets/Main/" in f"/{name}"}
     names = {
-        split: name for split, name in names.items() if not re.search(r"_(train|val|trainval|test)$", split)
+        split: name
+        for split, name in names.items()
+        if not re.search(r"_(train|val|trainval|test)$", split)
+        and split.rpartition("_")[2] not in {*names} - {split}
     }
     if len(names) > 1:
         names.pop("trainval", None)

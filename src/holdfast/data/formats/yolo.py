@@ -25,7 +25,9 @@ from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 LARGEST_TXT_BYTES = 32 << 20
 SIDECAR = "holdfast.json"
-_NAMES_FILES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt")
+_NAMES_FILES = (
+    "classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt", "_darknet.labels",
+)  # fmt: skip
 #: Folders that hold pictures or their texts, and that a path of the one has where the other's has another.
 PLACES = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
 _NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
@@ -90,12 +92,16 @@ class YoloSource:
         boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, problems))
         # Without the picture's size the fractions mean nothing; the picture itself is reported elsewhere.
         record = Record(identity, name, Picture(path), tuple(boxes) if size else (), split, file)
-        return Parsed(record, tuple(problems))
+        return Parsed(record, tuple(problems), len(lines) - len(record.boxes))
 
     def _boxes(
         self, lines: list[str], size: tuple[int, int], notes: Any, file: str, problems: list[Problem]
     ) -> Iterator[Box]:
         kept = notes if isinstance(notes, list) and len(notes) == len(lines) else [{}] * len(lines)
+        scored = [position for position, line in enumerate(lines, 1) if has_score(line, self.keypoints)]
+        if scored:
+            said = f"line {scored[0]}: {lines[scored[0] - 1].strip()[:60]!r} has a sixth number, taken for a score"
+            problems.append(Problem("score-column", file, said, len(scored)))
         for position, (line, note) in enumerate(zip(lines, kept, strict=True), 1):
             index, corners = read_line(line, self.names, self.keypoints)
             if isinstance(corners, str) or index is None:
@@ -125,18 +131,20 @@ def read_line(
     line: str, names: Mapping[int, str] = MappingProxyType({}), keypoints: int = 0
 ) -> tuple[int | None, tuple[float, float, float, float] | str]:
     """Class index and the corners as fractions, or what is wrong with the line."""
-    fields = line.split()
-    if len(fields) == 1 and "," in line:
-        fields = [field.strip() for field in line.split(",")]
+    fields = _fields(line)
     index = whole(fields[0])
     if index is None:  # some tools write the name itself
         index = next((number_of for number_of, name in names.items() if name == fields[0]), None)
     values = [number(text.replace(",", ".")) for text in fields[1:]]
+    if len(fields) in (9, 10) and None not in [number(text) for text in fields[:8]] and values[7] is None:
+        return None, f"{line.strip()[:60]!r} is DOTA's: four corners in pixels, and then the class"
     if index is None or None in values:
         return None, f"{line.strip()[:60]!r} is not a class and numbers"
     known = [value for value in values if value is not None]
     if keypoints and len(known) == 4 + keypoints:
         known = known[:4]
+    if len(known) == 5 and not 0 <= known[4] <= 1:
+        return index, f"6 fields, of which the last, {known[4]:g}, is no score; turned boxes are not read so"
     if len(known) in (4, 5):  # a fifth is a detector's score
         cx, cy, w, h = known[:4]
         return index, (cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2)
@@ -146,6 +154,15 @@ def read_line(
         xs, ys = known[0::2], known[1::2]
         return index, (min(xs), min(ys), max(xs), max(ys))
     return index, f"{len(fields)} fields: a box has 5 and a polygon an odd number from 7"
+
+
+def has_score(line: str, keypoints: int) -> bool:
+    return len(_fields(line)) == 6 and keypoints != 1
+
+
+def _fields(line: str) -> list[str]:
+    fields = line.split()
+    return [field.strip() for field in line.split(",")] if len(fields) == 1 and "," in line else fields
 
 
 # -- opening ------------------------------------------------------------------------------------
@@ -163,12 +180,13 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     labels = _labels(pictures, texts)
     if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
         return None
+    if yaml_name and not labels and texts:
+        said = f"{len(texts)} text files, and none belongs to a picture as YOLO's do, such as {texts[0]}"
+        noted.append(Problem("unreadable-annotation", listing.path(texts[0]), said))
     used = set(labels.values())
     lonely = [name for name in texts if name not in used and _is_yolo(listing.path(name))]
     noted += [
-        Problem(slug, listing.path(name), "no picture has this name")
-        for slug in ("annotation-without-image", "missing-image")
-        for name in lonely
+        Problem("annotation-without-image", listing.path(name), "no picture has this name") for name in lonely
     ]
     names = _names(settings, listing) or _names_above(listing)
     noted += _name_problems(names, settings, yaml_path or listing.root)
@@ -266,6 +284,9 @@ def _chosen(
                     noted.append(Problem("split-overlap", listing.path(yaml_name), said, len(twice)))
                 for name in named:
                     chosen.setdefault(name, str(split))
+    if not pictures:
+        said = f"there is no picture below {listing.root}, where the YAML looks"
+        noted.append(Problem("listed-but-absent", listing.path(yaml_name), said))
     noted += absent if chosen else []  # a YAML of another machine: nothing fits, and all pictures are meant
     return chosen or pictures
 
@@ -313,7 +334,22 @@ def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
         text = by_place.get(_label_key(name)) or by_bare_place.get(_without_places(name))
         if text is not None:
             found[name] = text
-    return found
+    return found or _by_name_alone(pictures, texts)
+
+
+def _by_name_alone(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
+    """`photos/a.jpg` and `annotations/a.txt`, where no text is anywhere that YOLO looks and no name occurs twice."""
+    by_stem: dict[str, list[str]] = {}
+    for name in texts:
+        by_stem.setdefault(same_letters(stem_of(name)), []).append(name)
+    owners: dict[str, list[str]] = {}
+    for name in pictures:
+        owners.setdefault(same_letters(stem_of(name)), []).append(name)
+    return {
+        names[0]: by_stem[stem][0]
+        for stem, names in owners.items()
+        if len(names) == 1 and len(by_stem.get(stem, ())) == 1
+    }
 
 
 def _without_places(name: str) -> str:

@@ -1,0 +1,85 @@
+"""What the numbers of a table mean where it does not say so: pixels, fractions, percent, from 0 or from 1.
+
+Read off the numbers, and off the sizes of the pictures where the numbers alone leave it open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+ONES_THAT_PROVE = 8  # this many corners at 1 and none at 0: the first pixel is called 1
+ROOMY_PX = 200  # a picture in which boxes that all stay within 100 leave most of it empty
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """How four numbers in four columns are to be read; two corners in pixels where nothing speaks against it."""
+
+    percent: bool = False
+    sized: bool = False  # a corner and a size
+    unclear: bool = False  # percent and pixels are both possible
+
+
+def meaning(numbers: Any, extents: Any, *, headerless: bool) -> Meaning:
+    """What (n, 4) numbers mean in pictures of (n, 2) pixels. Without a header, less is needed to change one's mind."""
+    given = np.asarray(numbers, float).reshape(-1, 4)
+    sizes = np.asarray(extents, float).reshape(-1, 2)
+    usable = np.isfinite(given).all(axis=1)
+    given, sizes = given[usable], sizes[usable]
+    if not len(given):
+        return Meaning()
+    sized = headerless and _are_sizes(given, sizes)
+    if not ((given >= -0.5) & (given <= 100.5)).all():
+        return Meaning(sized=sized)
+    hundred = np.full_like(sizes, 100)
+    sized_percent = headerless and _are_sizes(given, hundred)
+    reach = _far(given, sized=sized_percent).max(axis=0)
+    if reach.max() > 100.5:
+        return Meaning(sized=sized)
+    outside = (_far(given, sized=sized) > sizes + 1).any(axis=1).mean() > 0.3
+    roomy, broken = (sizes >= ROOMY_PX).all(), (given % 1 != 0).mean() > 0.5
+    spread = roomy and reach.min() > 70 and (broken or (reach.min() > 95 and len(given) >= 30))
+    if len(given) >= (3 if headerless else 20) and (outside or spread):
+        return Meaning(percent=True, sized=sized_percent)
+    return Meaning(sized=sized, unclear=bool(headerless and (outside or (roomy and reach.min() > 50))))
+
+
+def _far(given: Any, *, sized: bool) -> Any:
+    return given[:, :2] + given[:, 2:] if sized else given[:, 2:]
+
+
+def _are_sizes(given: Any, extents: Any) -> bool:
+    """As two corners many would be inverted, and as a corner and a size next to none leaves its picture."""
+    inverted = (given[:, 2:] <= given[:, :2]).any(axis=1).mean()
+    beyond = (given[:, :2] + given[:, 2:] > extents * 1.01 + 1).any(axis=1).mean()
+    return bool(len(given) >= 3 and inverted > 0.3 and beyond < 0.05)
+
+
+def are_percent(corners: Any) -> bool:
+    """For a table that says percent: nearly all within 0 and 100."""
+    finite = _finite(corners)
+    return bool(finite.size and ((finite >= -5) & (finite <= 105)).mean() > 0.95)
+
+
+def are_fractions(corners: Any) -> bool:
+    """Nearly all within 0 and 1, and not merely boxes of one pixel."""
+    finite = _finite(corners)
+    if not finite.size:
+        return False
+    inside = (finite >= -0.5) & (finite <= 1.5)
+    return bool(inside.mean() > 0.95 and (finite % 1 != 0).mean() > 0.5)
+
+
+def count_from_one(corners: Any) -> bool:
+    lows = np.asarray(corners, float)[:, :2]
+    return bool(
+        lows.size and (lows % 1 == 0).all() and (lows == 1).sum() >= ONES_THAT_PROVE and lows.min() >= 1
+    )
+
+
+def _finite(corners: Any) -> Any:
+    values = np.asarray(corners, float)
+    return values[np.isfinite(values)]
