@@ -94,6 +94,11 @@ def test_numbers_that_make_no_sense(
             "          holdfast compare --help shows what it takes",
         ),
         (
+            ["predict", "m"],
+            "holdfast predict needs IMAGES\n  where   the command line\n  change  holdfast predict MODEL IMAGES\n"
+            "          holdfast predict --help shows what it takes",
+        ),
+        (
             ["top", "--once=3"],
             "--once takes no value\n  where   the command line\n  found   --once=3\n  change  --once",
         ),

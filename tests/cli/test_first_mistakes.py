@@ -38,9 +38,7 @@ def yolo(tmp_path: Path) -> Path:
 def test_a_path_where_nothing_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = _said(["check", str(tmp_path / "nodir")], capsys)
     assert said[0] == "error[path-missing]: there is nothing at this path"
-    assert " ".join(" ".join(said[2:]).split()) == (
-        "change give a folder or file of pictures and boxes that exists, or a recipe (.toml)"
-    )
+    assert said[2] == "  change  give a folder or file of pictures and boxes that exists"
 
 
 def test_another_format_than_was_said(yolo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,6 +90,52 @@ def test_a_large_dataset_is_walked_to_its_end() -> None:
     labels_first = [f"Annotations/{number}.xml" for number in range(2500)]
     pictures = [f"JPEGImages/{number}.jpg" for number in range(2500)]
     assert list(bounded([*labels_first, *pictures], "/voc", look_after=1000)) == [*labels_first, *pictures]
+
+
+def test_the_folder_of_the_runs_is_not_one_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("train-1", "train-2"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "output.log").write_text("hello\n")
+    os.utime(tmp_path / "runs" / "train-1", (1, 1))
+    assert _said(["explain", "runs"], capsys) == [
+        "error[not-a-run]: runs holds runs, and is not one itself",
+        "  where   runs",
+        "  found   2 runs in it; train-2 is the newest",
+        "  change  give one of them: runs/train-2",
+    ]
+    assert _said(["report", "runs/tran-1"], capsys)[2:] == [
+        "  found   the nearest beside it is runs/train-1",
+        "  change  give runs/train-1",
+    ]
+    (tmp_path / "a.toml").write_text("")
+    assert _said(["explain", "a.toml"], capsys)[2] == "  found   it is a file"
+
+
+def test_no_program_is_proposed_that_nobody_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "a.toml").write_text("")
+
+    def said(word: str) -> list[str]:
+        assert cli.main(["run", "--", word]) == ExitCode.NOT_STARTED
+        return capsys.readouterr().err.splitlines()
+
+    assert said("nope")[2:] == [
+        "  found   nothing of a name like it",
+        "  change  give the path of the program",
+    ]
+    assert said("data")[0] == "error[command-not-found]: no program is called data, but a folder here is"
+    assert said("a.toml")[2] == "  change  holdfast train a.toml"
+    assert said("pythn")[2] == "  found   the nearest is python"
+
+
+def test_where_to_launch_is_corrected(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _said(["launch", "vertx", "r.toml"], capsys)[-1] == "  change  holdfast launch vertex r.toml"
 
 
 def test_the_page_is_named_as_it_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

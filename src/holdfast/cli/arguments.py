@@ -95,7 +95,8 @@ class Parser(argparse.ArgumentParser):
         wanting = re.search(r"argument ([^:]*): expected (at least )?(one|\d+) arguments?", message)
         surplus = re.search(r"argument ([^:]*): ignored explicit argument (.*)", message)
         if missing:
-            what = f"{self.prog} needs {missing[1].replace(', ', ' and ')}"
+            named = [self._named(word) for word in missing[1].split(", ")]
+            what = f"{self.prog} needs {' and '.join(named)}"
             raise UsageError(what, where=WHERE, change=[_usage(self), help_line])
         if wanting:
             action = self._of(wanting[1])
@@ -112,6 +113,9 @@ class Parser(argparse.ArgumentParser):
                 change=name,
             )
         raise UsageError(f"{self.prog}: {message}", where=WHERE, change=help_line)
+
+    def _named(self, word: str) -> str:
+        return next((_name(one) for one in self._actions if one.dest == word), word)
 
     def _of(self, name: str) -> argparse.Action | None:
         return next((one for one in self._actions if "/".join(one.option_strings) == name), None)
@@ -150,8 +154,8 @@ def _example(action: argparse.Action) -> str:
 def _name(action: argparse.Action) -> str:
     if action.option_strings:
         return max(action.option_strings, key=len)
-    shown = action.metavar or action.dest
-    return shown if isinstance(shown, str) else action.dest
+    shown = action.metavar or action.dest.upper()
+    return shown if isinstance(shown, str) else action.dest.upper()
 
 
 def _before(action: argparse.Action) -> str:

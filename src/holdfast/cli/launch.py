@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.arguments import MOST_PROCESSES, PROCESSES, RESTARTS, positive, whole
 from holdfast.cli.recipe import add_overrides
-from holdfast.errors import UsageError
+from holdfast.errors import UsageError, nearest
 from holdfast.journal.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ def run(args: argparse.Namespace) -> int:
     if args.words[0] == "view" and len(args.words) == 2:
         return _view(Path(args.words[1]))
     if len(args.words) > 1:
+        close = nearest(args.words[0], (*TARGETS, "view"))
         raise UsageError(
             "launch takes one recipe; or vertex, slurm or kubernetes and a recipe; or view and a run",
             where="the command line",
-            change=f"holdfast launch {args.words[-1]}",
+            found=" ".join(args.words),
+            change=f"holdfast launch {f'{close} ' if close else ''}{args.words[-1]}",
         )
     return _train(args)
 

@@ -94,7 +94,7 @@ def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(_help())
         return ExitCode.FINE
-    if words[0] in ("-V", "--version"):
+    if words[0] in ("-V", "--version", "version"):
         from holdfast import __version__
 
         print(f"holdfast {__version__}")

@@ -41,10 +41,10 @@ def run(args: argparse.Namespace) -> int:
         ".toml"
     ):  # a recipe may be of another machine; data that was named is to be here
         refuse_missing(recipe, args.source)
+    card, memory_bytes, target, notes = _target(args, recipe)
     with patience(f"reading {recipe.data.train}"):
         data = facts.of_data(recipe)
     wanted = facts.setup_of(recipe, data)
-    card, memory_bytes, target, notes = _target(args, recipe)
     notes = [data.said, *notes]
     price = _pricer(card, args)
     with patience(f"pricing a step of {wanted.short()}") if args.json else nullcontext():  # else it says each

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import NotARun, PathMissing
+from holdfast.errors import NotARun, PathMissing, nearest
 from holdfast.explain import output, raised
 from holdfast.explain.evidence import Attempt, Evidence, Said, Sources
 from holdfast.journal import events as ev
@@ -42,15 +42,15 @@ def gather(path: Path, *, now: float) -> Evidence:
     """The evidence of the run in this folder."""
     folder = RunFolder(path)
     if not path.exists():
+        close = nearest(path.name, [run.name for run in _runs_in(path.parent)])
         raise PathMissing(
-            f"there is no run at {path}", where=path, change="holdfast run -- python train.py makes one"
+            f"there is no run at {path}",
+            where=path,
+            found=f"the nearest beside it is {path.parent / close}" if close else "",
+            change=f"give {path.parent / close}" if close else "holdfast run -- python train.py makes one",
         )
-    if not folder.is_run:
-        raise NotARun(
-            f"{path} is not the folder of a run", where=path,
-            found="no journal.jsonl, beats, vitals.jsonl or output.log in it",
-            change="give a folder that `holdfast run` or `holdfast train` made",
-        )  # fmt: skip
+    if not path.is_dir() or not folder.is_run:
+        raise _no_run(path)
     missing: list[str] = []
     entries = _journal(folder.journal, missing)
     number = max((entry.attempt for entry in entries), default=1)
@@ -75,6 +75,34 @@ def gather(path: Path, *, now: float) -> Evidence:
         missing=tuple(missing + _absent(folder, samples, beats)),
         saved=_saved(folder.checkpoints),
     )
+
+
+def _no_run(path: Path) -> NotARun:
+    """Often it is the folder that holds the runs."""
+    below = _runs_in(path)
+    if below:
+        newest = max(below, key=lambda run: run.stat().st_mtime)
+        return NotARun(
+            f"{path} holds runs, and is not one itself",
+            where=path,
+            found=f"{len(below)} runs in it; {newest.name} is the newest",
+            change=f"give one of them: {newest}",
+        )
+    return NotARun(
+        f"{path} is not the folder of a run",
+        where=path,
+        found="no journal.jsonl, beats, vitals.jsonl or output.log in it"
+        if path.is_dir()
+        else "it is a file",
+        change="give a folder that `holdfast run` or `holdfast train` made",
+    )
+
+
+def _runs_in(path: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(path) if RunFolder(Path(entry.path)).is_run]
+    except OSError:
+        return []
 
 
 def sources(path: Path) -> Sources:

@@ -118,11 +118,16 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
         seconds_left=_left(samples, of) if state == "running" else None,
         verdict=_title(verdict),
         losses=_history(folder.vitals),
-        memory_bytes=last.tree_rss_bytes or last.rss_bytes,
+        memory_bytes=next((size for size in map(_memory, reversed(samples)) if size), 0),
         memory_limit_bytes=last.memory_limit_bytes,
         began_at=head[0].at if head else 0.0,
         changed_at=last.at or (tail[-1].at if tail else 0.0),
     )
+
+
+def _memory(sample: vitals.Sample) -> int:
+    """0 in the last look at a process that is just ending."""
+    return sample.tree_rss_bytes or sample.rss_bytes
 
 
 def _verdict(path: Path) -> dict[str, Any]:

@@ -58,6 +58,10 @@ def _not_executable(name: str, found: str = "") -> CommandNotExecutable:
 
 
 def _script_named(name: str) -> CommandNotFound:
+    if name.endswith(".toml"):
+        return CommandNotFound(
+            f"{name} is a recipe, not a program", where="the command line", change=f"holdfast train {name}"
+        )
     return CommandNotFound(
         f"no program is called {name}, but a file here is",
         where="PATH",
@@ -66,13 +70,27 @@ def _script_named(name: str) -> CommandNotFound:
 
 
 def _not_found(name: str, known: Iterable[str]) -> CommandNotFound:
+    if os.path.isdir(name):
+        return CommandNotFound(
+            f"no program is called {name}, but a folder here is",
+            where="PATH",
+            change="give the program, as in: holdfast run -- python train.py",
+        )
     close = nearest(os.path.basename(name), known)
+    close = close if close and _hardly_differs(os.path.basename(name), close) else None
     return CommandNotFound(
         f"there is no program {name}",
         where="PATH" if "/" not in name else os.path.dirname(os.path.abspath(name)),
         found=f"the nearest is {close}" if close else "nothing of a name like it",
         change=f"holdfast run -- {close} …" if close else "give the path of the program",
     )
+
+
+def _hardly_differs(typed: str, known: str) -> bool:
+    """A slip of the keyboard: of all programs of a machine, one is always somewhat near."""
+    from difflib import SequenceMatcher
+
+    return abs(len(typed) - len(known)) <= 1 and SequenceMatcher(None, typed, known).ratio() >= 0.8
 
 
 def _programs(path: str) -> set[str]:
