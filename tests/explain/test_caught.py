@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from holdfast.explain import Strength, Verdict
@@ -149,3 +150,43 @@ def test_a_script_that_leaves_with_exit_code_0_may_have_what_it_wanted(tmp_path:
     assert verdict.outcome == "stopped-early"
     assert _first(verdict) == ("script-error", Strength.POSSIBLE)
     assert "by sys.exit at train.py:9, with exit code 0" in _text(verdict)
+
+
+def test_an_error_that_was_printed_and_survived_is_not_the_one_that_ended_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.output("skipped: [Errno 2] No such file or directory: 'a.jpg'\nskipped: Unknown image file format\n")
+    run.raised("KeyError", "'label'", user_line="train.py:7")
+    verdict = run.verdict()
+    assert [one.cause for one in verdict.findings] == ["script-error"]
+
+
+def test_a_launchers_word_for_what_ended_its_child_is_not_the_cause(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    missing = "[Errno 2] No such file or directory: 'labels/classes.txt'"
+    run.probe(
+        ev.ExceptionRaised(
+            type="FileNotFoundError",
+            message=missing,
+            errno=2,
+            left="script",
+            caught=False,
+            user_line="work.py:4",
+        )
+    )
+    _as_another(run)
+    run.raised(
+        "CalledProcessError", "Command '['/usr/bin/python', 'work.py']' returned non-zero exit status 1."
+    )
+    finding = run.verdict().findings[0]
+    assert finding.cause == "path-missing"
+    assert finding.title == "labels/classes.txt is not there"
+    assert "work.py:4" in "\n".join(fact.fact for fact in finding.because)
+
+
+def _as_another(run: Run) -> None:
+    """What was written so far was written by a process of another number."""
+    journal = run.path / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    lines[-1] = re.sub(r'"pid": \d+', '"pid": 77', lines[-1], count=1)
+    journal.write_text("\n".join(lines) + "\n")

@@ -30,6 +30,9 @@ _SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 1
                   153: "SIGXFSZ"}  # fmt: skip
 
 
+_OF_A_CHILD = ("CalledProcessError", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException")
+
+
 @dataclass(frozen=True, slots=True)
 class Said(Generic[E]):
     """An event with its place and its times."""
@@ -297,6 +300,11 @@ class Evidence:
         if told:
             script = [said for said in told if said.event.left == "script"]
             chosen = (script or told)[-1]
+            below = [said for said in script if said.pid != chosen.pid]
+            if (
+                below and chosen.event.type in _OF_A_CHILD
+            ):  # a launcher's word for what ended the process below it
+                chosen = below[-1]
             return raised.from_event(chosen.event, chosen.source, [said.event for said in told])
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:

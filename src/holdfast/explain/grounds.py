@@ -25,6 +25,14 @@ _REFUSED = re.compile(
 )
 
 
+#: Mistakes in the script's own words: what was printed before one of them is another story.
+_SPEAKS_FOR_ITSELF = frozenset(
+    {"NameError", "UnboundLocalError", "AttributeError", "KeyError", "IndexError", "TypeError", "ZeroDivisionError",
+     "AssertionError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "RecursionError",
+     "NotImplementedError", "JSONDecodeError"}
+)  # fmt: skip
+
+
 def matched(evidence: Evidence, pattern: str, *, flags: int = 0) -> tuple[re.Match[str], Fact] | None:
     """The error that ended the run, where it says this: in the exception, else in the last lines printed.
 
@@ -39,6 +47,8 @@ def matched(evidence: Evidence, pattern: str, *, flags: int = 0) -> tuple[re.Mat
             hit = matcher.search(line)
             if hit and not is_advice(line, hit.start()):
                 return hit, Fact(clipped(line), error.source)
+        if error.type in _SPEAKS_FOR_ITSELF:
+            return None
     for line_seen in reversed(evidence.output.lines[-_LAST_LINES:]):
         hit = matcher.search(line_seen.text)
         if hit and not is_advice(line_seen.text, hit.start()):

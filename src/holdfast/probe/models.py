@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import weakref
 from collections import Counter
 from types import SimpleNamespace
@@ -128,8 +129,20 @@ def iterations(model: Any) -> int | None:
 
 
 def precision(model: Any) -> str:
+    """Of the model; of a loop that shows none, by its weights, or by what was set for all models."""
     policy = getattr(model, "dtype_policy", None) or getattr(model, "_dtype_policy", None)
-    return str(getattr(policy, "name", "") or "")
+    name = str(getattr(policy, "name", "") or "")
+    if name or not isinstance(model, Behind):
+        return name
+    weight = next(iter(model.trainable_variables), None)
+    kind = str(getattr(getattr(weight, "dtype", None), "name", None) or getattr(weight, "dtype", ""))
+    return kind if "16" in kind else _policy_of_all() or kind
+
+
+def _policy_of_all() -> str:
+    keras = sys.modules.get("keras")
+    found = _safely(lambda: str(keras.config.dtype_policy().name)) if keras is not None else None
+    return found if found and "16" in found else ""
 
 
 def loss_scale(model: Any) -> float | None:
