@@ -1,0 +1,38 @@
+"""The precision of a loop that shows no model."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.probe import models
+
+
+def _loop(kind: str) -> models.Behind:
+    return models.Behind(SimpleNamespace(_trainable_variables=[SimpleNamespace(dtype=kind)]))
+
+
+@pytest.mark.parametrize(
+    ("weights", "policy", "told"),
+    [
+        ("float16", "float32", "float16"),
+        ("float32", "mixed_float16", "mixed_float16"),
+        ("float32", "mixed_bfloat16", "mixed_bfloat16"),
+        ("float32", "float32", "float32"),
+    ],
+)
+def test_weights_first_then_what_was_set_for_all(
+    monkeypatch: pytest.MonkeyPatch, weights: str, policy: str, told: str
+) -> None:
+    keras: Any = SimpleNamespace(config=SimpleNamespace(dtype_policy=lambda: SimpleNamespace(name=policy)))
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    assert models.precision(_loop(weights)) == told
+
+
+def test_a_model_says_it_itself() -> None:
+    model = SimpleNamespace(dtype_policy=SimpleNamespace(name="mixed_float16"))
+    assert models.precision(model) == "mixed_float16"
+    assert models.precision(SimpleNamespace()) == ""
