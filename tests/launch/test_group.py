@@ -124,6 +124,8 @@ def test_sigterm_to_one_ends_all_at_the_same_step(tmp_path: Path) -> None:
     assert len(ends) == 2
     assert ends[0] == ends[1]
     assert "SIGTERM came to the host of process" in log
+    told = [fact.fact for fact in explain(tmp_path / "run" / "peers" / "1").findings[0].because]
+    assert told[0].startswith(f"the supervisor was sent SIGTERM from process {os.getpid()} (")
 
 
 def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> None:
@@ -135,6 +137,23 @@ def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> No
     assert "SIGTERM came: all save at the same step and end" in log
     saved = int((tmp_path / "run" / "saved").read_text())
     assert f"ended at {saved}" in log
+    first = explain(tmp_path / "run").findings[0]
+    assert first.cause == "preempted"
+    assert [fact.fact for fact in first.because[:2]] == [  # not the supervisor, which only passes it on
+        "the group was told: SIGTERM came: all save at the same step and end",
+        "the supervisor was sent SIGTERM by itself, at the word of the group's conductor, and passed it on",
+    ]
+
+
+def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> None:
+    group = Group(tmp_path / "run", 2, "--steps", "4000", "--step-s", "0.02")
+    group.trainer_at(1, 10)
+    group.process.send_signal(signal.SIGINT)
+    code, log = group.ended()
+    assert "SIGINT came: all save at the same step and end" in log
+    assert explain(tmp_path / "run").findings[0].title == (
+        "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
+    )
 
 
 @pytest.mark.proof
