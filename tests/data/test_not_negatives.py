@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.data.checks import Part, check
 from holdfast.data.convert import convert
+from holdfast.data.embedded import as_files
 from holdfast.data.inspect import inspect
 from holdfast.data.reading import read
 from holdfast.data.repair import repair
@@ -81,6 +82,14 @@ def test_a_picture_inside_the_json_is_checked_and_shown(tmp_path: Path) -> None:
 def test_what_is_inside_the_json_and_no_picture(tmp_path: Path, text: str) -> None:
     put(tmp_path, **{"a.json": labelme(SHAPE, imageData=text)})
     assert findings(tmp_path)["unreadable-image"].places[0].file.endswith("a.json (a.jpg)")
+
+
+def test_what_reads_files_only_finds_the_picture_in_the_cache(tmp_path: Path) -> None:
+    data = made.picture(64, 48, 5, format="PNG")
+    embedded(tmp_path, data)
+    (first,), (second,) = (as_files(read(str(tmp_path))).records for _ in range(2))
+    assert first == second and first.picture.path.endswith(".png") and not first.picture.inside
+    assert Path(first.picture.path).read_bytes() == data and first.picture.declared_size == (64, 48)
 
 
 # -- points -----------------------------------------------------------------------------------------
@@ -228,6 +237,13 @@ def test_percent_without_a_header(tmp_path: Path, lines: Lines, size: tuple[int,
     assert [pytest.approx(box) for box in corners(tmp_path)] == wanted
     found = findings(tmp_path)["percent-by-evidence"]
     assert found.severity == "warning" and found.places[0].file.endswith("t.csv")
+
+
+def test_percent_under_a_header_that_does_not_say_so_needs_many_boxes(tmp_path: Path) -> None:
+    lines = [tuple(value + n / 100 for value in PERCENT[n % 3]) for n in range(21)]
+    table(tmp_path, lines, (640, 480), "filename,xmin,ymin,xmax,ymax,class\n")
+    assert corners(tmp_path)[0] == pytest.approx((80.0, 120.0, 320.0, 361.2))
+    assert "percent-by-evidence" in findings(tmp_path)
 
 
 def test_percent_of_a_corner_and_a_size_without_a_header(tmp_path: Path) -> None:
