@@ -239,6 +239,8 @@ def deterministic(seed: int) -> None:
     import tensorflow as tf
 
     tf.config.experimental.enable_op_determinism()
+    # It would make an `AddN` of a chain of additions; see `step_tensorflow.summed`.
+    tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
 
 
 def leave_gpus_to_jax() -> None:

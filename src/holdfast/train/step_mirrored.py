@@ -17,7 +17,7 @@ from holdfast.errors import RecipeError
 from holdfast.train import update
 from holdfast.train.network import Network
 from holdfast.train.step import USED
-from holdfast.train.step_tensorflow import TensorFlowStep
+from holdfast.train.step_tensorflow import TensorFlowStep, summed
 from holdfast.train.update import Moving, Rule
 
 
@@ -71,7 +71,7 @@ class MirroredStep(TensorFlowStep):
         total = lambda value: self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)  # noqa: E731
         images = self.batch * len(self.devices)
         parts = {name: total(value) / images for name, value in sums.items()}
-        loss = tf.add_n([parts[name] for name in sorted(parts)])
+        loss = summed(parts)
         mean = total(gradient) / len(self.devices)
         new, facts = update.advance(now, mean, loss, rate, held, self._masks, self.rule)
         firsts = [self.strategy.experimental_local_results(one)[0] for one in fixed_after]

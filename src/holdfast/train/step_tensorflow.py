@@ -6,6 +6,8 @@ that runs out of memory leaves the state as it was.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,7 +92,7 @@ class TensorFlowStep:
         batch = batch | {"step": tf.fill([self.batch], step)}
         sums, gradient, fixed_after = self._accumulated(weights, fixed, now.scale, batch)
         parts = {name: value / self.batch for name, value in sums.items()}
-        loss = tf.add_n([parts[name] for name in sorted(parts)])
+        loss = summed(parts)
         new, facts = update.advance(now, gradient, loss, rate, held, self._masks, self.rule)
         fixed_new = [
             tf.where(facts.applied, after, old) for after, old in zip(fixed_after, fixed, strict=True)
@@ -127,12 +129,19 @@ class TensorFlowStep:
     def _gradient(
         self, weights: list[Any], fixed: list[Any], scale: Any, piece: dict[str, Any]
     ) -> tuple[Any, Any, list[Any]]:
-        with tf.GradientTape() as tape:
-            tape.watch(weights)
-            parts, fixed_after = loss_sums(self.network, weights, fixed, piece)
-            wanted = tf.add_n([parts[name] for name in sorted(parts)]) * (scale / self.batch)
-        gradients = tape.gradient(wanted, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        """Two by two, as `summed`: a tape adds all gradients that meet in one tensor by one `AddN`."""
+        own = [tf.identity(one) for one in weights]
+        parts, fixed_after = loss_sums(self.network, own, fixed, piece)
+        gradients = tf.gradients(
+            summed(parts) * (scale / self.batch), own, unconnected_gradients=tf.UnconnectedGradients.ZERO,
+            aggregation_method=tf.AggregationMethod.EXPERIMENTAL_TREE,
+        )  # fmt: skip
         return parts, self.layout.joined([tf.convert_to_tensor(one) for one in gradients]), fixed_after
+
+
+def summed(parts: Mapping[str, Any]) -> Any:
+    """One after the other. `AddN` begins with the input whose memory is free by then: of three, the last bit varies."""
+    return functools.reduce(operator.add, [parts[name] for name in sorted(parts)])
 
 
 def _variables(fresh: Moving) -> Moving:
