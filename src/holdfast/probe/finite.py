@@ -12,7 +12,7 @@ from .session import Session
 
 _SENTINEL_SIZE = 4096
 _SURVEY_BYTES = 2 << 30
-_SHARE = 0.001  # of the time of a step that looking at the sentinel may take
+_SHARE = 0.003  # of the time of a step that looking at the sentinel may take
 _REVIEW_SHARE = 0.002  # of the training's time that looking at all weights may take
 
 
