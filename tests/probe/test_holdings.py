@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import holdfast.probe
-from holdfast.probe.holdings import bytes_of, length_of, user_globals, walk
+from holdfast.probe.holdings import bytes_of, length_of, user_globals, user_locals, walk
 from holdfast.probe.models import Alive
 
 
@@ -117,3 +118,29 @@ def test_nothing_in_the_training_process_walks_the_garbage_collectors_objects() 
     source = Path(holdfast.probe.__file__).parent
     walks = [path.name for path in source.rglob("*.py") if "get_objects(" in path.read_text()]
     assert walks == []
+
+
+def test_what_a_function_under_way_holds_and_nothing_is_kept_alive_by_looking() -> None:
+    class Batch:
+        pass
+
+    def train(steps: int) -> Any:
+        history = [b"x"] * steps
+        batch = Batch()
+        gone = weakref.ref(batch)
+        found = {name: (value, where) for name, value, where in user_locals(sys._getframe())}
+        assert found["history in train"][0] is history
+        del found, batch
+        return gone()
+
+    assert train(3) is None
+
+
+def test_where_a_local_lies_is_its_functions_line() -> None:
+    def train() -> list[str]:
+        kept = [1.0] * 10
+        assert kept
+        return [where for name, _, where in user_locals(sys._getframe()) if name == "kept in train"]
+
+    line = train.__code__.co_firstlineno
+    assert [where.rpartition(":")[2] for where in train()] == [str(line)]

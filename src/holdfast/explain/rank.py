@@ -66,11 +66,12 @@ def rank(findings: Sequence[Finding], outcome: str) -> tuple[Finding, ...]:
     ended_badly = outcome in ("failed", "killed", "stalled")
     about_the_end = _about_the_end(standing)
 
-    def order(pair: tuple[int, Finding]) -> tuple[int, int, int, int, int]:
+    def order(pair: tuple[int, Finding]) -> tuple[int, int, int, int, int, int]:
         place, finding = pair
         blames = finding.strength >= Strength.SUPPORTED
         aside = ended_badly and finding.cause not in about_the_end
-        return (not blames, aside, finding.cause in MECHANISMS, -finding.strength, place)
+        quiet = finding.normal and not finding.ends  # no fault, and no end: said after what is one
+        return (not blames, quiet, aside, finding.cause in MECHANISMS, -finding.strength, place)
 
     return tuple(finding for _, finding in sorted(enumerate(standing), key=order))
 

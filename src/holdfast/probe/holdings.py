@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections import deque
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from ..journal.events import HoldingsSeen
@@ -66,19 +68,41 @@ def start(session: Session) -> None:
 
 
 def roots(session: Session) -> Iterator[tuple[str, Any, str]]:
-    """Callbacks, the globals of the user's modules, what functions of the dataset close over."""
+    """Callbacks, what was given to fit, globals of the user's modules, locals of its functions under way, what
+    functions of the dataset close over."""
     fit = fits.of(session).current
     for callback in (
         list.__iter__(getattr(fit.callbacks, "callbacks", [])) if fit is not None and fit.callbacks else ()
     ):
         yield type(callback).__name__, callback, lines.of_class(type(callback))
+    if fit is not None and fit.model is not None:
+        yield type(fit.model).__name__, fit.model, lines.of_class(type(fit.model))
     yield from user_globals()
+    yield from user_locals(sys._current_frames().get(session.progress.thread))
     reference = session.seen.get("train_dataset")
     dataset = reference() if callable(reference) else None
     for node in nodes.walk(dataset) if dataset is not None else ():
         function = nodes.function_of(node)
         if function is not None:
             yield getattr(function, "__qualname__", "function"), function, lines.of_function(function)
+
+
+def user_locals(frame: FrameType | None) -> Iterator[tuple[str, Any, str]]:
+    """Of the functions that the training stands in, and what Keras was given to fit. What Python makes to show them
+    is emptied again, for it would keep alive what the function has let go."""
+    while frame is not None:
+        code = frame.f_code
+        own = lines.is_user_file(code.co_filename)
+        if code.co_flags & inspect.CO_OPTIMIZED and (own or code.co_name == "fit"):
+            shown = frame.f_locals
+            for name, value in list(shown.items()):
+                if own:
+                    yield f"{name} in {code.co_name}", value, lines.of_code(code)
+                elif name == "x" and type(value).__module__.partition(".")[0] not in _FRAMEWORKS:
+                    yield type(value).__name__, value, lines.of_class(type(value))
+            if type(shown) is dict:
+                shown.clear()
+        frame = frame.f_back
 
 
 def user_globals() -> Iterator[tuple[str, Any, str]]:
