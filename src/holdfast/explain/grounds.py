@@ -187,7 +187,7 @@ def grew(evidence: Evidence) -> Fact:
     }.get(grown.when, "in all")
     per_step = f", {size(rise.per_step)} a step" if rise.steps > 3 and rise.per_step > 1024 else ""
     taken = f" within {span(rise.seconds)}" if rise.seconds > 0 else ""
-    return Fact(f"memory rose by {size(rise.bytes)} {words}{taken}{per_step}", rise.source)
+    return Fact(f"memory rose by {size(rise.bytes)}{taken}, {words}{per_step}", rise.source)
 
 
 def at_the_end(evidence: Evidence) -> tuple[Fact, ...]:
