@@ -68,6 +68,12 @@ YOLO: Files = {"d/images/a.jpg": b"picture", "d/labels/a.txt": LINE}
 TREES: dict[str, tuple[str, Files]] = {
     "boxes as texts in a list": ("", {"a.jpg": b"picture", "t.csv": "image_id,bboxes,labels\na,\"['16 12 32 24']\",\"['cell']\"\n"}),
     "boxes as texts with commas": ("", {"a.jpg": b"picture", "t.csv": 'image_id,bboxes,labels\na,"[""[16, 12, 32, 24]""]","[""cell""]"\n'}),
+    "GTSRB": ("", {"a.jpg": b"picture", "t.csv": "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\na.jpg;64;48;16;12;48;36;cell\n"}),
+    "LISA": ("", {"a.jpg": b"picture", "t.csv": "Filename;Annotation tag;Upper left corner X;Upper left corner Y;Lower right corner X;Lower right corner Y\na.jpg;cell;16;12;48;36\n"}),
+    "corners 0 and 1": ("", {"a.jpg": b"picture", "t.csv": "img,x0,y0,x1,y1,label\na.jpg,16,12,48,36,cell\n"}),
+    "a box as Python prints a dict": ("", {"a.jpg": b"picture", "t.csv": "image,label,bbox\na.jpg,cell,\"{'x': 16, 'y': 12, 'w': 32, 'h': 24}\"\n"}),
+    "shards of Kaggle": ("", {"train00-1.tfrec": record()}),
+    "names in a file called as it likes": ("", {"images/a.jpg": b"picture", "labels/a.txt": LINE, "voc.names": "cell\n", "data.yaml": "train: images\nnames: voc.names\n"}),
     "ids that end like an extension": ("", {"a.3.jpg": b"picture", "a.jpg": made.picture(9, 9), "t.csv": "image_id,class,xmin,ymin,xmax,ymax\na.3,cell,16,12,48,36\n"}),
     "addresses as names": ("", {"a b.jpg": b"picture", "t.csv": "image_url,class,xmin,ymin,xmax,ymax\nhttps://x.org/y/a%20b.jpg?sig=1,cell,16,12,48,36\n"}),
     "names as a server writes them": ("", {"images/a b.jpg": b"picture", "r.json": coco("/data/upload/1/a%20b.jpg?d=1")}),

@@ -71,8 +71,7 @@ def _nothing(path: str) -> HoldfastError:
     return PathMissing(
         "there is nothing at this path",
         where=path,
-        change=_nearby(path)
-        or "give a folder or file of pictures and boxes that exists",
+        change=_nearby(path) or "give a folder or file of pictures and boxes that exists",
     )
 
 

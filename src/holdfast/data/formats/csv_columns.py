@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from holdfast.data.formats.csv_lists import is_list
+from holdfast.data.formats.csv_lists import corners_of, is_list, parsed
 from holdfast.data.listing import is_picture
 from holdfast.data.numbers import number
 
@@ -15,15 +15,22 @@ Corners = tuple[float, float, float, float]
 
 _FILE = ("filename", "file_name", "image", "image_name", "image_path", "image_id", "imageid", "img", "img_name",
          "img_path", "file", "filepath", "file_path", "path", "name_of_image", "picture", "frame",
-         "image_url", "img_url", "image_uri", "gcs_uri", "uri", "url")  # fmt: skip
+         "image_file", "image_filename", "imagename", "imgname", "img_id", "fname", "photo", "patientid",
+         "patient_id", "image_url", "img_url", "image_uri", "gcs_uri", "uri", "url")  # fmt: skip
 _LABEL = ("class", "label", "class_name", "classname", "labelname", "label_name", "category", "category_name",
           "cell_type", "object", "object_name", "name", "type", "species", "cls", "class_label", "label_text",
           "label_class", "target", "tag", "class_id", "classid", "label_id", "category_id", "cls_id",
-          "classes", "labels", "categories", "class_names")  # fmt: skip
-_X1 = ("xmin", "x_min", "x1", "left", "bbox_xmin", "x_1", "bbox_x1", "xtl", "x0")
-_Y1 = ("ymin", "y_min", "y1", "top", "bbox_ymin", "y_1", "bbox_y1", "ytl", "y0")
-_X2 = ("xmax", "x_max", "x2", "right", "bbox_xmax", "x_2", "bbox_x2", "xbr")
-_Y2 = ("ymax", "y_max", "y2", "bottom", "bbox_ymax", "y_2", "bbox_y2", "ybr")
+          "classes", "labels", "categories", "class_names", "annotation_tag", "digitlabel", "digit_label",
+          "obj_class")  # fmt: skip
+_X1 = ("xmin", "x_min", "min_x", "x1", "left", "bbox_xmin", "x_1", "bbox_x1", "box_x1", "roi.x1", "xtl",
+       "upper_left_corner_x", "x0")  # fmt: skip
+_Y1 = ("ymin", "y_min", "min_y", "y1", "top", "bbox_ymin", "y_1", "bbox_y1", "box_y1", "roi.y1", "ytl",
+       "upper_left_corner_y", "y0")  # fmt: skip
+_X2 = ("xmax", "x_max", "max_x", "x2", "right", "bbox_xmax", "x_2", "bbox_x2", "box_x2", "roi.x2", "xbr",
+       "lower_right_corner_x")  # fmt: skip
+_Y2 = ("ymax", "y_max", "max_y", "y2", "bottom", "bbox_ymax", "y_2", "bbox_y2", "box_y2", "roi.y2", "ybr",
+       "lower_right_corner_y")  # fmt: skip
+_FROM_ZERO = (("x0",), ("y0",), ("x1",), ("y1",))
 _X = ("x", "bbox_x", "bbox_left", "left", "xmin", "x_min", "x1")
 _Y = ("y", "bbox_y", "bbox_top", "top", "ymin", "y_min", "y1")
 _W = ("w", "bbox_width", "bbox_w", "box_width", "width")
@@ -139,13 +146,14 @@ def _one_field(text: str) -> Corners | str | None:
 
 
 def _via_region(text: str) -> Corners | str | None:
-    """A region of the VGG Image Annotator: rect, circle, ellipse or polygon."""
-    try:
-        region = json.loads(text)
-    except (ValueError, RecursionError):
+    """A region of the VGG Image Annotator: rect, circle, ellipse or polygon; or a box as `{"x": …, "y": …}`."""
+    region = parsed(text)
+    if region is None:
         return f"the region is not JSON: {text[:60]!r}"
     if not region:
         return None
+    if isinstance(region, dict) and "name" not in region:
+        return corners_of(region) or f"the box is {text[:60]!r}, not four numbers"
     kind = str(region.get("name")) if isinstance(region, dict) else "?"
     if isinstance(region, dict) and kind in ("polygon", "polyline"):
         xs, ys = region.get("all_points_x"), region.get("all_points_y")
@@ -216,7 +224,10 @@ def _unread(columns: Columns, names: list[str]) -> tuple[int, ...]:
 def _with_box(
     columns: Columns, header: list[str], first: Callable[[tuple[str, ...]], int | None]
 ) -> Columns | None:
-    corners = [column for group in (_X1, _Y1, _X2, _Y2) if (column := first(group)) is not None]
+    for groups in ((_X1, _Y1, _X2, _Y2), _FROM_ZERO):
+        corners = [column for group in groups if (column := first(group)) is not None]
+        if len(corners) == 4:
+            break
     if len(corners) == 4:
         odd = (
             ""

@@ -58,14 +58,14 @@ def is_list(field: str) -> bool:
 
 def listed(field: str, labels: str) -> list[Listed] | str:
     """The boxes of a row, or what is wrong with it."""
-    boxes, names = _parsed(field), _names(labels)
+    boxes, names = parsed(field), _names(labels)
     if not isinstance(boxes, list | tuple):
         return f"the boxes are {field.strip()[:60]!r}, which is no list"
     if isinstance(names, list) and len(names) != len(boxes):
         return f"{len(boxes)} boxes and {len(names)} classes"
     found: list[Listed] = []
     for position, box in enumerate(boxes):
-        corners = _corners(box)
+        corners = corners_of(box)
         if corners is None:
             return f"box {position + 1} is {str(box)[:60]!r}, not four numbers"
         given = names[position] if isinstance(names, list) else names
@@ -84,7 +84,8 @@ def hold_corners(
     return otherwise if beyond == inverted else beyond > inverted
 
 
-def _parsed(field: str) -> Any:
+def parsed(field: str) -> Any:
+    """What a field holds, as JSON or as Python prints it; None where it is neither."""
     if len(field) > LONGEST_FIELD:
         return None
     if _GROUPS.fullmatch(field.strip()):
@@ -103,15 +104,15 @@ def _names(field: str) -> list[str] | str | None:
     """A class for each box, or one for all of them."""
     if not field.strip().startswith(("[", "(")):
         return field.strip() or None
-    names = _parsed(field)
+    names = parsed(field)
     return [str(name) for name in names] if isinstance(names, list | tuple) else None
 
 
-def _corners(box: Any) -> tuple[float, float, float, float] | None:
+def corners_of(box: Any) -> tuple[float, float, float, float] | None:
     if isinstance(box, dict):
         keys = {str(key).lower(): value for key, value in box.items()}
         if isinstance(keys.get("bbox"), list):
-            return _corners(keys["bbox"])
+            return corners_of(keys["bbox"])
         for form, far_corner in _FORMS:
             values = _four([keys.get(key) for key in form])
             if values is not None:

@@ -21,7 +21,7 @@ from holdfast.data.source import Entry, Parsed, Problem
 from holdfast.data.wire import Example, NotAnExample, parse_example
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
-SUFFIXES = (".record", ".tfrecord", ".tfrecords", ".records")
+SUFFIXES = (".record", ".tfrecord", ".tfrecords", ".records", ".tfrec")
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(\.\w+)?$")
 _NUMBERED = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.\w+)?", re.DOTALL)
 _BOX = "image/object/bbox/"

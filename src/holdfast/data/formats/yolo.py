@@ -391,9 +391,9 @@ def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
     found = {whole(key): str(name) for key, name in pairs if isinstance(name, str | int | float)}
     if found:
         return {index: name for index, name in found.items() if index is not None}
-    for wanted in _NAMES_FILES:
+    for wanted in (*_NAMES_FILES, ".names"):  # darknet calls it as it likes: voc.names
         for name in listing.files:
-            if name.rsplit("/", 1)[-1] == wanted:
+            if name.endswith(wanted) if wanted == ".names" else name.rsplit("/", 1)[-1] == wanted:
                 text = encoding.text(storage.read_bytes(listing.path(name), 0, 4 << 20))
                 return {index: line for index, line in enumerate(text.splitlines()) if line.strip()}
     return {}
