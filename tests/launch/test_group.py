@@ -149,7 +149,7 @@ def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> Non
     group = Group(tmp_path / "run", 2, "--steps", "4000", "--step-s", "0.02")
     group.trainer_at(1, 10)
     group.process.send_signal(signal.SIGINT)
-    code, log = group.ended()
+    _, log = group.ended()
     assert "SIGINT came: all save at the same step and end" in log
     assert explain(tmp_path / "run").findings[0].title == (
         "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
