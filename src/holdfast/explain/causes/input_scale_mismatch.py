@@ -180,12 +180,14 @@ PAGE = """\
 What it is
   Pixels of 0 … 255 go into a network made for 0 … 1 (or the other way
   round): activations are a hundred times too large, the loss is NaN or does
-  not move.
+  not move. One broken sample among good ones does the same at one step.
 
 How Holdfast knows
   The range of the first batch or of the arrays, the absence of any scaling
   layer, and a loss that broke or stays where it began. A loss that falls
-  rules it out.
+  rules it out. Where the loss jumps or breaks in one step, the batch at
+  hand, or the dataset, is searched for a value a thousand times as large
+  as is usual in it.
 
 How to make it happen
   Train a plain network on uint8 pixels cast to float.

@@ -136,12 +136,15 @@ PAGE = """\
 What it is
   The process was ended by SIGKILL, but not by the kernel's out-of-memory
   killer: a person with `kill -9`, a batch scheduler at its time limit, an
-  orchestrator evicting a pod, a notebook server restarting its kernel.
+  orchestrator evicting a pod, a notebook server restarting its kernel. Or
+  it had used up the processor time it was given (`ulimit -t`), or a
+  scheduler sent SIGUSR1, which ends a program that does not handle it.
 
 How Holdfast knows
   The exit status is SIGKILL and the kernel's kill counter for the control
   group did not move. Without a counter, memory far below every limit is
-  taken as support.
+  taken as support. The processor time is compared with its limit. Where a
+  wrapper was killed and the training below it lives, that is said.
 
 How to make it happen
   Start a training and send it `kill -9 PID` from another terminal.

@@ -168,7 +168,9 @@ How Holdfast knows
   From the exception itself as the probe saw it, or from the printed
   traceback, and the exit status. `sys.exit` and `os._exit` are seen with
   the line that calls them. A script that catches what leaves every one of
-  its fits, and ends with exit code 0, is told as well.
+  its fits, and ends with exit code 0, is told as well, and so is a timer
+  of the script's own that nothing handled (SIGALRM). Of a launcher the
+  exception of the process below it is told, not its own word for that.
 
 How to make it happen
   `raise ValueError("no")` in a training script.
