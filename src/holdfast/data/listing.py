@@ -104,9 +104,10 @@ def without_masks(pictures: list[str]) -> list[str]:
 
     YOLO and labelme would take them for pictures with nothing in them.
     """
-    masks = [name for name in pictures if _MASKS.search(f"/{folder_of(name)}/")]
-    if not masks:
+    folders = {folder for folder in set(map(folder_of, pictures)) if _MASKS.search(f"/{folder}/")}
+    if not folders:
         return pictures
+    masks = [name for name in pictures if folder_of(name) in folders]
     stems = {stem_of(name) for name in set(pictures) - set(masks)}
     gone = {name for name in masks if stem_of(name) in stems and suffix_of(name) not in (".jpg", ".jpeg")}
     return [name for name in pictures if name not in gone]
