@@ -190,3 +190,24 @@ def _as_another(run: Run) -> None:
     lines = journal.read_text().splitlines()
     lines[-1] = re.sub(r'"pid": \d+', '"pid": 77', lines[-1], count=1)
     journal.write_text("\n".join(lines) + "\n")
+
+
+def test_a_reader_that_is_gone_is_no_callbacks_fault(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    frames = [
+        "work.py:3 <module>",
+        "keras/src/callbacks/progbar_logger.py:80 on_epoch_end",
+        "keras/src/utils/io_utils.py:98 print_msg",
+    ]
+    run.raised(
+        "BrokenPipeError",
+        "[Errno 32] Broken pipe",
+        errno=32,
+        callback="ProgbarLogger",
+        user_line="work.py:3",
+        frames=frames,
+    )
+    finding = run.verdict().findings[0]
+    assert (finding.cause, finding.strength) == ("script-error", Strength.ESTABLISHED)
+    assert finding.title == "whoever read what it writes is gone: BrokenPipeError at work.py:3"

@@ -79,6 +79,16 @@ def lost_process(evidence: Evidence) -> Fact | None:
     return Fact(clipped(f"{error.text.splitlines()[0]}, in {inside}"), error.source) if inside else None
 
 
+def reader_gone(evidence: Evidence) -> bool:
+    """What it printed had a reader, and that is gone: `python train.py | head`."""
+    error = evidence.error
+    if error is None or error.type != "BrokenPipeError":
+        return False
+    return not any(
+        re.search(r"multiprocessing/|socket|http|ssl\.py|urllib|requests/", frame) for frame in error.frames
+    )
+
+
 def refused_memory(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
     """An allocation on the host that was refused, in words; a full disk says nearly the same and is not it."""
     if full_disk(evidence) is not None:

@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.evidence import Evidence, Said
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import steps_short, users_line
+from holdfast.explain.grounds import reader_gone, steps_short, users_line
 from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev
 
@@ -20,7 +20,7 @@ def callback_raised(evidence: Evidence) -> Finding | None:
     if swallowed and evidence.exit_code in (0, None):
         return _swallowed(evidence, swallowed)
     error = evidence.error
-    if error is None or error.type in ("KeyboardInterrupt", "SystemExit"):
+    if error is None or error.type in ("KeyboardInterrupt", "SystemExit") or reader_gone(evidence):
         return None
     name = error.callback
     if not name:

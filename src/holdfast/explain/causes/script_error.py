@@ -7,8 +7,9 @@ from typing import Any
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import users_line
+from holdfast.explain.grounds import reader_gone, users_line
 from holdfast.explain.outcome import fell_short
+from holdfast.explain.raised import Raised
 from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
 
@@ -21,6 +22,8 @@ def script_error(evidence: Evidence) -> Finding | None:
         return _by_exit_code(evidence) if error.type == "SystemExit" else None
     if error.type == "LossNotFinite" and evidence.all(ev.NonFiniteSeen):
         return None  # our trainer's own word for it; what broke the loss is another finding's to say
+    if reader_gone(evidence):
+        return _reader_gone(evidence, error)
     if (answer := _trainers_answer(evidence, error.message)) is not None:
         return answer
     kind, words = error.own
@@ -49,6 +52,24 @@ def script_error(evidence: Evidence) -> Finding | None:
                 if error.user_line
                 else "read the traceback in output.log from its end",
                 "your-choice",
+            ),
+        ),
+    )
+
+
+def _reader_gone(evidence: Evidence, error: Raised) -> Finding:
+    place = f" at {error.user_line}" if error.user_line else ""
+    return Finding(
+        "script-error",
+        Strength.POSSIBLE if evidence.stands else Strength.ESTABLISHED,
+        f"whoever read what it writes is gone: {error.type}{place}",
+        (Fact(f"{error.type}: {error.message}", error.source), *users_line(evidence)),
+        (),
+        (
+            Remedy(
+                "write to a file, and look into that: `head` and a closed viewer end before the training does",
+                "your-choice",
+                "python train.py > train.log 2>&1",
             ),
         ),
     )
