@@ -63,5 +63,5 @@ def test_a_loop_that_comes_no_nearer_to_its_end_is_told_after_a_minute() -> None
 def test_a_loop_whose_loss_still_falls_is_left_alone() -> None:
     best = Best()
     for second in range(200):
-        best.see(replace(BEAT, step=20 * second + 1, loss=0.99**second), float(second))
+        best.see(replace(BEAT, step=20 * second + 1, loss=0.98**second), float(second))
     assert judge_loop(best, "while `loss > 0.1` (train.py:5)", step=4000, now=200.0) is None

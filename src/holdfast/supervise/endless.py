@@ -16,7 +16,7 @@ INFINITE = -1
 _SURE_AFTER_S = 10.0
 _LIKELY_AFTER_S = 60.0
 _TIMES_BEFORE = 3
-_BETTER = 0.01  # of the best loss: less is no step towards an end
+_BETTER = 0.05  # of the best loss: less in most of its time is no step towards an end
 _LOOP_STEPS = 200
 
 

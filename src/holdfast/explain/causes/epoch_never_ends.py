@@ -145,7 +145,7 @@ How Holdfast knows
   The dataset's own cardinality is infinite, or the generator behind it has
   no return in its code, and `steps_per_epoch` was not given. For a `while`
   of your own: its source has no count and no clock, and the loss has not
-  become better by 1 % in two thirds of its time, a minute at least.
+  become better by 5 % in two thirds of its time, a minute at least.
 
 How to make it happen
   `model.fit(ds.repeat(), epochs=5)`
