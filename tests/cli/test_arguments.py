@@ -99,6 +99,17 @@ def test_numbers_that_make_no_sense(
             "          holdfast predict --help shows what it takes",
         ),
         (
+            ["plan", "r.toml", "--device-memory", "-5GiB"],
+            "--device-memory needs a value after it\n  where   the command line\n  found   --device-memory -5GiB\n"
+            "  change  --device-memory SIZE\n          holdfast plan --help shows what it takes",
+        ),
+        (
+            ["export", "m"],
+            "holdfast export needs --to and --out\n  where   the command line\n"
+            "  change  holdfast export MODEL --to saved_model|onnx|tflite --out PATH\n"
+            "          holdfast export --help shows what it takes",
+        ),
+        (
             ["top", "--once=3"],
             "--once takes no value\n  where   the command line\n  found   --once=3\n  change  --once",
         ),

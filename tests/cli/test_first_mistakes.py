@@ -48,14 +48,14 @@ def test_another_format_than_was_said(yolo: Path, capsys: pytest.CaptureFixture[
     ]
 
 
-@pytest.mark.parametrize("command", ["train", "plan", "lr-find", "launch"])
+@pytest.mark.parametrize("command", ["train", "plan", "lr-find", "launch", "check"])
 def test_a_script_is_no_recipe(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print(1)\n")
     assert _said([command, "train.py"], capsys) == [
-        "error[usage]: this is a script, and a recipe or data is trained on",
+        "error[usage]: this is a script, and neither a recipe nor data",
         "  where   train.py",
         "  change  holdfast run -- python train.py watches it",
     ]
@@ -71,6 +71,52 @@ def test_a_folder_without_data_is_refused_before_anything_starts(
     (tmp_path / "notes" / "todo.md").write_text("nothing\n")
     assert _said([command, "notes"], capsys)[0] == "error[unknown-format]: no annotations were found here"
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("command", ["train", "plan", "check"])
+def test_a_run_is_no_recipe(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    for name in ("journal.jsonl", "recipe.toml"):
+        (tmp_path / "runs" / "a" / name).write_text("")
+    assert _said([command, "runs/a"], capsys) == [
+        "error[usage]: this is the folder of a run, and neither a recipe nor data",
+        "  where   runs/a",
+        "  found   its recipe is runs/a/recipe.toml",
+        "  change  holdfast train --resume --run-dir runs/a goes on with it",
+        "          holdfast explain runs/a says how it went",
+    ]
+
+
+def test_a_path_in_an_override_is_looked_for_part_by_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "train").mkdir(parents=True)
+    (tmp_path / "a.toml").write_text("[data]\ntrain = 'data/train'\n")
+    said = " ".join(" ".join(_said(["train", "a.toml", "--set", "data.train=dta/train"], capsys)).split())
+    assert "where --set data.train=dta/train found no dta in" in said
+    assert "change the nearest name there is data/train" in said
+    assert (
+        _said(["train", "--set", "data.train=data/train"], capsys)[-1]
+        == "  change  holdfast train data/train"
+    )
+    said = " ".join(" ".join(_said(["launch", "a.toml", "--processes", "3"], capsys)).split())
+    assert "where --processes 3 " in said
+
+
+def test_what_is_no_picture_is_refused_before_a_model_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.toml").write_text("x = 1\n")
+    said = _said(["predict", str(tmp_path / "m.npz"), str(tmp_path / "a.toml")], capsys)
+    assert said[0] == "error[usage]: this file is not a picture"
+
+
+def test_half_of_a_comparison_says_what_the_other_half_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "  found   --ground-truth without --detections" in _said(["eval", "--ground-truth", "a"], capsys)
 
 
 def test_somebodys_home_is_not_walked_to_its_end() -> None:
@@ -147,6 +193,9 @@ def test_the_page_is_named_as_it_was_asked_for(tmp_path: Path, capsys: pytest.Ca
     told = " ".join(" ".join(said).split())
     assert ".part" not in told
     assert told.endswith(f"change mkdir -p {tmp_path / 'nodir'}")
+    (tmp_path / "pages").mkdir()
+    assert cli.main(["report", str(run), "-o", str(tmp_path / "pages")]) == ExitCode.FINE
+    assert (tmp_path / "pages" / "report.html").is_file()
 
 
 def test_what_may_not_be_looked_into_is_not_missing(yolo: Path) -> None:

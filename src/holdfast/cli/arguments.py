@@ -9,6 +9,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from holdfast.errors import OutOfRange, UsageError, nearest
@@ -53,6 +54,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+        self._typed: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._typed = list(args or ())
+        return super().parse_known_args(args, namespace)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         if action.nargs == argparse.REMAINDER:  # the user's own command: whatever is in it is theirs
@@ -101,8 +107,13 @@ class Parser(argparse.ArgumentParser):
         if wanting:
             action = self._of(wanting[1])
             shown = _shown(action) if action is not None else wanting[1]
+            name = _short(wanting[1])
+            after = self._after(wanting[1].split("/"))
             raise UsageError(
-                f"{_short(wanting[1])} needs a value after it", where=WHERE, change=[shown, help_line]
+                f"{name} needs a value after it",
+                where=WHERE,
+                found=f"{name} {after}" if after else "",
+                change=[shown, help_line],
             )
         if surplus:
             name = _short(surplus[1])
@@ -113,6 +124,11 @@ class Parser(argparse.ArgumentParser):
                 change=name,
             )
         raise UsageError(f"{self.prog}: {message}", where=WHERE, change=help_line)
+
+    def _after(self, option: list[str]) -> str:
+        """The word behind the option, which argparse took for another one because of its dash."""
+        following = [word for before, word in pairwise(self._typed) if before in option]
+        return following[-1] if following else ""
 
     def _named(self, word: str) -> str:
         return next((_name(one) for one in self._actions if one.dest == word), word)
@@ -166,7 +182,8 @@ def _shown(action: argparse.Action) -> str:
     """As it is typed: `--out FOLDER`."""
     if not action.option_strings:
         return _name(action)
-    return f"{_name(action)} {action.metavar or action.dest.upper()}"
+    one_of = "|".join(map(str, action.choices)) if action.choices is not None else ""
+    return f"{_name(action)} {action.metavar or one_of or action.dest.upper()}"
 
 
 def _short(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.arguments import PROCESSES, positive
 from holdfast.cli.patience import patience
+from holdfast.cli.train import refuse_stranger
 from holdfast.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.data.checks import Part, check
     from holdfast.data.shown import as_text
 
+    refuse_stranger(args.path)
     recipe = _recipe(args.path)
     if recipe is None and args.lr:
         raise UsageError(

@@ -83,15 +83,24 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(
             "holdfast eval compares two files, or tries a model on a dataset",
             where="the command line",
-            found=f"{args.model} is no run, which would have a validation set"
-            if args.model and not own
-            else "",
+            found=_what_is_missing(args, own=own),
             change=[
                 "holdfast eval --ground-truth GT.json --detections DT.json",
                 "holdfast eval RUN_OR_MODEL DATA",
                 "holdfast eval RUN",
             ],
         )
+
+
+def _what_is_missing(args: argparse.Namespace, *, own: bool) -> str:
+    if args.model is not None and not own:
+        return f"{args.model} is no run, which would have a validation set"
+    given = {"--ground-truth": args.ground_truth, "--detections": args.detections}
+    alone = [name for name, value in given.items() if value is not None]
+    if args.model is None and len(alone) == 1:
+        other = next(name for name in given if name not in alone)
+        return f"{alone[0]} without {other}"
+    return f"a model, and {' and '.join(alone)}" if args.model is not None and alone else ""
 
 
 def _of_files(args: argparse.Namespace) -> tuple[Truth, Found]:

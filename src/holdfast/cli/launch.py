@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.arguments import MOST_PROCESSES, PROCESSES, RESTARTS, positive, whole
 from holdfast.cli.recipe import add_overrides
-from holdfast.errors import UsageError, nearest
+from holdfast.errors import HoldfastError, UsageError, nearest
 from holdfast.journal.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _train(args: argparse.Namespace) -> int:
 
     folder, recipe = _run_of(args)
     here = _here(args, folder, recipe)
-    refuse_missing(recipe, args.words[0])
+    refuse_missing(recipe, args.words[0], args.overrides)
     open_folder(folder.path)
     for rank in here.ranks:
         own = RunFolder(_folder_of(folder.path, rank))
@@ -147,12 +147,15 @@ def _run_of(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
     from holdfast.cli.train import _fresh, _recipe
 
     source = args.words[0]
-    overrides = [*args.overrides, *([f"hardware.processes={args.processes}"] if args.processes else [])]
-    if args.run_dir and args.resume:
-        folder = RunFolder(Path(args.run_dir))
-        return folder, _recipe(source, overrides)
-    plain = argparse.Namespace(source=source, overrides=overrides, run_dir=args.run_dir)
-    return _fresh(plain)
+    own = f"hardware.processes={args.processes}"
+    overrides = [*args.overrides, *([own] if args.processes else [])]
+    try:
+        if args.run_dir and args.resume:
+            return RunFolder(Path(args.run_dir)), _recipe(source, overrides)
+        return _fresh(argparse.Namespace(source=source, overrides=overrides, run_dir=args.run_dir))
+    except HoldfastError as error:  # by the name that was typed
+        error.where = error.where.replace(f"--set {own}", f"--processes {args.processes}")
+        raise
 
 
 def _folder_of(group: Path, rank: int) -> Path:

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.train import range_test
 
     recipe = _recipe(args.source, args.overrides)
-    refuse_missing(recipe, args.source)
+    refuse_missing(recipe, args.source, args.overrides)
     found = measured(recipe, steps=args.steps)
     if args.source.endswith(".toml"):
         store(Path(args.source), found)

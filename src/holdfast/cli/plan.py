@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.source.endswith(
         ".toml"
     ):  # a recipe may be of another machine; data that was named is to be here
-        refuse_missing(recipe, args.source)
+        refuse_missing(recipe, args.source, args.overrides)
     card, memory_bytes, target, notes = _target(args, recipe)
     with patience(f"reading {recipe.data.train}"):
         data = facts.of_data(recipe)

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.cli.arguments import SCORE, whole
 from holdfast.cli.patience import patience
 from holdfast.detectors.model_place import find, make_folder
-from holdfast.errors import ExitCode, PathMissing
+from holdfast.errors import ExitCode, PathMissing, UsageError, of_os
 from holdfast.supervise.hushed import hushed
 
 HELP = "run a model over pictures, and print or draw what it finds"
@@ -92,10 +92,11 @@ def find_pictures(places: list[str]) -> list[Path]:
         if path.is_dir():
             below = (path / name for name in storage.walk(place))  # refuses a folder that may not be read
             inside = sorted(file for file in below if file.suffix.lower() in ENDINGS)
+        elif path.is_file():
+            _refuse_no_picture(path)
+            inside = [path]
         else:
-            inside = (
-                [path] if path.is_file() else [Path(name) for name in sorted(glob(place, recursive=True))]
-            )
+            inside = [Path(name) for name in sorted(glob(place, recursive=True))]
         if not inside:
             raise PathMissing(
                 "there is no picture",
@@ -107,6 +108,26 @@ def find_pictures(places: list[str]) -> list[Path]:
             )
         found += inside
     return found
+
+
+def _refuse_no_picture(path: Path) -> None:
+    """Of a file that is not called like one: before minutes are spent on loading a model."""
+    if path.suffix.lower() in ENDINGS:
+        return
+    from PIL import Image
+
+    try:
+        with Image.open(path):
+            return
+    except (OSError, ValueError, SyntaxError) as error:
+        if isinstance(error, PermissionError):
+            raise of_os(error) from error
+        raise UsageError(
+            "this file is not a picture",
+            where=path,
+            found=f"it ends in {path.suffix}" if path.suffix else "nothing in it says of what kind it is",
+            change="give a picture, a folder that holds some, or a glob",
+        ) from error
 
 
 def _found(seen: Any, names: tuple[str, ...], least: float) -> Iterator[dict[str, Any]]:

@@ -42,7 +42,8 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
     told = story.tell(folder)
     if redact:
         verdict, told = redacting.anything(verdict, told.host), redacting.story(told)
-    target = output or (folder.path / "report-redacted.html" if redact else folder.report)
+    own = folder.path / "report-redacted.html" if redact else folder.report
+    target = output / own.name if output is not None and output.is_dir() else output or own
     if output is not None and target.exists() and b"Holdfast</title>" not in target.read_bytes()[:4000]:
         raise AlreadyThere(
             "the file exists and is no report of ours",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
     folder, recipe = _resumed(args) if args.resume else _fresh(args)
     _refuse_group(recipe)
-    refuse_missing(recipe, args.source or folder.recipe)
+    refuse_missing(recipe, args.source or folder.recipe, args.overrides)
     session.open_folder(folder.path)
     folder.recipe.write_text(settings.to_toml(recipe))
     command = (
@@ -106,10 +107,13 @@ def _fresh(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
     from holdfast.supervise.naming import free_name
 
     if args.source is None:
+        named = next((one.partition("=")[2] for one in args.overrides if one.startswith("data.train=")), "")
         raise UsageError(
             "there is nothing to train on",
             where="the command line",
-            change="holdfast train DATA_FOLDER, or holdfast train recipe.toml",
+            change=f"holdfast train {named}"
+            if named
+            else "holdfast train DATA_FOLDER, or holdfast train recipe.toml",
         )
     recipe = _recipe(args.source, args.overrides)
     source = Path(args.source.rstrip("/"))
@@ -164,14 +168,7 @@ def _recipe(source: str, overrides: list[str]) -> Recipe:
 
     if source.endswith(".toml"):
         return _placed(settings.read(source, overrides), Path(source).parent)
-    if source.endswith((".py", ".ipynb", ".sh")):
-        raise UsageError(
-            "this is a script, and a recipe or data is trained on",
-            where=source,
-            change=f"holdfast run -- {'bash' if source.endswith('.sh') else 'python'} {shlex.quote(source)} watches it"
-            if not source.endswith(".ipynb")
-            else 'in the notebook: with holdfast.watch("runs/x"): model.fit(...)',
-        )
+    refuse_stranger(source)
     if "://" not in source and not Path(source).exists() and not glob(source):
         raise PathMissing(
             "there is neither a recipe nor data at this path",
@@ -179,6 +176,35 @@ def _recipe(source: str, overrides: list[str]) -> Recipe:
             change="a recipe ends in .toml; data is a folder or file of pictures and boxes",
         )
     return _placed(settings.resolve({"data": {"train": source}}, overrides), Path())
+
+
+def refuse_stranger(source: str) -> None:
+    """What is given in the place of a recipe or of data, and is neither."""
+    if source.endswith((".py", ".ipynb", ".sh")):
+        raise UsageError(
+            "this is a script, and neither a recipe nor data",
+            where=source,
+            change=f"holdfast run -- {'bash' if source.endswith('.sh') else 'python'} {shlex.quote(source)} watches it"
+            if not source.endswith(".ipynb")
+            else 'in the notebook: with holdfast.watch("runs/x"): model.fit(...)',
+        )
+    folder = RunFolder(Path(source))
+    # False where it may not be looked into; a Path would raise there.
+    if "://" not in source and os.path.isfile(folder.journal):
+        own = [f"its recipe is {folder.recipe}"] if folder.recipe.is_file() else []
+        raise UsageError(
+            "this is the folder of a run, and neither a recipe nor data",
+            where=source,
+            found=own,
+            change=[
+                *(
+                    [f"holdfast train --resume --run-dir {shlex.quote(source)} goes on with it"]
+                    if own
+                    else []
+                ),
+                f"holdfast explain {shlex.quote(source)} says how it went",
+            ],
+        )
 
 
 def _placed(recipe: Recipe, beside: Path) -> Recipe:
@@ -196,7 +222,7 @@ def _placed(recipe: Recipe, beside: Path) -> Recipe:
     return replace(recipe, data=data, model=replace(recipe.model, weights=whole(recipe.model.weights)))
 
 
-def refuse_missing(recipe: Recipe, source: str | Path) -> None:
+def refuse_missing(recipe: Recipe, source: str | Path, overrides: Sequence[str] = ()) -> None:
     """Before Keras is loaded and a folder made: data that a local path names, and that is not there or is no data."""
     from holdfast.data import detect
 
@@ -208,15 +234,17 @@ def refuse_missing(recipe: Recipe, source: str | Path) -> None:
             continue
         given = Path(path)
         places = dict.fromkeys(
-            [str(Path.cwd() / given.parent), str(Path(source).resolve().parent / given.parent)]
+            _missing_from(base, given) for base in (Path.cwd(), Path(source).resolve().parent)
         )
-        close = nearest(given.name, _names_in(places))
+        close = next((near for place, part in places if (near := nearest(part, _names_in(place)))), None)
+        typed = next((one for one in overrides if one.startswith(f"{key}=")), "")
+        part = next(part for _, part in places)
         raise PathMissing(
             f"{key} names a path where there is nothing: {path}",
-            where=source,
-            found=[f"no {given.name} in {place}" for place in places],
+            where=f"--set {typed}" if typed else source,
+            found=[f"no {part} in {place}" for place, part in places],
             change=[
-                *([f"the nearest name there is {given.with_name(close)}"] if close else []),
+                *([f"the nearest name there is {str(given).replace(part, close, 1)}"] if close else []),
                 f"{key} = the folder or file with the pictures and boxes; a path that is not whole is taken from "
                 "the folder you are in, else from beside the recipe",
             ],
@@ -226,8 +254,18 @@ def refuse_missing(recipe: Recipe, source: str | Path) -> None:
 _GLOB = re.compile(r"[*?\[]")
 
 
-def _names_in(places: Iterable[str]) -> list[str]:
-    return [one.name for place in places if Path(place).is_dir() for one in Path(place).iterdir()]
+def _missing_from(base: Path, given: Path) -> tuple[str, str]:
+    """The folder on the way that is there, and the first part of the path that is not in it."""
+    whole = base / given
+    for above in reversed(whole.parents):
+        part = whole.relative_to(above).parts[0]
+        if not (above / part).exists():
+            return str(above), part
+    return str(whole.parent), whole.name
+
+
+def _names_in(place: str) -> list[str]:
+    return [one.name for one in Path(place).iterdir()] if Path(place).is_dir() else []
 
 
 def _attempts_before(folder: RunFolder) -> int:

@@ -17,7 +17,11 @@ def choose_folder(command: tuple[str, ...], *, run_dir: str | None, name: str | 
             raise AlreadyThere(
                 f"{path} is there already, and a run is never written over another",
                 where=path,
-                found="a run of before" if RunFolder(path).is_run else "other files",
+                found="a file"
+                if path.is_file()
+                else "a run of before"
+                if RunFolder(path).is_run
+                else "other files",
                 change=f"--run-dir {free_name(path.parent, path.name)}, or leave it out for a folder of its own",
             )
         return path
