@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from keras import layers, ops
 
-from holdfast.detectors import gather, kernels, losses, matching
+from holdfast.detectors import gather, kernel_first_layer, kernels, losses, matching, pairs, rearranged
 from holdfast.detectors.activation import biased, relu, relu6
+from holdfast.detectors.blocks import split
 from holdfast.detectors.first_layer import convolved, in_fours
 from holdfast.detectors.fused import Block
-from holdfast.detectors.pooling import max_pool, max_pool_of_fours
+from holdfast.detectors.pooling import max_pool, max_pool_of_fours, max_pool_of_pairs
 from holdfast.detectors.resnext import _bottleneck
 from tests.detectors import resnext_reference
 
@@ -206,19 +207,22 @@ def network():
     return keras.Model(images, x)
 
 
-def test_a_block_is_the_network_it_was_made_of():
-    model = network()
+def randomised(model):
     random = np.random.default_rng(8)
     for variable in model.variables:
         low = 0.5 if "gamma" in variable.path or "variance" in variable.path else -0.5
         variable.assign(random.uniform(low, low + 1.0, variable.shape))
-    block = Block(model.input, model.output, "block")
+    return model
+
+
+def compare_with_network(model, run, shape):
+    """The sum of sines of what comes out, and the gradient of every weight."""
     trainable, fixed = model.trainable_variables, [one.value for one in model.non_trainable_variables]
-    images = values(10, 2, 16, 24, 3)
+    images = values(10, *shape)
 
     def ours(weights):
         with keras.StatelessScope(state_mapping=list(zip(trainable, weights, strict=True))):
-            return jnp.sum(jnp.sin(block(images)))
+            return jnp.sum(jnp.sin(run(images)))
 
     def plain(weights):
         return jnp.sum(jnp.sin(model.stateless_call(weights, fixed, images, training=False)[0]))
@@ -228,16 +232,87 @@ def test_a_block_is_the_network_it_was_made_of():
     np.testing.assert_allclose(found[0], expected[0], atol=1e-4)  # a sum of many sines
     for variable, one, other in zip(trainable, found[1], expected[1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-4, err_msg=variable.path)
-    assert [variable.path for variable in block.trainable_variables] == [one.path for one in trainable]
+
+
+def test_a_block_is_the_network_it_was_made_of():
+    model = randomised(network())
+    block = Block(model.input, model.output, "block")
+    compare_with_network(model, block, (2, 16, 24, 3))
+    assert [variable.path for variable in block.trainable_variables] == [
+        one.path for one in model.trainable_variables
+    ]
+
+
+def paired_network(side=(4, 6)):
+    x = images = keras.Input((*side, 3))
+    x = layers.Conv2D(16, 3, padding="same", activation=relu)(x)
+    x = layers.Conv2D(32, 3, padding="same", activation=relu)(x)
+    return keras.Model(images, layers.MaxPooling2D(2, padding="same")(x))
+
+
+def pools_of_pairs(model):
+    steps = Block(model.input, model.output, "block")._plan.steps
+    return [step for step in steps if step.run is max_pool_of_pairs]
+
+
+@pytest.mark.parametrize("as_kernels", [False, True])
+def test_two_convolutions_and_a_pool_with_two_pixels_in_a_cell(as_kernels, request, monkeypatch):
+    if as_kernels:
+        request.getfixturevalue("interpreted")
+        monkeypatch.setattr(kernel_first_layer, "PROGRAMS", 2)
+    assert not pools_of_pairs(paired_network())  # in single precision
+    monkeypatch.setattr(rearranged, "PAIRED", ("float32",))
+    model = randomised(paired_network())
+    assert len(pools_of_pairs(model)) == 1
+    compare_with_network(model, Block(model.input, model.output, "block"), (3, 4, 6, 3))
+    assert not pools_of_pairs(paired_network((4, 7)))
+
+
+def test_the_gradient_of_pictures_with_two_pixels_in_a_cell():
+    kernel, bias = values(3, 3, 3, 3, 16), values(4, 16)
+    compare(
+        lambda x: pairs.first(x, kernel, bias)[:, :, 1:-1].reshape(2, 4, 6, 16),
+        lambda x: ops.relu(ops.conv(x, kernel, 1, "same") + bias),
+        values(2, 2, 4, 6, 3),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("side", [(10, 12), (9, 7)])
+def test_pixels_that_nothing_looks_at_are_not_computed(side):
+    x = images = keras.Input((*side, 8))
+    shortcut = x
+    for size in (1, 3):
+        x = layers.Conv2D(4, size, padding="same", use_bias=False)(x)
+        x = layers.ReLU()(layers.BatchNormalization()(x))
+    x = layers.BatchNormalization()(layers.Conv2D(8, 1)(x))
+    middle = layers.ReLU(name="middle")(layers.Add()([shortcut, x]))
+    left, right = (layers.BatchNormalization()(layers.Conv2D(6, 1, 2)(middle)) for _ in range(2))
+    model = randomised(keras.Model(images, layers.ReLU(name="end")(layers.Add()([left, right]))))
+    whole = split(model, [("one", "middle"), ("two", "end")])
+    assert whole[1].looks_at_every_second and not whole[0].looks_at_every_second and whole[0].can_be_thin
+
+    def run(x):
+        thin = whole[0](x, to_thin=True)
+        assert thin.shape[1:3] == tuple(-(-one // 2) for one in side)
+        return whole[1](thin, from_thin=True)
+
+    compare_with_network(model, run, (2, *side, 8))
+
+
+def test_a_dilated_convolution():
+    x, kernel = values(2, 2, 9, 10, 3), values(3, 3, 3, 3, 5)
+    how = {"strides": (1, 1), "padding": "same", "dilation_rate": (6, 6)}
+    plain = {"padding": "same", "dilation_rate": 6}
+    compare(lambda k: convolved(x, k, **how), lambda k: ops.conv(x, k, **plain), kernel, atol=1e-4)
+    compare(lambda x: convolved(x, kernel, **how), lambda x: ops.conv(x, kernel, **plain), x, atol=1e-4)
 
 
 def test_a_bottleneck_of_resnext_and_its_gradient():
     x = keras.Input((6, 8, 64))
     model = keras.Model(x, _bottleneck(x, 64, 2, True, "b"))
     random = np.random.default_rng(11)
-    for variable in model.variables:
-        low = 0.5 if "gamma" in variable.path or "variance" in variable.path else -0.5
-        variable.assign(random.uniform(low, low + 1.0, variable.shape))
+    randomised(model)
     block = Block(model.input, model.output, "block")
     images, weighting = random.normal(size=(2, 6, 8, 64)), random.normal(size=(2, 3, 4, 128))
     numbers = {variable.path: np.asarray(variable.value, np.float64) for variable in model.variables}

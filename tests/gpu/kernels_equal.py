@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from holdfast.detectors import column_sums, gather, kernels, losses
-from holdfast.detectors.pooling import max_pool, max_pool_of_fours
+from holdfast.detectors import column_sums, gather, kernels, losses, pairs
+from holdfast.detectors.pooling import max_pool, max_pool_of_fours, max_pool_of_pairs
 
 
 def values(seed, *shape, dtype=jnp.bfloat16):
@@ -51,6 +51,7 @@ def main() -> None:
         ("", lambda x: max_pool(x, 3, 2, ((1, 1), (1, 1))), (4, 320, 320, 64)),
         (" two by two", lambda x: max_pool(x, 2, 2, "same"), (4, 320, 320, 64)),
         (" of fours", max_pool_of_fours, (4, 160, 160, 256)),
+        (" of pairs", max_pool_of_pairs, (4, 320, 161, 128)),
     ):
         found = off(both(lambda x, pool=pool: jax.vjp(pool, x)[1](weights), values(3, *shape)))
         print(f"gradient of pooling{name}: {found:.1e}", flush=True)
@@ -78,7 +79,27 @@ def main() -> None:
     found = off(both(gather.weighted_rows, table, index, share))
     print(f"weighted rows: {found:.1e}", flush=True)
     assert found < 1e-3
+    first_layer()
     print("equal")
+
+
+def first_layer() -> None:
+    pictures, kernel, bias = (
+        values(12, 16, 300, 300, 3),
+        values(13, 3, 3, 3, 64),
+        values(14, 64, dtype=jnp.float32),
+    )
+    weights = values(15, 16, 300, 152, 128)
+
+    def gradients(kernel, bias):
+        return jax.vjp(lambda *parts: pairs.first(pictures, *parts), kernel, bias)[1](weights)
+
+    found = off(both(pairs.around, pictures))
+    print(f"first layer's pictures: {found:.1e}", flush=True)
+    assert found == 0.0
+    found = off(both(gradients, kernel, bias))
+    print(f"first layer's kernel and bias: {found:.1e}", flush=True)
+    assert found < 5e-3  # the kernel's is given in halves
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ def build_backbone(
     weights: str | None = None,
     normalization: str = "frozen-batch",
     rematerialise: bool = False,
+    without_finest: bool = False,
 ) -> Backbone:
     """`weights`: a file, a folder that holds it, "imagenet" for Keras' download, or None for fresh ones."""
     # So that the names of its weights say whose they are: freezing and fine-tuning go by them.
@@ -73,7 +74,7 @@ def build_backbone(
             network = with_group_normalization(network)
     if weights is not None:
         load_backbone_weights(network, name, weights)
-    taps = (_SSD_TAPS if for_ssd else _PYRAMID_TAPS)[name]
+    taps = (_SSD_TAPS if for_ssd else _PYRAMID_TAPS)[name][1 if without_finest else 0 :]
     return Backbone(split(network, cuts), taps, preprocessing=preprocessing, rematerialise=rematerialise)
 
 

@@ -56,10 +56,12 @@ class Backbone(keras.layers.Layer):
 
     def call(self, images: Tensor) -> list[Tensor]:
         x = to_caffe(images) if self.preprocessing == "caffe" else to_minus_one_and_one(images)
-        features = {}
-        for block in self.blocks:
-            x = self._run(block, x)
-            features[block.name] = x
+        features, thin = {}, False
+        for block, then in zip(self.blocks, [*self.blocks[1:], None], strict=True):
+            unseen = then is not None and block.name not in self.taps and then.looks_at_every_second
+            to_thin = unseen and block.can_be_thin
+            x = self._run(block, x, from_thin=thin, to_thin=to_thin)
+            features[block.name], thin = x, to_thin
         return [features[tap] for tap in self.taps]
 
     def freeze(self, blocks: int) -> None:
@@ -67,10 +69,10 @@ class Backbone(keras.layers.Layer):
         for index, block in enumerate(self.blocks):
             block.trainable = index >= blocks
 
-    def _run(self, block: keras.Model, x: Tensor) -> Tensor:
+    def _run(self, block: keras.Model, x: Tensor, **how: bool) -> Tensor:
         if self.rematerialise:
-            return rematerialised(block, x, training=False)
-        return block(x, training=False)
+            return rematerialised(block, x, training=False, **how)
+        return block(x, training=False, **how)
 
 
 def split(model: keras.Model, cuts: Sequence[tuple[str, str]]) -> list[keras.Model]:

@@ -13,6 +13,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from holdfast.detectors.dilated import can_be_dilated, dilated
+
 Tensor = Any
 
 FEW = 4
@@ -27,6 +29,8 @@ def convolved(x: Tensor, kernel: Tensor, *, strides: Any, padding: str, dilation
             return _by_two(x, kernel)
         if stride == (1, 1) and padding == "same" and size == (3, 3):
             return _by_neighbours(x, kernel)
+    if keras.backend.backend() == "jax" and can_be_dilated(x, kernel, stride, padding, tuple(dilation_rate)):
+        return dilated(x, kernel, dilation_rate[0])
     return ops.conv(x, kernel, strides, padding, dilation_rate=dilation_rate, data_format="channels_last")
 
 

@@ -11,16 +11,21 @@ one ReLU, which compilers join.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import keras
 from keras import layers, ops
 
 from holdfast.detectors.activation import biased, relu, relu6
-from holdfast.detectors.first_layer import can_be_in_fours, convolved, in_fours
-from holdfast.detectors.pooling import max_pool, max_pool_of_fours
+from holdfast.detectors.first_layer import convolved
+from holdfast.detectors.folded import folded_bias, folded_convolution
+from holdfast.detectors.pooling import max_pool
+from holdfast.detectors.rearranged import relu_after_pool, with_fours, with_pairs
 from holdfast.detectors.remat import in_full
+from holdfast.detectors.steps import Name, Step, on_jax, only_users
+from holdfast.detectors.thinned import looked_at_thinly, thinned, without_thinning
 
 Tensor = Any
 
@@ -31,40 +36,51 @@ class Block(keras.Model):
     def __init__(self, start: Any, end: Any, name: str) -> None:
         super().__init__(start, end, name=name)
         self.autocast = False  # weights are folded in float32, whatever the precision of the features
+        self.input_spec = None  # what goes in may be thin
         own = [layer for layer in self.layers if not isinstance(layer, layers.InputLayer)]
-        steps = _biases_late(_steps(own)) if _on_jax() else _steps(own)
-        self._plan = _Plan(_in_fours(_relu_after_pool(steps)), id(start), id(end))
+        steps = _biases_late(_steps(own)) if on_jax() else _steps(own)
+        self._plan = _Plan(with_pairs(with_fours(relu_after_pool(steps))), id(start), id(end))
 
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor = None) -> Tensor:
-        """Always with stored statistics: `training` changes nothing."""
+    @property
+    def looks_at_every_second(self) -> bool:
+        """Whether of what goes in nothing but every second pixel of every second row is looked at."""
+        return looked_at_thinly(self._plan.steps, self._plan.start)
+
+    @property
+    def can_be_thin(self) -> bool:
+        """Whether no more than that need be computed where no more is looked at."""
+        return thinned(self._plan.steps, self._plan.end) is not None
+
+    def call(
+        self,
+        inputs: Tensor,
+        training: bool | None = None,
+        mask: Tensor = None,
+        from_thin: bool = False,
+        to_thin: bool = False,
+    ) -> Tensor:
+        """Always with stored statistics: `training` changes nothing. `from_thin`: what goes in is every second pixel
+        of every second row already; `to_thin`: so is what is to come out."""
+        thin = thinned(self._plan.steps, self._plan.end) if to_thin else None
+        steps: Sequence[Step] = self._plan.steps if thin is None else thin
+        steps = without_thinning(steps, self._plan.start) if from_thin else steps
         values: dict[Name, Tensor] = {self._plan.start: inputs}
-        for step in self._plan.steps:
+        for step in steps:
             values[step.result] = step.run(*(values[one] for one in step.sources))
         return values[self._plan.end]
-
-
-Name = Hashable  # of a tensor: the `id` of one of the functional graph, or what was made of one
-
-
-class _Step(NamedTuple):
-    run: Callable[..., Tensor]
-    sources: tuple[Name, ...]
-    result: Name
-    kind: str = ""
-    of: Any = None  # what a bias is, or the layer
 
 
 class _Plan:
     """Which layers run in which order."""
 
-    def __init__(self, steps: Sequence[_Step], start: int, end: int) -> None:
+    def __init__(self, steps: Sequence[Step], start: int, end: int) -> None:
         self.steps, self.start, self.end = tuple(steps), start, end
 
 
-def _steps(own: Sequence[Any]) -> list[_Step]:
+def _steps(own: Sequence[Any]) -> list[Step]:
     uses = Counter(id(tensor) for layer in own for tensor in _inputs(layer))
     norms = {id(layer.input): layer for layer in own if isinstance(layer, layers.BatchNormalization)}
-    steps: list[_Step] = []
+    steps: list[Step] = []
     done: set[int] = set()
     for layer in own:
         if id(layer) in done:
@@ -72,7 +88,7 @@ def _steps(own: Sequence[Any]) -> list[_Step]:
         sources = tuple(id(tensor) for tensor in _inputs(layer))
         result = id(layer.output)
         if type(layer) not in (layers.Conv2D, layers.DepthwiseConv2D) or not _is_plain(layer.activation):
-            steps.append(_Step(_runner(layer), sources, result, _kind(layer), layer))
+            steps.append(Step(_runner(layer), sources, result, _kind(layer), layer))
             continue
         norm, active = norms.get(result), layer.activation is relu
         if norm is not None and uses[result] == 1 and not active:
@@ -85,33 +101,34 @@ def _steps(own: Sequence[Any]) -> list[_Step]:
     return steps
 
 
-def _convolved(conv: Any, norm: Any, sources: tuple[Name, ...], result: Name, active: bool) -> list[_Step]:
+def _convolved(conv: Any, norm: Any, sources: tuple[Name, ...], result: Name, active: bool) -> list[Step]:
     """Convolution, bias and ReLU, a step each."""
     steps = []
-    if _on_jax() and conv.kernel_size == (1, 1) and tuple(conv.strides) != (1, 1):
+    if on_jax() and conv.kernel_size == (1, 1) and tuple(conv.strides) != (1, 1):
         # The pixels that are looked at are taken once for all convolutions that do, and their gradient spread once.
         down, along = conv.strides
         thin = ("thin", *sources, down, along)
-        steps.append(_Step(lambda x: x[:, ::down, ::along], sources, thin))
+        steps.append(Step(lambda x: x[:, ::down, ::along], sources, thin, "thin", (down, along)))
         sources = (thin,)
-    steps.append(_Step(_convolution(conv, norm), sources, ("without bias", result), "conv", (conv, norm)))
+    steps.append(
+        Step(folded_convolution(conv, norm), sources, ("without bias", result), "conv", (conv, norm))
+    )
     if conv.use_bias or (norm is not None):
-        steps.append(_bias_step(_bias(conv, norm), steps[-1].result, ("before relu", result)))
+        steps.append(_bias_step(folded_bias(conv, norm), steps[-1].result, ("before relu", result)))
     if active:
-        steps.append(_Step(relu, (steps[-1].result,), result, "relu"))
+        steps.append(Step(relu, (steps[-1].result,), result, "relu"))
     return [*steps[:-1], steps[-1]._replace(result=result)]
 
 
-def _bias_step(bias: Callable[[], Tensor], source: Name, result: Name) -> _Step:
-    return _Step(lambda x: biased(x, bias()), (source,), result, "bias", bias)
+def _bias_step(bias: Callable[[], Tensor], source: Name, result: Name) -> Step:
+    return Step(lambda x: biased(x, bias()), (source,), result, "bias", bias)
 
 
-def _biases_late(steps: list[_Step]) -> list[_Step]:
+def _biases_late(steps: list[Step]) -> list[Step]:
     """A bias goes behind the addition it feeds, where two become one, and into the ReLU behind that: its gradient
     is a sum over the ReLU's, and made in the same pass."""
     while True:
-        uses = Counter(source for step in steps for source in step.sources)
-        user = {source: step for step in steps for source in step.sources if uses[source] == 1}
+        user = only_users(steps)
         meets = (
             (one, user[one.result])
             for one in steps
@@ -125,67 +142,19 @@ def _biases_late(steps: list[_Step]) -> list[_Step]:
         steps = [part for step in steps if step is not bias for part in (new if step is then else [step])]
 
 
-def _behind(bias: _Step, then: _Step) -> list[_Step]:
+def _behind(bias: Step, then: Step) -> list[Step]:
     sources = tuple(bias.sources[0] if source == bias.result else source for source in then.sources)
     if then.kind == "relu":
-        return [then._replace(run=lambda x: biased(x, bias.of(), active=True), sources=sources)]
+        run = partial(_biased_relu, bias.of)
+        return [then._replace(run=run, sources=sources, kind="biased relu", of=bias.of)]
     if then.kind == "bias":
         return [_bias_step(lambda: bias.of() + then.of(), sources[0], then.result)]
     raw = ("without bias", then.result)
     return [then._replace(sources=sources, result=raw), _bias_step(bias.of, raw, then.result)]
 
 
-def _relu_after_pool(steps: list[_Step]) -> list[_Step]:
-    """The largest of the positive parts is the positive part of the largest: pooled first, a quarter is left to
-    cut off, and what was before need not be kept. A bias is the same for all of a window, so it goes along; zeros
-    padded between the two are cut off as well, and on JAX never looked at."""
-    uses = Counter(source for step in steps for source in step.sources)
-    user = {source: step for step in steps for source in step.sources if uses[source] == 1}
-    changed: dict[Name, list[_Step]] = {}
-    for step in (step for step in steps if step.kind == "relu"):
-        pool, pad = user.get(step.result), None
-        if pool is not None and pool.kind == "pad":
-            pad, pool = pool, user.get(pool.result)
-        if pool is None or pool.kind != "pool" or (pad is not None and pool.of.padding != "valid"):
-            continue
-        around = ((0, 0), (0, 0)) if pad is None else tuple(map(tuple, pad.of.padding))
-        run = pool.run if pad is None else _padded_pool(pool.of, around)
-        pooled = pool._replace(
-            run=run, sources=step.sources, result=("before relu", pool.result), of=(pool.of, around)
-        )
-        changed |= {
-            step.result: [],
-            pool.result: [pooled, step._replace(sources=(pooled.result,), result=pool.result)],
-        }
-        changed |= {} if pad is None else {pad.result: []}
-    return [new for step in steps for new in changed.get(step.result, [step])]
-
-
-def _in_fours(steps: list[_Step]) -> list[_Step]:
-    """The first convolution and pooling of a ResNet, with two by two pixels in a cell between them."""
-    uses = Counter(source for step in steps for source in step.sources)
-    made = {step.result: step for step in steps}
-    changed: dict[Name, _Step] = {}
-    for step in steps:
-        before = made.get(step.sources[0]) if step.kind == "pool" and isinstance(step.of, tuple) else None
-        if not _on_jax() or before is None or before.kind != "conv" or uses[before.result] > 1:
-            continue
-        (pool, around), (conv, norm) = step.of, before.of
-        if (pool.pool_size[0], pool.strides[0], around) == (3, 2, ((1, 1), (1, 1))) and can_be_in_fours(conv):
-            changed[before.result] = before._replace(run=_convolution(conv, norm, how=in_fours))
-            changed[step.result] = step._replace(run=max_pool_of_fours)
-    return [changed.get(step.result, step) for step in steps]
-
-
-def _padded_pool(layer: Any, around: Any) -> Callable[[Tensor], Tensor]:
-    window, stride = layer.pool_size[0], layer.strides[0]
-    if _on_jax():
-        return lambda x: max_pool(x, window, stride, around)
-    return lambda x: max_pool(ops.pad(x, ((0, 0), *around, (0, 0))), window, stride, "valid")
-
-
-def _on_jax() -> bool:
-    return bool(keras.backend.backend() == "jax")
+def _biased_relu(bias: Callable[[], Tensor], x: Tensor) -> Tensor:
+    return biased(x, bias(), active=True)
 
 
 def _inputs(layer: Any) -> list[Any]:
@@ -227,49 +196,9 @@ def _runner(layer: Any) -> Callable[..., Tensor]:
     return lambda x: layer(x)
 
 
-def _convolution(conv: Any, norm: Any = None, how: Any = None) -> Callable[[Tensor], Tensor]:
-    """Without the bias. `how` makes it of pictures and kernel, in place of the plain way."""
-    depthwise = isinstance(conv, layers.DepthwiseConv2D)
-    strides = (1, 1) if _on_jax() and conv.kernel_size == (1, 1) else conv.strides  # taken before
-
-    def run(x: Tensor) -> Tensor:
-        kernel = ops.convert_to_tensor(conv.kernel)
-        if norm is not None:
-            scale, _ = scale_and_shift(norm)
-            kernel = kernel * (ops.reshape(scale, (1, 1, -1, conv.depth_multiplier)) if depthwise else scale)
-        x, kernel = ops.cast(x, conv.compute_dtype), ops.cast(kernel, conv.compute_dtype)
-        if how is not None:
-            return how(x, kernel)
-        rest = {"strides": strides, "padding": conv.padding, "dilation_rate": conv.dilation_rate}
-        if depthwise:
-            return ops.depthwise_conv(x, kernel, data_format="channels_last", **rest)
-        return convolved(x, kernel, **rest)
-
-    return run
-
-
-def _bias(conv: Any, norm: Any) -> Callable[[], Tensor]:
-    def value() -> Tensor:
-        if norm is None:
-            return ops.convert_to_tensor(conv.bias)
-        scale, shift = scale_and_shift(norm)
-        return shift if conv.bias is None else shift + conv.bias * scale
-
-    return value
-
-
 def convolution(conv: Any, x: Tensor, *, active: bool = False) -> Tensor:
     """A built convolution of Keras with its bias, and the ReLU if `active`, in the precision of `x`."""
     with in_full():
         kernel, bias = ops.convert_to_tensor(conv.kernel), ops.convert_to_tensor(conv.bias)
     how = {"strides": conv.strides, "padding": conv.padding, "dilation_rate": conv.dilation_rate}
     return biased(convolved(x, ops.cast(kernel, x.dtype), **how), bias, active=active)
-
-
-def scale_and_shift(norm: Any) -> tuple[Tensor, Tensor]:
-    """What stored statistics, scale and centre come to: y = x * scale + shift."""
-    scale = ops.rsqrt(ops.convert_to_tensor(norm.moving_variance) + norm.epsilon)
-    if norm.scale:
-        scale = scale * norm.gamma
-    shift = -norm.moving_mean * scale
-    return scale, shift + norm.beta if norm.center else shift

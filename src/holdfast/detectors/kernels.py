@@ -1,4 +1,4 @@
-"""Four passes over large maps as kernels of our own, for NVIDIA cards: where a profile showed that the compiler's
+"""Passes over large maps as kernels of our own, for NVIDIA cards: where a profile showed that the compiler's
 take two to five times what the memory would allow. Each stands beside a plain form, which is what every other device
 gets; `tests/detectors/on_jax.py` holds them equal.
 
@@ -10,6 +10,7 @@ Written in Pallas, for its Triton backend, which JAX means to drop one day: with
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import warnings
@@ -23,7 +24,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 
 try:
-    from jax.experimental.pallas import triton
+    from jax.experimental.pallas import triton as triton
 except ImportError:  # another JAX
     triton = None  # type: ignore[assignment]
 
@@ -89,8 +90,10 @@ def _known_card() -> bool:
         return False
 
 
-def _call(kernel: Callable[..., None], grid: tuple[int, ...], out: Any, *values: Tensor, **how: Any) -> Any:
-    params = None if triton is None else triton.CompilerParams(num_warps=4)
+def call(
+    kernel: Callable[..., None], grid: tuple[int, ...], out: Any, *values: Tensor, warps: int = 4, **how: Any
+) -> Any:
+    params = None if triton is None else triton.CompilerParams(num_warps=warps)
     return pl.pallas_call(
         kernel, grid=grid, out_shape=out, interpret=INTERPRETED, compiler_params=params, **how
     )(*values)  # fmt: skip
@@ -125,7 +128,7 @@ def cut_and_sums(tiles: Tiles, output: Tensor, gradient: Tensor) -> tuple[Tensor
     channels = gradient.shape[-1]
     block = pl.BlockSpec((tiles.rows * tiles.times, channels), lambda i: (i, 0))
     flat = (tiles.rows * tiles.times * tiles.programs, channels)
-    cut, parts = _call(
+    cut, parts = call(
         partial(_cut, tiles), (tiles.programs,),
         [Shape(flat, gradient.dtype), Shape((tiles.programs, channels), jnp.float32)],
         output.reshape(flat), gradient.reshape(flat), in_specs=[block, block],
@@ -147,7 +150,7 @@ def _cut(tiles: Tiles, output: Any, gradient: Any, cut: Any, sums: Any) -> None:
 
 def sums(tiles: Tiles, gradient: Tensor) -> Tensor:
     channels = gradient.shape[-1]
-    parts = _call(
+    parts = call(
         partial(_sums, tiles), (tiles.programs,), Shape((tiles.programs, channels), jnp.float32),
         gradient.reshape(-1, channels),
         in_specs=[pl.BlockSpec((tiles.rows * tiles.times, channels), lambda i: (i, 0))],
@@ -170,22 +173,27 @@ def _sums(tiles: Tiles, gradient: Any, sums: Any) -> None:
 def pool_tile(shape: tuple[int, ...]) -> int | None:
     """Columns at once, for a pooled map (b, h, w, c)."""
     channels = shape[-1]
-    return TILE // 2 // channels if channels & (channels - 1) == 0 and 32 <= channels <= TILE // 2 else None
+    if channels & (channels - 1) or not 32 <= channels <= TILE // 2 or 5 * math.prod(shape) >= 2**31:
+        return None
+    return TILE // 2 // channels
 
 
-def spread(tile: int, window: int, fours: bool, index: Tensor, gradient: Tensor) -> Tensor:
+def spread(tile: int, window: int, fours: bool, edge: int, index: Tensor, gradient: Tensor) -> Tensor:
     """Each window's gradient at the pixel it was found in. Windows are of two by two, side by side, or of three by
     three that start one pixel before every second one: a pixel of an odd row or column lies in two of those.
-    (b, 2h, 2w, c), or (b, h, w, 4 c) with `fours`."""
+    (b, 2h, 2w, c), or (b, h, w, 4 c) with `fours`; with an `edge` of 1 there is a column of zeros on either side."""
     batch, rows, columns, channels = gradient.shape
-    out = _call(
-        partial(_spread, tile, window, fours), (batch, rows, -(-columns // tile)),
-        Shape((4 * gradient.size,), gradient.dtype), index, gradient,
+    shape = (
+        (batch, rows, columns, 4 * channels) if fours else (batch, 2 * rows, 2 * (columns + edge), channels)
+    )
+    out = call(
+        partial(_spread, tile, window, fours, edge), (batch, rows, -(-columns // tile)),
+        Shape((math.prod(shape),), gradient.dtype), index, gradient,
     )  # fmt: skip
-    return out.reshape((batch, rows, columns, -1) if fours else (batch, 2 * rows, 2 * columns, channels))
+    return out.reshape(shape)
 
 
-def _spread(tile: int, window: int, fours: bool, index: Any, gradient: Any, out: Any) -> None:
+def _spread(tile: int, window: int, fours: bool, edge: int, index: Any, gradient: Any, out: Any) -> None:
     _, rows, columns, channels = gradient.shape
     picture, row, first = pl.program_id(0), pl.program_id(1), pl.program_id(2) * tile
     column = first + lax.broadcasted_iota(jnp.int32, (tile, channels), 0)
@@ -214,8 +222,14 @@ def _spread(tile: int, window: int, fours: bool, index: Any, gradient: Any, out:
         if fours:
             pixel = (line * columns + column) * 4 + 2 * down + along
         else:
-            pixel = (line * 2 + down) * 2 * columns + 2 * column + along
+            first_pixel = (line * 2 + down) * 2 * (columns + edge)
+            pixel = first_pixel + 2 * column + along + edge
         triton.store(out.at[pixel * channels + channel], sum(parts[1:], parts[0]), mask=column < columns)
+        if edge:
+            side, here_too = (2 * columns + 1, first + tile >= columns) if along else (0, first == 0)
+            places = (first_pixel + side) * channels + lax.iota(jnp.int32, channels)
+            zeros = jnp.zeros((channels,), out.dtype)
+            triton.store(out.at[places], zeros, mask=jnp.broadcast_to(here_too, (channels,)))
 
 
 # -- focal loss and its gradient ------------------------------------------------------------------------
@@ -267,7 +281,7 @@ def focal(how: Focal, outputs: Tensor, bias: Tensor, label: Tensor) -> tuple[Ten
     the class, -1 for background, less for what does not count."""
     batch, programs, chunks = how.grid
     parts = batch * programs * chunks
-    slope, loss, total = _call(
+    slope, loss, total = call(
         partial(_focal, how), how.grid,
         [Shape((outputs.size,), outputs.dtype), Shape((parts,), jnp.float32),
          Shape((parts * FOCAL_COLUMNS,), jnp.float32)],
@@ -312,7 +326,7 @@ def _focal(how: Focal, outputs: Any, bias: Any, label: Any, slope: Any, loss: An
 def rows_at_once(table: tuple[int, ...], index: tuple[int, ...]) -> int | None:
     """Of (n, c) and (m, t): how many of the m sums a program makes."""
     channels = table[-1]
-    if channels & (channels - 1) or not 32 <= channels <= TILE // 2:
+    if channels & (channels - 1) or not 32 <= channels <= TILE // 2 or index[0] * channels >= 2**31:
         return None
     rows = TILE // 2 // channels
     return rows if index[0] % rows == 0 else None
@@ -322,7 +336,7 @@ def weighted_rows(rows: int, table: Tensor, index: Tensor, share: Tensor) -> Ten
     """The sum over t of `share[m, t] * table[index[m, t]]`, each row read where it lies, side by side."""
     count, terms = index.shape
     channels = table.shape[-1]
-    out = _call(
+    out = call(
         partial(_weighted_rows, rows, terms, channels), (count // rows,), Shape((count * channels,), table.dtype),
         table.reshape(-1), index.reshape(-1), share.reshape(-1),
     )  # fmt: skip

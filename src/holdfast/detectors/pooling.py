@@ -173,12 +173,48 @@ def _of_fours() -> Any:
     return function
 
 
-def _spread(plain: Any, index: Tensor, gradient: Tensor, *, window: int, fours: bool = False) -> Tensor:
+def max_pool_of_pairs(x: Tensor) -> Tensor:
+    """Windows of two by two over what `pairs.second` gives: (b, 2h, w + 1, 2 c), where a cell holds two neighbours in a
+    row, the first of them one pixel before the picture. Gives (b, h, w, c); JAX only."""
+    return _of_pairs()(x)
+
+
+@cache
+def _of_pairs() -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    def forward(x: Tensor) -> tuple[Tensor, Tensor]:
+        batch, rows, cells, channels = x.shape
+        wide = x.reshape(batch, rows, 2 * cells, channels // 2)
+        places = (divmod(place, 2) for place in range(4))
+        return _highest(wide[:, i::2, 1 + j : 2 * cells - 2 + j : 2] for i, j in places)
+
+    def backward(index: Tensor, gradient: Tensor) -> tuple[Tensor]:
+        batch, rows, columns, channels = gradient.shape
+        wide = _spread(plain, index, gradient, window=2, edge=1)
+        return (wide.reshape(batch, 2 * rows, columns + 1, 2 * channels),)
+
+    def plain(index: Tensor, gradient: Tensor) -> Tensor:
+        batch, rows, columns, channels = gradient.shape
+        hit = index[:, :, None, :, None, :] == np.arange(4, dtype=np.uint8).reshape(1, 1, 2, 1, 2, 1)
+        found = jnp.where(hit, gradient[:, :, None, :, None, :], jnp.zeros((), gradient.dtype))
+        found = found.reshape(batch, 2 * rows, 2 * columns, channels)
+        return jnp.pad(found, ((0, 0), (0, 0), (1, 1), (0, 0)))
+
+    function = jax.custom_vjp(lambda x: forward(x)[0])
+    function.defvjp(forward, backward)
+    return function
+
+
+def _spread(
+    plain: Any, index: Tensor, gradient: Tensor, *, window: int, fours: bool = False, edge: int = 0
+) -> Tensor:
     from holdfast.detectors import kernels
 
     tile = kernels.pool_tile(gradient.shape)
     if tile is None:
         return plain(index, gradient)
     return kernels.chosen(
-        gradient, functools.partial(kernels.spread, tile, window, fours), plain, index, gradient
+        gradient, functools.partial(kernels.spread, tile, window, fours, edge), plain, index, gradient
     )

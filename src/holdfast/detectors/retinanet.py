@@ -36,12 +36,12 @@ class RetinaNet(keras.Model):
         self.classes = len(spec.classes)
         self.backbone = build_backbone(
             spec.backbone, spec.input, for_ssd=False, weights=weights,
-            normalization=spec.normalization, rematerialise=spec.rematerialise,
+            normalization=spec.normalization, rematerialise=spec.rematerialise, without_finest=True,
         )  # fmt: skip
         channels = CHANNELS[spec.backbone]
         light = spec.backbone == "mobilenet_v2"
         self.pyramid = FeaturePyramid(3, channels, extra="convolutions", normalise=light)
-        maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8"))[1:])
+        maps = self.pyramid(self.backbone(keras.Input((*spec.input, 3), dtype="uint8")))
         shapes = spec.anchors or shapes_of("retinanet", spec.backbone, spec.input)
         self.anchors = anchor_boxes.all_levels([(m.shape[1], m.shape[2]) for m in maps], spec.input, shapes)
         self.head = PyramidHead(
@@ -51,11 +51,11 @@ class RetinaNet(keras.Model):
         self.built = True
 
     def call(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        return self.head(self.pyramid(self.backbone(images)[1:]))
+        return self.head(self.pyramid(self.backbone(images)))
 
     def losses_of(self, batch: Batch) -> dict[str, Tensor]:
         """Section 4: both sums divided by the anchors assigned to a box of the same image, or by 1."""
-        levels, offsets = self.head.apart(self.pyramid(self.backbone(batch["images"])[1:]))
+        levels, offsets = self.head.apart(self.pyramid(self.backbone(batch["images"])))
         matches = match(
             self.anchors, batch["boxes"], batch["real"], batch["crowd"],
             positive_from=0.5, negative_below=0.4, force=True,
