@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.standing import Stands, is_users, plain_name
+from holdfast.explain.standing import Standing, Stands, is_users, plain_name
 from holdfast.journal import events as ev
 
 
@@ -14,6 +15,9 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
     standing = evidence.standing
     if evidence.stall is None or standing is None or evidence.phase == "exit":
         return None
+    inside = [other for other in standing.others if other.state not in ("Z", "T") and _in_framework(other)]
+    if inside and standing.idle:
+        return _without_its_threads(evidence, standing, inside)
     stuck = [other for other in standing.others if other.state not in ("Z", "T") and _lone_on_lock(other)]
     started = evidence.last(ev.WorkersStarted)
     data = evidence.data()
@@ -65,6 +69,57 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
             Remedy("use threads or tf.data instead of processes", "your-choice"),
         ),
     )
+
+
+def _without_its_threads(evidence: Evidence, standing: Standing, inside: list[Stands]) -> Finding:
+    """A forked child that calls the framework waits for threads that stayed behind in its parent."""
+    facts = []
+    for other in inside[:3]:
+        main = other.main
+        where = f" at {main.where}" if main is not None and main.where else ""
+        facts.append(
+            Fact(
+                f"process {other.pid} was forked, and waits inside TensorFlow or JAX{where}", standing.source
+            )
+        )
+    started = evidence.last(ev.WorkersStarted)
+    if started is not None and started.event.where:
+        facts.append(
+            Fact(
+                f"{started.event.by} forked {started.event.count} processes ({started.event.where})",
+                started.source,
+            )
+        )
+    facts.append(Fact("nothing of the run computes", standing.source))
+    main = inside[0].main
+    at = f" at {main.where}" if main is not None and main.users is not None else ""
+    return Finding(
+        "fork-deadlock",
+        Strength.SUPPORTED,
+        f"a forked process ({inside[0].pid}) calls TensorFlow or JAX{at}, whose threads stayed behind in its parent",
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "start processes that use the framework by spawn, and build the model in them",
+                "your-choice",
+                'multiprocessing.get_context("spawn").Pool(2)',
+            ),
+            Remedy("let the parent do what needs the framework, and the processes the rest", "your-choice"),
+        ),
+    )
+
+
+def _in_framework(process: Stands) -> bool:
+    main = process.main
+    if main is None or not main.on_lock or main.busy or not main.frames:
+        return False
+    forked = any("multiprocessing/popen_fork.py" in frame.file for frame in main.frames)
+    inner = list(itertools.takewhile(lambda frame: not is_users(frame.file), main.frames))
+    return forked and any(_FRAMEWORK.search(frame.file) for frame in inner[:3])
+
+
+_FRAMEWORK = re.compile(r"/(tensorflow/python/(eager|framework|client)|jax/_src|jaxlib|torch)/")
 
 
 def _lone_on_lock(process: Stands) -> bool:
