@@ -111,8 +111,17 @@ def swap_space(mib: int | None) -> Iterator[None]:
         _do("swapon", str(file))
         yield
     finally:
-        subprocess.run(["swapoff", str(file)], check=False, capture_output=True)
+        _take_off(file)
         file.unlink()
+
+
+def _take_off(file: Path) -> None:
+    """The kernel refuses while what was swapped out finds no room; the program that needed it has just ended."""
+    for _ in range(20):
+        if subprocess.run(["swapoff", str(file)], check=False, capture_output=True).returncode == 0:
+            return
+        time.sleep(1.0)
+    raise RuntimeError(f"swap cannot be taken off again: swapoff {file}")
 
 
 def entering(groups: list[Path], limits: dict[str, int]) -> list[str]:
