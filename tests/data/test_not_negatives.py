@@ -174,6 +174,7 @@ LOST: dict[str, dict[str, str | bytes]] = {
     "yolo, no line is one": {"labels/a.txt": LINE, "labels/b.txt": "\x00\x01 garbage\n", "data.yaml": "train: .\nnames: [cell]\n"},
     "yolo, no class has the number": {"labels/a.txt": LINE, "labels/b.txt": "7 0.5 0.5 0.5 0.5\n", "data.yaml": "train: .\nnames: [cell]\n"},
     "labelme, broken JSON": {"j/a.json": labelme(SHAPE), "j/b.json": '{"shapes": ['},
+    "labelme, broken JSON beside its picture": {"a.json": labelme(SHAPE), "b.json": '{"shapes": ['},
     "labelme, broken shape": {"j/a.json": labelme(SHAPE), "j/b.json": labelme({"label": "cell", "points": [[1, "x"]]}, name="b.jpg")},
     "voc, broken XML": {"x/a.xml": GOOD_XML, "x/b.xml": "<annotation><object>"},
     "voc, broken box": {"x/a.xml": GOOD_XML, "x/b.xml": BAD_XML},

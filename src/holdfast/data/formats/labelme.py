@@ -155,9 +155,15 @@ def open_source(listing: Listing) -> LabelmeSource | None:
         return None
     folders = {name.rsplit("/", 1)[0] for name in files if "/" in name}
     others = set(names) - set(files)
-    # A damaged file among labelme's own is one of them.
-    files += sorted(name for name in others if name.rsplit("/", 1)[0] in folders and "/" in name)
-    finder = PictureFinder.of(listing.root, listing.pictures())
+    pictures = listing.pictures()
+    beside = {without_suffix(name) for name in pictures}
+    # A damaged file among labelme's own, or called like the picture beside it, is one of them.
+    files += sorted(
+        name
+        for name in others
+        if ("/" in name and name.rsplit("/", 1)[0] in folders) or without_suffix(name) in beside
+    )
+    finder = PictureFinder.of(listing.root, pictures)
     splits = _splits(listing, sorted(others - set(files)))
     return LabelmeSource(listing.root, listing, finder, tuple(sorted(files)), splits)
 
