@@ -41,7 +41,7 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
     verdict = explain(run_folder).as_json()
     told = story.tell(folder)
     if redact:
-        verdict, told = redacting.anything(verdict, told.host), redacting.story(told)
+        verdict, told = redacting.verdict(verdict, told.host), redacting.story(told)
     own = folder.path / "report-redacted.html" if redact else folder.report
     target = output / own.name if output is not None and output.is_dir() else output or own
     if output is not None and target.exists() and b"Holdfast</title>" not in target.read_bytes()[:4000]:

@@ -13,6 +13,7 @@ from holdfast.report.story import Story
 _PATH = re.compile(
     r"(?:~|(?:[a-z][a-z0-9+]*:/)|(?<![\w.]))/(?:[^\s/'\",:;()\[\]<>]+/)+([^\s/'\",:;()\[\]<>]*)"
 )
+_EDITED = re.compile(r"^(script: [^`]*?): (`|nothing before).*$", re.DOTALL)
 _HIDDEN_ROWS = {"environment", "executable", "host", "cwd", "versions"}
 
 
@@ -30,6 +31,16 @@ def anything(value: Any, host: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [anything(one, host) for one in value]
     return value
+
+
+def verdict(told: dict[str, Any], host: str = "") -> dict[str, Any]:
+    """Of what changed since the last good run neither the environment nor lines of the script."""
+    hidden = ("environment:", "machine: host:", "command:")
+    changes = [one for one in told.get("since_last_good", []) if not one.startswith(hidden)]
+    shown: dict[str, Any] = anything(
+        {**told, "since_last_good": [_EDITED.sub(r"\1 was edited", one) for one in changes]}, host
+    )
+    return shown
 
 
 def story(whole: Story) -> Story:
