@@ -243,6 +243,10 @@ def test_the_script_of_a_command(tmp_path: Path) -> None:
     assert source.script_of(["python", "-m", "pkg.train"], tmp_path) == tmp_path / "pkg" / "train.py"
     assert source.script_of(["./train.sh"], tmp_path) is None
     assert source.script_of(["python", "gone.py"], tmp_path) is None
+    assert source.script_of(["python", "-c", "import os; " * 1000 + "open('x.py"], tmp_path) is None
+    assert source.script_of(["python", "-c", "print(1)  # " + "x" * 9000 + ".py"], tmp_path) is None
+    assert source.script_of(["python", "-m", "a\0b"], tmp_path) is None
+    assert source.script_of(["python", "-m", ".."], tmp_path) is None
 
 
 def test_a_script_that_is_too_large_is_digested_only(tmp_path: Path) -> None:

@@ -35,12 +35,13 @@ def read(command: Sequence[str], folder: RunFolder, *, cwd: Path) -> ScriptRead 
 def script_of(command: Sequence[str], cwd: Path) -> Path | None:
     """`train.py` of `python -u train.py`, `pkg/train.py` of `python -m pkg.train`."""
     for at, word in enumerate(command):
-        if word.endswith(".py") and (cwd / word).is_file():
+        # False for what is no name at all, as a long text after -c; a Path would raise.
+        if word.endswith(".py") and os.path.isfile(cwd / word):
             return cwd / word
         if word == "-m" and at + 1 < len(command):
-            module = cwd / command[at + 1].replace(".", "/")
-            places = (module.with_suffix(".py"), module / "__main__.py")
-            return next((place for place in places if place.is_file()), None)
+            module = str(cwd / command[at + 1].replace(".", "/"))
+            places = (f"{module}.py", f"{module}/__main__.py")
+            return next((Path(place) for place in places if os.path.isfile(place)), None)
     return None
 
 
