@@ -93,7 +93,8 @@ def user_locals(frame: FrameType | None) -> Iterator[tuple[str, Any, str]]:
     while frame is not None:
         code = frame.f_code
         own = lines.is_user_file(code.co_filename)
-        if code.co_flags & inspect.CO_OPTIMIZED and (own or code.co_name == "fit"):
+        traced = frame.f_trace is not None  # a debugger writes back what it was shown
+        if code.co_flags & inspect.CO_OPTIMIZED and not traced and (own or code.co_name == "fit"):
             shown = frame.f_locals
             for name, value in list(shown.items()):
                 if own:
