@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable
@@ -10,14 +9,13 @@ from itertools import pairwise
 
 from holdfast.explain.evidence import Evidence, Fit, Said
 from holdfast.explain.finding import Fact, Remedy
-from holdfast.explain.nodes import PipelineNode, number_of, op_name
+from holdfast.explain.nodes import PipelineNode, op_name
 from holdfast.explain.output import is_advice
 from holdfast.explain.words import clipped, size, span
 from holdfast.journal import events as ev
 
 #: How far back an error that ended the run is looked for in the output.
 _LAST_LINES = 300
-_ORDINARY = 12  # losses that show what is usual
 _REFUSED = re.compile(
     r"bad_alloc|^MemoryError|MemoryError:|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
     r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory",
@@ -353,65 +351,3 @@ def is_there(evidence: Evidence, file: str) -> bool | None:
 
 
 # -- numbers ------------------------------------------------------------------------------------
-
-
-def non_finite(evidence: Evidence) -> Said[ev.NonFiniteSeen] | None:
-    """The first loss, weight or gradient of the last fit that was not finite."""
-    found = [
-        said
-        for said in evidence.all(ev.NonFiniteSeen)
-        if said.event.what not in ("input", "target", "metric")
-    ]
-    last_fit = evidence.fit.started if evidence.fit is not None else None
-    if last_fit is not None and len(evidence.fits) > 1:  # a search may well lose a trial and go on
-        found = [said for said in found if said.mono > last_fit.mono - 1]
-    weights = [said for said in found if said.event.what in ("weights", "gradient")]
-    losses = [said for said in found if said.event.what == "loss"]
-    if weights and (not losses or weights[0].line < losses[0].line):
-        return weights[0]
-    return losses[0] if losses else found[0] if found else None
-
-
-def steps_before(broken: Said[ev.NonFiniteSeen]) -> list[float]:
-    """The finite losses of single steps before it broke, oldest first."""
-    told = broken.event.detail.get("recent_steps") or broken.event.recent
-    values = [number_of(value) for value in told if value is not None]
-    return [value for value in values if value is not None and math.isfinite(value)]
-
-
-def outlier(evidence: Evidence) -> Fact | None:
-    """The batch that holds a value far beyond all others, looked for where the loss jumped or broke."""
-    for said in evidence.all(ev.BatchSeen):
-        for part in said.event.parts:
-            value, usual = number_of(part.get("far")), number_of(part.get("usual"))
-            if value is None or usual is None:
-                continue
-            row = f"sample {part['sample']}" if "sample" in part else f"row {part.get('row')}"
-            whole = "the data" if "sample" in part else f"batch {said.event.step:,}"
-            text = f"{whole} holds {value:.4g} in {part.get('path')} ({row}), where others reach {usual:.4g}"
-            return Fact(text, said.source)
-    return None
-
-
-def jumped(values: list[float]) -> bool:
-    """From a loss like all before it to one beyond them all in a single step: what a batch does, and no rate."""
-    if len(values) < _ORDINARY:
-        return False
-    before = sorted(abs(value) for value in values[:-1])
-    usual = max(before[len(before) // 2], 1e-6)
-    return before[-1] < 20 * usual and abs(values[-1]) > 1e3 * usual
-
-
-def grew_before(broken: Said[ev.NonFiniteSeen]) -> bool:
-    """The loss grew before it broke: over several steps, or to a number that no data makes."""
-    values = [abs(value) for value in steps_before(broken)]
-    if len(values) < 2:
-        return False
-    usual = sorted(values[: max(1, len(values) // 2)])[max(0, len(values) // 2 - 1) // 2]
-    exploded = values[-1] > 1e3 * max(usual, 1e-6) or max(values) > 1e8
-    rising = (
-        len(values) >= 4
-        and all(b > a for a, b in pairwise(values[-4:]))
-        and values[-1] > 5 * max(usual, 1e-9)
-    )
-    return (exploded or rising) and not jumped(values)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 
+from holdfast.explain.breaks import non_finite
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import matched, non_finite, users_line
+from holdfast.explain.grounds import matched, users_line
 from holdfast.explain.nodes import number_of
 from holdfast.explain.words import number
 

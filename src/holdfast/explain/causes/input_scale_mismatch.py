@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.explain.breaks import non_finite, outlier
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import non_finite, outlier
 from holdfast.explain.nodes import number_of
 from holdfast.explain.words import median, number
 from holdfast.journal import events as ev

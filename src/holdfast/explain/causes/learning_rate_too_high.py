@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from holdfast.explain.breaks import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
-from holdfast.explain.grounds import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.words import median, number
 from holdfast.journal import events as ev
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.explain.breaks import grew_before, non_finite
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import grew_before, non_finite
 from holdfast.explain.words import number
 
 
