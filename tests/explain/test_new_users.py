@@ -52,6 +52,14 @@ def test_a_queue_is_called_a_queue_and_its_line_is_named(tmp_path: Path) -> None
     ]
 
 
+def test_no_batch_is_spoken_of_where_no_training_was_seen(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.stalled("", python_thread(4000, LOCK, QUEUE, user(4, "<module>", "q.get()"), main=True))
+    first = run.verdict().findings[0]
+    assert first.title == "a reader waits for ever for a queue at /home/me/train.py:4"
+    assert first.because[0].fact == "nothing moved for 90 s; no framework was seen in it"
+
+
 def test_what_the_producers_do_is_told(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit()

@@ -48,7 +48,9 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     what = _what(thread)
     facts = [
         Fact(
-            f"no batch for {span(evidence.silent_for_s)}; the run is in phase {stall.event.phase or 'unknown'}",
+            f"no batch for {span(evidence.silent_for_s)}; the run is in phase {stall.event.phase}"
+            if stall.event.phase
+            else f"nothing moved for {span(evidence.silent_for_s)}; no framework was seen in it",
             stall.source,
         ),
         Fact(
@@ -81,7 +83,8 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     return Finding(
         "input-blocked",
         Strength.ESTABLISHED if sure and (thread.users is not None or thread.wait) else Strength.SUPPORTED,
-        f"the next batch never comes: a reader waits for ever{f' for {queue}' if queue else ''}{place}",
+        ("the next batch never comes: " if stall.event.phase else "")
+        + f"a reader waits for ever{f' for {queue}' if queue else ''}{place}",
         tuple(facts),
         () if data is not None or evidence.fits else (Fact("no dataset was seen from inside the process"),),
         _FOR_QUEUES if queue else _REMEDIES,
