@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "fork-deadlock"
 # stall_after_s = 20
-# variants = ["HOW=tensorflow"]
+# variants = ["HOW=tensorflow", "HOW=model"]
 # near = ["HOW=spawn"]
 # ///
 """Forks while another thread holds a lock; in the child nobody is left to release it."""
@@ -13,6 +13,7 @@ from own_training import batches, knob, network, np, tf, train
 
 how = knob("HOW", "lock")
 guard = threading.Lock()
+model = network()
 
 
 def count(number):
@@ -21,6 +22,8 @@ def count(number):
             return number
     if how == "tensorflow":
         return float(tf.reduce_sum(tf.linalg.matmul(tf.ones((900, 900)), tf.ones((900, 900)))))
+    if how == "model":
+        return float(model.evaluate(batches(16), verbose=0))
     return number
 
 
@@ -31,7 +34,7 @@ def logger():
 
 
 if __name__ == "__main__":
-    train(network(), batches(400), epochs=2)
+    train(model, batches(400), epochs=2)
     threading.Thread(target=logger, daemon=True).start()
     time.sleep(0.2)
     method = "spawn" if how == "spawn" else "fork"
