@@ -11,6 +11,7 @@ from typing import Any
 from .session import Session
 
 _SENTINEL_SIZE = 4096
+_ALWAYS_FIRST = 200  # steps after each of which the sentinel is looked at: some milliseconds in all
 _SURVEY_BYTES = 2 << 30
 _SHARE = 0.003  # of the time of a step that looking at the sentinel may take
 _REVIEW_SHARE = 0.002  # of the training's time that looking at all weights may take
@@ -19,8 +20,8 @@ _REVIEW_SHARE = 0.002  # of the training's time that looking at all weights may 
 class Sentinel:
     """The last small trainable weight of a model: a gradient that is not finite reaches it at once.
 
-    It is looked at after each step, or after fewer when a step is short, so that it is known whether
-    the weights were still whole before the step whose loss was not.
+    It is looked at after each step, or after fewer when a step is short and its loss is like the one before, so
+    that it is known whether the weights were still whole before the step whose loss was not.
     """
 
     def __init__(self, model: Any) -> None:
@@ -32,16 +33,21 @@ class Sentinel:
         self.last: bool | None = None  # None while not looked at right after the last step
         self._cost_ns = 0
         self._skip = 0
+        self._looks = 0
+        self._loss = 0.0
 
-    def look(self, step_ns: int) -> bool:
+    def look(self, step_ns: int, loss: float) -> bool:
         """False when a value is not finite. Leaves `last` unknown at a step that is skipped."""
         if self._read is None:
             return True
-        if self._skip > 0:
+        before, self._loss = self._loss, loss
+        alike = loss == before or 0.5 * abs(before) < abs(loss) < 2.0 * abs(before)
+        if self._skip > 0 and self._looks >= _ALWAYS_FIRST and alike:
             self._skip -= 1
             self.last = None
             return True
         begun = time.thread_time_ns()  # its own work: being preempted on a busy machine is no cost of looking
+        self._looks += 1
         self.last = all_finite(self._read())
         self._cost_ns = time.thread_time_ns() - begun
         if step_ns:

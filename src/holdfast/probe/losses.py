@@ -93,12 +93,12 @@ class Losses:
             before = self._sentinel.last if self._sentinel else None
             self._not_finite("loss", "loss", value, model, exact=True, before=before)
         else:
-            self._watch_weights(model)
+            self._watch_weights(model, value)
 
-    def _watch_weights(self, model: Any) -> None:
+    def _watch_weights(self, model: Any, loss: float) -> None:
         if self._sentinel is None:
             self._sentinel = finite.Sentinel(model)
-        if not self._sentinel.look(self._session.progress.step_ns) and "weights" not in self._said:
+        if not self._sentinel.look(self._session.progress.step_ns, loss) and "weights" not in self._said:
             self._not_finite("weights", self._sentinel.name, math.nan, model, exact=True, before=True)
 
     def loop_step(
