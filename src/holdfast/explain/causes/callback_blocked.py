@@ -31,9 +31,7 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
         return None
     name = stall.event.callback or (frame.function if frame is not None else "a callback")
     facts = [
-        Fact(
-            f"it has not moved for {span(evidence.silent_for_s)} inside the callback {name}", stall.source
-        )
+        Fact(f"it has not moved for {span(evidence.silent_for_s)} inside the callback {name}", stall.source)
     ]
     place = ""
     if main is not None and standing is not None:
