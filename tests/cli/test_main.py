@@ -165,3 +165,19 @@ def test_a_recipe_that_may_not_be_read(tmp_path: Path) -> None:
         pytest.skip("the other user cannot read this installation")
     assert done.returncode == ExitCode.COULD_NOT
     assert done.stderr.startswith("error[permission-denied]: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [(["check", "."], "data"), (["train", "."], "cpu"), (["data", "inspect", "."], "data")],
+)
+def test_a_package_that_is_not_installed_is_no_defect(words: list[str], extra: str, tmp_path: Path) -> None:
+    code = f"import sys; sys.modules['numpy'] = None; from holdfast.cli.main import main; sys.exit(main({words!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert " ".join(done.stderr.split()) == (
+        f"error[dependency-missing]: holdfast {words[0]} needs numpy, which is not installed "
+        f'change pip install "holdfast[{extra}]"'
+    )
+    assert done.returncode == ExitCode.COULD_NOT

@@ -16,7 +16,16 @@ from importlib import import_module
 from typing import NamedTuple
 
 from holdfast.cli.arguments import WHERE, Parser
-from holdfast.errors import ExitCode, HoldfastError, UnknownCommand, UnknownOption, UsageError, nearest, of_os
+from holdfast.errors import (
+    ExitCode,
+    HoldfastError,
+    UnknownCommand,
+    UnknownOption,
+    UsageError,
+    nearest,
+    needs,
+    of_os,
+)
 
 
 class Command(NamedTuple):
@@ -62,6 +71,16 @@ COMMANDS: tuple[Command, ...] = (
     ),
 )
 
+#: Which extra brings a package.
+_BROUGHT_BY = {
+    **dict.fromkeys(("numpy", "PIL", "defusedxml", "yaml", "fsspec", "google_crc32c"), "data"),
+    **dict.fromkeys(("faster_coco_eval", "pycocotools"), "evaluate"),
+    **dict.fromkeys(("tensorflow", "keras"), "cpu"),
+    **dict.fromkeys(("jax", "jaxlib"), "jax"),
+    **dict.fromkeys(("onnx", "tf2onnx", "onnxruntime", "ai_edge_litert"), "export"),
+    **dict.fromkeys(("gcsfs", "s3fs", "google"), "cloud"),
+}
+
 _GROUPS = {"start": "start here", "before": "before a run", "during": "during a run", "after": "after a run"}
 
 
@@ -85,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("HOLDFAST_DEBUG"):
             raise
-        return _say(_internal(error), words)
+        return _say(_absent(error, words) or _internal(error), words)
 
 
 def _dispatch(words: list[str]) -> int:
@@ -196,6 +215,17 @@ def _say(error: HoldfastError, words: Sequence[str]) -> int:
             file=sys.stderr,
         )
     return int(error.exit_code)
+
+
+def _absent(error: Exception, words: list[str]) -> HoldfastError | None:
+    """A package that the light installation does not bring."""
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or package not in _BROUGHT_BY:
+        return None
+    extra = _BROUGHT_BY[package]
+    if extra in ("data", "evaluate") and words[0] not in ("check", "data"):
+        extra = "cpu"  # the first of several that are not there
+    return needs(package, extra, f"holdfast {words[0]}")
 
 
 def _internal(error: Exception) -> HoldfastError:
