@@ -72,7 +72,7 @@ def validated(model, folder):
     return numbers(lambda: False), found[0]
 
 
-@pytest.mark.parametrize("which", ["model", "letterboxing"])
+@pytest.mark.parametrize("which", ["model", pytest.param("letterboxing", marks=pytest.mark.proof)])
 def test_eval_gives_what_validation_gives(which, request, tmp_path, capsys):
     model = request.getfixturevalue(which)
     data = tmp_path / "data"

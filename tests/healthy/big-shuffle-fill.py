@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "healthy"
-# quick = true
 # ///
 """Fills a large shuffle buffer, slowly, before the first step, and then trains for a long epoch."""
 import time

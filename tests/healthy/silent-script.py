@@ -1,6 +1,5 @@
 # /// zoo
 # cause = "healthy"
-# quick = true
 # ///
 """Prints nothing at all for half a minute."""
 from own_training import batches, keras, network, time_passes

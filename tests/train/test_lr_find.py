@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import lr_find
+from holdfast.data import shapes
 from holdfast.errors import UnknownFormat
 from holdfast.train.lr_find import ANSWER
 
@@ -36,7 +37,7 @@ def test_after_a_crash_its_last_words_are_shown_without_a_library_s_chatter() ->
 def test_a_loss_that_broke_is_null_in_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "data").mkdir()
+    shapes.make(tmp_path / "data", count=2, side=64)
     monkeypatch.chdir(tmp_path)
 
     def told(folder: str, steps: int) -> None:
