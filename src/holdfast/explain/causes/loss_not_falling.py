@@ -12,6 +12,10 @@ from holdfast.journal import events as ev
 
 
 def loss_not_falling(evidence: Evidence) -> Finding | None:
+    return _never_applied(evidence) or _flat(evidence)
+
+
+def _flat(evidence: Evidence) -> Finding | None:
     epochs = [(number_of(said.event.logs.get("loss")), said) for said in evidence.all(ev.EpochDone)]
     losses = [(loss, said) for loss, said in epochs if loss is not None]
     if not losses:
@@ -58,6 +62,37 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
             ),
         ),
         _REMEDIES,
+        ends=False,
+    )
+
+
+def _never_applied(evidence: Evidence) -> Finding | None:
+    """Told when the process ended: gradients of the weights, an optimizer that took no step, weights as they were."""
+    said = next((one for one in evidence.all(ev.NoteMade) if "never_applied" in one.event.facts), None)
+    if said is None:
+        return None
+    told = said.event.facts["never_applied"]
+    optimizer, where, times = told.get("optimizer"), told.get("where"), int(told.get("times", 0))
+    return Finding(
+        "loss-not-falling",
+        Strength.SUPPORTED,
+        f"the gradients taken at {where} are never applied: no weight changed",
+        (
+            Fact(f"gradients of the weights were taken {whole(times)} times at {where}", said.source),
+            Fact(f"the {optimizer} made at {told.get('made')} took no step in the whole run", said.source),
+            Fact(
+                "the weights that were compared are at the end what they were at the first gradient",
+                said.source,
+            ),
+        ),
+        (),
+        (
+            Remedy(
+                "apply them after each gradient",
+                "your-choice",
+                "optimizer.apply_gradients(zip(gradients, model.trainable_variables))",
+            ),
+        ),
         ends=False,
     )
 
@@ -113,7 +148,9 @@ What it is
 How Holdfast knows
   The loss of at least five epochs moves by less than half a percent, is not
   near zero, and none of the known reasons applies. In a loop without epochs:
-  a batch that comes again has the same loss to the last digit.
+  a batch that comes again has the same loss to the last digit. Or gradients
+  are taken with a GradientTape, the optimizer of the script never takes a
+  step, and the weights are at the end what they were.
 
 How to make it happen
   ReLU layers with a bias of -50.

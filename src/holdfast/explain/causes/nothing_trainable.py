@@ -15,11 +15,13 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
     fit = evidence.fit
     models = evidence.all(ev.ModelSeen)
     model = models[-1] if models else None
+    by_batch = any(said.event.by == "train_on_batch" for said in evidence.all(ev.LoopSeen))
+    # Which of several models a loop trains by the batch is not told: all of them must be frozen.
+    shown = models if by_batch and fit is None else models[-1:]
     frozen = (
-        model is not None
-        and model.event.parameters > 0
-        and model.event.trainable_parameters == 0
-        and fit is not None
+        (fit is not None or by_batch)
+        and bool(shown)
+        and all(said.event.parameters > 0 and said.event.trainable_parameters == 0 for said in shown)
     )
     warned = next(
         (
@@ -42,7 +44,7 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
         and fit.done.event.steps > 3
     )
     if not (frozen or warned is not None or printed is not None or refused is not None) or (
-        fit is None and refused is None
+        fit is None and refused is None and not (frozen and by_batch)
     ):
         return None
     facts = []

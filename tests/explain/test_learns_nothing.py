@@ -1,0 +1,98 @@
+"""Runs that end well and have learnt nothing: what was found, and what is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.made import Run
+
+
+def _rates_of_epochs(path: Path, rates: list[float], changed: bool) -> Run:
+    run = Run(path)
+    run.probe(
+        ev.ModelSeen(parameters=1000, trainable_parameters=1000, learning_rate=1e-3, where="train.py:25")
+    )
+    run.fit(epochs=len(rates), callbacks=[{"class": "LearningRateScheduler", "settings": {"verbose": 0}}])
+    for epoch, rate in enumerate(rates):
+        run.probe(ev.EpochDone(fit=1, epoch=epoch, steps=100, logs={"loss": 1.129}, learning_rate=rate))
+    steps = 100 * len(rates)
+    run.probe(ev.FitDone(fit=1, steps=steps, epochs_done=len(rates), weights_changed=changed))
+    run.ended(0)
+    return run
+
+
+def test_a_rate_of_nothing_from_the_first_epoch_on(tmp_path: Path) -> None:
+    verdict = _rates_of_epochs(tmp_path / "run", [0.0] * 6, changed=False).verdict()
+    assert [(one.cause, one.strength) for one in verdict.findings] == [
+        ("learning-rate-collapsed", Strength.ESTABLISHED)
+    ]
+    assert verdict.findings[0].title == "the learning rate is 0 in all 6 epochs: nothing is learnt"
+    assert [fact.fact for fact in verdict.findings[0].because] == [
+        "the learning rate was 0 at the end of all 6 epochs",
+        "LearningRateScheduler sets it before each epoch",
+        "after 600 steps no weight had changed",
+    ]
+
+
+def test_a_scheduler_that_returns_nothing_is_named_and_no_patience_is_advised(tmp_path: Path) -> None:
+    verdict = _rates_of_epochs(tmp_path / "run", [1e-3, 1e-4] + [0.0] * 6, changed=True).verdict()
+    assert verdict.findings[0].cause == "learning-rate-collapsed"
+    assert "LearningRateScheduler sets it before each epoch" in [
+        fact.fact for fact in verdict.findings[0].because
+    ]
+    assert [one.do for one in verdict.findings[0].remedies] == ["a schedule that ends with the training"]
+
+
+@pytest.mark.parametrize(
+    ("half_life", "collapsed"),
+    [(4, True), (400, False), (34, False)],  # steps; 34: next to nothing in the last sixth only
+)
+def test_a_schedule_that_runs_out_in_a_loop_of_ones_own(
+    tmp_path: Path, half_life: int, collapsed: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="tf_function", where="train.py:30"))
+    for step in (*range(1, 21), *range(40, 401, 20)):
+        rate = 1e-2 * 0.5 ** (step / half_life)
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1.0 + 1.0 / step}, learning_rate=rate))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=400)
+    run.probe(ev.ExitStarted(steps=400))
+    run.ended(0)
+    found = [one for one in run.verdict().findings if one.cause == "learning-rate-collapsed"]
+    assert bool(found) is collapsed
+    if collapsed:
+        assert found[0].strength == Strength.SUPPORTED
+        assert found[0].because[0].fact == "the learning rate was 0.008409 at its highest"
+
+
+def _by_the_batch(path: Path, *trainable: int) -> list[str]:
+    run = Run(path)
+    for count in trainable:
+        run.probe(ev.ModelSeen(parameters=1000, trainable_parameters=count, where="train.py:25"))
+    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:30"))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=400)
+    run.ended(0)
+    return [one.cause for one in run.verdict().findings]
+
+
+def test_a_frozen_model_trained_by_the_batch(tmp_path: Path) -> None:
+    assert _by_the_batch(tmp_path / "frozen", 0) == ["nothing-trainable"]
+    assert _by_the_batch(tmp_path / "adversary", 1000, 0) == []  # one of two is frozen while the other learns
+
+
+def test_gradients_that_nobody_applies(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    told = {"where": "train.py:23", "times": 192, "optimizer": "Adam", "made": "train.py:13"}
+    run.probe(ev.NoteMade(text="gradients were taken and never applied", facts={"never_applied": told}))
+    run.ended(0)
+    finding = run.verdict().findings[0]
+    assert (finding.cause, finding.strength) == ("loss-not-falling", Strength.SUPPORTED)
+    assert finding.title == "the gradients taken at train.py:23 are never applied: no weight changed"
+    assert [fact.fact for fact in finding.because][:2] == [
+        "gradients of the weights were taken 192 times at train.py:23",
+        "the Adam made at train.py:13 took no step in the whole run",
+    ]
