@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import is_there, matched, users_line
+from holdfast.journal import events as ev
 
 
 def path_missing(evidence: Evidence) -> Finding | None:
@@ -41,6 +43,7 @@ def path_missing(evidence: Evidence) -> Finding | None:
     path = _path(text)
     if "filepath=" in text and is_there(evidence, path):
         return None  # Keras says the same of a file that is there and torn
+    folder = ""
     facts = [said[1]] if said is not None else []
     facts += users_line(evidence)
     if waits is not None and evidence.standing is not None:
@@ -56,6 +59,8 @@ def path_missing(evidence: Evidence) -> Finding | None:
         facts.insert(0, Fact(f"KeyError: {error.message}", error.source))
     elif "scheme" in text and "not implemented" in text:
         title = "TensorFlow cannot read that kind of address"
+    elif folder := _folder_to_write_to(evidence, path):
+        title = f"{path} cannot be written: its folder {folder} is not there"
     else:
         title = f"{path or 'a file'} is not there"
     if re.search(r"(^|/)None/", path):
@@ -74,16 +79,39 @@ def path_missing(evidence: Evidence) -> Finding | None:
         title,
         tuple(facts),
         (),
-        (
-            Remedy(
-                f"check {path}: the folder it is started in, the mount, the spelling"
-                if path
-                else "check the path",
-                "your-choice",
-            ),
-            Remedy("check everything before a run: `holdfast check RECIPE`", "automatic"),
-        ),
+        _remedies(path, folder),
     )
+
+
+def _remedies(path: str, folder: str) -> tuple[Remedy, ...]:
+    if folder:
+        return (
+            Remedy(
+                "make the folder before it is written to",
+                "your-choice",
+                f'os.makedirs("{folder}", exist_ok=True)',
+            ),
+            Remedy("look for what removed it, if it was there when the run began", "your-choice"),
+        )
+    advice = (
+        f"check {path}: the folder it is started in, the mount, the spelling" if path else "check the path"
+    )
+    return (
+        Remedy(advice, "your-choice"),
+        Remedy("check everything before a run: `holdfast check RECIPE`", "automatic"),
+    )
+
+
+_WRITES = re.compile(
+    r"""open\(.*,\s*(mode\s*=\s*)?['"][wax][bt+]*['"]|\.(write_text|write_bytes|to_csv|to_json|savefig)\("""
+)
+
+
+def _folder_to_write_to(evidence: Evidence, path: str) -> str:
+    """Of a file that was to be written, which need not be there: it is its folder that is missing."""
+    saving = any(said.event.errno == 2 and said.event.path == path for said in evidence.all(ev.SaveFailed))
+    code = evidence.error.user_code if evidence.error is not None else ""
+    return os.path.dirname(path) if saving or _WRITES.search(code) else ""
 
 
 def _path(text: str) -> str:

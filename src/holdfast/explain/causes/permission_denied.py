@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from holdfast.explain.evidence import Evidence
@@ -40,19 +41,26 @@ def permission_denied(evidence: Evidence) -> Finding | None:
         else []
     )
     facts += users_line(evidence)
-    return Finding(
-        "permission-denied",
-        Strength.ESTABLISHED,
-        f"{path or 'a file'} may not be read or written by this user",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                f"write somewhere else, or change the rights of {path}" if path else "change the rights",
-                "your-choice",
-                f"ls -ld {path}" if path else "",
-            ),
-        ),
+    read_only = "Read-only file system" in text or (failed is not None and failed.event.errno == 30)
+    title = (
+        f"{path or 'a file'} cannot be written: its file system is mounted read-only"
+        if read_only
+        else f"{path or 'a file'} may not be read or written by this user"
+    )
+    remedy = _another_disk(path) if read_only else _other_rights(path)
+    return Finding("permission-denied", Strength.ESTABLISHED, title, tuple(facts), (), (remedy,))
+
+
+def _another_disk(path: str) -> Remedy:
+    folder = os.path.dirname(path) or "."
+    return Remedy("write somewhere else, or mount it for writing", "your-choice", f"findmnt -T {folder}")
+
+
+def _other_rights(path: str) -> Remedy:
+    return Remedy(
+        f"write somewhere else, or change the rights of {path}" if path else "change the rights",
+        "your-choice",
+        f"ls -ld {path}" if path else "",
     )
 
 

@@ -28,6 +28,9 @@ def script_error(evidence: Evidence) -> Finding | None:
         return answer
     kind, words = error.own
     facts = [Fact(clipped(f"{kind}: {words}", 300), error.source), *users_line(evidence)]
+    fed_by = _generator(evidence) if "`generator` yielded" in words else None
+    if fed_by is not None:
+        facts.append(Fact(f"the generator is {fed_by[0]}, at {fed_by[1]}", fed_by[2]))
     if error.caught:
         facts.append(Fact("the script caught it and went on, so the exit code is 0", evidence.exit_source))
     facts += [
@@ -46,15 +49,27 @@ def script_error(evidence: Evidence) -> Finding | None:
         f"{swallowed}{kind}{place}: {clipped(words, 160)}",
         tuple(facts),
         (),
-        (
-            Remedy(
-                f"change the line {error.user_line}"
-                if error.user_line
-                else "read the traceback in output.log from its end",
-                "your-choice",
-            ),
-        ),
+        (Remedy(_what_to_change(error, fed_by), "your-choice"),),
     )
+
+
+def _what_to_change(error: Raised, fed_by: tuple[str, str, str] | None) -> str:
+    if fed_by is not None:
+        return f"change what {fed_by[0]} yields ({fed_by[1]}), or the signature that it was given"
+    if error.user_line:
+        return f"change the line {error.user_line}"
+    return "read the traceback in output.log from its end"
+
+
+def _generator(evidence: Evidence) -> tuple[str, str, str] | None:
+    """The only Python generator that a dataset draws from: its name, its line, and where that was read."""
+    found = {
+        (str(node.get("function")), str(node.get("where")), said.source)
+        for said in evidence.all(ev.DatasetSeen)
+        for node in said.event.nodes
+        if node.get("op") == "generator" and node.get("where")
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _reader_gone(evidence: Evidence, error: Raised) -> Finding:
