@@ -76,6 +76,17 @@ class Fit:
         return [epoch.event.steps for epoch in self.epochs]
 
     @property
+    def steps_by_whole_epoch(self) -> list[int]:
+        """Without the last epoch where an error or a request to stop may have broken it off."""
+        steps = self.steps_by_epoch
+        if self.done is None:
+            return steps
+        broken = self.done.event.stopped or (
+            bool(self.done.event.raised) and self.done.event.epochs_done < self.done.event.epochs
+        )
+        return steps[:-1] if broken else steps
+
+    @property
     def planned_epochs(self) -> int | None:
         if self.started is None or self.started.event.epochs is None:
             return None

@@ -18,7 +18,7 @@ def cardinality_changes(evidence: Evidence) -> Finding | None:
         return None
     if data.event.type in ("generator", "iterator", "array"):
         return None
-    steps = fit.steps_by_epoch
+    steps = fit.steps_by_whole_epoch
     if (fit.done is not None and fit.done.event.stopped) or len(steps) < 3 or min(steps) < 1:
         return None
     if max(steps) < 1.3 * min(steps) or evidence.error is not None:

@@ -11,7 +11,7 @@ def generator_exhausted(evidence: Evidence) -> Finding | None:
     data, fit = evidence.data(), evidence.fit
     if data is None or fit is None or data.event.type not in ("generator", "iterator"):
         return None
-    steps = fit.steps_by_epoch
+    steps = fit.steps_by_whole_epoch
     if len(steps) < 2 or steps[0] <= 2 or steps[-1] > 2 or evidence.stall is not None:
         return None
     tail = [count for count in steps[1:] if count <= 2]

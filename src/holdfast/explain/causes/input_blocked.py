@@ -40,7 +40,10 @@ def input_blocked(evidence: Evidence) -> Finding | None:
         for process, thread in readers
         if thread.users is not None and not _only_trains(thread)
     ]
-    chosen = (own or [pair for pair in readers if not pair[1].python] or [])[:1]
+    near = sorted(own, key=lambda pair: _distance(pair[0], pair[1], standing))
+    beside = [pair for pair in near if _distance(pair[0], pair[1], standing) == _BESIDE]
+    unseen = [pair for pair in readers if not pair[1].python]
+    chosen = ([pair for pair in near if pair not in beside] or unseen or beside)[:1]
     if not chosen:
         return None
     process, thread = chosen[0]
@@ -82,7 +85,11 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     )
     return Finding(
         "input-blocked",
-        Strength.ESTABLISHED if sure and (thread.users is not None or thread.wait) else Strength.SUPPORTED,
+        Strength.POSSIBLE
+        if chosen[0] in beside
+        else Strength.ESTABLISHED
+        if sure and (thread.users is not None or thread.wait)
+        else Strength.SUPPORTED,
         ("the next batch never comes: " if stall.event.phase else "")
         + f"a reader waits for ever{f' for {queue}' if queue else ''}{place}",
         tuple(facts),
@@ -91,11 +98,26 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     )
 
 
-def _reads(thread: Stood) -> bool:
-    if thread.busy:
-        return False
+_FEEDS_IT = ("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
+_BESIDE = 3
+
+
+def _distance(process: Stands, thread: Stood, standing: Standing) -> int:
+    """How near it stands to the batch: what the pipeline called, the main thread, another reader, one that naps.
+
+    A script has threads of its own for its heart beat, its logs and its servers, and they sleep most of the time.
+    """
+    if thread.within(*_FEEDS_IT) is not None:
+        return 0
+    if process.pid == standing.process.pid and thread.main:
+        return 1
+    return 2 if process.pid != standing.process.pid or _reads_itself(thread) or _queue(thread) else _BESIDE
+
+
+def _reads_itself(thread: Stood) -> bool:
+    """In a system call that reads, opens or connects."""
     opening = re.match(r"(openat|open)\b", thread.syscall) is not None and thread.state != "R"
-    native = (
+    return (
         thread.in_storage
         or opening
         or bool(
@@ -105,6 +127,12 @@ def _reads(thread: Stood) -> bool:
         )
         or bool(re.match(r"(read|pread64|readv|preadv|recvfrom|recvmsg|accept4?|connect)\b", thread.syscall))
     )
+
+
+def _reads(thread: Stood) -> bool:
+    if thread.busy:
+        return False
+    native = _reads_itself(thread)
     if not thread.python:
         return native and not re.search(r"eventfd|\[event", thread.syscall)
     asleep = bool(
@@ -126,8 +154,7 @@ def _only_trains(thread: Stood) -> bool:
             "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator",
         )
         is not None
-        and first_named(below, "script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
-        is None
+        and first_named(below, *_FEEDS_IT) is None
     )  # fmt: skip
 
 

@@ -1,0 +1,54 @@
+"""Several threads wait: which of them is the one that the next batch hangs on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Finding, Strength
+from holdfast.journal.stacks import Frame, Thread
+from tests.explain.made import Run, main_in_fit, native, python_thread, user
+
+_FEEDS = (
+    Frame(
+        "/venv/site-packages/keras/src/trainers/data_adapters/generator_data_adapter.py",
+        60,
+        "get_tf_iterator",
+    ),
+    Frame("/venv/site-packages/tensorflow/python/ops/script_ops.py", 269, "__call__"),
+)
+_NAPS = python_thread(
+    4002, user(15, "beat"), name="heartbeat", wait="hrtimer_nanosleep", syscall="clock_nanosleep"
+)
+
+
+def _stalled(path: Path, *threads: Thread) -> Finding:
+    run = Run(path)
+    run.fit()
+    run.stalled("step", main_in_fit(), *threads)
+    run.stopped()
+    return run.verdict().findings[0]
+
+
+def test_a_thread_that_naps_beside_the_reader_is_not_it(tmp_path: Path) -> None:
+    reader = python_thread(
+        4003, user(21, "gen"), *_FEEDS, name="python", wait="wait_woken", syscall="recvfrom fd=7 (socket:[1])"
+    )
+    found = _stalled(tmp_path / "run", _NAPS, reader)
+    assert (found.cause, found.strength) == ("input-blocked", Strength.ESTABLISHED)
+    assert found.title == "the next batch never comes: a reader waits for ever at /home/me/train.py:21"
+    assert found.because[1].fact.endswith(
+        "waits in recvfrom fd=7 (socket:[1]), at /home/me/train.py:21 in gen"
+    )
+
+
+def test_a_reader_in_native_code_comes_before_a_thread_that_naps(tmp_path: Path) -> None:
+    found = _stalled(
+        tmp_path / "run", _NAPS, native(4003, wait="wait_for_partner", syscall="openat", name="python")
+    )
+    assert (found.cause, found.strength) == ("input-blocked", Strength.ESTABLISHED)
+    assert "train.py:15" not in found.title
+
+
+def test_a_thread_that_naps_alone_is_blamed_for_nothing(tmp_path: Path) -> None:
+    found = _stalled(tmp_path / "run", _NAPS)
+    assert found.strength == Strength.POSSIBLE or found.cause == "unknown"
