@@ -96,3 +96,17 @@ def test_gradients_that_nobody_applies(tmp_path: Path) -> None:
         "gradients of the weights were taken 192 times at train.py:23",
         "the Adam made at train.py:13 took no step in the whole run",
     ]
+
+
+@pytest.mark.parametrize(("between", "again"), [(8, True), (0, False)])
+def test_a_loss_that_was_read_long_ago_is_no_batch_that_comes_again(
+    tmp_path: Path, between: int, again: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:30"))
+    for step in range(1, 401):
+        place = step % between if between else min(step // 10, 12)
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1.0 + place}))
+    run.samples(3, rss_bytes=1 << 20, phase="between", step=400)
+    run.ended(0)
+    assert [one.cause for one in run.verdict().findings] == (["loss-not-falling"] if again else [])

@@ -7,6 +7,7 @@ import re
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import lost_process, matched, users_line
+from holdfast.explain.words import clipped
 
 
 def download_blocked(evidence: Evidence) -> Finding | None:
@@ -17,6 +18,15 @@ def download_blocked(evidence: Evidence) -> Finding | None:
         r"Could(n't| not) resolve host|libcurl code|Max retries exceeded|Network is unreachable|gaierror|"
         r"ReadTimeout|ConnectTimeout|RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download",
     )
+    in_callback = evidence.error is not None and bool(evidence.error.callback)
+    if answered := None if in_callback else matched(evidence, _ANSWER):
+        address = _address(evidence.error_text)
+        whom = f"the server refused {address}" if address else "a server refused it"
+        code, words = next((answered[0][n], answered[0][n + 1]) for n in (1, 3, 5) if answered[0][n])
+        return _network_error(evidence, f"{whom}: {code} {words.strip()}", answered[1], _REFUSED)
+    if broke_off := None if in_callback else matched(evidence, _BROKE_OFF):
+        words = clipped(evidence.error.essence if evidence.error is not None else broke_off[1].fact, 120)
+        return _network_error(evidence, f"a download broke off: {words}", broke_off[1], _REMEDIES)
     if said is not None and lost_process(evidence) is None:
         url = re.search(
             r"(https?://[^\s'\"]+|gs://[^\s'\"]+|s3://[^\s'\"]+)", evidence.error_text + said[1].fact
@@ -32,6 +42,24 @@ def download_blocked(evidence: Evidence) -> Finding | None:
             _REMEDIES,
         )
     return _hanging(evidence)
+
+
+#: In the words of urllib, of requests, of Keras.
+_ANSWER = (
+    r"HTTP Error ([45]\d\d): ([\w -]+)|\b([45]\d\d) (?:Client|Server) Error: ([\w -]+?)(?: for url|$)|"
+    r"URL fetch failure on \S+: ([45]\d\d) -- ([\w -]+)"
+)
+_BROKE_OFF = r"IncompleteRead|ContentTooShortError|retrieval incomplete|ChunkedEncodingError"
+
+
+def _address(text: str) -> str:
+    found = re.search(r"https?://[^\s'\"]+", text)
+    return found[0].rstrip(".,:)") if found else ""
+
+
+def _network_error(evidence: Evidence, title: str, fact: Fact, remedies: tuple[Remedy, ...]) -> Finding:
+    strength = Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED
+    return Finding("download-blocked", strength, title, (fact, *users_line(evidence)), (), remedies)
 
 
 def _of_the_network(evidence: Evidence) -> bool:
@@ -97,6 +125,12 @@ def _hanging(evidence: Evidence) -> Finding | None:
     return None
 
 
+_REFUSED = (
+    Remedy(
+        "look at the address: whether the file is still there, and whether it wants a login", "your-choice"
+    ),
+    Remedy("fetch the file beforehand, and give its path", "your-choice"),
+)
 _REMEDIES = (
     Remedy(
         "fetch the file where there is a network, and give its path",
@@ -111,7 +145,8 @@ PAGE = """\
 What it is
   A cluster node without a network, a proxy, a half-finished file in
   ~/.keras: weights are fetched at first use, and the run fails or sits
-  before the first step.
+  before the first step. Or the server answers that it may not be had (403),
+  is not there (404), or the connection breaks off in the middle of a file.
 
 How Holdfast knows
   The exception names the address, or the main thread stands in a read of a

@@ -100,8 +100,11 @@ def _never_applied(evidence: Evidence) -> Finding | None:
 def _same_again(evidence: Evidence) -> Finding | None:
     """A loop without epochs that anybody told of: a batch that comes again has, to the last digit, the loss it had."""
     steps_of: dict[float, list[int]] = {}
+    before = math.nan
     for step, loss, _ in evidence.losses:
-        steps_of.setdefault(loss, []).append(step)
+        if loss != before:  # where losses are read now and then, a beat tells the last one that was read once more
+            steps_of.setdefault(loss, []).append(step)
+        before = loss
     again = {
         loss: steps
         for loss, steps in steps_of.items()
