@@ -110,3 +110,37 @@ def test_a_loss_that_was_read_long_ago_is_no_batch_that_comes_again(
     run.samples(3, rss_bytes=1 << 20, phase="between", step=400)
     run.ended(0)
     assert [one.cause for one in run.verdict().findings] == (["loss-not-falling"] if again else [])
+
+
+@pytest.mark.parametrize(("trainable", "reached"), [((), False), ((1000,), False), ((0,), True)])
+def test_a_loss_that_no_gradient_comes_from_is_no_frozen_model(
+    tmp_path: Path, trainable: tuple[int, ...], reached: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    for count in trainable:
+        run.probe(ev.ModelSeen(parameters=1000, trainable_parameters=count, where="train.py:25"))
+    run.fit()
+    run.raised("ValueError", "No gradients provided for any variable.", user_line="train.py:20")
+    found = run.verdict().findings[0]
+    assert (found.cause, found.strength) == ("nothing-trainable", Strength.ESTABLISHED)
+    assert found.title.startswith("nothing is trainable" if reached else "no gradient reaches any weight")
+
+
+@pytest.mark.parametrize(
+    ("restored", "changed", "strength"),
+    [
+        (False, True, Strength.SUPPORTED),
+        (True, True, Strength.POSSIBLE),
+        (True, False, Strength.SUPPORTED),
+    ],
+)
+def test_a_flat_loss_of_weights_that_were_trained_before_may_be_as_good_as_it_gets(
+    tmp_path: Path, restored: bool, changed: bool, strength: Strength
+) -> None:
+    run = Run(tmp_path / "run")
+    if restored:
+        run.probe(ev.Restored(path="best.weights.h5", by="load_weights", where="train.py:22"))
+    run.fit(epochs=6)
+    run.epochs([100] * 6, [0.9384, 0.9383, 0.9384, 0.9384, 0.9383, 0.9384], weights_changed=changed)
+    run.ended(0)
+    assert [(one.cause, one.strength) for one in run.verdict().findings] == [("loss-not-falling", strength)]

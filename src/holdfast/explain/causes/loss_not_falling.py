@@ -51,12 +51,19 @@ def _flat(evidence: Evidence) -> Finding | None:
                 model.source,
             )
         )
+    restored = evidence.last(ev.Restored)
+    stood = any(fit.done is not None and fit.done.event.weights_changed is False for fit in evidence.fits)
+    against = []
+    if restored is not None and not stood:
+        words = f"it began with the weights of {restored.event.path or 'an earlier run'}: it may be as good as it gets"
+        against.append(Fact(words, restored.source))
     return Finding(
         "loss-not-falling",
-        Strength.SUPPORTED if spread < 0.005 else Strength.POSSIBLE,
+        Strength.SUPPORTED if spread < 0.005 and not against else Strength.POSSIBLE,
         f"the loss does not fall: {number(first)} to {number(last)} in {len(values)} epochs",
         tuple(facts),
         (
+            *against,
             Fact(
                 "not found: frozen weights, a learning rate near 0, a loss part of exactly 0.0, inputs out of scale"
             ),
@@ -102,7 +109,9 @@ def _same_again(evidence: Evidence) -> Finding | None:
     steps_of: dict[float, list[int]] = {}
     before = math.nan
     for step, loss, _ in evidence.losses:
-        if loss != before:  # where losses are read now and then, a beat tells the last one that was read once more
+        if (
+            loss != before
+        ):  # where losses are read now and then, a beat tells the last one that was read once more
             steps_of.setdefault(loss, []).append(step)
         before = loss
     again = {

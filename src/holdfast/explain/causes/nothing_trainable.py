@@ -66,21 +66,31 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
         facts.append(
             Fact(f"after {whole(fit.done.event.steps)} steps no weight had changed", fit.done.source)
         )
+    learnable = any(said.event.trainable_parameters > 0 for said in models)
+    none_reached = refused is not None and not frozen and (learnable or not models) and warned is None
     return Finding(
         "nothing-trainable",
         Strength.ESTABLISHED if frozen or stood or refused else Strength.SUPPORTED,
-        "nothing is trainable: training changes no weight",
+        "no gradient reaches any weight: the loss does not follow from them by steps that can be differentiated"
+        if none_reached
+        else "nothing is trainable: training changes no weight",
         tuple(facts),
         (),
-        (
-            Remedy(
-                "unfreeze what is to learn, before compile",
-                "your-choice",
-                "model.trainable = True\nbackbone.trainable = False\nmodel.compile(…)",
-            ),
-        ),
+        (_FOLLOW, _UNFREEZE) if none_reached else (_UNFREEZE,),
         ends=refused is not None,
     )
+
+
+_UNFREEZE = Remedy(
+    "unfreeze what is to learn, before compile",
+    "your-choice",
+    "model.trainable = True\nbackbone.trainable = False\nmodel.compile(…)",
+)
+_FOLLOW = Remedy(
+    "look at what lies between the model and the loss: argmax, rounding, a cast to whole numbers, numpy() and a model "
+    "called outside of the tape all end the gradient",
+    "your-choice",
+)
 
 
 def _no_gradients(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
