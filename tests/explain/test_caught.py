@@ -211,3 +211,39 @@ def test_a_reader_that_is_gone_is_no_callbacks_fault(tmp_path: Path) -> None:
     finding = run.verdict().findings[0]
     assert (finding.cause, finding.strength) == ("script-error", Strength.ESTABLISHED)
     assert finding.title == "whoever read what it writes is gone: BrokenPipeError at work.py:3"
+
+
+def _search(path: Path, *raised: str, code: int = 0) -> Verdict:
+    run = Run(path)
+    for number, kind in enumerate(raised, 1):
+        run.probe(ev.FitStarted(fit=number, epochs=4, planned_steps_per_epoch=8))
+        steps = [8, 8] if kind else [8] * 4
+        if kind:
+            run.probe(
+                ev.ExceptionRaised(
+                    type=kind, left="fit", caught=None, user_line="train.py:16", process="main"
+                )
+            )
+        done = {"steps": sum(steps), "epochs": len(steps), "epochs_done": len(steps), "steps_by_epoch": steps}
+        run.probe(ev.FitDone(fit=number, raised=kind, **done))  # type: ignore[arg-type]
+    run.samples(1, step=sum(16 if kind else 32 for kind in raised), phase="after")
+    run.ended(code)
+    return run.verdict()
+
+
+def test_trials_that_were_pruned_are_no_early_end(tmp_path: Path) -> None:
+    verdict = _search(tmp_path / "run", "", "", "Pruned", "Pruned", "Pruned")
+    assert (verdict.outcome, verdict.findings) == ("finished", ())
+    assert verdict.known[0].fact == (
+        "3 of 5 fits were left by Pruned at train.py:16; the script caught it and went on"
+    )
+
+
+def test_a_search_that_was_interrupted_is_one(tmp_path: Path) -> None:
+    assert _search(tmp_path / "run", "", "", "KeyboardInterrupt").outcome == "stopped-early"
+
+
+def test_nor_did_a_search_end_well_in_which_no_trial_got_through(tmp_path: Path) -> None:
+    verdict = _search(tmp_path / "run", "ValueError", "ValueError")
+    assert verdict.outcome == "stopped-early"
+    assert verdict.findings[0].cause == "script-error"

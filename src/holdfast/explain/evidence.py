@@ -376,6 +376,17 @@ class Evidence:
         return max(counts) if counts else None
 
     @cached_property
+    def given_up(self) -> list[Fit]:
+        """Fits that an exception left while others got through and the script ended well: trials that were pruned."""
+        left = [
+            fit
+            for fit in self.fits
+            if fit.done is not None and fit.done.event.raised not in ("", "KeyboardInterrupt", "SystemExit")
+        ]
+        through = any(fit.done is not None and not fit.done.event.raised for fit in self.fits)
+        return left if through and self.exit_code == 0 else []
+
+    @cached_property
     def planned(self) -> int | None:
         plans = [fit.planned_steps for fit in self.fits]
         known = [plan for plan in plans if plan is not None]

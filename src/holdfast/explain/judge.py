@@ -87,6 +87,7 @@ def _known(evidence: Evidence, word: str) -> list[Fact]:
         )
     if evidence.ended is None and word in ("killed", "running"):
         facts += _alive(evidence)
+    facts += _given_up(evidence)
     for said in evidence.all(ev.WatchFailed):
         facts.append(
             Fact(f"a part of the watch did not work: {said.event.part}: {said.event.error}", said.source)
@@ -96,6 +97,20 @@ def _known(evidence: Evidence, word: str) -> list[Fact]:
             Fact(f"a part of the probe did not work: {probe.event.part}: {probe.event.error}", probe.source)
         )
     return facts + [Fact(text, "") for text in evidence.missing]
+
+
+def _given_up(evidence: Evidence) -> list[Fact]:
+    """What left some of the fits and was caught: a search that prunes, or a fold that did not work."""
+    left = [fit.done for fit in evidence.given_up if fit.done is not None]
+    if not left:
+        return []
+    kind = left[-1].event.raised
+    places = [one.event.user_line for one in evidence.all(ev.ExceptionRaised) if one.event.type == kind]
+    where = f" at {places[-1]}" if places and places[-1] else ""
+    total = len(evidence.fits)
+    were = "was" if len(left) == 1 else "were"
+    words = f"{len(left)} of {total} fits {were} left by {kind}{where}; the script caught it and went on"
+    return [Fact(words, left[-1].source)]
 
 
 def _alive(evidence: Evidence) -> list[Fact]:

@@ -70,7 +70,8 @@ def fell_short(evidence: Evidence) -> bool:
     step, planned = evidence.step, evidence.planned
     if planned is not None and step is not None:
         several = len(evidence.fits) > 1  # a loop of fits may have had more of them before it
-        return step < _NEARLY_ALL * planned or (several and bool(left_on_signal(evidence)))
+        given_up = sum((fit.planned_steps or 0) - fit.steps for fit in evidence.given_up)
+        return step < _NEARLY_ALL * (planned - given_up) or (several and bool(left_on_signal(evidence)))
     if left_on_signal(evidence) or (not step and _got_nothing(evidence)):
         return True
     return any(_ended_short(fit) for fit in evidence.fits)
