@@ -8,6 +8,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.standing import Standing, Stood
 from holdfast.explain.words import clipped, listed
+from holdfast.journal import events as ev
 
 
 def deadlock(evidence: Evidence) -> Finding | None:
@@ -23,7 +24,7 @@ def deadlock(evidence: Evidence) -> Finding | None:
     pool = _pool_of_waiters(standing)
     if pool:
         return _waits_for_itself(standing, pool)
-    if len(owners) < 2:
+    if len(owners) < 2 or _one_lock(owners):
         return _alone(evidence, standing, owners)
     facts = []
     for thread in owners[:4]:
@@ -73,23 +74,30 @@ def _alone(evidence: Evidence, standing: Standing, owners: list[Stood]) -> Findi
     if not named or any(other.cpu_share > 0.1 for other in standing.others):
         return None
     thread = named[0]
-    frame = thread.users
+    facts = [
+        Fact(
+            f"it stands at {one.where}: `{clipped(one.users.code if one.users else '', 60)}`", standing.source
+        )
+        for one in named[:3]
+    ]
+    facts.append(Fact("no thread of the process computes", standing.source))
+    died = next((said for said in evidence.all(ev.ExceptionRaised) if said.event.left == "thread"), None)
+    if died is not None:
+        place = f" at {died.event.user_line}" if died.event.user_line else ""
+        words = f"a thread had ended with {died.event.type}{place}: a lock that it had taken then stays taken"
+        facts.append(Fact(words, died.source))
     return Finding(
         "deadlock",
         Strength.SUPPORTED,
         f"a thread waits for a lock that nobody releases: {thread.where}",
-        (
-            Fact(
-                f"it stands at {thread.where}: `{clipped(frame.code if frame else '', 60)}`", standing.source
-            ),
-            Fact("no thread of the process computes", standing.source),
-        ),
+        tuple(facts),
         (),
         (
             Remedy(
-                "look for a lock that is taken twice by one thread, or that a thread held when it ended",
+                "look for a lock that is taken twice by one thread, or that a thread held when it ended; `with` "
+                "releases it whatever happens",
                 "guess",
-                "lock = threading.RLock()",
+                "with lock: …",
             ),
         ),
     )
@@ -159,6 +167,16 @@ def _on_a_lock(thread: Stood) -> bool:
         and all("threading.py" in frame.file for frame in near)
         and (library is None or bool(near))
     )
+
+
+def _one_lock(owners: list[Stood]) -> bool:
+    """All wait for the same lock by its plain name: whoever holds it is none of them."""
+    found = [
+        re.match(r"(?:with )?([A-Za-z_]\w*)(?:\s*:|\.acquire\()", thread.users.code.strip())
+        for thread in owners
+        if thread.users is not None
+    ]
+    return len({one[1] if one else str(number) for number, one in enumerate(found)}) == 1
 
 
 def _names_a_lock(thread: Stood) -> bool:

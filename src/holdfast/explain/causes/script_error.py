@@ -173,6 +173,11 @@ def _by_its_own_call(evidence: Evidence, called: dict[str, Any], source: str) ->
     facts = [Fact(f"{called.get('by')} was called{where} in phase {called.get('phase')}", source)]
     facts += [Fact(f"with the words: {message}", source)] if message else []
     facts.append(Fact(f"the exit code is {evidence.exit_code}", evidence.exit_source))
+    if evidence.exit_code and not message:
+        facts += [
+            Fact(f"its last line: {clipped(line.text, 200)}", line.source)
+            for line in evidence.output.lines[-1:]
+        ]
     # A script that has what it wanted leaves by sys.exit(0) too; os._exit drops what is not written yet.
     meant = evidence.exit_code == 0 and called.get("by") == "sys.exit"
     return Finding(
