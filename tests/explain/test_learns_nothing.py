@@ -144,3 +144,21 @@ def test_a_flat_loss_of_weights_that_were_trained_before_may_be_as_good_as_it_ge
     run.epochs([100] * 6, [0.9384, 0.9383, 0.9384, 0.9384, 0.9383, 0.9384], weights_changed=changed)
     run.ended(0)
     assert [(one.cause, one.strength) for one in run.verdict().findings] == [("loss-not-falling", strength)]
+
+
+@pytest.mark.parametrize(
+    ("iterations", "changed", "strength"),
+    [(0, False, Strength.ESTABLISHED), (96, False, Strength.POSSIBLE), (96, True, None), (0, True, None)],
+)
+def test_a_train_step_that_applies_nothing(
+    tmp_path: Path, iterations: int, changed: bool, strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.ModelSeen(parameters=1000, trainable_parameters=1000, learning_rate=1e-3, where="train.py:25")
+    )
+    run.fit(epochs=6, steps=16, iterations=0)
+    run.epochs([16] * 6, [1.1, 1.09, 1.1, 1.08, 1.1, 1.09], iterations=iterations, weights_changed=changed)
+    run.ended(0)
+    found = [(one.cause, one.strength) for one in run.verdict().findings]
+    assert found == ([("loss-not-falling", strength)] if strength is not None else [])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -78,13 +79,19 @@ class Fit:
     @property
     def steps_by_whole_epoch(self) -> list[int]:
         """Without the last epoch where an error or a request to stop may have broken it off."""
-        steps = self.steps_by_epoch
+        steps = [] if self.mixed else self.steps_by_epoch
         if self.done is None:
             return steps
         broken = self.done.event.stopped or (
             bool(self.done.event.raised) and self.done.event.epochs_done < self.done.event.epochs
         )
         return steps[:-1] if broken else steps
+
+    @property
+    def mixed(self) -> bool:
+        """Epochs of another fit, in another thread, were counted with its own: they do not come in order."""
+        numbers = [said.event.epoch for said in self.epochs]
+        return any(later <= earlier for earlier, later in pairwise(numbers))
 
     @property
     def planned_epochs(self) -> int | None:

@@ -218,6 +218,8 @@ def at_the_end(evidence: Evidence) -> tuple[Fact, ...]:
 
 def steps_short(evidence: Evidence) -> tuple[Fit, int, list[int]] | None:
     """A fit with epochs of clearly fewer steps than planned, that nobody asked to stop: fit, plan, steps by epoch."""
+    if any(fit.mixed for fit in evidence.fits):
+        return None
     for fit in reversed(evidence.fits):
         started = fit.started
         if started is None or (fit.done is not None and (fit.done.event.raised or fit.done.event.stopped)):

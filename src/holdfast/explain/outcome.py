@@ -67,6 +67,8 @@ def fell_short(evidence: Evidence) -> bool:
         fit = next(fit for fit in reversed(evidence.fits) if fit.done is not None and fit.done.event.stopped)
         done, planned = fit.steps, fit.planned_steps
         return planned is None or done < planned
+    if any(fit.mixed for fit in evidence.fits):
+        return bool(left_on_signal(evidence))  # fits in several threads: whose steps they were is not known
     step, planned = evidence.step, evidence.planned
     if planned is not None and step is not None:
         several = len(evidence.fits) > 1  # a loop of fits may have had more of them before it

@@ -72,7 +72,7 @@ def _finite(evidence: Evidence) -> Finding | None:
     if len(losses) < 6:
         return None
     first = min(abs(loss) for _, loss, _ in losses[:3])  # it may have left within two steps
-    last = median([abs(loss) for _, loss, _ in losses[-3:]])
+    last = median([loss for _, loss, _ in losses[-3:]])  # one that falls far below zero has not grown
     if first < 1e-6 or last < max(_BEYOND * first, _LARGE) or losses[-1][0] - losses[0][0] < 5:
         return None
     seen = evidence.last(ev.LossSeen)

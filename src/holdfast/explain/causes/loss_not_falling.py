@@ -10,9 +10,11 @@ from holdfast.explain.nodes import number_of
 from holdfast.explain.words import number, whole
 from holdfast.journal import events as ev
 
+_FEWEST_STEPS = 20
+
 
 def loss_not_falling(evidence: Evidence) -> Finding | None:
-    return _never_applied(evidence) or _flat(evidence)
+    return _never_applied(evidence) or _stood_still(evidence) or _flat(evidence)
 
 
 def _flat(evidence: Evidence) -> Finding | None:
@@ -98,6 +100,44 @@ def _never_applied(evidence: Evidence) -> Finding | None:
                 "apply them after each gradient",
                 "your-choice",
                 "optimizer.apply_gradients(zip(gradients, model.trainable_variables))",
+            ),
+        ),
+        ends=False,
+    )
+
+
+def _stood_still(evidence: Evidence) -> Finding | None:
+    """A whole fit after which its weights are what they were, though they may change: a `train_step` of one's own."""
+    fit, model = evidence.fit, evidence.model
+    if fit is None or fit.done is None or fit.started is None or model is None or fit.mixed:
+        return None
+    done, before = fit.done.event, fit.started.event.iterations
+    if done.weights_changed is not False or done.raised or done.steps < _FEWEST_STEPS:
+        return None
+    if not model.event.trainable_parameters or model.event.learning_rate == 0.0:
+        return None
+    unmoved = before is not None and done.iterations == before
+    facts = [
+        Fact(
+            f"after {whole(done.steps)} steps the weights that were compared are what they were",
+            fit.done.source,
+        ),
+        Fact(f"{whole(model.event.trainable_parameters)} parameters are trainable", model.source),
+    ]
+    if unmoved:
+        facts.append(Fact(f"the optimizer still counts {whole(before or 0)} steps", fit.done.source))
+    return Finding(
+        "loss-not-falling",
+        Strength.ESTABLISHED if unmoved else Strength.POSSIBLE,
+        f"no weight changed in {whole(done.steps)} steps"
+        + (": the gradients are never applied" if unmoved else ""),
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "apply the gradients in your own `train_step`",
+                "your-choice",
+                "self.optimizer.apply(gradients, self.trainable_variables)",
             ),
         ),
         ends=False,
