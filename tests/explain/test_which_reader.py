@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.explain import Finding, Strength
-from holdfast.journal.stacks import Frame, Thread
+from holdfast.journal.stacks import Frame, ProcessStacks, Thread
 from tests.explain.made import Run, main_in_fit, native, python_thread, user
 
 _FEEDS = (
@@ -21,10 +21,10 @@ _NAPS = python_thread(
 )
 
 
-def _stalled(path: Path, *threads: Thread) -> Finding:
+def _stalled(path: Path, *threads: Thread, others: tuple[ProcessStacks, ...] = ()) -> Finding:
     run = Run(path)
     run.fit()
-    run.stalled("step", main_in_fit(), *threads)
+    run.stalled("step", main_in_fit(), *threads, others=others)
     run.stopped()
     return run.verdict().findings[0]
 
@@ -52,3 +52,17 @@ def test_a_reader_in_native_code_comes_before_a_thread_that_naps(tmp_path: Path)
 def test_a_thread_that_naps_alone_is_blamed_for_nothing(tmp_path: Path) -> None:
     found = _stalled(tmp_path / "run", _NAPS)
     assert found.strength == Strength.POSSIBLE or found.cause == "unknown"
+
+
+def test_a_program_that_does_not_end_is_named(tmp_path: Path) -> None:
+    reader = python_thread(
+        4003, Frame("/usr/lib/python3.11/subprocess.py", 2046, "_wait"), user(14, "decode"), *_FEEDS,
+        wait="do_wait", syscall="wait4",
+    )  # fmt: skip
+    program = ProcessStacks(pid=4100, parent=4000, name="ffmpeg", command="ffmpeg -i a.mp4", state="S")
+    found = _stalled(tmp_path / "run", reader, others=(program,))
+    assert (found.cause, found.strength) == ("input-blocked", Strength.ESTABLISHED)
+    assert found.title == (
+        "the next batch never comes: a reader waits for ever for `ffmpeg -i a.mp4` at /home/me/train.py:14"
+    )
+    assert found.remedies[0].code == "subprocess.run([…], timeout=60, check=True)"

@@ -49,6 +49,9 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     process, thread = chosen[0]
     where = thread.where
     what = _what(thread)
+    program = _program(process, thread, standing)
+    if program:
+        what = f"waits for a program that it started ({program})"
     facts = [
         Fact(
             f"no batch for {span(evidence.silent_for_s)}; the run is in phase {stall.event.phase}"
@@ -91,10 +94,10 @@ def input_blocked(evidence: Evidence) -> Finding | None:
         if sure and (thread.users is not None or thread.wait)
         else Strength.SUPPORTED,
         ("the next batch never comes: " if stall.event.phase else "")
-        + f"a reader waits for ever{f' for {queue}' if queue else ''}{place}",
+        + f"a reader waits for ever{f' for {queue or program}' if queue or program else ''}{place}",
         tuple(facts),
         () if data is not None or evidence.fits else (Fact("no dataset was seen from inside the process"),),
-        _FOR_QUEUES if queue else _REMEDIES,
+        _FOR_QUEUES if queue else _FOR_PROGRAMS if program else _REMEDIES,
     )
 
 
@@ -137,7 +140,7 @@ def _reads(thread: Stood) -> bool:
         return native and not re.search(r"eventfd|\[event", thread.syscall)
     asleep = bool(
         re.search(
-            r"nanosleep|do_select|do_poll|poll_schedule|ep_poll|futex|select|poll",
+            r"nanosleep|do_select|do_poll|poll_schedule|ep_poll|futex|select|poll|wait4|waitid|do_wait",
             thread.wait + " " + thread.syscall,
         )
     )
@@ -215,6 +218,21 @@ def _what(thread: Stood) -> str:
     return f"waits in {thread.syscall or thread.wait or 'an unknown call'}"
 
 
+def _program(process: Stands, thread: Stood, standing: Standing) -> str:
+    """What it waits for the end of: the only program that its process has started; "a program" where there are more."""
+    if not re.match(r"(wait4|waitid)\b", thread.syscall) and thread.wait != "do_wait":
+        return ""
+    started = [other.command or other.name for other in standing.others if other.parent == process.pid]
+    return f"`{clipped(started[0], 80)}`" if len(started) == 1 else "a program"
+
+
+_FOR_PROGRAMS = (
+    Remedy(
+        "give the program a time limit, and raise when it is over",
+        "your-choice",
+        "subprocess.run([…], timeout=60, check=True)",
+    ),
+)
 _FOR_QUEUES = (
     Remedy(
         "give the get a time limit, and raise when it is over",
