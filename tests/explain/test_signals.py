@@ -59,3 +59,24 @@ def test_a_worker_that_ended_itself_is_told_by_its_line(tmp_path: Path) -> None:
     finding = run.verdict().findings[0]
     assert finding.cause == "worker-died"
     assert "it ended itself by os._exit at train.py:6" in [fact.fact for fact in finding.because]
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_a_signal_that_the_script_sent_itself_came_from_nobody_else(tmp_path: Path, name: str) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.epochs([100] * 3)
+    run.probe(ev.NoteMade(text="", facts={"signal_sent": {"signal": name, "where": "train.py:14"}}))
+    run.ended(signal=name)
+    verdict = run.verdict()
+    assert verdict.outcome == "failed"
+    assert [(one.cause, one.strength) for one in verdict.findings] == [("script-error", Strength.ESTABLISHED)]
+    assert verdict.findings[0].title == f"the script sent itself {name} at train.py:14"
+
+
+def test_a_signal_that_it_sent_itself_and_handled_is_not_the_one_that_ended_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(ev.NoteMade(text="", facts={"signal_sent": {"signal": "SIGUSR1", "where": "train.py:14"}}))
+    run.ended(signal="SIGKILL")
+    assert run.verdict().findings[0].cause == "killed-from-outside"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,4 +28,18 @@ def test_the_call_is_written_down_and_made(tmp_path: Path) -> None:
     assert [(one["by"], one["code"], one["message"]) for one in said] == [
         ("sys.exit", 1, "no data, aborting"), ("sys.exit", 0, ""), ("sys.exit", 300, ""),
     ]  # fmt: skip
+    assert said[0]["where"].partition(":")[0].endswith("test_exits.py")
+
+
+def test_a_signal_to_itself_is_written_down_and_sent(tmp_path: Path) -> None:
+    sent: list[tuple[int, int]] = []
+    module: Any = SimpleNamespace(__name__="os", kill=lambda *args: sent.append(args))
+    session = Session(str(tmp_path), attempt=1, role="main")
+    exits._watch_kill(session, module)
+    module.kill(os.getpid(), signal.SIGKILL)
+    module.kill(os.getpid(), 0)  # asks whether it lives
+    module.kill(os.getpid() + 1, signal.SIGTERM)  # a worker
+    assert sent == [(os.getpid(), 9), (os.getpid(), 0), (os.getpid() + 1, 15)]
+    said = [entry.event.facts["signal_sent"] for entry in reader.read(tmp_path / "journal.jsonl")]  # type: ignore[attr-defined]
+    assert [one["signal"] for one in said] == ["SIGKILL"]
     assert said[0]["where"].partition(":")[0].endswith("test_exits.py")

@@ -222,6 +222,15 @@ class Evidence:
         return self.exit_signal in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
 
     @cached_property
+    def own_signal(self) -> tuple[str, str] | None:
+        """The line at which the script sent itself the signal that ended it, and its source."""
+        for said in reversed(self.all(ev.NoteMade)):
+            sent = said.event.facts.get("signal_sent")
+            if sent and sent.get("signal") == self.exit_signal:
+                return str(sent.get("where", "")), said.source
+        return None
+
+    @cached_property
     def went_wrong(self) -> bool:
         """It ended, and not with exit code 0."""
         return self.exit_signal is not None or (self.exit_code or 0) != 0

@@ -23,7 +23,7 @@ def outcome(evidence: Evidence) -> str:
     if evidence.ended is None:
         return _without_an_end(evidence)
     if evidence.exit_signal is not None:
-        return "failed" if evidence.crashed else "killed"
+        return "failed" if evidence.crashed or evidence.own_signal else "killed"
     if evidence.exit_code != 0:
         return "failed"
     return "stopped-early" if fell_short(evidence) else "finished"

@@ -1,9 +1,10 @@
-"""`sys.exit` and `os._exit`, by which a script ends itself without a traceback: from which line, with what."""
+"""How a script ends itself without a traceback, by `sys.exit`, `os._exit` or `os.kill`: from which line, with what."""
 
 from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 import threading
 from typing import Any
@@ -18,6 +19,26 @@ PART = "exit"
 def watch(session: Session) -> None:
     _watch(session, sys, "exit")
     _watch(session, os, "_exit")
+    _watch_kill(session, os)
+
+
+def _watch_kill(session: Session, module: Any) -> None:
+    """Signals that the script sends to itself. Those to its children are its own business."""
+    original = module.kill
+
+    @functools.wraps(original)
+    def told(*args: Any) -> Any:
+        if len(args) == 2 and args[0] in (os.getpid(), 0) and not session.forked and session.role == "main":
+            session.guard(PART, _say_signal, session, int(args[1]))
+        return original(*args)
+
+    module.kill = told
+
+
+def _say_signal(session: Session, number: int) -> None:
+    if number:
+        facts = {"signal": signal.Signals(number).name, "where": lines.caller_line()}
+        session.say(NoteMade(text="os.kill was called on the process itself", facts={"signal_sent": facts}))
 
 
 def _watch(session: Session, module: Any, name: str) -> None:

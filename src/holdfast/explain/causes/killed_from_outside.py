@@ -9,6 +9,8 @@ from holdfast.journal import events as ev
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
+    if evidence.own_signal is not None:
+        return None
     if evidence.exit_signal in _OTHERS and not evidence.stopped_by_us:
         return _by_another_signal(evidence, evidence.exit_signal)
     if (

@@ -17,6 +17,8 @@ def preempted(evidence: Evidence) -> Finding | None:
     by_term = evidence.exit_signal == "SIGTERM" and evidence.stopped_by_us != "stall"
     if not (told or seen or by_term) or evidence.stopped_by_us == "stall" or evidence.alive:
         return None
+    if evidence.own_signal is not None and not told:
+        return None
     if evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence):
         return None  # it was told to, and had done its work
     group = _said_by_the_group(evidence)

@@ -105,6 +105,8 @@ def _trainers_answer(evidence: Evidence, message: str) -> Finding | None:
 
 def _by_exit_code(evidence: Evidence) -> Finding | None:
     code = evidence.exit_code
+    if evidence.own_signal is not None and evidence.exit_signal is not None:
+        return _by_its_own_hand(evidence, evidence.exit_signal, *evidence.own_signal)
     if evidence.exit_signal in _ITS_OWN and not evidence.stopped_by_us:
         return _by_its_own_signal(evidence, evidence.exit_signal)
     if evidence.exit_signal is not None or evidence.stopped_by_us:
@@ -127,6 +129,25 @@ def _by_exit_code(evidence: Evidence) -> Finding | None:
             Remedy(
                 "read the last lines of output.log; a script that ends by sys.exit says why there, if anywhere",
                 "your-choice",
+            ),
+        ),
+    )
+
+
+def _by_its_own_hand(evidence: Evidence, name: str, where: str, source: str) -> Finding:
+    at = f" at {where}" if where else ""
+    return Finding(
+        "script-error",
+        Strength.ESTABLISHED,
+        f"the script sent itself {name}{at}",
+        (
+            Fact(f"os.kill was called on the process itself{at}", source),
+            Fact(f"the process ended on {name}", evidence.exit_source),
+        ),
+        (),
+        (
+            Remedy(
+                f"look at what makes it reach {where}" if where else "look for what calls it", "your-choice"
             ),
         ),
     )

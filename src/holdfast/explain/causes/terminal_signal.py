@@ -18,6 +18,8 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
         told or interrupted or by_signal or caught or evidence.stopped_by_us == "interrupt"
     ):
         return None
+    if evidence.own_signal is not None and not told:
+        return None
     name = by_signal or (told[-1].event.signal if told else caught.event.signal if caught else "SIGINT")
     facts = [
         Fact(f"the supervisor was sent {said.event.signal} and passed it on", said.source)
