@@ -37,3 +37,28 @@ def test_the_last_epoch_of_a_generator(
     causes = [one.cause for one in run.verdict().findings]
     assert causes[0] == first
     assert ("generator-exhausted" in causes) is (first == "generator-exhausted")
+
+
+@pytest.mark.parametrize(
+    ("batches", "kind", "ended"),
+    [
+        ([4, 2, 2, 2], "generator", True),
+        ([4, 4, 4, 4], "generator", False),
+        ([2, 2, 2, 2], "generator", False),
+        ([4, 2, 2, 2], "tf.data", False),
+    ],
+)
+def test_a_generator_of_the_validation(tmp_path: Path, batches: list[int], kind: str, ended: bool) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.DatasetSeen(role="validation", type=kind, where="train.py:22"))
+    run.fit(epochs=4)
+    for epoch, count in enumerate(batches):
+        run.probe(ev.ValidationDone(fit=1, epoch=epoch, batches=count, logs={"loss": 0.5}))
+    run.epochs([100] * 4)
+    run.ended(0)
+    found = run.verdict().findings
+    assert [one.cause for one in found] == (["generator-exhausted"] if ended else [])
+    if ended:
+        assert found[0].title == (
+            "the generator of the validation ended: 3 later validations measured only the first two batches again"
+        )

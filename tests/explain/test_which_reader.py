@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.explain import Finding, Strength
+from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread
 from tests.explain.made import Run, main_in_fit, native, python_thread, user
 
@@ -66,3 +67,14 @@ def test_a_program_that_does_not_end_is_named(tmp_path: Path) -> None:
         "the next batch never comes: a reader waits for ever for `ffmpeg -i a.mp4` at /home/me/train.py:14"
     )
     assert found.remedies[0].code == "subprocess.run([…], timeout=60, check=True)"
+
+
+def test_the_only_file_of_a_dataset_is_the_one_that_cannot_be_opened(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    nodes = [{"op": "map", "function": "read_one_file", "where": "tensorflow/python/data/ops/readers.py:102"}]
+    run.fit(data=ev.DatasetSeen(type="tf.data", nodes=nodes, files=["labels.csv"], where="train.py:18"))
+    run.stalled("fill", main_in_fit(), native(4003, wait="wait_for_partner", syscall="openat", name="python"))
+    run.stopped()
+    found = run.verdict().findings[0]
+    assert found.title == "the next batch never comes: a reader waits for ever: labels.csv"
+    assert not any("readers.py" in fact.fact for fact in found.because)

@@ -72,10 +72,15 @@ def input_blocked(evidence: Evidence) -> Finding | None:
         facts += _producers(queue, thread, process, standing)
     data = evidence.data()
     nodes = [node for node in evidence.nodes if node.op in ("generator", "map", "interleave", "tfrecord")]
-    if nodes and nodes[0].where and not where:
-        facts.append(Fact(f"the pipeline reads at {nodes[0].where}", nodes[0].source))
+    own_nodes = [node for node in nodes if node.where and not _FRAMEWORK.match(node.where)]
+    if own_nodes and not where:
+        facts.append(Fact(f"the pipeline reads at {own_nodes[0].where}", own_nodes[0].source))
     file = re.search(r"\((/[^)]+)\)", thread.syscall)
     named = file[1] if file and not file[1].startswith("/dev/") else ""
+    opens = "openat" in thread.syscall or bool(re.search(r"wait_for_partner|fifo", thread.wait))
+    if not named and opens and data is not None and len(data.event.files) == 1 and not thread.python:
+        named = data.event.files[0]
+        facts.append(Fact(f"the only file of the dataset is {named}", data.source))
     sure = bool(re.search(r"wait_for_partner|fifo|rpc_|nfs|fuse", thread.wait)) or (
         thread.users is not None and not standing.busy
     )
@@ -101,6 +106,7 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     )
 
 
+_FRAMEWORK = re.compile(r"(tensorflow|keras|tf_keras|jax|torch)/")
 _FEEDS_IT = ("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
 _BESIDE = 3
 
