@@ -6,7 +6,7 @@ can be undone. That costs two more copies of the weights and moments while steps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -32,10 +32,9 @@ class JaxStep:
         self.network, self.rule, self.batch, self.micro_batch = network, rule, batch, micro_batch
         self.names, self.others = names_of(network.trainable), names_of(network.fixed)
         self.layout = network.layout()
-        self._masks = update.Masks(*(jnp.asarray(mask) for mask in self.layout.masks()))
-        weights = self.layout.joined([variable.value for variable in network.trainable])
+        self._masks = update.Masks(*(jax.device_put(mask) for mask in self.layout.masks()))
         self._moving, self._fixed = state or (
-            update.fresh(weights, rule),
+            update.fresh(_in_one_piece(network.trainable), rule),
             [jnp.asarray(variable.value) for variable in network.fixed],
         )
         self._traces = 0
@@ -83,7 +82,7 @@ class JaxStep:
 
     def load(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
         moving, fixed = from_groups(groups, self.names, self.others)
-        self._moving, self._fixed = jax.tree.map(jnp.asarray, (moving, fixed))
+        self._moving, self._fixed = jax.tree.map(jax.device_put, (moving, fixed))
         self.export()
 
     def split(self, micro_batch: int) -> JaxStep:
@@ -147,6 +146,12 @@ class JaxStep:
 
         (_, (parts, fixed_after)), gradient = jax.value_and_grad(wanted, has_aux=True)(now.weights)
         return parts, gradient, fixed_after
+
+
+def _in_one_piece(variables: Sequence[Any]) -> Any:
+    """All weights as one vector, joined on the host: joined on a card, the pieces leave a hole behind that no later
+    vector fits into, and the card's allocator adds it to one of them for the rest of the run."""
+    return jax.device_put(np.concatenate([np.asarray(one.value, np.float32).ravel() for one in variables]))
 
 
 def _on_its_way(value: Any) -> Any:
