@@ -65,11 +65,12 @@ SETUPS = [  # small compilations first, detectors by turns
     _setup("faster-rcnn", "mobilenet_v2", 512, 16),
 ]
 
-#: A batch that is to fill nine tenths of a limit, and larger ones in the same limit. The second is predicted too.
+#: A batch that is to fill nine tenths of a limit, and the next one up in the same limit. Both are predicted. One
+#: picture more is over a ninth of these, else the next batch would still fit.
 LIMITS = [
-    (_setup("ssd", "vgg16", 512, 6), _setup("ssd", "vgg16", 512, 8)),
-    (*(_setup("retinanet", "resnet50", 800, batch) for batch in (5, 6, 8)),),
-    (*(_setup("faster-rcnn", "resnet50", 800, batch) for batch in (5, 6, 8)),),
+    tuple(_setup("ssd", "vgg16", 640, batch, sgd=True) for batch in (2, 3)),
+    tuple(_setup("retinanet", "resnet50", 1024, batch) for batch in (3, 4)),
+    tuple(_setup("faster-rcnn", "resnet50", 1024, batch) for batch in (3, 4)),
 ]
 FILLED = 0.9
 CARD_BYTES = 150109880320  # what the pool's fraction is a fraction of
@@ -90,7 +91,7 @@ def predict(to: Path, at_once: int) -> None:
 
     done = json.loads(to.read_text())["predictions"] if to.exists() else []
     have = {json.dumps(one["setup"], sort_keys=True) for one in done}
-    wanted = [one for one in SETUPS + [one for batches in LIMITS for one in batches[:2]]
+    wanted = [one for one in SETUPS + [one for batches in LIMITS for one in batches]
               if json.dumps(one, sort_keys=True) not in have]  # fmt: skip
     with ThreadPoolExecutor(at_once) as pool:
         for found in pool.map(_predicted, wanted):
@@ -169,6 +170,9 @@ def one(setup_json: str) -> None:
         "peak_bytes": stats.get("peak_bytes_in_use"), "peak_before": before, "limit_bytes": stats.get("bytes_limit"),
         "pool_bytes": stats.get("pool_bytes"), "cold": bool(missed),
     }  # fmt: skip
+    if os.environ.get("HOLDFAST_ANALYSE") and found["ran"]:
+        planned = step._compiled.lower(*step.arguments(batch)).compile().memory_analysis()
+        found["temp_bytes"] = int(planned.temp_size_in_bytes)
     print("\n" + json.dumps(found), flush=True)
 
 
@@ -199,7 +203,8 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
 
     def twice(setup: dict[str, Any]) -> None:
         cold = _process(setup, share)
-        _kept(out, _process(setup, share) | {"cold_peak_bytes": cold.get("peak_bytes")})
+        found = _process(setup, share | {"HOLDFAST_ANALYSE": "1"})
+        _kept(out, found | {"cold_peak_bytes": cold.get("peak_bytes")})
 
     def at_limit(setup: dict[str, Any], room: float) -> None:
         _process(setup, share)  # fills the compile cache
@@ -209,13 +214,14 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
     done = [json.loads(line) for line in MEASURED.read_text().splitlines()] if MEASURED.exists() else []
     have = [one["setup"] for one in done]  # of an earlier call
     with ThreadPoolExecutor(at_once) as pool:
-        jobs = [
-            pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup) and setup not in have
-        ]
+        jobs = []
         for batches in LIMITS:
             room = known[_short(batches[0])]["step_peak_bytes"] / FILLED
             wanted = [one for one in batches if only in json.dumps(one) and one not in have]
             jobs += [pool.submit(at_limit, setup, room) for setup in wanted]
+        jobs += [
+            pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup) and setup not in have
+        ]
         for job in jobs:
             job.result()
 

@@ -52,7 +52,22 @@ def test_three_states_live_while_steps_are_under_way_and_one_when_donated():
         "batch": [256],
         "temp": 400 * MIB,
     }
-    # three states, two batches, the temporary
-    assert simulate(Traffic(**whole)) == (3 * 300 + 400) * MIB + 512
-    assert simulate(Traffic(**whole, donated=True)) == (300 + 400) * MIB + 512
+    # three states, the batch, the temporary
+    assert simulate(Traffic(**whole)) == (3 * 300 + 400) * MIB + 256
+    assert simulate(Traffic(**whole, donated=True)) == (300 + 400) * MIB + 256
     assert simulate(Traffic(**whole), pool_bytes=1300 * MIB) is None
+    assert simulate(Traffic(**whole), pool_bytes=1300 * MIB + 256) == 1300 * MIB + 256
+
+
+def test_a_variable_is_sent_and_copied_and_the_hole_is_handed_out_whole():
+    traffic = Traffic(
+        model=[100 * MIB, 100 * MIB],
+        masks=[60 * MIB],
+        moving=[300 * MIB],
+        fixed=[],
+        results=[],
+        batch=[256],
+        temp=400 * MIB,
+    )
+    # sent to 0, copied to 100; sent to 0, copied to 200; the mask of 60 gets the hole of 100
+    assert simulate(traffic) == (200 + 100 + 3 * 300 + 400) * MIB + 256

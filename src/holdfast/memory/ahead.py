@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -63,13 +64,32 @@ def _described(card: Card) -> Any:
         return topologies.get_topology_desc(target_config=card.described(older=True), **known)
 
 
-def as_on(card: Card | None) -> Any:
+@contextlib.contextmanager
+def as_on(card: Card | None) -> Iterator[None]:
     """While tracing and compiling for it: the step takes the kernels that it would take there."""
     if card is None:
-        return contextlib.nullcontext()
+        yield
+        return
     from holdfast.detectors.kernels import for_described_card
 
-    return for_described_card(10 * card.capability[0] + card.capability[1])
+    with for_described_card(10 * card.capability[0] + card.capability[1]), _keras_on_a_card():
+        yield
+
+
+@contextlib.contextmanager
+def _keras_on_a_card() -> Iterator[None]:
+    """On a processor Keras' argmax has operations more, for negative zeros: another program than the card's."""
+    import keras.src.backend.jax.numpy as place
+
+    asks = getattr(place, "_uses_cpu", None)
+    if asks is None:  # another Keras
+        yield
+        return
+    place._uses_cpu = lambda _: False
+    try:
+        yield
+    finally:
+        place._uses_cpu = asks
 
 
 def compile_for(traced: Any) -> Compiled:

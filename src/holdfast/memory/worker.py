@@ -58,11 +58,12 @@ def answers(asked: dict[str, Any]) -> dict[str, Any]:
     return {"answers": found, "versions": {"jax": jax.__version__, "keras": keras.__version__}}
 
 
-def sizes(step: Any, one_picture: dict[str, Any], batch: int) -> dict[str, int]:
+def sizes(step: Any, one_picture: dict[str, Any], batch: int) -> dict[str, Any]:
     """What can be counted without compiling anything."""
     from holdfast.memory.subject import size_of
 
     moving, fixed = step.state
+    variables = [size_of(variable.value) for variable in step.network.model.variables]
     return {
         "weights": size_of(moving.weights),
         "moments": size_of((moving.first, moving.second)),
@@ -70,7 +71,8 @@ def sizes(step: Any, one_picture: dict[str, Any], batch: int) -> dict[str, int]:
         "fixed": size_of(fixed),
         "state": size_of((moving, fixed)),
         "masks": size_of(step.arguments(one_picture)[2]),
-        "model": size_of([variable.value for variable in step.network.model.variables]),
+        "model": sum(variables),
+        "variables": variables,
         "batch": size_of(one_picture) * batch,
     }
 
