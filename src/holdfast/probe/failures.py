@@ -21,6 +21,7 @@ _PROBE_FRAME = re.compile(
     + re.escape(lines.PROBE_FOLDER.lstrip("/"))
     + r'[^"]*", line \d+, in \w+\n(?: {4}[^\n]*\n)*\n?'
 )
+_REMOTE = re.compile(r'RemoteTraceback: \n"""\n(.*?)"""', re.DOTALL)
 _PATH_IN_TEXT = re.compile(
     r"(?:/|\./|[\w.-]+/)[\w./@+=%-]*\.\w{1,9}\b|[\w-]+\.(?:jpe?g|png|tfrecords?|h5|keras)\b"
 )
@@ -116,6 +117,8 @@ def _user_place(
     trace: list[Any], message: str, error: BaseException, deeper: int = 4
 ) -> tuple[str, int] | None:
     """Innermost user code: in a traceback quoted by the message if there is one, for that is deeper; else in ours."""
+    if (remote := _worker_place(message, error)) is not None:
+        return remote
     quoted = lines.in_text(message)
     for index in range(len(quoted) - 1, 0, -1):
         file, line, _ = quoted[index]
@@ -136,6 +139,15 @@ def _user_place(
         lines.caller(trace[0][3]) if trace else None
     )  # the traceback so far holds no user code: who called?
     return (outer.f_code.co_filename, outer.f_lineno) if outer is not None else None
+
+
+def _worker_place(message: str, error: BaseException) -> tuple[str, int] | None:
+    """In a worker of a pool, which sends its traceback along as a text."""
+    cause = error.__cause__
+    told = _REMOTE.search(message)
+    text = str(cause) if type(cause).__name__.endswith("RemoteTraceback") else told[1] if told else ""
+    own = [(file, line) for file, line, _ in lines.in_text(text) if lines.is_user_file(file)]
+    return own[-1] if own else None
 
 
 def _paths(message: str, trace: list[Any]) -> list[str]:
