@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Finding, Remedy, Strength
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import file_named, matched, users_line
 
 
@@ -20,6 +20,8 @@ def file_locked(evidence: Evidence) -> Finding | None:
     file = file_named(evidence.error_text + said[1].fact, r"h5|hdf5|keras|db|sqlite3?")
     enolck = "37" in said[1].fact or "No locks available" in evidence.error_text
     facts = [said[1], *users_line(evidence)]
+    if "database is locked" in said[1].fact:
+        return _database(file, facts)
     return Finding(
         "file-locked",
         Strength.ESTABLISHED,
@@ -31,6 +33,27 @@ def file_locked(evidence: Evidence) -> Finding | None:
         (
             Remedy("end the other process that has it open, or write to a file of its own", "your-choice"),
             Remedy("on a file system without locks", "your-choice", "HDF5_USE_FILE_LOCKING=FALSE"),
+        ),
+    )
+
+
+def _database(file: str, facts: list[Fact]) -> Finding:
+    """SQLite gives up when its time is over; who holds the lock may be this process itself."""
+    return Finding(
+        "file-locked",
+        Strength.ESTABLISHED,
+        f"the database {file} is locked by another connection, of this process or of another".replace(
+            "  ", " "
+        ),
+        tuple(facts),
+        (),
+        (
+            Remedy(
+                "commit or close the other connection before this one writes",
+                "your-choice",
+                "connection.commit()",
+            ),
+            Remedy("wait longer for it", "your-choice", "sqlite3.connect(path, timeout=60)"),
         ),
     )
 

@@ -56,6 +56,8 @@ def script_error(evidence: Evidence) -> Finding | None:
 def _what_to_change(error: Raised, fed_by: tuple[str, str, str] | None) -> str:
     if fed_by is not None:
         return f"change what {fed_by[0]} yields ({fed_by[1]}), or the signature that it was given"
+    if error.type == "EOFError" and "input(" in error.user_code:
+        return f"nobody is there to answer: let {error.user_line} take it from an option, or start it at a terminal"
     if error.user_line:
         return f"change the line {error.user_line}"
     return "read the traceback in output.log from its end"

@@ -78,33 +78,24 @@ def worker_died(evidence: Evidence) -> Finding | None:
         else "a loader process died",
         tuple(facts),
         (),
-        (
-            *(
-                (
-                    Remedy(
-                        "mend what crashes: in a thread it would take the whole process along", "your-choice"
-                    ),
-                )
-                if crashes
-                else ()
-            ),
-            *(
-                ()
-                if crashes
-                else (
-                    Remedy(
-                        "fewer workers, or threads, which cannot die alone",
-                        "your-choice",
-                        "keras.utils.PyDataset(workers=1, use_multiprocessing=False)",
-                    ),
-                )
-            ),
-            Remedy(
-                "a pool that tells: concurrent.futures.ProcessPoolExecutor raises BrokenProcessPool",
-                "your-choice",
-            ),
-        ),
+        _remedies(evidence, bool(crashes)),
     )
+
+
+def _remedies(evidence: Evidence, crashes: bool) -> tuple[Remedy, ...]:
+    first = (
+        Remedy("mend what crashes: in a thread it would take the whole process along", "your-choice")
+        if crashes
+        else Remedy(
+            "fewer workers, or threads, which cannot die alone",
+            "your-choice",
+            "keras.utils.PyDataset(workers=1, use_multiprocessing=False)",
+        )
+    )
+    if evidence.error is not None and "BrokenProcessPool" in evidence.error.text:
+        return (first,)
+    tells = "a pool that tells: concurrent.futures.ProcessPoolExecutor raises BrokenProcessPool"
+    return (first, Remedy(tells, "your-choice"))
 
 
 def _each_once(evidence: Evidence) -> list[Said[ev.WorkerGone]]:

@@ -1,0 +1,36 @@
+"""Advice that fits what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Finding
+from tests.explain.made import Run
+
+
+def _raised(path: Path, kind: str, message: str, **more: object) -> Finding:
+    run = Run(path)
+    run.raised(kind, message, **more)
+    return run.verdict().findings[0]
+
+
+def test_a_database_may_be_locked_by_the_process_itself(tmp_path: Path) -> None:
+    found = _raised(tmp_path / "run", "OperationalError", "database is locked")
+    assert found.cause == "file-locked"
+    assert found.title == "the database is locked by another connection, of this process or of another"
+    assert "HDF5" not in str(found.remedies)
+
+
+def test_a_pool_that_told_is_not_advised_to_be_one(tmp_path: Path) -> None:
+    words = "A process in the process pool was terminated abruptly while the future was running or pending."
+    found = _raised(tmp_path / "run", "BrokenProcessPool", words)
+    assert found.cause == "worker-died"
+    assert [one.do for one in found.remedies] == ["fewer workers, or threads, which cannot die alone"]
+
+
+def test_a_question_that_nobody_can_answer(tmp_path: Path) -> None:
+    code = 'if input("save? ") == "y":'
+    found = _raised(tmp_path / "run", "EOFError", "EOF when reading a line", user_code=code)
+    assert found.remedies[0].do == (
+        "nobody is there to answer: let train.py:41 take it from an option, or start it at a terminal"
+    )
