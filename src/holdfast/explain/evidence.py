@@ -17,6 +17,7 @@ from holdfast.explain import raised
 from holdfast.explain.growth import Growth, read_growth, when_killed
 from holdfast.explain.nodes import PipelineNode, number_of, op_name, part_bytes, sized_nodes
 from holdfast.explain.output import Output
+from holdfast.explain.places import shortened
 from holdfast.explain.standing import Standing, read_standing
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Beat
@@ -487,7 +488,8 @@ class Evidence:
         if not wanted or (self.stall is None and self.exit_code == 0):
             return None
         name, capture = wanted[-1]
-        return read_standing(capture, source=f"stacks/{name}")
+        started_in = self.opened.event.cwd if self.opened is not None else ""
+        return read_standing(shortened(capture, started_in), source=f"stacks/{name}")
 
     @cached_property
     def nodes(self) -> tuple[PipelineNode, ...]:
