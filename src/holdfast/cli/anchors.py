@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.arguments import SEED, whole
+from holdfast.cli.arguments import SEED, SIDE
 from holdfast.cli.patience import patience
 from holdfast.errors import DataError, ExitCode
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--input",
-        type=whole(64, most=4096, such_as=320),
+        type=SIDE,
         default=320,
         metavar="PIXELS",
         help="the side of the input (320)",

@@ -46,6 +46,7 @@ PROCESSES = whole(1, most=MOST_PROCESSES, such_as=2)
 PORT = whole(0, most=65535, such_as=8080)
 SEED = whole(0, most=2**31 - 1, such_as=0)
 RESTARTS = whole(0, such_as=3)
+SIDE = whole(64, most=4096, such_as=320)  # of a network's input, in pixels
 SCORE = Kind(float, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0, such_as="0.5")
 
 

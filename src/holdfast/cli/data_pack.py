@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli.arguments import whole
+from holdfast.cli.arguments import SIDE
 from holdfast.cli.patience import patience
 from holdfast.errors import ExitCode
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--size",
-        type=whole(64, most=4096, such_as=320),
+        type=SIDE,
         metavar="PX",
         help="side of the network's input; the recipe's when left out",
     )

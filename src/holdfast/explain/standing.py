@@ -20,10 +20,6 @@ _STORAGE_WAITS = re.compile(
     r"rpc_|nfs|fuse|ceph|cifs|smb|io_schedule|folio_wait|wait_on_page|wait_on_buffer|blk_|ext4|xfs_|request_wait|"
     r"submit_bio|balance_dirty|d_alloc_parallel|lookup_slow|p9_|v9fs|virtio"
 )
-_FOREVER_READS = re.compile(
-    r"wait_for_partner|fifo|pipe_read|unix_stream|sk_wait|tcp_recv|inet_csk|skb_wait|wait_for_more|"
-    r"hrtimer_nanosleep|ep_poll|do_select|do_poll|poll_schedule"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +55,6 @@ class Stood:
     @property
     def in_storage(self) -> bool:
         return bool(_STORAGE_WAITS.search(self.wait)) or self.state == "D"
-
-    @property
-    def in_endless_read(self) -> bool:
-        return bool(_FOREVER_READS.search(self.wait)) or bool(
-            re.match(r"(read|recv|accept|connect)", self.syscall)
-        )
 
     @property
     def on_lock(self) -> bool:
