@@ -68,13 +68,13 @@ def inside(size, blocks):
         def on_train_batch_begin(self, batch, logs=None):
             super().on_train_batch_begin(batch)
             if batch % length == 0:
-                session._closed = (batch // length) % 2 == 1
+                session.closed = (batch // length) % 2 == 1
 
     made, clock, steps = model(size), Turns(), 2 * length * blocks + 1
     step(made, 40)
     x, y = np.zeros((32 * steps, 64), "float32"), np.zeros((32 * steps, 1), "float32")
     made.fit(x, y, batch_size=32, epochs=1, verbose=0, shuffle=False, callbacks=[clock])
-    session._closed = False
+    session.closed = False
     took = np.diff(clock.at)[: 2 * length * blocks].reshape(blocks, 2, length)[:, :, warm:]
     working, resting = np.median(took, axis=2).T
     added = 1e6 * (working - resting)

@@ -51,6 +51,23 @@ def test_the_ring_keeps_the_newest(tmp_path: Path) -> None:
     assert [beat.step for beat in reader.since(9_998)] == [9_998, 9_999]
 
 
+def test_a_beat_is_moved_on_until_the_next_one(tmp_path: Path) -> None:
+    writer, reader = BeatWriter(tmp_path / "beats"), BeatReader(tmp_path / "beats")
+    writer.beat(Phase.STEP, step=300, train_batches=20, loss=0.5, mono=1.0)
+    writer.move(Phase.CALLBACK, 7, 3)
+    moved = reader.newest()
+    assert moved is not None
+    assert (moved.sequence, moved.phase, moved.detail, moved.step, moved.train_batches, moved.loss) == (
+        1, Phase.CALLBACK, 7, 303, 23, 0.5,
+    )  # fmt: skip
+    assert moved.mono > 1.0
+    assert reader.since(0) == [moved]
+    writer.beat(Phase.BETWEEN, step=304, mono=5.0)
+    first, second = reader.since(0)
+    assert (first.phase, first.step, first.mono) == (Phase.STEP, 300, 1.0)
+    assert (second.phase, second.step, second.mono) == (Phase.BETWEEN, 304, 5.0)
+
+
 def test_a_restart_goes_on_where_the_ring_ended(tmp_path: Path) -> None:
     BeatWriter(tmp_path / "beats", attempt=1).beat(Phase.STEP, step=1)
     BeatWriter(tmp_path / "beats", attempt=2).beat(Phase.STEP, step=2)

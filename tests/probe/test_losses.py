@@ -45,7 +45,7 @@ def test_the_first_twenty_steps_then_one_a_second() -> None:
     losses.fit_begins(None)
     for step in range(1, 301):
         now[0] = step * 0.1
-        losses.logs_had(step, 0, {"loss": 1.0}, None)
+        losses.logs_had(step, 0, step, {"loss": 1.0}, None)
     assert heard.steps()[:20] == list(range(1, 21))
     assert heard.steps()[20:23] == [30, 40, 50]
     assert len(heard.steps()) == 20 + 28
@@ -58,7 +58,7 @@ def test_a_turn_for_the_worse_is_written_at_once() -> None:
     means = [1.0] * 25 + [(25 * 1.0 + 40.0) / 26]  # the 26th step alone had a loss of 40
     for step, mean in enumerate(means, start=1):
         now[0] = step * 0.1
-        losses.logs_had(step, 0, {"loss": mean}, None)
+        losses.logs_had(step, 0, step, {"loss": mean}, None)
     assert heard.steps()[-1] == 26
     last = heard.said[-1]
     assert isinstance(last, LossSeen)
@@ -69,9 +69,27 @@ def test_a_turn_for_the_worse_is_written_at_once() -> None:
 def test_the_mean_starts_anew_with_each_epoch() -> None:
     _, losses = _losses([0.0])
     losses.fit_begins(None)
-    for step, (epoch, mean) in enumerate([(0, 4.0), (0, 3.0), (1, 1.0), (1, 1.5)], start=1):
-        losses.logs_had(step, epoch, {"loss": mean}, None)
+    means = [(0, 1, 4.0), (0, 2, 3.0), (1, 1, 1.0), (1, 2, 1.5), (1, 2, 1.5)]  # the last was had at its step
+    for step, (epoch, batch, mean) in enumerate(means, start=1):
+        losses.logs_had(step, epoch, batch, {"loss": mean}, None)
     assert list(losses.recent_steps) == [4.0, 2.0, 1.0, 2.0]
+
+
+def test_the_loss_of_steps_that_were_only_counted_is_their_mean() -> None:
+    _, losses = _losses([0.0])
+    losses.fit_begins(None)
+    losses.logs_had(1, 0, 1, {"loss": 4.0}, None)
+    losses.logs_had(5, 0, 5, {"loss": 2.4}, None)  # 12 in all: the four had 8 together
+    assert list(losses.recent_steps) == [4.0, 2.0]
+
+
+def test_a_loss_has_turned_when_it_is_half_or_twice_or_no_number() -> None:
+    _, losses = _losses([0.0])
+    losses.logs_had(1, 0, 1, {"loss": -2.0}, None)
+    turned = [losses.turned({"loss": loss}) for loss in (-2.0, -1.5, 3.9, -0.9, 4.1, math.nan, math.inf)]
+    assert turned == [False, False, False, True, True, True, True]
+    losses.logs_had(2, 0, 2, {"loss": 0.0}, None)
+    assert [losses.turned({"loss": loss}) for loss in (0.0, 1e-9)] == [False, True]
 
 
 def test_a_loss_that_breaks_is_told_once_with_those_before_it() -> None:
@@ -79,7 +97,7 @@ def test_a_loss_that_breaks_is_told_once_with_those_before_it() -> None:
     losses.fit_begins(None)
     heard.progress.step = 3
     for step, mean in enumerate([1.0, 2.0, math.nan, math.nan], start=1):
-        losses.logs_had(step, 0, {"loss": mean, "box_loss": 0.5}, None)
+        losses.logs_had(step, 0, step, {"loss": mean, "box_loss": 0.5}, None)
     [seen] = [event for event in heard.said if isinstance(event, NonFiniteSeen)]
     assert (seen.what, seen.value, seen.last_finite, seen.recent) == ("loss", "nan", 2.0, [1.0, 2.0, "nan"])
 
@@ -88,7 +106,7 @@ def test_the_part_that_broke_is_named() -> None:
     heard, losses = _losses([0.0])
     losses.fit_begins(None)
     losses.logs_had(
-        1, 0, {"loss": math.inf, "box_loss": math.inf, "class_loss": 0.5, "accuracy": math.nan}, None
+        1, 0, 1, {"loss": math.inf, "box_loss": math.inf, "class_loss": 0.5, "accuracy": math.nan}, None
     )
     told = [(event.what, event.name) for event in heard.said if isinstance(event, NonFiniteSeen)]
     assert told == [("loss", "loss"), ("loss-part", "box_loss")]
@@ -100,7 +118,8 @@ def test_a_value_in_host_memory_is_seen_at_the_step_itself() -> None:
     losses.step_done(SimpleNamespace(trainable_variables=[]), {"loss": 0.25})
     assert heard.progress.loss == 0.25
     losses.step_done(SimpleNamespace(trainable_variables=[]), {"loss": math.inf})
-    [seen] = heard.said
+    [first, seen, second] = heard.said
+    assert isinstance(first, LossSeen) and isinstance(second, LossSeen)
     assert isinstance(seen, NonFiniteSeen)
     assert seen.detail["seen"] == "at once"
 
@@ -109,7 +128,7 @@ def test_weights_that_broke_under_a_finite_loss_are_told_at_the_end_of_the_epoch
     heard, losses = _losses([0.0])
     whole, broken = np.ones((3, 2), "float32"), np.array([[1.0, np.nan]], "float32")
     losses.fit_begins(None)
-    losses.logs_had(1, 0, {"loss": 64.0}, None)
+    losses.logs_had(1, 0, 1, {"loss": 64.0}, None)
     heard.progress.step = 1
     losses.epoch_over(SimpleNamespace(trainable_variables=[whole]))
     assert not [event for event in heard.said if isinstance(event, NonFiniteSeen)]

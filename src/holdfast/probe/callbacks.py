@@ -7,13 +7,12 @@ Keras from calling callbacks in a thread of their own to calling them between th
 from __future__ import annotations
 
 import functools
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..journal.beats import Phase
-from . import failures, fits, footprint, frameworks, lines, losses, models, saving, stopping
+from . import calling, fits, lines, losses, saving, steps, stopping
+from .calling import WatchedCallbacks, here
 from .fits import Fit
 from .progress import Stopwatch
 from .session import Session
@@ -26,10 +25,6 @@ _SETTINGS = (
     "backup_dir", "delete_checkpoint", "double_checkpoint", "log_dir", "filename", "update_freq", "histogram_freq",
     "verbose", "best", "wait", "stopped_epoch", "best_epoch", "cooldown_counter",
 )  # fmt: skip
-
-_WITH_LOGS = ("on_epoch_end", "on_test_end")
-
-_local = threading.local()
 
 
 def hook_keras3(session: Session, module: Any) -> None:
@@ -46,9 +41,8 @@ def hook_list(session: Session, kind: type) -> None:
     wrap("on_train_begin", watch.train_begins, watch.train_begun)
     wrap("on_train_end", None, watch.between)
     wrap("on_epoch_begin", watch.epoch_begins, watch.first_batch_awaited)
-    wrap("on_epoch_end", None, watch.between)
-    wrap("on_train_batch_begin", None, watch.step_begins)
-    wrap("on_train_batch_end", watch.step_ends, watch.between_batches)
+    wrap("on_epoch_end", watch.between, watch.between)
+    steps.hook(session, kind)
     wrap("on_test_begin", watch.test_begins, watch.testing)
     wrap("on_test_batch_begin", None, watch.testing_quietly)
     wrap("on_test_batch_end", watch.test_batch_ends, watch.testing_quietly)
@@ -61,36 +55,6 @@ def hook_list(session: Session, kind: type) -> None:
         _wrap_logs(session, kind, "on_train_batch_end", watch)
 
 
-class WatchedCallbacks(list[Any]):
-    """The callbacks; going through them tells which one is running."""
-
-    def __init__(self, callbacks: list[Any], watch: ListWatch) -> None:
-        super().__init__(callbacks)
-        self._watch = watch
-        self._plans: dict[str, tuple[int, set[int]]] = {}  # by hook: how many there were, and which have it
-
-    def __iter__(self) -> Iterator[Any]:
-        hook = getattr(_local, "hook", None)
-        if hook is None:
-            return super().__iter__()
-        plan = self._plans.get(hook)
-        if plan is None or plan[0] != len(self):
-            having = {index for index, one in enumerate(super().__iter__()) if overrides(type(one), hook)}
-            plan = self._plans[hook] = len(self), having
-        return self._told(hook, plan[1]) if plan[1] or hook in _WITH_LOGS else super().__iter__()
-
-    def _told(self, hook: str, having: set[int]) -> Iterator[Any]:
-        watch = self._watch
-        if hook in _WITH_LOGS:
-            watch.session.guard(PART, watch.callbacks_begin, hook)
-        for index, callback in enumerate(list.__iter__(self)):
-            _local.callback = callback
-            if index in having:
-                watch.callback_begins(index)
-            yield callback
-        _local.callback = None
-
-
 class ListWatch:
     """What is done at each of the list's methods."""
 
@@ -99,16 +63,17 @@ class ListWatch:
         self.progress = session.progress
         self.fits = fits.of(session)
         self.losses = losses.of(session)
-        self._compiled: set[int] = set()
 
     # -- which callback ---------------------------------------------------------------------------
 
     def callbacks_begin(self, hook: str) -> None:
+        self.session.guard(PART, self._logs_are_numbers, hook)
+
+    def _logs_are_numbers(self, hook: str) -> None:
         """Keras has just made Python numbers of the logs: they are had here without asking the device."""
-        fit = self.fits.current
-        logs = getattr(_local, "logs", None)
+        fit, logs = self.fits.current, here.logs
         if hook == "on_epoch_end" and fit is not None:
-            self.fits.epoch_ends(fit, _local.argument, fits.numbers(logs))
+            self.fits.epoch_ends(fit, here.argument, fits.numbers(logs))
             self.losses.epoch_done(self.progress.step, self.progress.epoch, fits.numbers(logs))
             self.session.guard("losses", self.losses.epoch_over, fit.model)
         elif hook == "on_test_end":
@@ -118,8 +83,8 @@ class ListWatch:
     def callback_begins(self, index: int) -> None:
         try:
             if self.progress.here:
-                self.progress.enter(Phase.CALLBACK, index + 1)
-                _local.entered = True
+                self.progress.shift(Phase.CALLBACK, index + 1)
+                here.entered = True
         except Exception as error:
             self.session.failed(PART, error)
 
@@ -143,6 +108,8 @@ class ListWatch:
 
     def epoch_begins(self, callbacks: Any, epoch: Any = 0) -> None:
         fit = self.fits.current
+        if isinstance(callbacks.callbacks, WatchedCallbacks):
+            callbacks.callbacks.plan_batches()
         if fit is not None:
             self.fits.epoch_begins(fit, int(epoch))
             stopping.watch_logs(self.session)
@@ -150,54 +117,6 @@ class ListWatch:
     def first_batch_awaited(self, callbacks: Any, *_: Any) -> None:
         if self.progress.here:
             self.progress.enter(Phase.FILL)
-
-    def step_begins(self, callbacks: Any, *_: Any) -> None:
-        progress = self.progress
-        if not progress.here:
-            return
-        _local.entered = False
-        fit, phase = self.fits.current, Phase.STEP
-        if fit is not None:
-            fit.step_began_ns = time.perf_counter_ns()
-            if fit.first_step_s is None:  # the first of an epoch: it compiles, or fills buffers
-                phase = Phase.FILL if self._is_compiled(fit) else Phase.COMPILE
-        progress.enter(phase)
-
-    def _is_compiled(self, fit: Fit) -> bool:
-        """Whether the step of this model has run before; a second fit need not compile again."""
-        return id(getattr(fit.model, "train_function", None)) in self._compiled
-
-    def step_ends(self, callbacks: Any, batch: Any = 0, logs: Any = None) -> None:
-        progress = self.progress
-        fit = self.fits.current
-        if fit is None or not progress.here:
-            return
-        done = int(batch) + 1
-        progress.step += max(1, done - progress.train_batches)
-        progress.train_batches = max(done, progress.train_batches + 1)
-        self._time_step(fit)
-        self.losses.step_done(fit.model, logs)
-        progress.enter(Phase.BETWEEN)
-
-    def _time_step(self, fit: Fit) -> None:
-        progress, now = self.progress, time.perf_counter_ns()
-        started = fit.step_began_ns or now
-        if fit.first_step_s is None:
-            fit.first_step_s = round(fit.epoch_clock.seconds, 4)
-            self._compiled.add(id(getattr(fit.model, "train_function", None)))
-            progress.step_ns = now - started
-            self.session.guard("models", models.seen, self.session, fit.model)
-            self.session.guard("frameworks", frameworks.devices_seen, self.session)
-            self.session.guard(footprint.PART, footprint.mind, self.session, fit.model)
-        else:
-            progress.step_ns = now - fit.step_ended_ns
-            progress.compute_ns += now - started
-        fit.step_ended_ns = now
-
-    def between_batches(self, callbacks: Any, *_: Any) -> None:
-        if getattr(_local, "entered", False):
-            _local.entered = False
-            self.progress.enter(Phase.BETWEEN)
 
     def between(self, callbacks: Any, *_: Any) -> None:
         if self.progress.here:
@@ -217,8 +136,8 @@ class ListWatch:
             self.progress.enter(Phase.VALIDATION)
 
     def testing_quietly(self, callbacks: Any, *_: Any) -> None:
-        if getattr(_local, "entered", False):
-            _local.entered = False
+        if here.entered:
+            here.entered = False
             self.progress.enter(Phase.VALIDATION)
 
     def test_batch_ends(self, callbacks: Any, batch: Any = 0, *_: Any) -> None:
@@ -237,13 +156,6 @@ class ListWatch:
         self.session.seen["predict_batches"] = int(batch) + 1
         if self.progress.here:
             self.progress.enter(Phase.PREDICT)
-
-
-def overrides(kind: type, hook: str) -> bool:
-    """Whether callbacks of this kind do anything there."""
-    names = {hook, hook.replace("train_batch", "batch")} if "train_batch" in hook else {hook}
-    owners = [base for base in kind.__mro__ if names & vars(base).keys()]
-    return bool(owners) and owners[0].__name__ != "Callback"
 
 
 def _made_to_fail(*_: Any) -> None:
@@ -265,27 +177,13 @@ def _wrap(
     def told(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not session.on(PART):
             return original(self, *args, **kwargs)
-        outer = getattr(_local, "hook", None)
-        _local.hook = name
-        _local.argument = args[0] if args else None
-        _local.logs = args[-1] if args and isinstance(args[-1], dict) else kwargs.get("logs")
-        try:  # as `session.guard` does, without its cost: this runs twice a step
-            if before is not None:
-                before(self, *args)
-        except Exception as error:
-            session.failed(PART, error)
-        try:
-            result = original(self, *args, **kwargs)
-        except BaseException as error:
-            session.guard(PART, _callback_raised, session, error)
-            raise
-        finally:
-            _local.hook = outer
-        try:
-            if after is not None:
-                after(self)
-        except Exception as error:
-            session.failed(PART, error)
+        here.argument = args[0] if args else None
+        here.logs = args[-1] if args and isinstance(args[-1], dict) else kwargs.get("logs")
+        if before is not None:
+            session.guard(PART, before, self, *args)
+        result = calling.named(session, name, original, self, *args, **kwargs)
+        if after is not None:
+            session.guard(PART, after, self)
         return result
 
     told._holdfast_original = original  # type: ignore[attr-defined]
@@ -300,32 +198,26 @@ def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> boo
 
     @functools.wraps(original)
     def told(self: Any, batch: Any, logs: Any = None, **kwargs: Any) -> Any:
-        if not session.on("losses"):
-            return original(self, batch, logs, **kwargs)
-        outer = getattr(_local, "hook", None)
-        _local.hook = "on_train_batch_end"
+        here.logs = logs
         try:
             return original(self, batch, logs, **kwargs)
         except BaseException as error:
-            session.guard(PART, _callback_raised, session, error)
+            session.guard(PART, calling.raised, session, error)
             raise
         finally:
-            _local.hook = outer
-            try:
-                _losses_had(session, watch, batch)
-            except Exception as error:
-                session.failed("losses", error)
+            if not watch.losses.on_cpu or watch.losses.turned(here.logs):
+                session.guard("losses", _losses_had, session, watch, batch)
 
     setattr(kind, name, told)
     return True
 
 
 def _losses_had(session: Session, watch: ListWatch, batch: Any) -> None:
-    fit = watch.fits.current
-    if fit is not None:
-        step = fit.epoch_base + int(batch) + 1
-        logs = watch.losses.numbers(getattr(_local, "logs", None))
-        watch.losses.logs_had(step, session.progress.epoch, logs, fit.model)
+    fit, logs, known = watch.fits.current, here.logs, watch.losses
+    if fit is not None and isinstance(logs, dict):
+        batches = int(batch) + 1
+        numbers = known.numbers(logs)
+        known.logs_had(fit.epoch_base + batches, session.progress.epoch, batches, numbers, fit.model)
 
 
 def _keep_python_logs(session: Session, python_utils: Any) -> None:
@@ -336,7 +228,7 @@ def _keep_python_logs(session: Session, python_utils: Any) -> None:
     @functools.wraps(original)
     def kept(logs: Any) -> Any:
         result = original(logs)
-        _local.logs = result
+        here.logs = result
         return result
 
     python_utils.pythonify_logs = kept
@@ -354,22 +246,10 @@ def _after_init(session: Session, kind: type, watch: ListWatch) -> None:
     kind.__init__ = told  # type: ignore[misc]
 
 
-def _callback_raised(session: Session, error: BaseException) -> None:
-    callback = getattr(_local, "callback", None)
-    if callback is not None:
-        _local.callback = None
-        failures.left_call(session, error, "callback", callback=type(callback).__name__)
-
-
 def keep_logs(logs: Any) -> None:
     """Numbers that Keras has just made of tensors; see `ListWatch.callbacks_begin`."""
     if isinstance(logs, dict):
-        _local.logs = logs
-
-
-def running() -> Any:
-    """The callback that this thread is in, if any."""
-    return getattr(_local, "callback", None) if getattr(_local, "hook", None) else None
+        here.logs = logs
 
 
 def describe(callback: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import threading
 import time
@@ -46,7 +47,7 @@ class Loop:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.progress = session.progress
-        self._fits = fits.of(session)
+        self.fits = fits.of(session)
         self._passes = Passes(session)
         self.traces = traces.of(session)
         self._training: set[int] = set()  # tf.function objects that apply gradients
@@ -67,7 +68,7 @@ class Loop:
 
     @property
     def quiet(self) -> bool:
-        return self._fits.current is not None or self._inside > 0
+        return self.fits.current is not None or self._inside > 0
 
     def call_begins(self) -> None:
         """evaluate or predict: what they draw and call is no loop of the user's."""
@@ -173,7 +174,7 @@ class Loop:
 
     def applied(self, optimizer: Any, eager: bool, gradients: Any = None) -> None:
         """An optimizer was asked to apply gradients: now, or in a function that is being traced."""
-        if self._fits.current is not None:
+        if self.fits.current is not None:
             return
         if self._optimizer() is None:
             self._optimizer = athand.weak(optimizer)
@@ -332,14 +333,15 @@ def of(session: Session) -> Loop:
 def hook_functions(session: Session, module: Any) -> None:
     """`tf.function` objects."""
     kind, loop = module.Function, of(session)
-    original = kind.__call__
+    original, numbers = kind.__call__, itertools.count()
 
     @functools.wraps(original)
     def told(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not session.on(PART):
+        if session.closed or PART in session.off:
             return original(self, *args, **kwargs)
-        counts = not loop.quiet and session.guard(PART, loop.function_begins, self)
-        stack = loop.traces.call_begins(self)
+        counts = loop.fits.current is None and session.guard(PART, loop.function_begins, self)
+        stack = loop.traces.stack
+        stack.append((self, next(numbers)))
         result = None
         try:
             result = original(self, *args, **kwargs)

@@ -1,7 +1,7 @@
 """The loss and its parts: kept at every step where that costs nothing, written now and then and when it turns bad.
 
 What Keras reports is the mean since the epoch began. The loss of a step is worked out from two means
-(all batches taken as equal), which is good enough to see a jump.
+(all batches taken as equal), which is good enough to see a jump; where short steps were only counted, it is their mean.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ _WORSE = 3.0  # times the loss of late: written at once, though not more often t
 class Losses:
     def __init__(self, session: Session, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._session = session
+        self._progress = session.progress
         self._now = monotonic
         self.recent: deque[float] = deque(maxlen=_KEEP)
         self.recent_steps: deque[float] = deque(maxlen=_KEEP)  # each step's own, worked out
         self._average: float | None = None
-        self._last_mean: tuple[int, int, float] | None = None  # epoch, batch of it, mean
+        self._last_mean = (-1, 0, 0.0)  # epoch, batches of it, mean
         self._written_at = 0.0
         self._rate_at: tuple[float, float | None] | None = None
         self._fit_step = 0
         self._said: set[str] = set()
         self._means = True  # what is reported is the mean since the epoch began
         self._last_finite: float | None = None
-        self._on_cpu: bool | None = None
+        self.on_cpu: bool | None = None  # whether losses are in host memory: then each is had at its step
         self._owed = (
             False  # another thread saw a loss that is not finite: the weights are to be looked at here
         )
@@ -52,10 +53,10 @@ class Losses:
     def fit_begins(self, model: Any) -> None:
         self._fit_step = self._session.progress.step
         self._average = None
-        self._last_mean = None
+        self._last_mean = (-1, 0, 0.0)
         self._means = True
         self._rate_at = None
-        self._on_cpu = None
+        self.on_cpu = None
         self._sentinel = None
         self._said.clear()
         self.recent.clear()
@@ -75,7 +76,7 @@ class Losses:
         if found is not None and found.weights is False:
             self._not_finite("weights", found.name, math.nan, model, exact=False, before=None)
 
-    def step_done(self, model: Any, logs: Any) -> None:
+    def step_done(self, model: Any, logs: Any, step: int | None = None) -> None:
         """Right after a step, in its own thread. Only a value that is in host memory already is looked at."""
         if self._owed:
             self._owed = False
@@ -83,32 +84,33 @@ class Losses:
         loss = logs.get("loss") if isinstance(logs, dict) else None
         if loss is None:
             return
-        if self._on_cpu is None:
-            self._on_cpu = finite.in_host_memory(loss)
-        if not self._on_cpu:
+        if self.on_cpu is None:
+            self.on_cpu = finite.in_host_memory(loss)
+        if not self.on_cpu:
             return
-        value = float(loss)
-        self._session.progress.loss = value
+        progress = self._progress
+        self._step_told = step
+        progress.loss = value = float(loss)
         if not math.isfinite(value) and "loss" not in self._said:
             before = self._sentinel.last if self._sentinel else None
             self._not_finite("loss", "loss", value, model, exact=True, before=before)
         else:
             self._watch_weights(model, value)
+        self._note(step or progress.step, progress.epoch, progress.train_batches, value, logs, model)
 
     def _watch_weights(self, model: Any, loss: float) -> None:
         if self._sentinel is None:
             self._sentinel = finite.Sentinel(model)
-        if not self._sentinel.look(self._session.progress.step_ns, loss) and "weights" not in self._said:
+        if not self._sentinel.look(self._progress.step_ns, loss) and "weights" not in self._said:
             self._not_finite("weights", self._sentinel.name, math.nan, model, exact=True, before=True)
 
     def loop_step(
         self, model: Any, logs: dict[str, Any], gradient: Any = None, step: int | None = None
     ) -> None:
         """A step of a loop of the user's own, this one or one of late: every number is of this step alone."""
-        progress = self._session.progress
-        self._step_told = step
         known = {name: float(value) for name, value in logs.items()}
         self._means = False
+        self._step_told = step
         if (
             gradient is not None
             and "gradient" not in self._said
@@ -117,9 +119,8 @@ class Losses:
             self._watch_gradient(gradient, known["loss"], model)
         if "loss" not in known:
             return
-        self._on_cpu = True
-        self.step_done(model, known)
-        self.logs_had(step or progress.step, progress.epoch, known, model)
+        self.on_cpu = True
+        self.step_done(model, known, step)
 
     def _watch_gradient(self, gradient: Any, loss: float, model: Any) -> None:
         """The gradient of a loss that is a number itself."""
@@ -135,25 +136,33 @@ class Losses:
             str(name): float(value)
             for name, value in logs.items()
             if isinstance(value, _PLAIN)
-            or (self._on_cpu and finite.in_host_memory(value) and not len(value.shape))
+            or (self.on_cpu and finite.in_host_memory(value) and not len(value.shape))
         }
 
     # -- called where Keras has made numbers of the logs, perhaps in another thread -----------------
 
-    def logs_had(self, step: int, epoch: int, logs: dict[str, float], model: Any) -> None:
+    def turned(self, logs: Any) -> bool:
+        """Whether the loss is unlike the last one that was looked at."""
+        loss = logs.get("loss") if type(logs) is dict else None
+        last = self._last_mean[2]
+        return not (
+            isinstance(loss, _PLAIN) and (loss == last or 0.5 < abs(loss) / (abs(last) or 1e-30) < 2.0)
+        )
+
+    def logs_had(self, step: int, epoch: int, batch: int, logs: dict[str, float], model: Any) -> None:
+        """`batch`: how many of the epoch are done."""
         loss = logs.get("loss")
-        if loss is None:
-            return
+        last_epoch, last_batch, _ = self._last_mean
+        if loss is not None and (epoch != last_epoch or batch > last_batch):  # else it was had at its step
+            self._progress.loss = loss
+            self._step_told = step
+            self._note(step, epoch, batch, loss, logs, model)
+
+    def _note(self, step: int, epoch: int, batch: int, loss: float, logs: dict[str, Any], model: Any) -> None:
         self._session.seen["last_logs"] = logs
-        if not self._on_cpu:
-            self._session.progress.loss = loss
-        worse = self._remember(epoch, loss)
-        bad = [name for name, value in logs.items() if not math.isfinite(value)]
-        for name in bad:
-            what = "loss" if name == "loss" else ("loss-part" if "loss" in name else "metric")
-            if name not in self._said and what != "metric":
-                self._not_finite(what, name, logs[name], model, exact=False, before=None)
-                self._owed = not self._session.progress.here
+        worse = self._remember(epoch, batch, loss)
+        if not math.isfinite(loss):
+            self._parts_broken(self.numbers(logs), model)
         now = self._now()
         waited = now - self._written_at
         due = waited >= _EVERY_S and waited >= self._interval()
@@ -163,11 +172,18 @@ class Losses:
                 LossSeen(
                     step=step,
                     epoch=epoch,
-                    logs=logs,
+                    logs=self.numbers(logs),
                     learning_rate=self._rate(model, now),
                     step_loss=self._last_step_loss(),
                 )
             )
+
+    def _parts_broken(self, logs: dict[str, float], model: Any) -> None:
+        for name in [name for name, value in logs.items() if not math.isfinite(value)]:
+            what = "loss" if name == "loss" else ("loss-part" if "loss" in name else "metric")
+            if name not in self._said and what != "metric":
+                self._not_finite(what, name, logs[name], model, exact=False, before=None)
+                self._owed = not self._progress.here
 
     def epoch_done(self, step: int, epoch: int, logs: dict[str, float]) -> None:
         """Backends or verbosities that give no numbers by the batch give them here."""
@@ -188,27 +204,27 @@ class Losses:
         hours = (self._now() - self._session.started) / 3600
         return _EVERY_S if hours < 1 else min(60.0, _EVERY_S * 10 * hours)
 
-    def _remember(self, epoch: int, mean: float) -> bool:
+    def _remember(self, epoch: int, batch: int, mean: float) -> bool:
         """Keeps the loss; True when it has turned for the worse."""
-        own = self._step_loss(epoch, mean)
+        last_epoch, last_batch, last = self._last_mean
+        own = mean
+        if self._means and epoch == last_epoch and batch > last_batch and math.isfinite(last):
+            own = (mean * batch - last * last_batch) / (batch - last_batch)
+        self._last_mean = epoch, batch, mean
         self.recent.append(mean)
         self.recent_steps.append(own)
         if not math.isfinite(own):
             return True
         self._last_finite = mean
-        worse = self._average is not None and abs(own) > _WORSE * abs(self._average) + 1e-12
-        if worse and len(self.recent_steps) > _ORDINARY and abs(own) > _JUMP * abs(self._average or own):
+        average = self._average
+        if average is None:
+            self._average = own
+            return False
+        self._average = 0.9 * average + 0.1 * own
+        worse = abs(own) > _WORSE * abs(average) + 1e-12
+        if worse and abs(own) > _JUMP * abs(average) and len(self.recent_steps) > _ORDINARY:
             self._session.guard(athand.PART, athand.loss_jumped, self._session)
-        self._average = own if self._average is None else 0.9 * self._average + 0.1 * own
         return worse
-
-    def _step_loss(self, epoch: int, mean: float) -> float:
-        last = self._last_mean
-        count = last[1] + 1 if last is not None and last[0] == epoch else 1
-        self._last_mean = (epoch, count, mean)
-        if not self._means or last is None or last[0] != epoch or not math.isfinite(last[2]):
-            return mean
-        return mean * count - last[2] * (count - 1)
 
     def _last_step_loss(self) -> float | None:
         value = self.recent_steps[-1] if self.recent_steps else math.nan

@@ -9,7 +9,7 @@ from ..journal.beats import BeatWriter, Phase
 
 
 class Progress:
-    """Counters and the phase. `enter` is the hot call: it writes one beat."""
+    """Counters and the phase. `enter` writes a beat; `shift` only moves it on while steps follow each other quickly."""
 
     def __init__(self) -> None:
         self.ring: BeatWriter | None = None
@@ -30,16 +30,29 @@ class Progress:
         self.step_ns = 0
         self.loss: float | None = None
         self.thread = threading.get_ident()
+        self.quick = False  # short steps are under way, and a beat was written a moment ago
+        self._beaten_step = 0
         self._importing = 0
 
     def enter(self, phase: Phase, detail: int = 0) -> None:
         self.phase = phase
         self.detail = detail
+        self.quick = False
         if self.ring is not None:
+            self._beaten_step = self.step
             self.ring.beat(
                 phase, detail, self.fit, self.epoch, self.step, self.train_batches, self.test_batches,
                 self.data_wait_ns, self.compute_ns, self.loss, self.step_ns,
             )  # fmt: skip
+
+    def shift(self, phase: Phase, detail: int = 0) -> None:
+        if not self.quick:
+            self.enter(phase, detail)
+            return
+        self.phase = phase
+        self.detail = detail
+        if self.ring is not None:
+            self.ring.move(phase, detail, self.step - self._beaten_step)
 
     def again(self) -> None:
         """The same phase, moved on."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..journal.beats import Phase
 from ..journal.events import Restored, SaveDone, SaveFailed, SaveStarted
-from . import callbacks, failures, lines, models
+from . import calling, failures, lines, models
 from .patch import observe
 from .progress import Stopwatch
 from .session import Session
@@ -51,7 +51,7 @@ class _Save:
     """One save under way."""
 
     def __init__(self, session: Session, path: str, by: str) -> None:
-        callback = callbacks.running()
+        callback = calling.running()
         progress = session.progress
         self.path = path
         self.clock = Stopwatch()
@@ -111,7 +111,7 @@ def _watch_load(
         session.seen["loading"] = None
         if where is None:
             return
-        callback = callbacks.running()
+        callback = calling.running()
         if callback is not None and type(callback).__name__ == "BackupAndRestore":
             session.seen["backup_path"] = path  # told after on_train_begin, when the epoch is known too
             return

@@ -42,11 +42,11 @@ class Session:
         self.last_exception: BaseException | None = None
         self._journal = JournalWriter(self.folder.journal, by="probe", attempt=attempt)
         self._ring: BeatWriter | None = None
-        self._off: set[str] = set()
+        self.off: set[str] = set()  # parts that have failed
         self._fault = os.environ.get(FAULT_VARIABLE, "")
         self._stacks_file: Any = None
         self._tells_crashes = False
-        self._closed = False
+        self.closed = False
         self._exiting = False
         self.at_exit: list[Callable[[], None]] = []
 
@@ -87,7 +87,7 @@ class Session:
         self.started = time.monotonic()
         self._journal = JournalWriter(self.folder.journal, by="probe", attempt=attempt)
         self._ring = None
-        self._closed = False
+        self.closed = False
         self.progress.forget()
         for key in [key for key in self.seen if key.endswith("_said")]:
             del self.seen[key]
@@ -97,7 +97,7 @@ class Session:
         self.guard("stacks", self._answer_with_stacks)
 
     def close(self) -> None:
-        self._closed = True
+        self.closed = True
         self.progress.ring = None
 
     def take_ring(self) -> bool:
@@ -135,19 +135,19 @@ class Session:
 
     def say(self, event: Event) -> None:
         """Writes an event; a disk that does not take it is no reason to disturb the training."""
-        if self._closed:
+        if self.closed:
             return
         with contextlib.suppress(OSError):
             self._journal.append(event)
 
     def on(self, part: str) -> bool:
-        return part not in self._off and not self._closed
+        return part not in self.off and not self.closed
 
     def failed(self, part: str, error: BaseException) -> None:
         """Switches a part off for good, and says so once."""
-        if part in self._off:
+        if part in self.off:
             return
-        self._off.add(part)
+        self.off.add(part)
         frame = _innermost(error)
         self.say(ProbeFailed(part=part, error=f"{type(error).__name__}: {error} ({frame})"[:500]))
 
@@ -156,7 +156,7 @@ class Session:
 
     def guard(self, part: str, action: Callable[..., Result], *args: Any) -> Result | None:
         """Runs a part of the probe so that nothing it does can reach the training."""
-        if part in self._off or self._closed:
+        if part in self.off or self.closed:
             return None
         try:
             if self._fault and self.made_to_fail(part):

@@ -45,9 +45,9 @@ def install(session: Session, kind: type) -> None:
 
 
 def stop_requested(session: Session, frame: FrameType | None) -> None:
-    from . import callbacks, fits
+    from . import callbacks, calling, losses
 
-    callback = callbacks.running() or _callback_of(frame)
+    callback = calling.running() or _callback_of(frame)
     setter = _setting_frame(frame)
     progress = session.progress
     session.say(
@@ -57,7 +57,7 @@ def stop_requested(session: Session, frame: FrameType | None) -> None:
             epoch=progress.epoch,
             step=progress.step,
             settings=callbacks.settings_of(callback) if callback is not None else {},
-            logs=fits.numbers(session.seen.get("last_logs")),
+            logs=losses.of(session).numbers(session.seen.get("last_logs")),
         )
     )
 

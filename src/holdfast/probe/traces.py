@@ -29,28 +29,23 @@ class Traced:
     last_call: int = -1  # tracing twice in one call, as when variables are made, is one trace
 
 
+class _Calls(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[tuple[Any, int]] = []
+
+
 class Traces:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._by_place: dict[str, Traced] = {}
-        self._local = threading.local()
-        self._call_number = 0
+        self._local = _Calls()
 
     # -- calls of tf.function objects -----------------------------------------------------------------
 
     @property
     def stack(self) -> list[tuple[Any, int]]:
-        found = getattr(self._local, "stack", None)
-        if found is None:
-            found = self._local.stack = []
-        return found
-
-    def call_begins(self, function: Any) -> list[tuple[Any, int]]:
-        """The calls that this thread is in; the caller takes the last one off when it has ended."""
-        self._call_number += 1
-        stack = self.stack
-        stack.append((function, self._call_number))
-        return stack
+        """The calls that this thread is in, innermost last."""
+        return self._local.stack
 
     # -- traces ---------------------------------------------------------------------------------------
 

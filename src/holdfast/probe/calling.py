@@ -1,0 +1,112 @@
+"""Which callback is running: told by the list that Keras goes through, in the thread that trains."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from . import failures
+from .session import Session
+
+#: Hooks before whose first callback Keras has just made Python numbers of the logs.
+WITH_LOGS = ("on_epoch_end", "on_test_end")
+
+
+class Watch(Protocol):
+    def callbacks_begin(self, hook: str) -> None: ...
+    def callback_begins(self, index: int) -> None: ...
+
+
+class _Here(threading.local):
+    """What this thread is in."""
+
+    hook: str | None = None
+    callback: Any = None
+    argument: Any = None
+    logs: Any = None
+    entered = False  # a callback's phase has been entered, and is to be left
+
+
+here = _Here()
+
+
+class WatchedCallbacks(list[Any]):
+    """The callbacks; going through them tells which one is running."""
+
+    def __init__(self, callbacks: list[Any], watch: Watch) -> None:
+        super().__init__(callbacks)
+        self._watch = watch
+        self._plans: dict[str, tuple[int, set[int]]] = {}  # by hook: how many there were, and which have it
+        self.at_batches = True, True  # whether any does something at the beginning of a batch, and at its end
+
+    def plan_batches(self) -> None:
+        """Once an epoch, so that a step need not look it up."""
+        self.at_batches = bool(self.having("on_train_batch_begin")), bool(self.having("on_train_batch_end"))
+
+    def having(self, hook: str) -> set[int]:
+        """Which of them do anything there."""
+        plan = self._plans.get(hook)
+        if plan is None or plan[0] != len(self):
+            having = {index for index, one in enumerate(list.__iter__(self)) if overrides(one, hook)}
+            plan = self._plans[hook] = len(self), having
+        return plan[1]
+
+    def __iter__(self) -> Iterator[Any]:
+        hook = here.hook
+        if hook is None:
+            return super().__iter__()
+        having = self.having(hook)
+        return self._told(hook, having) if having or hook in WITH_LOGS else super().__iter__()
+
+    def _told(self, hook: str, having: set[int]) -> Iterator[Any]:
+        watch = self._watch
+        if hook in WITH_LOGS:
+            watch.callbacks_begin(hook)
+        for index, callback in enumerate(list.__iter__(self)):
+            here.callback = callback
+            if index in having:
+                watch.callback_begins(index)
+            yield callback
+        here.callback = None
+
+
+def named(
+    session: Session, hook: str, original: Callable[..., Any], callbacks: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Calls a method of Keras's list so that each callback is told as it runs, and the one that raises."""
+    outer = here.hook, here.callback
+    here.hook = hook
+    try:
+        return original(callbacks, *args, **kwargs)
+    except BaseException as error:
+        session.guard("callbacks", raised, session, error)
+        raise
+    finally:
+        here.hook, here.callback = outer
+
+
+def raised(session: Session, error: BaseException) -> None:
+    """An exception has left the list: the callback that it came from stands in the frame of Keras's loop."""
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_name.startswith(("on_", "_on_", "_call_")) and "callback" in frame.f_locals:
+            callback = frame.f_locals["callback"]
+            failures.left_call(session, error, "callback", callback=type(callback).__name__)
+            return
+        trace = trace.tb_next
+
+
+def running() -> Any:
+    """The callback that this thread is in, if any."""
+    return here.callback
+
+
+def overrides(callback: Any, hook: str) -> bool:
+    """Whether this callback does anything there. A LambdaCallback has its methods in the object itself."""
+    names = {hook, hook.replace("train_batch", "batch")} if "train_batch" in hook else {hook}
+    if names & getattr(callback, "__dict__", {}).keys():
+        return True
+    owners = [base for base in type(callback).__mro__ if names & vars(base).keys()]
+    return bool(owners) and owners[0].__name__ != "Callback"

@@ -1,0 +1,43 @@
+"""Short steps are only counted between two that are looked at whole: nothing of what is told gets lost by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal.beats import BeatReader, Phase
+from holdfast.journal.events import ExceptionRaised, FitDone, LossSeen, NonFiniteSeen, ProbeFailed
+
+from .probed import SCRIPTS, run
+
+pytestmark = pytest.mark.hot
+
+
+def test_a_kill_between_two_beats_is_told_with_its_step_and_its_callback(tmp_path: Path) -> None:
+    killed = run(SCRIPTS / "short_steps.py", "killed", folder=tmp_path)
+    assert killed.code == -9
+    newest = BeatReader(tmp_path / "beats").newest()
+    assert newest is not None
+    assert (newest.step, newest.train_batches, newest.phase) == (314, 314, Phase.CALLBACK)
+    assert newest.detail == 1  # the LambdaCallback, whose methods are in the object and not in its class
+    whole = [beat.step for beat in killed.beats if beat.phase is Phase.STEP]
+    assert whole[:199] == list(range(1, 200))  # the step before the first is a compilation
+    assert len(whole) < 314, "not one of the later steps was only counted"
+
+
+def test_a_loss_that_breaks_between_two_beats_is_told_with_its_step(tmp_path: Path) -> None:
+    broken = run(SCRIPTS / "short_steps.py", "breaks", folder=tmp_path)
+    assert broken.code == 0
+    first = broken.all(NonFiniteSeen)[0]
+    assert (first.what, first.name, first.step, first.value) == ("loss", "loss", 314, "nan")
+    assert broken.one(FitDone).steps == 400
+    assert broken.all(ProbeFailed) == []
+    assert [event.step for event in broken.all(LossSeen)][:20] == list(range(1, 21))
+
+
+def test_a_lambda_callback_that_raises_is_named(tmp_path: Path) -> None:
+    raised = run(SCRIPTS / "short_steps.py", "raises", folder=tmp_path)
+    assert raised.code == 1
+    found = [event for event in raised.all(ExceptionRaised) if event.left == "callback"]
+    assert [event.callback for event in found] == ["LambdaCallback"]
