@@ -34,3 +34,20 @@ def test_a_question_that_nobody_can_answer(tmp_path: Path) -> None:
     assert found.remedies[0].do == (
         "nobody is there to answer: let train.py:41 take it from an option, or start it at a terminal"
     )
+
+
+def test_an_array_that_is_too_large_is_told_in_numpys_numbers(tmp_path: Path) -> None:
+    words = "Unable to allocate 234. GiB for an array with shape (40000, 512, 512, 3) and data type float64"
+    found = _raised(tmp_path / "run", "MemoryError", words)
+    assert found.cause == "memory-refused"
+    assert found.title == (
+        "a request for memory of the host of 234 GiB, for an array of (40000, 512, 512, 3) float64, was refused"
+    )
+    assert found.remedies[0].do == "float32 takes half of it"
+
+
+def test_one_step_is_a_step(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.samples(2, rss_bytes=1 << 20, phase="step", step=1)
+    run.ended(0)
+    assert "1 step done" in run.verdict().summary

@@ -109,7 +109,7 @@ def summary(evidence: Evidence, word: str) -> str:
     parts = [_ending(evidence, word)]
     if evidence.step is not None:
         of = f" of {evidence.planned:,}" if evidence.planned is not None else ""
-        parts.append(f"{evidence.step:,}{of} steps done")
+        parts.append(f"{evidence.step:,}{of} {'step' if evidence.step == 1 and not of else 'steps'} done")
     if evidence.ended is not None and evidence.ended.event.duration_s:
         parts.append(f"ran for {span(evidence.ended.event.duration_s)}")
     peak = max(evidence.growth.peak_bytes, (evidence.ended.event.max_rss_bytes or 0) if evidence.ended else 0)

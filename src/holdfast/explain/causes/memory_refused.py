@@ -23,8 +23,8 @@ def memory_refused(evidence: Evidence) -> Finding | None:
 def _finding(evidence: Evidence, said: Fact) -> Finding:
     facts = [said, *users_line(evidence), *_limits(evidence), *at_the_end(evidence)]
     shape = re.search(r"shape ?\[([\d,]+)\]", evidence.error_text + said.fact)
-    asked = re.search(r"Unable to allocate ([\d.]+ \w+)", said.fact)
-    what = f" for a tensor of [{shape[1]}]" if shape else f" of {asked[1]}" if asked else ""
+    asked = _ARRAY.search(evidence.error_text) or _ARRAY.search(said.fact)
+    what = f" for a tensor of [{shape[1]}]" if shape else _of_numpy(asked) if asked else ""
     if evidence.growth.when not in ("none", "one-jump"):
         facts.append(grew(evidence))
     certain = evidence.error is not None or evidence.exit_signal == "SIGABRT"
@@ -34,7 +34,29 @@ def _finding(evidence: Evidence, said: Fact) -> Finding:
         f"a request for memory of the host{what} was refused",
         tuple(facts),
         (),
-        _REMEDIES,
+        _for_an_array(asked[4]) if asked and asked[4] else _REMEDIES,
+    )
+
+
+#: NumPy's words: "Unable to allocate 234. GiB for an array with shape (40000, 512, 512, 3) and data type float64"
+_ARRAY = re.compile(
+    r"Unable to allocate ([\d.]+?)\.? (\w+)(?: for an array with shape (\([\d, ]*\)) and data type (\w+))?"
+)
+
+
+def _of_numpy(asked: re.Match[str]) -> str:
+    array = f", for an array of {asked[3]} {asked[4]}," if asked[3] else ""
+    return f" of {asked[1]} {asked[2]}{array}"
+
+
+def _for_an_array(kind: str) -> tuple[Remedy, ...]:
+    halved = (Remedy("float32 takes half of it", "your-choice", 'array.astype("float32")'),)
+    return (
+        *(halved if kind == "float64" else ()),
+        Remedy(
+            "do not hold all of it at once: read it in pieces", "your-choice", 'np.load(path, mmap_mode="r")'
+        ),
+        _REMEDIES[-1],
     )
 
 
