@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from holdfast.explain.evidence import Evidence, Said
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
+from holdfast.explain.fits import Said
 from holdfast.explain.nodes import number_of
 from holdfast.journal import events as ev
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from holdfast.errors import NotARun, PathMissing, nearest
 from holdfast.explain import output, raised
-from holdfast.explain.evidence import Attempt, Evidence, Said, Sources
+from holdfast.explain.evidence import Attempt, Evidence, Sources
+from holdfast.explain.fits import Said
 from holdfast.journal import events as ev
 from holdfast.journal import reader, stacks, vitals
 from holdfast.journal.beats import Beat, BeatReader

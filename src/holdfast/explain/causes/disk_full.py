@@ -6,8 +6,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.explain.evidence import Evidence, Said
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.fits import Said
 from holdfast.explain.grounds import FULL_DISK, file_named, full_disk, going_on, users_line
 from holdfast.explain.words import clipped, size
 from holdfast.journal import events as ev

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.evidence import Evidence, Said
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.fits import Said
 from holdfast.explain.grounds import stop_request
 from holdfast.explain.nodes import number_of
 from holdfast.explain.words import number

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.explain.breaks import non_finite
-from holdfast.explain.evidence import Evidence, Said
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.fits import Said
 from holdfast.explain.grounds import matched
 from holdfast.explain.words import listed, number
 from holdfast.journal import events as ev

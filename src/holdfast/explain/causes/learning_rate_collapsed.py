@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.explain.evidence import Evidence, Fit, Said
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.fits import Fit, Said
 from holdfast.explain.nodes import number_of
 from holdfast.explain.words import number, whole
 from holdfast.journal import events as ev

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence, Said
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.fits import Said
 from holdfast.explain.grounds import users_line
 from holdfast.explain.outcome import fell_short, left_on_signal
 from holdfast.journal import events as ev

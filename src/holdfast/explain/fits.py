@@ -1,0 +1,105 @@
+"""Events with their places, and the calls of `fit` that are put together from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
+
+from holdfast.journal import events as ev
+
+E = TypeVar("E", bound=ev.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Generic[E]):
+    """An event with its place and its times."""
+
+    event: E
+    line: int
+    at: float
+    mono: float
+    by: str = ""
+    pid: int = 0
+    attempt: int = 1
+
+    @property
+    def source(self) -> str:
+        return f"journal.jsonl:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One call of `fit`, put together from its events."""
+
+    number: int
+    started: Said[ev.FitStarted] | None
+    done: Said[ev.FitDone] | None
+    epochs: tuple[Said[ev.EpochDone], ...]
+
+    @property
+    def steps_by_epoch(self) -> list[int]:
+        if self.done is not None and self.done.event.steps_by_epoch:
+            return self.done.event.steps_by_epoch
+        return [epoch.event.steps for epoch in self.epochs]
+
+    @property
+    def steps_by_whole_epoch(self) -> list[int]:
+        """Without the last epoch where an error or a request to stop may have broken it off."""
+        steps = [] if self.mixed else self.steps_by_epoch
+        if self.done is None:
+            return steps
+        broken = self.done.event.stopped or (
+            bool(self.done.event.raised) and self.done.event.epochs_done < self.done.event.epochs
+        )
+        return steps[:-1] if broken else steps
+
+    @property
+    def mixed(self) -> bool:
+        """Epochs of another fit, in another thread, were counted with its own: they do not come in order."""
+        numbers = [said.event.epoch for said in self.epochs]
+        return any(later <= earlier for earlier, later in pairwise(numbers))
+
+    @property
+    def planned_epochs(self) -> int | None:
+        if self.started is None or self.started.event.epochs is None:
+            return None
+        return max(0, self.started.event.epochs - self.started.event.initial_epoch)
+
+    @property
+    def planned_steps(self) -> int | None:
+        """Training steps of the whole fit as planned; where no plan is known, as the first epoch had them."""
+        epochs = self.planned_epochs
+        if epochs is None or self.started is None:
+            return None
+        per_epoch = self.started.event.planned_steps_per_epoch or self.started.event.steps_per_epoch
+        if per_epoch is None or per_epoch < 0:
+            done = self.steps_by_epoch
+            per_epoch = done[0] if done and done[0] else None
+        return None if per_epoch is None else epochs * per_epoch
+
+    @property
+    def steps(self) -> int:
+        """Steps done. A probe that lost its callbacks counts none; the optimizer's own count then tells."""
+        counted = self.done.event.steps if self.done is not None else sum(self.steps_by_epoch)
+        if counted or self.started is None or self.done is None:
+            return counted
+        before, after = self.started.event.iterations or 0, self.done.event.iterations or 0
+        phantom = max(
+            self.done.event.epochs, self.planned_epochs or 0
+        )  # Keras counts one more an epoch without data
+        return after - before if after - before > phantom + 1 else 0
+
+    @property
+    def lost_count(self) -> bool:
+        """It ended by itself without having begun an epoch: the probe lost sight of it, for Keras begins one always."""
+        if self.done is None or self.done.event.raised or self.steps:
+            return False
+        return self.done.event.epochs == 0 and bool(self.planned_epochs)
+
+    def callback(self, name: str) -> dict[str, Any] | None:
+        """The callback of that class among those given to the fit."""
+        for one in self.started.event.callbacks if self.started else []:
+            if one.get("class") == name:
+                return one
+        return None
