@@ -1,9 +1,12 @@
 """What being watched costs a training step: the same script plain and under `holdfast run`, interleaved.
 
-    python benchmarks/overhead.py [--pairs 6] [--targets 1 5 50] [--inside]
+    python benchmarks/overhead.py [--pairs 6] [--targets 1 5 50]
+    python benchmarks/overhead.py --between
 
-`--inside` finds a difference that is too small for that: in one watched process the probe works for 25 steps and rests
-for 25, some hundred times. At rest it still stands around the functions of a step and returns at once.
+`--between` finds a difference that is too small for that: in one watched `fit` the time between two steps is taken,
+after a step that does nothing but empty the processor's caches for the time of the target, as a real one does. The
+probe works for 25 steps and rests for 25, in turns; at rest it still stands around the functions of a step and returns
+at once. Without callbacks at batches Keras calls its own in a thread beside the steps; with one, between them.
 
 For each target a dense model is sized until a step takes about that many milliseconds. Then plain and watched runs
 take turns (ABBA, so that a drift of the machine falls on both). A callback notes the clock at every step, plain
@@ -59,32 +62,46 @@ def calibrate(target_s):
             return size
         size = int(size * 1.3)
 
-def inside(size, blocks):
-    # one watched process; the probe works for 25 steps and rests for 25, and the medians of neighbours are compared
+def between(target_s, with_callback, steps=4000):
+    import tensorflow as tf
     session = sys.modules["_holdfast.probe.start"].session()
-    length, warm = 25, 3
+    emptied, one = np.ones(4 << 20, "float32"), tf.constant(1.0)  # 16 MiB
+    begun, ended = [], []
 
-    class Turns(Clock):
-        def on_train_batch_begin(self, batch, logs=None):
-            super().on_train_batch_begin(batch)
-            if batch % length == 0:
-                session.closed = (batch // length) % 2 == 1
+    class Idle(keras.Sequential):
+        def make_train_function(self, force=False):
+            def step(iterator):
+                begun.append(time.perf_counter())
+                while time.perf_counter() - begun[-1] < target_s:
+                    emptied.sum()
+                ended.append(time.perf_counter())
+                if len(ended) % 25 == 0:
+                    session.closed = (len(ended) // 25) % 2 == 1
+                return {"loss": one}
+            self.train_function = step
 
-    made, clock, steps = model(size), Turns(), 2 * length * blocks + 1
-    step(made, 40)
-    x, y = np.zeros((32 * steps, 64), "float32"), np.zeros((32 * steps, 1), "float32")
-    made.fit(x, y, batch_size=32, epochs=1, verbose=0, shuffle=False, callbacks=[clock])
+    class Counter(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            pass
+
+    made = Idle([keras.Input((4,)), keras.layers.Dense(16), keras.layers.Dense(1)])
+    made.compile("sgd", "mse")
+    x, y = np.zeros((32 * steps, 4), "float32"), np.zeros((32 * steps, 1), "float32")
+    callbacks = [Counter()] if with_callback else []
+    made.fit(x, y, batch_size=32, verbose=0, shuffle=False, callbacks=callbacks)
     session.closed = False
-    took = np.diff(clock.at)[: 2 * length * blocks].reshape(blocks, 2, length)[:, :, warm:]
-    working, resting = np.median(took, axis=2).T
-    added = 1e6 * (working - resting)
-    error = added.std() / blocks**0.5
-    return {"step_ms": round(1e3 * float(np.median(resting)), 3), "added_us": round(float(np.mean(added)), 1),
-            "median_us": round(float(np.median(added)), 1), "standard_error_us": round(float(error), 1)}
+    gaps = 1e6 * (np.array(begun[1:]) - np.array(ended[:-1]))
+    number = np.arange(1, len(begun))
+    kept = (number % 25 >= 3) & (number > 300)  # the first steps after a turn, and those that are all looked at
+    def mean(turn):
+        found = np.sort(gaps[kept & ((number // 25) % 2 == turn)])
+        return found[: -len(found) // 50].mean()  # without the two hundredths that other programs cut into
+    return {"between_us": round(mean(1), 1), "added_us": round(mean(0) - mean(1), 1),
+            "of_step": round((mean(0) - mean(1)) / (1e6 * target_s + mean(1)), 4)}
 
 what, value, out = sys.argv[1], float(sys.argv[2]), sys.argv[3]
-if what == "inside":
-    result = inside(int(value), int(sys.argv[4]))
+if what == "between":
+    result = between(value, sys.argv[4] == "callback")
 elif what == "calibrate":
     result = calibrate(value)
 else:
@@ -136,13 +153,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--targets", type=float, nargs="+", default=[1, 5, 50])
-    parser.add_argument("--inside", action="store_true")
+    parser.add_argument("--between", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "script.py").write_text(SCRIPT)
-        if args.inside:
-            print(json.dumps(call(folder, "inside", "64", "out.json", "200", watched=True)))
+        if args.between:
+            for target_ms in (1, 5):
+                for what in ("no callback", "callback"):
+                    found = call(folder, "between", str(target_ms / 1000), "out.json", what, watched=True)
+                    print(json.dumps({"target_ms": target_ms, "at batches": what, **found}), flush=True)  # type: ignore[dict-item]
             return
         for target_ms in args.targets:
             print(json.dumps(compare(folder, target_ms, args.pairs)), flush=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from ..journal.beats import Phase
@@ -82,8 +83,9 @@ class ListWatch:
 
     def callback_begins(self, index: int) -> None:
         try:
-            if self.progress.here:
-                self.progress.shift(Phase.CALLBACK, index + 1)
+            progress = self.progress
+            if get_ident() == progress.thread:
+                progress.shift(Phase.CALLBACK, index + 1)
                 here.entered = True
         except Exception as error:
             self.session.failed(PART, error)

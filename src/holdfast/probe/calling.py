@@ -64,8 +64,8 @@ class WatchedCallbacks(list[Any]):
         if hook in WITH_LOGS:
             watch.callbacks_begin(hook)
         for index, callback in enumerate(list.__iter__(self)):
-            here.callback = callback
             if index in having:
+                here.callback = callback
                 watch.callback_begins(index)
             yield callback
         here.callback = None

@@ -68,8 +68,9 @@ class Steps:
         self.losses.step_done(fit.model, logs)
 
     def callbacks_done(self) -> None:
-        if get_ident() == self.progress.thread:
-            self.progress.shift(Phase.BETWEEN)
+        progress = self.progress
+        if get_ident() == progress.thread and not progress.quick:
+            progress.enter(Phase.BETWEEN)
 
     def _is_compiled(self, fit: Fit) -> bool:
         """Whether the step of this model has run before; a second fit need not compile again."""
