@@ -5,15 +5,18 @@
 The contenders take turns in short rounds, so that whatever else the machine does falls on all of them alike; the
 ratios are medians over the rounds. Beside the time on the clock stands the ratio of CPU time, which other work on
 the machine disturbs less. All have two threads or workers and two batches of prefetching. The target is 512x512
-for all, by stretching, without augmentation unless said. Contenders:
+for all, without augmentation unless said. Contenders:
 
-    tutorial       parallel map of read, decode, resize to float, divide by 255; batch; prefetch
-    torch          PyTorch's DataLoader, two workers, Pillow: open, convert, resize, to float (needs torch)
-    full decode    read and decode at full size on all cores, nothing else: the limit without scaled decoding
-    ours           the first epoch: decoded at a fraction, resized once, uint8
-    ours, light    the same with flip, scale jitter and colour (colour is applied in the step, not here)
-    packed         later epochs: the small copies that `holdfast data pack` makes
-    packed, light  the same with flip, scale jitter and colour; the copies are larger, for the jitter
+    tutorial          parallel map of read, decode, resize to float, divide by 255; batch; prefetch; stretches
+    tutorial, padded  the same with the aspect kept (`tf.image.resize_with_pad`)
+    torch             PyTorch's DataLoader, two workers, Pillow: open, convert, resize, to float (needs torch)
+    full decode       read and decode at full size on all cores, nothing else: the limit without scaled decoding
+    ours              the first epoch: decoded at a fraction, resized once, uint8; the aspect kept, the default
+    ours, stretched   the same, stretched: a 4:3 picture is decoded at twice the size for its shorter side
+    ours, light       with flip, scale jitter and colour (colour is applied in the step, not here)
+    packed            later epochs: the small copies that `holdfast data pack` makes
+    packed, light     the same with flip, scale jitter and colour; the copies are larger, for the jitter
+    … stretched       these two, stretched
 """
 
 from __future__ import annotations
@@ -36,8 +39,10 @@ SIZES = {"0.5": (816, 612), "3": (2048, 1536), "12": (4000, 3000)}
 TARGET, BATCH, CORES = 512, 8, 2
 WARM = 3  # batches that are not timed: a round starts its contender anew and stops it, so that none works in another's
 TIMED = {"0.5": 24, "3": 12, "12": 6}  # batches a round
-CONTENDERS = ("tutorial", "torch", "full decode", "ours", "ours, light", "packed", "packed, light")
-AIMS = (("ours", "tutorial", "12", 1.6), ("packed", "tutorial", "12", 6.0), ("packed", "tutorial", "3", 2.5),
+CONTENDERS = ("tutorial", "tutorial, padded", "torch", "full decode", "ours", "ours, stretched", "ours, light",
+              "packed", "packed, light", "packed, stretched", "packed, light, stretched")  # fmt: skip
+AIMS = (("ours", "tutorial", "12", 1.6), ("packed, light", "tutorial", "12", 6.0),
+        ("packed, light", "tutorial", "3", 2.5),
         ("ours", "tutorial", "0.5", 1.0), ("ours", "tutorial", "3", 1.0), ("ours", "torch", "0.5", 1.0),
         ("ours", "torch", "3", 1.0), ("ours", "torch", "12", 1.0))  # fmt: skip
 
@@ -79,11 +84,13 @@ def generate(folder: Path, megapixels: str, count: int) -> list[str]:
 # -- contenders: each gives a way to start batches that never end -------------------------------------
 
 
-def tutorial(paths: list[str], folder: Path) -> Start:
+def tutorial(paths: list[str], folder: Path, *, padded: bool = False) -> Start:
     import tensorflow as tf
 
     def load(path: Any) -> Any:
         image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        if padded:
+            return tf.image.resize_with_pad(image, TARGET, TARGET) / 255.0
         return tf.image.resize(image, (TARGET, TARGET)) / 255.0
 
     data = tf.data.Dataset.from_tensor_slices(paths).repeat().map(load, num_parallel_calls=CORES)
@@ -121,7 +128,7 @@ def torch_loader(paths: list[str], folder: Path) -> Start:
     return lambda: iter(loader)
 
 
-def ours(paths: list[str], folder: Path, *, light: bool = False, packed: bool = False) -> Start:
+def ours(paths: list[str], folder: Path, *, light: bool, packed: bool, stretched: bool) -> Start:
     from holdfast.data.records import Box, Dataset, Picture, Record
     from holdfast.pipeline import columns, pack, packing
     from holdfast.pipeline.feed import LIGHT, PLAIN, Feed
@@ -130,16 +137,19 @@ def ours(paths: list[str], folder: Path, *, light: bool = False, packed: bool = 
     boxes = tuple(Box(50.0 * n, 40.0 * n, 50.0 * n + 90, 40.0 * n + 80, "a") for n in range(8))
     records = tuple(Record(path, path, Picture(path), boxes) for path in paths)
     data = columns.of_dataset(Dataset(str(folder), "made", records, ("a",)))
-    feed = Feed(height=TARGET, width=TARGET, batch=BATCH, fit="stretch", augment=LIGHT if light else PLAIN)
+    fit: Any = "stretch" if stretched else "letterbox"
+    feed = Feed(height=TARGET, width=TARGET, batch=BATCH, fit=fit, augment=LIGHT if light else PLAIN)
     copies = packing.make(pack.job_for(data, feed, 1 << 40), folder / "packs") if packed else None
     return Stream(data, feed, threads=CORES, packed=pack.read(copies) if copies else None).batches
 
 
 def contender(name: str, paths: list[str], folder: Path) -> Start:
-    made = {"tutorial": tutorial, "torch": torch_loader, "full decode": full_decode}
+    made = {"torch": torch_loader, "full decode": full_decode}
     if name in made:
         return made[name](paths, folder)
-    return ours(paths, folder, light="light" in name, packed="packed" in name)
+    if "tutorial" in name:
+        return tutorial(paths, folder, padded="padded" in name)
+    return ours(paths, folder, light="light" in name, packed="packed" in name, stretched="stretched" in name)
 
 
 # -- the process that runs contenders ---------------------------------------------------------------------
@@ -261,7 +271,7 @@ def has_torch(python: str) -> bool:
 
 def report(megapixels: str, racers: dict[str, Racer]) -> list[dict[str, Any]]:
     rows = []
-    print(f"\n{megapixels} MP           images/s   of tutorial  (CPU)   of torch  (CPU)")
+    print(f"\n{megapixels + ' MP':24}   images/s   of tutorial  (CPU)   of torch  (CPU)")
     for name, racer in racers.items():
         row: dict[str, Any] = {
             "megapixels": megapixels,
@@ -275,7 +285,7 @@ def report(megapixels: str, racers: dict[str, Racer]) -> list[dict[str, Any]]:
         rows.append(row)
         torch = f"{row['of_torch']:9.2f}  {row['of_torch_cpu']:6.2f}" if "of_torch" in row else "        –"
         print(
-            f"{name:16} {row['images_per_s']:9.0f} {row['of_tutorial']:12.2f}  {row['of_tutorial_cpu']:6.2f}  {torch}"
+            f"{name:24} {row['images_per_s']:9.0f} {row['of_tutorial']:12.2f}  {row['of_tutorial_cpu']:6.2f}  {torch}"
         )
     return rows
 
