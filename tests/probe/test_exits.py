@@ -39,7 +39,8 @@ def test_a_signal_to_itself_is_written_down_and_sent(tmp_path: Path) -> None:
     module.kill(os.getpid(), signal.SIGKILL)
     module.kill(os.getpid(), 0)  # asks whether it lives
     module.kill(os.getpid() + 1, signal.SIGTERM)  # a worker
-    assert sent == [(os.getpid(), 9), (os.getpid(), 0), (os.getpid() + 1, 15)]
+    module.kill(os.getpid(), 44)  # has no name
+    assert sent == [(os.getpid(), 9), (os.getpid(), 0), (os.getpid() + 1, 15), (os.getpid(), 44)]
     said = [entry.event.facts["signal_sent"] for entry in reader.read(tmp_path / "journal.jsonl")]  # type: ignore[attr-defined]
-    assert [one["signal"] for one in said] == ["SIGKILL"]
+    assert [one["signal"] for one in said] == ["SIGKILL", "signal 44"]
     assert said[0]["where"].partition(":")[0].endswith("test_exits.py")

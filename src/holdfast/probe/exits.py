@@ -37,7 +37,8 @@ def _watch_kill(session: Session, module: Any) -> None:
 
 def _say_signal(session: Session, number: int) -> None:
     if number:
-        facts = {"signal": signal.Signals(number).name, "where": lines.caller_line()}
+        known = {one.value: one.name for one in signal.Signals}
+        facts = {"signal": known.get(number, f"signal {number}"), "where": lines.caller_line()}
         session.say(NoteMade(text="os.kill was called on the process itself", facts={"signal_sent": facts}))
 
 

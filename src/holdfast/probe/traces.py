@@ -94,10 +94,17 @@ class Traces:
         self.say(traced)
 
     def called(self, function: Any) -> None:
-        python = getattr(function, "_python_function", None)
-        traced = self._by_place.get(lines.of_function(python)) if python is not None else None
+        traced = self._of(getattr(function, "_python_function", None))
         if traced is not None:
             traced.calls += 1
+
+    def calls_of(self, python_function: Any) -> int:
+        """How often the compiled forms of this function were called by a loop of the user's own."""
+        traced = self._of(python_function)
+        return traced.calls if traced is not None else 0
+
+    def _of(self, python_function: Any) -> Traced | None:
+        return self._by_place.get(lines.of_function(python_function)) if python_function is not None else None
 
     def say(self, traced: Traced) -> None:
         count = traced.traces

@@ -66,7 +66,7 @@ class Unapplied:
         kept = [(weight(), before) for weight, before in self._weights]
         if not kept or any(one is None or not before or _digest(one) != before for one, before in kept):
             return
-        times = max(self._times, self._calls())
+        times = max(self._times, self._traces.calls_of(self._function))
         if times >= _FEWEST_TIMES:
             optimizer, where = made[-1]
             facts = {
@@ -78,12 +78,6 @@ class Unapplied:
             self._session.say(
                 NoteMade(text="gradients were taken and never applied", facts={"never_applied": facts})
             )
-
-    def _calls(self) -> int:
-        if self._function is None:
-            return 0
-        traced = self._traces._by_place.get(lines.of_function(self._function))
-        return traced.calls if traced is not None else 0
 
 
 def _digest(weight: Any) -> str:
