@@ -70,7 +70,7 @@ def test_it_fits_and_says_what_it_is_made_of(recipe, capsys):
     code, said = run(capsys, path, "--card", "h200", "--device-memory", "4GiB")
     assert code == 0
     first = said.out.splitlines()[0]
-    # 3 states of 300, 100, 200, a batch of 4, 2 results of 100, 900 of temporaries, 4 small, 600 beside the pool: 2908 MiB
+    # MiB: 3 states of 300, 100, 200, a batch of 4, 2 results of 100, temporaries of 900, 4 small, 600 beside the pool
     assert first.startswith("fits: micro-batches of 4 take 2.84 GiB")
     assert first.endswith("of 4.00 GiB on NVIDIA H200")
     assert "kept for the backward pass, backbone/block1  (estimated)" in said.out

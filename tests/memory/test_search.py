@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.memory.account import METHODS, Account, Line
 from holdfast.memory.plan import ladder, plan
-from holdfast.memory.price import third_size
+from holdfast.memory.price import next_size, on_line, third_size
 from holdfast.memory.search import divisors, largest
 from holdfast.memory.setup import Setup
 
@@ -122,4 +122,25 @@ def test_the_third_trial_is_large_enough_to_show_the_slope_and_small_enough_for_
     assert third_size(1100 * mib, 1160 * mib, 20 << 30) == 8 + 51  # ten MiB a picture: half a GiB more
     assert third_size(1100 * mib, 1100 * mib, 20 << 30) == 64  # hidden behind the compiler's peak
     assert third_size(2000 * mib, 5000 * mib, 20 << 30) == 12
-    assert third_size(1100 * mib, 1160 * mib, 1 << 30) == 8 + 25  # a quarter of what is free
+    # of one GiB half is 512 MiB, and with 256 hidden a picture may take (60 + 256) / 6 MiB
+    assert third_size(1100 * mib, 1160 * mib, 1 << 30) == 8 + 9
+
+
+def test_trials_go_on_until_two_of_them_show_what_pictures_take():
+    mib, free = 2**20, 20 << 30
+    tried = []
+    # 18 MiB a picture by the first two, then little, since the update of the weights takes more
+    for size, peak in ((2, 2490), (8, 2598), (36, 2600), (72, 3100), (144, 4400)):
+        assert next_size(tried, free) == size
+        tried.append((size, peak * mib))
+    assert next_size(tried, free) is None
+    # by the last two: 1300 MiB for 72 pictures
+    peak, slope = on_line(tried, 180)
+    assert (peak / mib, slope * 72 / mib) == (4400 + 1300 / 2, 1300)
+    assert on_line(tried, 1)[0] == 2490 * mib  # never under the first
+
+
+def test_trials_end_at_the_largest_and_before_the_machine_is_full():
+    assert next_size([(2, 1), (8, 1), (64, 1), (128, 1)], 20 << 30) == 256
+    assert next_size([(2, 1), (8, 1), (64, 1), (128, 1), (256, 1)], 20 << 30) is None
+    assert next_size([(2, 2 << 30), (8, 2 << 30), (20, 3 << 30)], 5 << 30) is None

@@ -81,13 +81,10 @@ class Trials:
         self._tried: dict[Setup, int] = {}
 
     def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
-        few, more = (self._peak(setup.with_micro(size)) for size in TRIED)
-        third = third_size(few, more, self._free_bytes)
-        many = self._peak(setup.with_micro(third))
-        slope = max(0.0, (many - few) / (third - TRIED[0]))
-        return [
-            self._account(setup, micro, few + slope * (micro - TRIED[0]), slope) for micro in micro_batches
-        ]
+        tried: list[tuple[int, int]] = []
+        while (size := next_size(tried, self._free_bytes)) is not None:
+            tried.append((size, self._peak(setup.with_micro(size))))
+        return [self._account(setup, micro, *on_line(tried, micro)) for micro in micro_batches]
 
     def _account(self, setup: Setup, micro: int, peak: float, slope: float) -> Account:
         known = "measured" if setup.with_micro(micro) in self._tried else "estimated"
@@ -108,14 +105,48 @@ class Trials:
 
 
 TRIED = (2, 8)
-TELLING_BYTES = 512 << 20  # more than the peaks of two equal runs were seen to differ by, many times over
+LARGEST_TRIED = 256
+TELLING_BYTES = 512 << 20  # more than the peaks of two equal runs were seen to differ by
+HIDDEN_BYTES = 256 << 20  # by which a peak that pictures have no part in was seen to differ between runs
+
+
+def next_size(tried: list[tuple[int, int]], free_bytes: int) -> int | None:
+    """The next micro-batch to try, after (micro-batch, peak) so far; None once the last two show the slope.
+
+    Compiling, and the update of the weights, take more than a few pictures do, and hide theirs: a line through one of
+    those and one that shows would be too flat. A micro-batch twice as large takes at most twice as much.
+    """
+    if len(tried) < len(TRIED):
+        return TRIED[len(tried)]
+    few, more = tried[0][1], tried[1][1]
+    if len(tried) == len(TRIED):
+        return third_size(few, more, free_bytes)
+    (_, before), (size, peak) = tried[-2:]
+    shown = len(tried) > len(TRIED) + 1 and before - max(few, more) >= _room(free_bytes) / 2
+    if shown or size >= LARGEST_TRIED or 2 * peak > free_bytes:
+        return None
+    return min(LARGEST_TRIED, 2 * size)
 
 
 def third_size(few: int, more: int, free_bytes: int) -> int:
-    """A micro-batch that shows the slope. Compiling takes more than a few pictures do, and hides theirs."""
-    each = max((more - few) / (TRIED[1] - TRIED[0]), 1 << 20)
-    room = min(TELLING_BYTES, max(0, free_bytes) // 4)
-    return min(64, max(TRIED[1] + 4, TRIED[1] + int(room / each)))
+    """A micro-batch that may show the slope, and not take half of what is free even if most of it is hidden yet."""
+    pictures = TRIED[1] - TRIED[0]
+    each = max((more - few) / pictures, 1 << 20)
+    at_most_each = max(0, more - few + HIDDEN_BYTES) / pictures + 1
+    wanted = max(TRIED[1] + 4, TRIED[1] + int(_room(free_bytes) / each))
+    safe = max(TRIED[1] + 1, TRIED[1] + int(max(0, free_bytes) / 2 / at_most_each))
+    return min(LARGEST_TRIED // 4, wanted, safe)
+
+
+def on_line(tried: list[tuple[int, int]], micro: int) -> tuple[float, float]:
+    """The peak of a micro-batch, and the slope: by the last two that were tried, and not under the first."""
+    (before, at_before), (last, at_last) = tried[-2:]
+    slope = max(0.0, (at_last - at_before) / (last - before))
+    return max(tried[0][1], at_last + slope * (micro - last)), slope
+
+
+def _room(free_bytes: int) -> int:
+    return min(TELLING_BYTES, max(0, free_bytes) // 4)
 
 
 def try_once(setup: Setup, *, python: str = sys.executable, prefix: tuple[str, ...] = ()) -> dict[str, int]:
