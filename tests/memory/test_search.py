@@ -135,12 +135,18 @@ def test_trials_go_on_until_two_of_them_show_what_pictures_take():
         tried.append((size, peak * mib))
     assert next_size(tried, free) is None
     # by the last two: 1300 MiB for 72 pictures
-    peak, slope = on_line(tried, 180)
+    peak, slope = on_line(tried, 180, free)
     assert (peak / mib, slope * 72 / mib) == (4400 + 1300 / 2, 1300)
-    assert on_line(tried, 1)[0] == 2490 * mib  # never under the first
+    assert on_line(tried, 1, free)[0] == 2490 * mib  # never under the first
 
 
 def test_trials_end_at_the_largest_and_before_the_machine_is_full():
     assert next_size([(2, 1), (8, 1), (64, 1), (128, 1)], 20 << 30) == 256
     assert next_size([(2, 1), (8, 1), (64, 1), (128, 1), (256, 1)], 20 << 30) is None
     assert next_size([(2, 2 << 30), (8, 2 << 30), (20, 3 << 30)], 5 << 30) is None
+
+
+def test_where_the_slope_never_showed_all_of_the_last_peak_counts_as_pictures():
+    tried = [(2, 2 << 30), (8, 2 << 30), (20, 3 << 30)]
+    assert on_line(tried, 40, 5 << 30)[0] == 6 << 30
+    assert on_line(tried, 10, 5 << 30)[0] == 3 << 30  # not above the larger one, which was seen

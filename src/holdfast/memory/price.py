@@ -84,7 +84,9 @@ class Trials:
         tried: list[tuple[int, int]] = []
         while (size := next_size(tried, self._free_bytes)) is not None:
             tried.append((size, self._peak(setup.with_micro(size))))
-        return [self._account(setup, micro, *on_line(tried, micro)) for micro in micro_batches]
+        return [
+            self._account(setup, micro, *on_line(tried, micro, self._free_bytes)) for micro in micro_batches
+        ]
 
     def _account(self, setup: Setup, micro: int, peak: float, slope: float) -> Account:
         known = "measured" if setup.with_micro(micro) in self._tried else "estimated"
@@ -121,9 +123,8 @@ def next_size(tried: list[tuple[int, int]], free_bytes: int) -> int | None:
     few, more = tried[0][1], tried[1][1]
     if len(tried) == len(TRIED):
         return third_size(few, more, free_bytes)
-    (_, before), (size, peak) = tried[-2:]
-    shown = len(tried) > len(TRIED) + 1 and before - max(few, more) >= _room(free_bytes) / 2
-    if shown or size >= LARGEST_TRIED or 2 * peak > free_bytes:
+    size, peak = tried[-1]
+    if _shown(tried, free_bytes) or size >= LARGEST_TRIED or 2 * peak > free_bytes:
         return None
     return min(LARGEST_TRIED, 2 * size)
 
@@ -138,11 +139,23 @@ def third_size(few: int, more: int, free_bytes: int) -> int:
     return min(LARGEST_TRIED // 4, wanted, safe)
 
 
-def on_line(tried: list[tuple[int, int]], micro: int) -> tuple[float, float]:
-    """The peak of a micro-batch, and the slope: by the last two that were tried, and not under the first."""
+def on_line(tried: list[tuple[int, int]], micro: int, free_bytes: int) -> tuple[float, float]:
+    """The peak of a micro-batch, and the slope: by the last two that were tried, and not under the first.
+
+    Where they do not show the slope, the peak of the last one is taken to be all pictures: more it cannot grow by.
+    """
     (before, at_before), (last, at_last) = tried[-2:]
+    if not _shown(tried, free_bytes):
+        peak = at_last * max(1.0, micro / last)
+        return peak, max(0.0, peak - tried[0][1]) / micro
     slope = max(0.0, (at_last - at_before) / (last - before))
     return max(tried[0][1], at_last + slope * (micro - last)), slope
+
+
+def _shown(tried: list[tuple[int, int]], free_bytes: int) -> bool:
+    """Whether the last two lie clearly above the first two."""
+    floor = max(peak for _, peak in tried[: len(TRIED)])
+    return len(tried) > len(TRIED) + 1 and tried[-2][1] - floor >= _room(free_bytes) / 2
 
 
 def _room(free_bytes: int) -> int:
