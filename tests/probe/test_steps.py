@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal.beats import BeatReader, Phase
-from holdfast.journal.events import ExceptionRaised, FitDone, LossSeen, NonFiniteSeen, ProbeFailed
+from holdfast.journal.events import (
+    ExceptionRaised,
+    FitDone,
+    LossSeen,
+    NonFiniteSeen,
+    ProbeFailed,
+    StopRequested,
+)
 
 from .probed import SCRIPTS, run
 
@@ -34,6 +41,17 @@ def test_a_loss_that_breaks_between_two_beats_is_told_with_its_step(tmp_path: Pa
     assert broken.one(FitDone).steps == 400
     assert broken.all(ProbeFailed) == []
     assert [event.step for event in broken.all(LossSeen)][:20] == list(range(1, 21))
+
+
+def test_a_loss_that_breaks_is_told_before_the_callback_that_stops_because_of_it(tmp_path: Path) -> None:
+    stopped = run(SCRIPTS / "short_steps.py", "stops", folder=tmp_path)
+    assert stopped.one(FitDone).steps == 314
+    told = [
+        entry.event for entry in stopped.entries if isinstance(entry.event, NonFiniteSeen | StopRequested)
+    ]
+    assert [type(event).__name__ for event in told[:2]] == ["NonFiniteSeen", "StopRequested"]
+    assert (told[0].step, told[1].step, told[1].by) == (314, 314, "TerminateOnNaN")
+    assert told[1].logs["loss"] == "nan"
 
 
 def test_a_lambda_callback_that_raises_is_named(tmp_path: Path) -> None:

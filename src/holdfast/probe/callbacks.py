@@ -68,7 +68,10 @@ class ListWatch:
     # -- which callback ---------------------------------------------------------------------------
 
     def callbacks_begin(self, hook: str) -> None:
-        self.session.guard(PART, self._logs_are_numbers, hook)
+        if hook != "on_train_batch_end":
+            self.session.guard(PART, self._logs_are_numbers, hook)
+        elif self.progress.quick and self.losses.turned(here.logs):  # before a callback stops because of it
+            self.session.guard("losses", _losses_had, self.session, self, self.progress.train_batches - 1)
 
     def _logs_are_numbers(self, hook: str) -> None:
         """Keras has just made Python numbers of the logs: they are had here without asking the device."""
@@ -218,8 +221,8 @@ def _losses_had(session: Session, watch: ListWatch, batch: Any) -> None:
     fit, logs, known = watch.fits.current, here.logs, watch.losses
     if fit is not None and isinstance(logs, dict):
         batches = int(batch) + 1
-        numbers = known.numbers(logs)
-        known.logs_had(fit.epoch_base + batches, session.progress.epoch, batches, numbers, fit.model)
+        step, epoch, numbers = fit.epoch_base + batches, session.progress.epoch, known.numbers(logs)
+        known.logs_had(step, epoch, batches, numbers, fit.model)
 
 
 def _keep_python_logs(session: Session, python_utils: Any) -> None:

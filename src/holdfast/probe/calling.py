@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from . import failures
 from .session import Session
 
-#: Hooks before whose first callback Keras has just made Python numbers of the logs.
-WITH_LOGS = ("on_epoch_end", "on_test_end")
+#: Hooks before whose first callback Keras has just made Python numbers of the logs, and which are looked at there.
+WITH_LOGS = ("on_epoch_end", "on_test_end", "on_train_batch_end")
 
 
 class Watch(Protocol):

@@ -28,6 +28,9 @@ elif sys.argv[1] == "raises":
     callbacks = [keras.callbacks.LambdaCallback(on_epoch_end=at_epoch_end)]
 elif sys.argv[1] == "breaks":
     y[8 * 313] = np.nan
+elif sys.argv[1] == "stops":
+    y[8 * 313] = np.nan
+    callbacks = [keras.callbacks.TerminateOnNaN()]
 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
