@@ -78,7 +78,33 @@ def _quantised(converter: Any, calibration: Pictures) -> bytes:
     debugger = tf.lite.experimental.QuantizationDebugger(
         converter=converter, debug_dataset=examples, debug_options=options
     )
+    debugger.calibrated_model = _ranges_of_layers_alone(debugger.calibrated_model)
     return bytes(debugger.get_nondebug_quantized_model())
+
+
+def _ranges_of_layers_alone(calibrated: bytes) -> bytes:
+    """The ranges that were seen, but for those of tensors that no convolution or dense layer takes or gives.
+
+    The list above does not bind slices, nor values that are rounded to eight bits and back between two operations in
+    float32: with every convolution in float32, boxes of a Faster R-CNN of 128 pixels were up to 3.7 pixels away and
+    its scores in steps of 1/256. What has no range stays as it is.
+    """
+    import flatbuffers  # type: ignore[import-untyped]
+    from tensorflow.lite.python.schema_py_generated import BuiltinOperator, ModelT
+
+    quantised = {getattr(BuiltinOperator, name) for name in QUANTISED}
+    model = ModelT.InitFromPackedBuf(calibrated, 0)
+    for graph in model.subgraphs:
+        layers = [
+            op for op in graph.operators if model.operatorCodes[op.opcodeIndex].builtinCode in quantised
+        ]
+        near = {int(index) for layer in layers for index in (*layer.inputs, *layer.outputs)}
+        for index, tensor in enumerate(graph.tensors):
+            if index not in near:
+                tensor.quantization = None
+    builder = flatbuffers.Builder(len(calibrated))
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
 
 
 def _add_classes(path: Path, classes: tuple[str, ...]) -> None:
