@@ -388,6 +388,22 @@ def test_a_suspended_command_that_is_asked_to_end_ends(
     assert process.wait(timeout=60) == 128 + signal.SIGTERM
 
 
+def test_a_command_that_is_suspended_after_it_was_asked_to_end_ends(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    process = started(
+        *python(
+            "import os, pathlib, signal, sys, time\n"
+            "def asked(*_):\n    os.kill(os.getpid(), signal.SIGSTOP)\n    sys.exit(3)\n"
+            "signal.signal(signal.SIGTERM, asked)\n"
+            "pathlib.Path('up').touch()\nwhile True: time.sleep(0.1)"
+        )
+    )
+    until((tmp_path / "up").exists, "the command")
+    process.terminate()
+    assert process.wait(timeout=60) == 3
+
+
 def test_a_deadlock_is_noticed_stopped_and_captured(tmp_path: Path) -> None:
     (tmp_path / "lock.py").write_text(
         "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()\n"

@@ -67,6 +67,7 @@ class Attempt:
         try:
             self._mind_terminal()
             self._mind_log()
+            self._wake_to_end()
             self._watch.tick(now=now, at=time.time())
             self._mind_stall(now)
         except Exception as error:  # whatever goes wrong in the watch, the child and its exit code come first
@@ -102,9 +103,16 @@ class Attempt:
         else:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._child.pid, number)
-                state = procfs.stat(self._child.pid)
-                if number == signal.SIGTERM and state is not None and state.state == "T":
-                    os.kill(self._child.pid, signal.SIGCONT)  # a suspended process takes no other signal
+            self._wake_to_end()
+
+    def _wake_to_end(self) -> None:
+        """A suspended process takes no signal but SIGCONT. While its stacks are read it does not look suspended, so
+        that this is seen to at every look after it was asked to end."""
+        if self._stopped_by == "terminate":
+            state = procfs.stat(self._child.pid)
+            if state is not None and state.state == "T":
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._child.pid, signal.SIGCONT)
 
     def _note_signal(self, told: signal.struct_siginfo) -> None:
         sender = told.si_pid or None
