@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from holdfast.journal.beats import BeatReader, Phase
@@ -15,12 +18,51 @@ from holdfast.journal.events import (
     ProbeFailed,
     StopRequested,
 )
+from holdfast.journal.reader import read
+from holdfast.probe import steps
+from holdfast.probe.session import Session
 
 from .probed import SCRIPTS, run
 
-pytestmark = pytest.mark.hot
+
+class Weight:
+    """A variable in the host's memory that stays whole."""
+
+    device = "/CPU:0"
+    shape = (3,)
+    path = "dense/bias"
+
+    def numpy(self) -> Any:
+        return np.ones(3, np.float32)
 
 
+@pytest.mark.parametrize(("counted", "known"), [(False, True), (True, None)])
+def test_weights_were_whole_before_a_step_only_if_they_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: bool, known: bool | None
+) -> None:
+    now = [0]
+    monkeypatch.setattr(steps, "perf_counter_ns", lambda: now[0])
+    session = Session(str(tmp_path), attempt=1, role="main")
+    walked = steps.Steps(session)
+    fit = walked.fits.begin(SimpleNamespace(trainable_variables=[Weight()]), {}, "train.py:1")
+    walked.fits.epoch_begins(fit, 0)
+
+    def step(batch: int, loss: float, took_ms: int) -> None:
+        walked.begins()
+        now[0] += took_ms * 10**6
+        walked.ends(batch, {"loss": loss})
+
+    for batch in range(201):  # of long steps every one is looked at
+        step(batch, 1.0, 1 if counted else 60)
+    assert session.progress.quick is counted
+    step(201, float("nan"), 60)
+    [seen] = [
+        entry.event for entry in read(tmp_path / "journal.jsonl") if isinstance(entry.event, NonFiniteSeen)
+    ]
+    assert (seen.step, seen.weights_finite_before) == (202, known)
+
+
+@pytest.mark.hot
 def test_a_kill_between_two_beats_is_told_with_its_step_and_its_callback(tmp_path: Path) -> None:
     killed = run(SCRIPTS / "short_steps.py", "killed", folder=tmp_path)
     assert killed.code == -9
@@ -33,6 +75,7 @@ def test_a_kill_between_two_beats_is_told_with_its_step_and_its_callback(tmp_pat
     assert len(whole) < 314, "not one of the later steps was only counted"
 
 
+@pytest.mark.hot
 def test_a_loss_that_breaks_between_two_beats_is_told_with_its_step(tmp_path: Path) -> None:
     broken = run(SCRIPTS / "short_steps.py", "breaks", folder=tmp_path)
     assert broken.code == 0
@@ -43,6 +86,7 @@ def test_a_loss_that_breaks_between_two_beats_is_told_with_its_step(tmp_path: Pa
     assert [event.step for event in broken.all(LossSeen)][:20] == list(range(1, 21))
 
 
+@pytest.mark.hot
 def test_a_loss_that_breaks_is_told_before_the_callback_that_stops_because_of_it(tmp_path: Path) -> None:
     stopped = run(SCRIPTS / "short_steps.py", "stops", folder=tmp_path)
     assert stopped.one(FitDone).steps == 314
@@ -54,6 +98,7 @@ def test_a_loss_that_breaks_is_told_before_the_callback_that_stops_because_of_it
     assert told[1].logs["loss"] == "nan"
 
 
+@pytest.mark.hot
 def test_a_lambda_callback_that_raises_is_named(tmp_path: Path) -> None:
     raised = run(SCRIPTS / "short_steps.py", "raises", folder=tmp_path)
     assert raised.code == 1

@@ -104,6 +104,11 @@ class Losses:
         if not self._sentinel.look(self._progress.step_ns, loss) and "weights" not in self._said:
             self._not_finite("weights", self._sentinel.name, math.nan, model, exact=True, before=True)
 
+    def weights_unwatched(self) -> None:
+        """Steps were only counted: whether the weights were whole before this one is not known."""
+        if self._sentinel is not None:
+            self._sentinel.last = None
+
     def loop_step(
         self, model: Any, logs: dict[str, Any], gradient: Any = None, step: int | None = None
     ) -> None:

@@ -32,6 +32,7 @@ class Steps:
         self.losses = losses.of(session)
         self._compiled: set[int] = set()
         self._whole_ns = 0
+        self._counted = False  # the step before was only counted
 
     def begins(self) -> None:
         progress = self.progress
@@ -61,10 +62,13 @@ class Steps:
             progress.compute_ns += now - started
             if now - self._whole_ns < _WHOLE_EVERY_NS and progress.step - fit.base_step > _WHOLE_FIRST:
                 fit.step_ended_ns = now
-                progress.quick = True
+                progress.quick = self._counted = True
                 return
         fit.step_ended_ns = self._whole_ns = now
         progress.quick = False
+        if self._counted:
+            self._counted = False
+            self.losses.weights_unwatched()
         self.losses.step_done(fit.model, logs)
 
     def callbacks_done(self) -> None:
