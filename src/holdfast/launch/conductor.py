@@ -3,6 +3,7 @@ when one falls brings all to an end and starts them again together."""
 
 from __future__ import annotations
 
+import math
 import select
 import signal
 import socket
@@ -26,6 +27,7 @@ KILLED_S = 20.0
 WINDOW_STEPS, WINDOW_S = 4, 1.5  # least, for a rate
 SAY_AGAIN_S = 30.0
 LOOK_S = 0.25
+PING_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Seat:
     seen: Seen
     last: dict[str, float] = field(default_factory=dict)  # the counters at the begin of the window
     sequence: int = -1
-    pinged: float | None = None
+    pinged: float = -math.inf
+    unanswered: bool = False  # the last ping
     stacks: Message | None = None
 
 
@@ -260,8 +263,8 @@ class Conductor:
                 self._hear(lines[sock])
         now = time.monotonic()
         for seat in self.seats.values():
-            if seat.pinged is None:
-                seat.pinged = now
+            if not seat.unanswered and now - seat.pinged >= PING_EVERY_S:
+                seat.pinged, seat.unanswered = now, True
                 seat.line.send({"ping": now})
         if self._show is not None and now - self._shown_at >= EVERY_S:
             self._shown_at = now
@@ -326,7 +329,7 @@ class Conductor:
         seat.seen.heard_at = now
         if "pong" in message:
             trips = [*seat.seen.round_trips_s, now - float(message["pong"])]
-            seat.seen.round_trips_s, seat.pinged = trips[-view.ROUND_TRIPS :], None
+            seat.seen.round_trips_s, seat.unanswered = trips[-view.ROUND_TRIPS :], False
         elif "stacks" in message:
             seat.stacks = dict(message["stacks"])
         elif "ended" in message:

@@ -1,0 +1,36 @@
+"""The conductor's turns, with a member at the other end of a real connection."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from types import SimpleNamespace
+
+import pytest
+
+from holdfast.launch import conductor
+from holdfast.launch.conductor import Conductor, Terms
+from holdfast.launch.wire import Line, listening
+
+
+def test_a_member_is_pinged_once_a_second_however_fast_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(conductor, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(conductor, "LOOK_S", 0.01)
+    server = listening("127.0.0.1", 0)
+    group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
+    member = Line(socket.create_connection(server.getsockname()))
+    member.sock.settimeout(0.01)
+    member.send({"hello": 0, "token": "t", "host": "here", "pid": 1})
+    pings = []
+    for turn in range(100):  # 5 seconds of the clock
+        now[0] = 100.0 + turn * 0.05
+        group._turn(judged=False)
+        for message in member.receive() or []:
+            pings.append(message["ping"])
+            member.send({"pong": message["ping"]})
+    assert 4 <= len(pings) <= 5
+    assert all(later - sooner >= 0.99 for sooner, later in itertools.pairwise(pings))
+    assert len(group.seats[0].seen.round_trips_s) >= 4
+    member.close()
+    server.close()
