@@ -77,9 +77,7 @@ _RECORD_SIZE = 128
 _SLOTS = 4096
 _BACK_OFFSET = _RECORD.size - 8  # the sequence number again, last
 _NEWEST_OFFSET = 16
-_MOVED = struct.Struct(
-    "<QQQQ"
-)  # number of the beat that was moved on; phase and detail; steps since; nanoseconds
+_MOVED = struct.Struct("<QQQQ")  # the number of the beat; phase and detail; steps since; nanoseconds
 _MOVED_OFFSET = 24
 
 SIZE = _HEADER_SIZE + _RECORD_SIZE * _SLOTS

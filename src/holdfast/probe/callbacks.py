@@ -89,7 +89,6 @@ class ListWatch:
             progress = self.progress
             if get_ident() == progress.thread:
                 progress.shift(Phase.CALLBACK, index + 1)
-                here.entered = True
         except Exception as error:
             self.session.failed(PART, error)
 
@@ -141,8 +140,7 @@ class ListWatch:
             self.progress.enter(Phase.VALIDATION)
 
     def testing_quietly(self, callbacks: Any, *_: Any) -> None:
-        if here.entered:
-            here.entered = False
+        if self.progress.phase is Phase.CALLBACK and self.progress.here:
             self.progress.enter(Phase.VALIDATION)
 
     def test_batch_ends(self, callbacks: Any, batch: Any = 0, *_: Any) -> None:

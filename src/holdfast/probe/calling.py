@@ -25,7 +25,6 @@ class _Here(threading.local):
     callback: Any = None
     argument: Any = None
     logs: Any = None
-    entered = False  # a callback's phase has been entered, and is to be left
 
 
 here = _Here()
