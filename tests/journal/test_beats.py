@@ -54,14 +54,18 @@ def test_the_ring_keeps_the_newest(tmp_path: Path) -> None:
 def test_a_beat_is_moved_on_until_the_next_one(tmp_path: Path) -> None:
     writer, reader = BeatWriter(tmp_path / "beats"), BeatReader(tmp_path / "beats")
     writer.beat(Phase.STEP, step=300, train_batches=20, loss=0.5, mono=1.0)
-    writer.move(Phase.CALLBACK, 7, 3)
+    writer.move(Phase.CALLBACK, 7, 3, 2_500_000_000)
     moved = reader.newest()
     assert moved is not None
     assert (moved.sequence, moved.phase, moved.detail, moved.step, moved.train_batches, moved.loss) == (
         1, Phase.CALLBACK, 7, 303, 23, 0.5,
     )  # fmt: skip
-    assert moved.mono > 1.0
+    assert moved.mono == 2.5
     assert reader.since(0) == [moved]
+    writer.turn(Phase.BETWEEN)
+    turned = reader.newest()
+    assert turned is not None
+    assert (turned.phase, turned.detail, turned.step, turned.mono) == (Phase.BETWEEN, 0, 303, 2.5)
     writer.beat(Phase.BETWEEN, step=304, mono=5.0)
     first, second = reader.since(0)
     assert (first.phase, first.step, first.mono) == (Phase.STEP, 300, 1.0)

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.journal.beats import BeatReader, Phase
 from holdfast.journal.events import (
+    EpochDone,
     ExceptionRaised,
     FitDone,
     LossSeen,
@@ -41,7 +42,7 @@ def test_weights_were_whole_before_a_step_only_if_they_were_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: bool, known: bool | None
 ) -> None:
     now = [0]
-    monkeypatch.setattr(steps, "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr(steps, "monotonic_ns", lambda: now[0])
     session = Session(str(tmp_path), attempt=1, role="main")
     walked = steps.Steps(session)
     fit = walked.fits.begin(SimpleNamespace(trainable_variables=[Weight()]), {}, "train.py:1")
@@ -53,9 +54,9 @@ def test_weights_were_whole_before_a_step_only_if_they_were_looked_at(
         walked.ends(batch, {"loss": loss})
 
     for batch in range(201):  # of long steps every one is looked at
-        step(batch, 1.0, 1 if counted else 60)
+        step(batch, 1.0, 1 if counted else 210)
     assert session.progress.quick is counted
-    step(201, float("nan"), 60)
+    step(201, float("nan"), 210)
     [seen] = [
         entry.event for entry in read(tmp_path / "journal.jsonl") if isinstance(entry.event, NonFiniteSeen)
     ]
@@ -104,3 +105,13 @@ def test_a_lambda_callback_that_raises_is_named(tmp_path: Path) -> None:
     assert raised.code == 1
     found = [event for event in raised.all(ExceptionRaised) if event.left == "callback"]
     assert [event.callback for event in found] == ["LambdaCallback"]
+
+
+@pytest.mark.hot
+def test_the_steps_of_a_fit_inside_a_callback_are_not_ends_of_epochs(tmp_path: Path) -> None:
+    nested = run(SCRIPTS / "fit_in_callback.py", folder=tmp_path)
+    assert nested.code == 0, nested.output
+    done = [(event.fit, event.epoch) for event in nested.all(EpochDone)]
+    assert done == [(1, 0), (2, 0), (2, 1), (1, 1), (3, 0), (3, 1)]
+    assert sorted((event.fit, event.steps) for event in nested.all(FitDone)) == [(1, 10), (2, 20), (3, 20)]
+    assert nested.all(ProbeFailed) == []

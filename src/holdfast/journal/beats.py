@@ -120,14 +120,18 @@ class BeatWriter:
         _FRONT.pack_into(self._map, _NEWEST_OFFSET, sequence)
         self._newest = sequence
 
-    def move(self, phase: int, detail: int, steps: int) -> None:
+    def move(self, phase: int, detail: int, steps: int, now_ns: int) -> None:
         """The newest beat, `steps` further on by now and in this phase."""
         moved = self._moved
         moved[0] = 0  # while it is written, it belongs to no beat
         moved[1] = phase | detail << 8
         moved[2] = steps
-        moved[3] = time.monotonic_ns()
+        moved[3] = now_ns
         moved[0] = self._newest
+
+    def turn(self, phase: int) -> None:
+        """The beat that was moved on, in another phase: one store."""
+        self._moved[1] = phase
 
     def close(self) -> None:
         self._moved.release()

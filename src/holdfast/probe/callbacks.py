@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from threading import get_ident
+from time import monotonic_ns
 from typing import Any
 
 from ..journal.beats import Phase
@@ -68,9 +69,11 @@ class ListWatch:
     # -- which callback ---------------------------------------------------------------------------
 
     def callbacks_begin(self, hook: str) -> None:
-        if hook != "on_train_batch_end":
-            self.session.guard(PART, self._logs_are_numbers, hook)
-        elif self.progress.quick and self.losses.turned(here.logs):  # before a callback stops because of it
+        self.session.guard(PART, self._logs_are_numbers, hook)
+
+    def batch_callbacks_begin(self) -> None:
+        """Before one of them stops because of the loss. On the CPU it was had at its step, unless that was counted."""
+        if not self.losses.on_cpu or (self.progress.quick and self.losses.turned(here.logs)):
             self.session.guard("losses", _losses_had, self.session, self, self.progress.train_batches - 1)
 
     def _logs_are_numbers(self, hook: str) -> None:
@@ -87,8 +90,12 @@ class ListWatch:
     def callback_begins(self, index: int) -> None:
         try:
             progress = self.progress
-            if get_ident() == progress.thread:
-                progress.shift(Phase.CALLBACK, index + 1)
+            if get_ident() != progress.thread:
+                return
+            if progress.quick:
+                progress.move(Phase.CALLBACK, index + 1, monotonic_ns())
+            else:
+                progress.enter(Phase.CALLBACK, index + 1)
         except Exception as error:
             self.session.failed(PART, error)
 
@@ -201,6 +208,10 @@ def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> boo
 
     @functools.wraps(original)
     def told(self: Any, batch: Any, logs: Any = None, **kwargs: Any) -> Any:
+        if (
+            here.callbacks is self.callbacks and here.hook is not None
+        ):  # between steps: the list tells, before its first callback runs
+            return original(self, batch, logs, **kwargs)
         here.logs = logs
         try:
             return original(self, batch, logs, **kwargs)

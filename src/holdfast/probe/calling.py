@@ -10,11 +10,13 @@ from . import failures
 from .session import Session
 
 #: Hooks before whose first callback Keras has just made Python numbers of the logs, and which are looked at there.
-WITH_LOGS = ("on_epoch_end", "on_test_end", "on_train_batch_end")
+WITH_LOGS = ("on_epoch_end", "on_test_end")
+BATCH_END = "on_train_batch_end"  # there too, but between steps, where every call counts
 
 
 class Watch(Protocol):
     def callbacks_begin(self, hook: str) -> None: ...
+    def batch_callbacks_begin(self) -> None: ...
     def callback_begins(self, index: int) -> None: ...
 
 
@@ -22,6 +24,9 @@ class _Here(threading.local):
     """What this thread is in."""
 
     hook: str | None = None
+    callbacks: Any = (
+        None  # the list whose hook it is; a callback may fit another model, with a list of its own
+    )
     callback: Any = None
     argument: Any = None
     logs: Any = None
@@ -37,11 +42,12 @@ class WatchedCallbacks(list[Any]):
         super().__init__(callbacks)
         self._watch = watch
         self._plans: dict[str, tuple[int, set[int]]] = {}  # by hook: how many there were, and which have it
-        self.at_batches = True, True  # whether any does something at the beginning of a batch, and at its end
+        self.plan_batches()
 
     def plan_batches(self) -> None:
-        """Once an epoch, so that a step need not look it up."""
-        self.at_batches = bool(self.having("on_train_batch_begin")), bool(self.having("on_train_batch_end"))
+        """Whether any does something there: once an epoch, so that a step need not look it up."""
+        self.at_batch_begin = bool(self.having("on_train_batch_begin"))
+        self.at_batch_end = bool(self.having(BATCH_END))
 
     def having(self, hook: str) -> set[int]:
         """Which of them do anything there."""
@@ -53,10 +59,21 @@ class WatchedCallbacks(list[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         hook = here.hook
-        if hook is None:
+        if hook is None or here.callbacks is not self:
             return super().__iter__()
+        if hook is BATCH_END:
+            return self._told_between_steps()
         having = self.having(hook)
         return self._told(hook, having) if having or hook in WITH_LOGS else super().__iter__()
+
+    def _told_between_steps(self) -> Iterator[Any]:
+        watch, having = self._watch, self._plans[BATCH_END][1]
+        watch.batch_callbacks_begin()
+        for index, callback in enumerate(list.__iter__(self)):
+            if index in having:
+                here.callback = callback
+                watch.callback_begins(index)
+            yield callback
 
     def _told(self, hook: str, having: set[int]) -> Iterator[Any]:
         watch = self._watch
@@ -71,18 +88,18 @@ class WatchedCallbacks(list[Any]):
 
 
 def named(
-    session: Session, hook: str, original: Callable[..., Any], callbacks: Any, *args: Any, **kwargs: Any
+    session: Session, hook: str, original: Callable[..., Any], keras_list: Any, *args: Any, **kwargs: Any
 ) -> Any:
     """Calls a method of Keras's list so that each callback is told as it runs, and the one that raises."""
-    outer = here.hook, here.callback
-    here.hook = hook
+    outer = here.hook, here.callbacks, here.callback
+    here.hook, here.callbacks = hook, keras_list.callbacks
     try:
-        return original(callbacks, *args, **kwargs)
+        return original(keras_list, *args, **kwargs)
     except BaseException as error:
         session.guard("callbacks", raised, session, error)
         raise
     finally:
-        here.hook, here.callback = outer
+        here.hook, here.callbacks, here.callback = outer
 
 
 def raised(session: Session, error: BaseException) -> None:

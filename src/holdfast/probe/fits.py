@@ -41,6 +41,7 @@ class Fit:
     validation_clock: Stopwatch | None = None
     weights_before: float | None = None
     stopped: bool = False
+    outer_place: tuple[int, int] = (0, 0)  # epoch and batches of it where the fit around this one stood
 
 
 class Fits:
@@ -58,6 +59,7 @@ class Fits:
         session.take_ring()
         self._count += 1
         fit = Fit(self._count, model, arguments, where=where, base_step=progress.step)
+        fit.outer_place = progress.epoch, progress.train_batches
         self._open.append(fit)
         self.current = fit
         progress.fit = fit.number
@@ -152,8 +154,11 @@ class Fits:
             )
         )
         outer = self.current
-        if outer is not None:
+        if outer is not None:  # a callback of it fitted another model: its own steps go on where they were
             progress.fit = outer.number
+            progress.epoch, progress.train_batches = fit.outer_place
+            outer.base_step += progress.step - fit.base_step
+            outer.epoch_base += progress.step - fit.base_step
 
     def validation_begins(self, fit: Fit | None, planned: int | None) -> None:
         progress = self._session.progress

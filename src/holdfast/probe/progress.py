@@ -9,7 +9,7 @@ from ..journal.beats import BeatWriter, Phase
 
 
 class Progress:
-    """Counters and the phase. `enter` writes a beat; `shift` only moves it on while steps follow each other quickly."""
+    """Counters and the phase. `enter` writes a beat; `move` and `turn` change the newest one, while steps are quick."""
 
     def __init__(self) -> None:
         self.ring: BeatWriter | None = None
@@ -45,14 +45,17 @@ class Progress:
                 self.data_wait_ns, self.compute_ns, self.loss, self.step_ns,
             )  # fmt: skip
 
-    def shift(self, phase: Phase, detail: int = 0) -> None:
-        if not self.quick:
-            self.enter(phase, detail)
-            return
+    def move(self, phase: Phase, detail: int, now_ns: int) -> None:
+        """As many steps further on as were done since."""
         self.phase = phase
         self.detail = detail
         if self.ring is not None:
-            self.ring.move(phase, detail, self.step - self._beaten_step)
+            self.ring.move(phase, detail, self.step - self._beaten_step, now_ns)
+
+    def turn(self, phase: Phase) -> None:
+        self.phase = phase
+        if self.ring is not None:
+            self.ring.turn(phase)
 
     def again(self) -> None:
         """The same phase, moved on."""

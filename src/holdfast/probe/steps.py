@@ -1,7 +1,7 @@
 """The two methods of Keras's list of callbacks that run at every step of a fit.
 
 What stands here runs between two steps, with cold caches: there every call costs microseconds, so that the way
-through it is flat. After the first steps of a fit, those that follow within 50 ms of one that was looked at whole are
+through it is flat. After the first steps of a fit, those that follow within 200 ms of one that was looked at whole are
 only counted: the beat is moved on, and their losses are taken where Keras makes numbers of them.
 """
 
@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import functools
 from threading import get_ident
-from time import perf_counter_ns
+from time import monotonic_ns
 from typing import Any
 
 from ..journal.beats import Phase
 from . import calling, fits, footprint, frameworks, losses, models
-from .calling import WatchedCallbacks
+from .calling import BATCH_END, WatchedCallbacks, here
 from .fits import Fit
 from .session import Session
 
 PART = "callbacks"
 
 _WHOLE_FIRST = 200  # steps of a fit that are all looked at
-_WHOLE_EVERY_NS = 50_000_000
+_WHOLE_EVERY_NS = 200_000_000
 
 
 class Steps:
@@ -38,20 +38,26 @@ class Steps:
         progress = self.progress
         if get_ident() != progress.thread:
             return
-        fit, phase = self.fits.current, Phase.STEP
+        fit, phase, now = self.fits.current, Phase.STEP, monotonic_ns()
         if fit is not None:
-            fit.step_began_ns = perf_counter_ns()
+            fit.step_began_ns = now
             if fit.first_step_s is None:  # the first of an epoch: it compiles, or fills buffers
                 phase = Phase.FILL if self._is_compiled(fit) else Phase.COMPILE
-        progress.shift(phase)
+        if progress.quick:
+            progress.move(phase, 0, now)
+        else:
+            progress.enter(phase)
 
-    def ends(self, batch: Any = 0, logs: Any = None) -> None:
+    def ends(self, batch: Any = 0, logs: Any = None) -> bool:
+        """Whether it is a step of the thread that trains."""
         progress, fit = self.progress, self.fits.current
         if fit is None or get_ident() != progress.thread:
-            return
-        now, done = perf_counter_ns(), int(batch) + 1
-        progress.step += max(1, done - progress.train_batches)
-        progress.train_batches = max(done, progress.train_batches + 1)
+            return False
+        now, more = monotonic_ns(), int(batch) + 1 - progress.train_batches
+        if more < 1:  # a batch that is told twice, or numbered anew, is one more
+            more = 1
+        progress.step += more
+        progress.train_batches += more
         progress.phase = Phase.BETWEEN
         started = fit.step_began_ns or now
         if fit.first_step_s is None:
@@ -63,18 +69,14 @@ class Steps:
             if now - self._whole_ns < _WHOLE_EVERY_NS and progress.step - fit.base_step > _WHOLE_FIRST:
                 fit.step_ended_ns = now
                 progress.quick = self._counted = True
-                return
+                return True
         fit.step_ended_ns = self._whole_ns = now
         progress.quick = False
         if self._counted:
             self._counted = False
             self.losses.weights_unwatched()
         self.losses.step_done(fit.model, logs)
-
-    def callbacks_done(self) -> None:
-        progress = self.progress
-        if get_ident() == progress.thread and not progress.quick:
-            progress.enter(Phase.BETWEEN)
+        return True
 
     def _is_compiled(self, fit: Fit) -> bool:
         """Whether the step of this model has run before; a second fit need not compile again."""
@@ -101,14 +103,14 @@ def _hook_begin(session: Session, kind: type, steps: Steps) -> None:
         return
 
     @functools.wraps(original)
-    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def told(self: Any, batch: Any, logs: Any = None) -> Any:
         if session.closed or PART in session.off:
-            return original(self, *args, **kwargs)
+            return original(self, batch, logs)
         callbacks = self.callbacks
-        if type(callbacks) is WatchedCallbacks and callbacks.at_batches[0]:
-            result = calling.named(session, name, original, self, *args, **kwargs)
+        if type(callbacks) is WatchedCallbacks and callbacks.at_batch_begin:
+            result = calling.named(session, name, original, self, batch, logs)
         else:
-            result = original(self, *args, **kwargs)
+            result = original(self, batch, logs)
         try:  # as `session.guard` does, without its cost
             steps.begins()
         except Exception as error:
@@ -119,27 +121,36 @@ def _hook_begin(session: Session, kind: type, steps: Steps) -> None:
 
 
 def _hook_end(session: Session, kind: type, steps: Steps) -> None:
-    name = "on_train_batch_end"
-    original = vars(kind).get(name)
+    original = vars(kind).get(BATCH_END)
+    progress = session.progress
     if original is None:
         return
 
     @functools.wraps(original)
-    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def told(self: Any, batch: Any, logs: Any = None) -> Any:
         if session.closed or PART in session.off:
-            return original(self, *args, **kwargs)
+            return original(self, batch, logs)
+        ours, callbacks = False, self.callbacks
         try:
-            steps.ends(*args, **kwargs)
+            ours = steps.ends(batch, logs)
         except Exception as error:
             session.failed(PART, error)
-        callbacks = self.callbacks
-        if type(callbacks) is not WatchedCallbacks or not callbacks.at_batches[1]:
-            return original(self, *args, **kwargs)
-        result = calling.named(session, name, original, self, *args, **kwargs)
+        if type(callbacks) is not WatchedCallbacks or not callbacks.at_batch_end:
+            return original(self, batch, logs)
+        outer = here.hook, here.callbacks, here.callback  # as `calling.named` does, without its cost
+        here.hook, here.callbacks = BATCH_END, callbacks
         try:
-            steps.callbacks_done()
-        except Exception as error:
-            session.failed(PART, error)
-        return result
+            return original(self, batch, logs)
+        except BaseException as error:
+            session.guard(PART, calling.raised, session, error)
+            raise
+        finally:
+            here.hook, here.callbacks, here.callback = outer
+            if not ours:
+                pass
+            elif progress.quick:
+                progress.turn(Phase.BETWEEN)
+            else:
+                session.guard(PART, progress.enter, Phase.BETWEEN)
 
     kind.on_train_batch_end = told  # type: ignore[attr-defined]
