@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
+from holdfast.report.verdict import render
 from tests.explain.made import Run
 
 
@@ -162,3 +163,39 @@ def test_a_train_step_that_applies_nothing(
     run.ended(0)
     found = [(one.cause, one.strength) for one in run.verdict().findings]
     assert found == ([("loss-not-falling", strength)] if strength is not None else [])
+
+
+_SOFTMAX = (
+    "You are using a softmax over axis -1 of a tensor of shape (50, 1). This axis has size 1. The softmax operation "
+    "will always return the value 1, which is likely not what you intended. Did you mean to use a sigmoid instead?"
+)
+
+
+def test_what_keras_warned_of_stands_beside_an_end_that_is_no_fault(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    for text, where in (
+        (_SOFTMAX, "train.py:6"),
+        (_SOFTMAX.replace("50", "32"), "train.py:9"),  # the same again
+        (
+            "`shuffle=True` was passed, but will be ignored since the data `x` was a tf.data.Dataset.",
+            "train.py:9",
+        ),
+        ("Gradients do not exist for variables ['gate/kernel'] when minimizing the loss.", "train.py:9"),
+    ):
+        run.probe(ev.WarningSeen(category="UserWarning", text=text, where=where, count=1))
+    run.fit(epochs=2)
+    run.probe(ev.EpochDone(fit=1, epoch=1, steps=100, logs={"loss": 0.4}))
+    run.probe(ev.FitDone(fit=1, steps=200, epochs_done=2, weights_changed=True))
+    run.ended(0)
+    verdict = run.verdict()
+    assert verdict.findings == ()
+    assert verdict.went_well
+    assert [fact.fact for fact in verdict.warned] == [
+        f"train.py:6: {_SOFTMAX}",
+        "train.py:9: Gradients do not exist for variables ['gate/kernel'] when minimizing the loss.",
+    ]
+    told = render(verdict).splitlines()
+    assert " ".join(line.strip() for line in told[:2]) == (
+        "verdict[finished]: it ended by itself; what the framework warned of speaks against the result"
+    )
+    assert told[3].startswith("  warned  train.py:6: You are using a softmax over axis -1")

@@ -89,6 +89,7 @@ class Verdict:
     known: tuple[
         Fact, ...
     ] = ()  # what is known of the run apart from causes: earlier attempts, missing records
+    warned: tuple[Fact, ...] = ()  # by the framework, and it speaks against the result
     changes: tuple[str, ...] = ()  # since the last good run of this script
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -111,6 +112,7 @@ class Verdict:
             "findings": [one.as_json() for one in self.findings],
             "ruled_out": [one.as_json() for one in self.ruled_out],
             "known": [{"fact": one.fact, "source": one.source} for one in self.known],
+            "warned": [{"fact": one.fact, "source": one.source} for one in self.warned],
             "since_last_good": list(self.changes),
             **self.extra,
         }

@@ -14,6 +14,7 @@ from holdfast.explain.gather import gather
 from holdfast.explain.outcome import outcome, summary
 from holdfast.explain.rank import rank
 from holdfast.explain.unknown import unknown
+from holdfast.explain.warned import warned
 from holdfast.explain.words import span
 from holdfast.journal import events as ev
 from holdfast.journal.folder import RunFolder
@@ -63,6 +64,7 @@ def judge(evidence: Evidence) -> Verdict:
         findings=ranked,
         ruled_out=tuple(ruled_out),
         known=(*_known(evidence, word), *doubts),
+        warned=warned(evidence),
         extra=_extra(evidence),
     )
 

@@ -148,7 +148,10 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
     parts = [f"<section><h2>{'How it stands' if runs else 'Why it ended'}</h2>"]
     if verdict.get("summary"):
         parts.append(f"<p>{escape(str(verdict['summary']))}</p>")
-    if not findings:
+    warned = "".join(f"<li>{_fact(one)}</li>" for one in verdict.get("warned", []))
+    if warned:
+        parts.append(f'<div class="finding"><h3>What the framework warned of</h3><ul>{warned}</ul></div>')
+    elif not findings:
         parts.append('<div class="finding normal"><h3>Nothing speaks against this run</h3></div>')
     parts += [_finding(one, first=number == 0) for number, one in enumerate(findings)]
     ruled_out = verdict.get("ruled_out", [])

@@ -20,6 +20,7 @@ def render(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
     """The whole answer. The first line is the summary."""
     first = verdict.findings[0] if verdict.findings else None
     blocks: list[tuple[str, list[str]]] = []
+    blocks.append(("warned", [_fact(fact) for fact in verdict.warned]))
     blocks.append(("also", [_also(other, verdict) for other in verdict.findings[1:]]))
     blocks.append(("since", list(verdict.changes)))
     blocks.append(("not", [f"{one.cause}: {one.why}" for one in verdict.ruled_out[:_MOST_RULED_OUT]]))
@@ -83,12 +84,10 @@ def _worth_knowing(verdict: Verdict) -> list[Fact]:
 
 
 def _quiet(verdict: Verdict) -> str:
-    runs = verdict.outcome == "running"
-    return (
-        "it runs, and nothing speaks against it"
-        if runs
-        else "it ended by itself, and nothing speaks against it"
-    )
+    goes = "it runs" if verdict.outcome == "running" else "it ended by itself"
+    if verdict.warned:
+        return f"{goes}; what the framework warned of speaks against the result"
+    return f"{goes}, and nothing speaks against it"
 
 
 def _ended(one: Ended) -> str:
