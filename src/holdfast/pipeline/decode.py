@@ -82,7 +82,7 @@ def resized(image: Any, height: Any, width: Any) -> Any:
     """
     shape = tf.shape(image)
     same = (shape[0] == height) & (shape[1] == width)
-    far = (shape[0] > 2 * height + 1) | (shape[1] > 2 * width + 1)
+    far = _far(shape[0], shape[1], height, width)
 
     def bilinear() -> Any:
         return tf.raw_ops.ResizeBilinear(
@@ -98,6 +98,10 @@ def resized(image: Any, height: Any, width: Any) -> Any:
         return tf.cast(tf.cond(far, averaged, bilinear) + 0.5, tf.uint8)[0]
 
     return tf.cond(same, lambda: image, changed)
+
+
+def _far(height: Any, width: Any, to_height: Any, to_width: Any) -> Any:
+    return (height > 2 * to_height + 1) | (width > 2 * to_width + 1)
 
 
 def drawn(image: Any, order: Any, tile: Any, fill: int) -> Any:
@@ -117,3 +121,32 @@ def drawn(image: Any, order: Any, tile: Any, fill: int) -> Any:
     grey = tf.constant(fill, tf.uint8)
     filled = (height == tile[0]) & (width == tile[1])
     return tf.cond(filled, lambda: image, lambda: tf.pad(image, beside, constant_values=grey))
+
+
+# -- where the compiled step resizes ------------------------------------------------------------------
+
+
+def sent(image: Any, pixels: int) -> Any:
+    """The pixels as they lie, one row after the other, and zeros up to a fixed number."""
+    flat = tf.reshape(image, [-1])
+    return tf.ensure_shape(tf.pad(flat, [[0, 3 * pixels - tf.size(flat)]]), [3 * pixels])
+
+
+def views(window_b4: Any, order_b7: Any, whole_b: Any, size: tuple[int, int], pixels: int) -> tuple[Any, Any]:
+    """(b,) which pictures the step can resize itself, and (b, 9) how `device.resized` reads what is sent of each.
+
+    The pixel at (y, x) of the upright, mirrored window is number start + y * by_row + x * by_column of those sent, so
+    turning and mirroring cost nothing. A picture that is no single window (`whole_b`), that has more pixels than are
+    sent, or that must be averaged, is drawn here instead, and what is sent is the image itself.
+    """
+    stored_height, stored_width = window_b4[:, 2], window_b4[:, 3]
+    to_height, to_width, top, left, turn, mirror_y, mirror_x = tf.unstack(order_b7, axis=1)
+    turned, one = turn > 0, tf.ones_like(turn)
+    height = tf.where(turned, stored_width, stored_height)
+    width = tf.where(turned, stored_height, stored_width)
+    by_row, by_column = tf.where(turned, one, stored_width), tf.where(turned, stored_width, one)
+    start = mirror_y * (height - 1) * by_row + mirror_x * (width - 1) * by_column
+    by_row, by_column = by_row * (1 - 2 * mirror_y), by_column * (1 - 2 * mirror_x)
+    view = tf.stack([height, width, start, by_row, by_column, to_height, to_width, top, left], axis=1)
+    fits = whole_b & ~_far(height, width, to_height, to_width) & (height * width <= pixels)
+    return fits, tf.where(fits[:, None], view, [[*size, 0, size[1], 1, *size, 0, 0]])

@@ -9,6 +9,8 @@ from holdfast.errors import OutOfRange
 
 Fit = Literal["letterbox", "stretch"]
 Cache = Literal["auto", "none", "encoded", "decoded"]
+GREY = 114  # beside a picture
+MOST_AT_ONCE = 2**31 - 1  # pixels of a batch that the step can number
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:
@@ -78,11 +80,14 @@ class Feed:
     shuffle: bool = True
     endless: bool = True  # False: one epoch, its last batch filled up with pictures marked not real
     fit: Fit = "letterbox"
-    fill: int = 114  # the grey beside a picture
+    fill: int = GREY
     max_boxes: int | None = None  # None: as many as the fullest picture has (four times that with a mosaic)
     augment: Augment = field(default_factory=Augment)
     part: int = 0  # of the processes that share the data, which one
     parts: int = 1
+    sent_pixels: int | None = (
+        None  # a picture is sent as decoded, in so many, and the step resizes it; None: here
+    )
 
     def __post_init__(self) -> None:
         for name in ("height", "width", "batch"):
@@ -91,6 +96,8 @@ class Feed:
         _within("part", self.part, 0, self.parts - 1)
         if self.max_boxes is not None:
             _within("max_boxes", self.max_boxes, 1, 1 << 20)
+        if self.sent_pixels is not None:
+            _within("sent_pixels", self.sent_pixels, self.height * self.width, MOST_AT_ONCE // self.batch)
 
     @property
     def global_batch(self) -> int:

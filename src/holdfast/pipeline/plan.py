@@ -100,8 +100,10 @@ def instructions(first_step: Any, feed: Feed, table: Tables, steps: int = 1) -> 
     placed = _place(rows, boxes, draws, sizes, mosaic, feed, table)
     labelled = _labelled((boxes, labels, crowds), placed, corners, max_boxes(feed, table.fullest), pictures)
     mapping = tf.reshape(placement.scale_and_shift(placed), [pictures, -1, 4])[:, 0]
+    tiles = tf.reshape(_rows_of_instructions(rows, placed, table), [pictures, -1, INSTRUCTIONS])
     return {
-        "tiles": tf.reshape(_rows_of_instructions(rows, placed, table), [pictures, -1, INSTRUCTIONS]),
+        "tiles": tiles,
+        **(_sent(tiles[:, 0], feed, feed.sent_pixels) if feed.sent_pixels else {}),
         "image": main,
         "in_epoch": in_epoch,
         "mapping": mapping,
@@ -224,6 +226,13 @@ def _rows_of_instructions(rows: Any, placed: placement.Placement, table: Tables)
     what = [tf.cast(rows, tf.int32), tf.gather(table.codecs, rows), placed.ratio]
     where = [y2 - y1, x2 - x1, y1, left, *(tf.cast(flag, tf.int32) for flag in flags)]
     return tf.concat([tf.stack(what, 1), window, tf.stack(where, 1), placed.tile[:, ::-1]], axis=1)
+
+
+def _sent(first_tile: Any, feed: Feed, pixels: int) -> dict[str, Any]:
+    size = feed.height, feed.width
+    whole = tf.reduce_all(first_tile[:, TILE] == [size], axis=1)  # else it is a mosaic's
+    fits, view = decode.views(first_tile[:, WINDOW], first_tile[:, DRAWN], whole, size, pixels)
+    return {"resized_by_step": fits, "view": view}
 
 
 def _labelled(

@@ -8,6 +8,8 @@ A batch is a dict: `images` (b, height, width, 3) uint8; `boxes` (b, m, 4) x1 y1
 `labels` (b, m) int32; `real` (b, m) which boxes are there; `crowd` (b, m) which of them are regions to ignore;
 `boxes_left_out` (b,); `image` (b,) the picture's number; `in_epoch` (b,) False for what fills up a last batch;
 `mapping` (b, 4) from the source's pixels to the image's; `colour` (b, 4) for `device.recoloured`.
+Where the step resizes (`Feed.sent_pixels`), `pixels` (b, sent_pixels, 3) uint8 and `view` (b, 9) for `device.resized`
+stand in the place of `images`, and `resized_by_step` (b,) says for which pictures there was something to do.
 """
 
 from __future__ import annotations
@@ -210,7 +212,9 @@ class Stream:
 
     def _batch(self, images: Any, together: Any) -> dict[str, Any]:
         parts = rows.parted(together, self._layout)
-        return {"images": images, **{name: part for name, part in parts.items() if name != "tiles"}}
+        sent = self.feed.sent_pixels
+        shown = {"images": images} if sent is None else {"pixels": tf.reshape(images, [-1, sent, 3])}
+        return shown | {name: part for name, part in parts.items() if name != "tiles"}
 
     def _tables(self) -> plan.Tables:
         substitutes = np.arange(self.images, dtype=np.int64)
@@ -230,8 +234,13 @@ class Stream:
 
     def _with_pixels(self, row: Any) -> tuple[Any, Any]:
         shape, _ = self._layout["tiles"]
-        tiles = tf.reshape(row[: shape[0] * shape[1]], shape)  # the first part of the row
-        return self._canvas(tiles), row
+        after = shape[0] * shape[1]
+        tiles = tf.reshape(row[:after], shape)  # the first part of the row
+        if self.feed.sent_pixels is None:
+            return self._canvas(tiles), row
+        resized_by_step = row[after] > 0
+        pixels = tf.cond(resized_by_step, lambda: self._window(tiles[0]), lambda: self._canvas(tiles))
+        return decode.sent(pixels, self.feed.sent_pixels), row
 
     def _canvas(self, tiles: Any) -> Any:
         if not self.feed.augment.mosaic:
@@ -247,8 +256,10 @@ class Stream:
         return tf.cond(tf.reduce_min(size) > 0, lambda: self._tile(order), lambda: empty)
 
     def _tile(self, order: Any) -> Any:
-        pixels = self._cache.pixels(self._pixels, order, self.columns)
-        return decode.drawn(pixels, order[plan.DRAWN], order[plan.TILE], self.feed.fill)
+        return decode.drawn(self._window(order), order[plan.DRAWN], order[plan.TILE], self.feed.fill)
+
+    def _window(self, order: Any) -> Any:
+        return self._cache.pixels(self._pixels, order, self.columns)
 
     def _pixels(self, order: Any, window: Any) -> Any:
         columns, row = self.columns, tf.cast(order[plan.ROW], tf.int64)

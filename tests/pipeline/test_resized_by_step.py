@@ -1,0 +1,192 @@
+"""Pictures that are sent as decoded and resized by the compiled step: the images are those that the host would make."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.pipeline.rectangles import dataset_of, save
+from tests.pipeline.test_stream import EVERYTHING, first, same
+
+from holdfast.data.records import Box, Dataset, Picture, Record
+from holdfast.errors import OutOfRange
+from holdfast.pipeline import columns, device, pack, packing, sizes
+from holdfast.pipeline.cache import PictureCache
+from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Augment, Feed, Fit
+from holdfast.pipeline.stream import Stream
+
+pytestmark = pytest.mark.hot
+
+FEED = Feed(height=96, width=128, batch=6, seed=3)
+CASES: tuple[tuple[Augment, Fit], ...] = (
+    (PLAIN, "letterbox"),
+    (PLAIN, "stretch"),
+    (Augment(flip=0.5, scale=(0.5, 2.0)), "letterbox"),
+    (Augment(crop=1.0, expand=0.5), "stretch"),
+    (EVERYTHING, "letterbox"),
+)
+
+
+def photograph(width: int, height: int, seed: int) -> np.ndarray:
+    """Noise in octaves, coarse and fine, as a photograph has it."""
+    rng = np.random.default_rng(seed)
+    total = np.full((height, width, 3), 120.0)
+    for cells, strength in ((3, 60), (12, 40), (50, 25), (200, 15)):
+        for channel in range(3):
+            coarse = Image.fromarray(rng.normal(0, 1, (cells, cells)).astype(np.float32))
+            total[..., channel] += strength * np.asarray(
+                coarse.resize((width, height), Image.Resampling.BICUBIC)
+            )
+    return np.clip(total, 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """Wide and high, small and large, JPEG and PNG, in every orientation of EXIF."""
+    folder = tmp_path_factory.mktemp("pictures")
+    records = []
+    upright = [(150, 110), (90, 200), (230, 170), (60, 45), (500, 375), (128, 96), (700, 900), (201, 133)]
+    for number, (width, height) in enumerate(upright + upright):
+        path = folder / f"{number}{'.jpg' if number % 3 else '.png'}"
+        save(path, photograph(width, height, number), 1 + number % 8)
+        box = Box(width * 0.2, height * 0.3, width * 0.7, height * 0.8, "red")
+        # The boxes are those of the upright picture, which a declared size of that frame says.
+        records.append(Record(str(number), path.name, Picture(str(path), width=width, height=height), (box,)))
+    return dataset_of(records)
+
+
+def images_of(batch: dict[str, Any], feed: Feed) -> np.ndarray:
+    return np.asarray(device.resized(batch["pixels"], batch["view"], feed.height, feed.width, feed.fill))
+
+
+def compared(data: columns.Columns, feed: Feed, steps: int = 3, **how: Any) -> np.ndarray:
+    """Whether each picture was left to the step, after the batches were compared with those resized on the host."""
+    feed = replace(feed, sent_pixels=sizes.sent_pixels(data, feed))
+    here = first(steps, Stream(data, replace(feed, sent_pixels=None), **how).numpy_batches())
+    there = first(steps, Stream(data, feed, **how).numpy_batches())
+    for one, other in zip(here, there, strict=True):
+        assert one.keys() - other.keys() == {"images"}
+        assert other.keys() - one.keys() == {"pixels", "view", "resized_by_step"}
+        assert all(np.array_equal(one[name], other[name]) for name in one if name != "images")
+        off = np.abs(images_of(other, feed).astype(int) - one["images"])
+        assert off.max() <= 1
+        assert (off > 0).mean() < 1e-3, "the same arithmetic, but for pixels on an edge of rounding"
+    return np.concatenate([batch["resized_by_step"] for batch in there])
+
+
+@pytest.mark.parametrize(("augment", "fit"), CASES)
+def test_the_images_are_those_that_the_host_makes(pictures: Dataset, augment: Augment, fit: Fit) -> None:
+    sent = compared(columns.of_dataset(pictures), replace(FEED, augment=augment, fit=fit))
+    assert sent.mean() > (0.1 if augment.mosaic else 0.6)
+    assert not sent.all(), (
+        "large PNGs, which are not decoded at a fraction, and mosaics are resized on the host"
+    )
+
+
+def test_pictures_kept_decoded_and_packed_copies(pictures: Dataset, tmp_path: Path) -> None:
+    data, feed = columns.of_dataset(pictures), replace(FEED, augment=LIGHT)
+    compared(data, feed, cache=PictureCache("decoded"), steps=5)
+    made = packing.make(pack.job_for(data, feed, 1 << 40), tmp_path)
+    packed = pack.read(made, from_epoch=1)
+    assert packed is not None
+    sent = compared(data, feed, packed=packed, steps=6)
+    assert sent[16:].mean() >= sent[:16].mean(), "copies are no larger than their pictures"
+
+
+def test_a_restarted_stream_is_the_tail_of_the_whole_one(pictures: Dataset) -> None:
+    data = columns.of_dataset(pictures)
+    feed = replace(FEED, augment=STRONG, sent_pixels=20_000)
+    whole = first(5, Stream(data, feed, threads=1).numpy_batches())
+    assert same(first(2, Stream(data, feed, threads=4).numpy_batches(3)), whole[3:])
+
+
+def test_the_other_backend_makes_the_same_images(pictures: Dataset, tmp_path: Path) -> None:
+    """In a process of its own, since Keras has one backend a process."""
+    data = columns.of_dataset(pictures)
+    feed = replace(FEED, augment=EVERYTHING)
+    feed = replace(feed, sent_pixels=sizes.sent_pixels(data, feed))
+    batch = first(1, Stream(data, feed).numpy_batches())[0]
+    np.savez(tmp_path / "sent.npz", pixels=batch["pixels"], view=batch["view"])
+    program = (
+        "import sys, numpy as np\nfrom holdfast.pipeline import device\n"
+        "sent = np.load(sys.argv[1])\n"
+        "made = device.resized(sent['pixels'], sent['view'], 96, 128)\n"
+        "np.save(sys.argv[2], np.asarray(made))"
+    )
+    import keras
+
+    other = {"tensorflow": "jax", "jax": "tensorflow"}[keras.backend.backend()]
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "sent.npz"), str(tmp_path / "made.npy")],
+        env={**os.environ, "KERAS_BACKEND": other, "JAX_PLATFORMS": "cpu"}, check=True, timeout=300,
+    )  # fmt: skip
+    off = np.abs(np.load(tmp_path / "made.npy").astype(int) - images_of(batch, feed))
+    assert off.max() <= 1
+    assert (off > 0).mean() < 1e-3
+
+
+def test_by_hand() -> None:
+    """Two grey pixels, 40 and 80, drawn four wide: half-pixel centres give 40, 50, 70, 80; grey 114 beside them."""
+    pixels = np.zeros((3, 4, 3), np.uint8)
+    pixels[:, 0], pixels[:, 1] = 40, 80
+    view = np.array(
+        [
+            [1, 2, 0, 2, 1, 1, 4, 1, 1],  # in the second row, one from the left
+            [1, 2, 1, 2, -1, 1, 4, 0, 0],  # mirrored
+            [2, 1, 0, 1, 2, 3, 1, 0, 5],  # turned: one below the other, drawn three high
+        ],
+        np.int32,
+    )
+    made = np.asarray(device.resized(pixels, view, 3, 6))
+    assert (made == made[..., :1]).all()
+    assert made[0, ..., 0].tolist() == [[114] * 6, [114, 40, 50, 70, 80, 114], [114] * 6]
+    assert made[1, ..., 0].tolist() == [[80, 70, 50, 40, 114, 114], [114] * 6, [114] * 6]
+    assert made[2, :, 5, 0].tolist() == [40, 60, 80]
+    assert (made[2, :, :5] == 114).all()
+
+
+def made_of(*upright: tuple[int, int], codec: int = columns.JPEG) -> Any:
+    """Columns of pictures of these sizes, as far as sizes go."""
+    from types import SimpleNamespace
+
+    stored = np.array(upright, np.int32)
+    return SimpleNamespace(sizes=stored, stored_sizes=stored, codecs=np.full(len(stored), codec))
+
+
+def test_how_many_pixels_are_sent() -> None:
+    feed = Feed(height=512, width=512, batch=1)
+    small = made_of((816, 612), (612, 816))
+    assert sizes.sent_pixels(small, feed) == 488 * 1024  # 816 x 612, up to a multiple of 1024
+    assert sizes.sent_pixels(made_of((300, 200)), feed) == 512 * 512, (
+        "a mosaic or a large PNG is sent as an image"
+    )
+    large = made_of((4000, 3000))
+    # Always at 1/8: 500 x 375, or its packed copy of 512 x 384; both fit where the image itself does.
+    assert sizes.pixels_needed(large, feed).tolist() == [512 * 384]
+    # Enlarged by 1.02 it is decoded at 1/4: 512 x 2 / 1.04 wide and three quarters of that high.
+    light = replace(feed, augment=LIGHT)
+    assert sizes.pixels_needed(large, light).tolist() == [727_101]
+    assert sizes.sent_pixels(large, light) == 711 * 1024
+    assert sizes.worth_sending(large, light)
+
+
+def test_what_is_too_large_to_be_sent() -> None:
+    feed = Feed(height=512, width=512, batch=1)
+    pngs = made_of(*[(1300, 1000)] * 3, (600, 400), codec=columns.PNG)
+    assert not sizes.worth_sending(pngs, feed)
+    assert sizes.sent_pixels(pngs, feed) == 512 * 512  # for the small one
+    rare = made_of(*[(600, 480)] * 30, (1000, 1000), codec=columns.PNG)
+    assert sizes.worth_sending(rare, feed)
+    assert sizes.sent_pixels(rare, feed) == 282 * 1024, "room for the one large picture is not carried by all"
+
+
+def test_fewer_pixels_than_the_image_has_are_refused() -> None:
+    with pytest.raises(OutOfRange, match="sent_pixels"):
+        replace(FEED, sent_pixels=100)
