@@ -76,8 +76,8 @@ def test_json_has_the_names_of_the_contract():
 
 def test_the_host_is_counted_by_hand():
     facts = host.HostFacts(
-        batch=4, input=100, boxes=10, threads=2, largest_picture=1000, cache=5000, cache_kind="decoded", state=700,
-        validation_pictures=3, jax=False, on_card=False,
+        batch=4, picture_pixels=100 * 100, boxes=10, threads=2, largest_picture=1000, cache=5000,
+        cache_kind="decoded", state=700, validation_pictures=3, jax=False, on_card=False,
     )  # fmt: skip
     sizes = {line.what.split(":")[0].split(",")[0]: line.bytes for line in host.lines(facts)}
     assert sizes["pictures being decoded"] == 2 * 2 * 1000

@@ -107,6 +107,17 @@ def test_what_changed_is_said() -> None:
     resume.check(changed("train.learning_rate=0.01", "train.steps=9000"), where="recipe.toml")
 
 
+def test_pictures_that_are_resized_elsewhere_than_before_are_told() -> None:
+    """`auto` on a machine without a GPU, of a run that began on one; checkpoints of before have no such number."""
+    sent, here, old = {"feed": {"sent_pixels": 499_712}}, {"feed": {"sent_pixels": None}}, {"feed": {}}
+    assert resume.resized_elsewhere(sent, sent) == resume.resized_elsewhere(old, here) == ""
+    assert resume.resized_elsewhere(sent, here) == (
+        "pictures were resized in the step, from 499712 pixels each, so far, and are resized by the processor now "
+        "(the result may differ by rounding)"
+    )
+    assert 'data.resize "auto" → "host" (the result will not be' in resume.told(changed("data.resize=host"))
+
+
 @pytest.mark.parametrize(
     "override", ["train.batch=8", "model.detector=retinanet", "train.seed=4", "model.input=512"]
 )

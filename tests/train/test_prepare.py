@@ -53,3 +53,28 @@ def test_training_finds_the_pack_that_the_command_made(
     assert found.rows.tolist() == list(range(6))
     other = _recipe("recipe.toml", ["model.input=128"])
     assert prepare.packed(trained, prepare.feed(other)) is None, "another input needs other copies"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "on_gpu", "servers", "sends"),
+    [
+        ("auto", True, "", True),
+        ("auto", False, "", False),
+        ("auto", True, "host:5050", False),
+        ("host", True, "", False),
+        ("device", False, "", True),
+        ("device", True, "host:5050", True),
+    ],
+)
+def test_where_pictures_are_resized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, on_gpu: bool, servers: str, sends: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    large_pictures(tmp_path)
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    more = [f'hardware.data_service=["{servers}"]'] if servers else []
+    recipe = _recipe("recipe.toml", [f"data.resize={wanted}", "data.augment=none", "model.input=96", *more])
+    trained = columns.of_dataset(prepare.sets(recipe).train)
+    made = prepare.sent(recipe, trained, prepare.feed(recipe), on_gpu=on_gpu)
+    # SSD stretches 640 x 480 to 96 x 96: decoded at 1/4, which the shorter side allows.
+    assert made.sent_pixels == ((160 * 120 + 1023) // 1024 * 1024 if sends else None)

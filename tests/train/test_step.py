@@ -225,3 +225,26 @@ def test_paths_that_come_twice_get_their_own_names() -> None:
         Named("seed_generator_8/state"),
     ]
     assert names_of(seeds) == ["seed_generator/state", "x/seed_generator/state", "seed_generator/state~1"]
+
+
+@pytest.mark.parametrize("micro", [8, 2])
+def test_pictures_that_the_step_resizes_make_the_same_update(micro: int) -> None:
+    """Sent twice as wide and high, in a row with room to spare: each pixel of the image is the mean of four equals."""
+    made = [tiny.step(micro=micro) for _ in range(2)]
+    sent: list[dict[str, Any]] = []
+    for number in range(3):
+        batch = dict(tiny.batch(number))
+        images = batch.pop("images")
+        double = images.repeat(2, axis=1).repeat(2, axis=2)
+        pixels = np.zeros((8, 4 * tiny.SIDE**2 + 5, 3), np.uint8)
+        pixels[:, : 4 * tiny.SIDE**2] = double.reshape(8, -1, 3)
+        side = 2 * tiny.SIDE
+        view = np.tile(np.array([side, side, 0, side, 1, tiny.SIDE, tiny.SIDE, 0, 0], np.int32), (8, 1))
+        sent.append(batch | {"pixels": pixels, "view": view})
+    seen = [
+        [one.fetch(one(batch, step=number, rate=1e-2, held=False)) for number, batch in enumerate(batches)]
+        for one, batches in zip(made, ([tiny.batch(n) for n in range(3)], sent), strict=True)
+    ]
+    np.testing.assert_allclose(*([step["loss"] for step in of_one] for of_one in seen), rtol=1e-6)
+    np.testing.assert_allclose(flat(made[0]), flat(made[1]), rtol=1e-5, atol=1e-6)
+    assert made[1].traces() == 1

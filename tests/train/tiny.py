@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from holdfast.train.network import Network
+from holdfast.train.network import Network, images_of
 from holdfast.train.update import Rule
 
 SIDE = 16
@@ -31,7 +31,7 @@ def network(**how: Any) -> Network:
 
     def losses(batch: Any) -> dict[str, Any]:
         wanted = ops.sum(batch["boxes"] * ops.cast(batch["real"], "float32")[..., None], axis=1) / SIDE
-        off = net(ops.cast(batch["images"], "float32"), training=True) - wanted
+        off = net(ops.cast(images_of(batch, (SIDE, SIDE)), "float32"), training=True) - wanted
         return {"box": ops.sum(ops.square(off), axis=-1), "class": 0.1 * ops.sum(ops.abs(off), axis=-1)}
 
     return Network(net, losses, held_first=("backbone_conv",))

@@ -2,7 +2,7 @@
 
 The pipeline brings TensorFlow, which must not open a GPU here nor outlive the question.
 
-    python -m holdfast.cli.check_speed RECIPE [STEP_IMAGES_PER_S]     prints the findings as JSON
+    python -m holdfast.cli.check_speed RECIPE STEP_IMAGES_PER_S|- GPU|-     prints the findings as JSON
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ SECONDS = 3.0  # of measuring, once the first batch is there
 def asked(recipe_path: str, step_images_per_s: float | None) -> tuple[Finding, ...]:
     """The findings about the speed of the data; none where it cannot be measured here."""
     from holdfast.data.findings import Finding, Place
+    from holdfast.memory import machine
 
     hidden = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, "-m", "holdfast.cli.check_speed", recipe_path]
-    command += [str(step_images_per_s)] if step_images_per_s else []
+    command += [str(step_images_per_s or "-"), "GPU" if machine.here() else "-"]
     try:
         done = subprocess.run(
             command, env={**os.environ, **hidden}, capture_output=True, timeout=LIMIT_S, check=False
@@ -44,14 +45,14 @@ def asked(recipe_path: str, step_images_per_s: float | None) -> tuple[Finding, .
     )  # fmt: skip
 
 
-def _main(recipe_path: str, step_images_per_s: float | None) -> None:
+def _main(recipe_path: str, step_images_per_s: float | None, on_gpu: bool) -> None:
     from holdfast.cli.train import _recipe
     from holdfast.pipeline import columns, speed
     from holdfast.train import prepare
 
     recipe = _recipe(recipe_path, [])
-    feed = prepare.feed(recipe)
     data = columns.of_dataset(prepare.sets(recipe).train)
+    feed = prepare.sent(recipe, data, prepare.feed(recipe), on_gpu=on_gpu)
     found = speed.check(
         data, feed, packed=prepare.packed(data, feed), where=recipe_path,
         step_images_per_s=step_images_per_s, seconds=SECONDS,
@@ -60,4 +61,4 @@ def _main(recipe_path: str, step_images_per_s: float | None) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else None)
+    _main(sys.argv[1], None if sys.argv[2] == "-" else float(sys.argv[2]), sys.argv[3] == "GPU")

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         refuse_missing(recipe, args.source, args.overrides)
     card, memory_bytes, target, notes = _target(args, recipe)
     with patience(f"reading {recipe.data.train}"):
-        data = facts.of_data(recipe)
+        data = facts.of_data(recipe, on_gpu=card is not None)
     wanted = facts.setup_of(recipe, data)
     notes = [data.said, *notes]
     price = _pricer(card, args)

@@ -118,6 +118,7 @@ def _source() -> str:
     files = [
         path for part in ("detectors", "train", "memory") for path in sorted((package / part).glob("*.py"))
     ]
+    files.append(package / "pipeline" / "device.py")
     seen = {str(path.relative_to(package)): path.read_text() for path in files}
     for name in ("jax", "jaxlib", "keras", "jax-cuda13-pjrt"):
         with contextlib.suppress(PackageNotFoundError):

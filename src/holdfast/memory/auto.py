@@ -32,10 +32,10 @@ class Planned:
 
 
 def for_training(
-    recipe: Recipe, *, classes: int, boxes: int, room: Room | None, price: Any = None
+    recipe: Recipe, *, classes: int, boxes: int, room: Room | None, sent_pixels: int = 0, price: Any = None
 ) -> Planned:
     """The largest micro-batch for `train.micro_batch = "auto"`; the prediction alone where it is a number."""
-    data = DataFacts(classes, boxes, 0, 0, 0, 0, "none", "")
+    data = DataFacts(classes, boxes, 0, 0, 0, 0, "none", "", sent_pixels)
     setup = setup_of(recipe, data)
     if room is None:
         return Planned(setup)

@@ -27,7 +27,7 @@ def account_of(counted: Mapping[str, int], setup: Setup) -> Account:
         Line("gradients", weights, "counted"),
         Line("optimizer moments", moments * weights, "counted"),
         Line("average of the weights", weights if setup.ema else 0, "counted"),
-        Line("one batch", setup.batch * setup.input**2 * 3, "counted"),
+        Line("one batch", setup.batch * setup.picture_pixels * 3, "counted"),
     ]
     kept = tuple(line for line in lines if line.bytes)
     return Account(kept, METHODS["counted"], sum(line.bytes for line in kept), 0)

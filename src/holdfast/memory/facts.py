@@ -25,22 +25,30 @@ class DataFacts:
     cache: int
     cache_kind: str
     said: str  # where this is from
+    sent_pixels: int = 0  # of a picture, where the step resizes it
 
 
-def of_data(recipe: Recipe) -> DataFacts:
+def of_data(recipe: Recipe, *, on_gpu: bool) -> DataFacts:
     """Reads the data's annotations and headers; where it is not on this machine, assumes and says so."""
     try:
-        return _read(recipe)
+        return _read(recipe, on_gpu)
     except HoldfastError as error:
         classes = len(recipe.data.classes or ()) or ASSUMED_CLASSES
         said = (
             f"the data could not be read here ({error.what}); assumed are {classes} classes and pictures with at most "
             f"{ASSUMED_BOXES} boxes"
         )
-        return DataFacts(classes, ASSUMED_BOXES, 0, 0, 0, 0, "no", said)
+        return DataFacts(classes, ASSUMED_BOXES, 0, 0, 0, 0, "no", said, _most_sent(recipe, on_gpu))
 
 
-def _read(recipe: Recipe) -> DataFacts:
+def _most_sent(recipe: Recipe, on_gpu: bool) -> int:
+    from holdfast.pipeline.sizes import MOST_SENT
+    from holdfast.train import prepare
+
+    return MOST_SENT * recipe.model.input**2 if prepare.may_send(recipe, on_gpu=on_gpu) else 0
+
+
+def _read(recipe: Recipe, on_gpu: bool) -> DataFacts:
     from holdfast.pipeline import budget, columns
     from holdfast.pipeline.sizes import decoded_sizes
     from holdfast.train import prepare
@@ -55,7 +63,7 @@ def _read(recipe: Recipe) -> DataFacts:
     said = f"{len(trained)} pictures, {len(trained.classes)} classes, {trained.fullest} boxes in the most crowded one"
     return DataFacts(
         len(trained.classes), boxes, len(trained), len(sets.validation.records), int(sizes.max(initial=0)), cache,
-        kind, said,
+        kind, said, prepare.sent(recipe, trained, feed, on_gpu=on_gpu).sent_pixels or 0,
     )  # fmt: skip
 
 
@@ -70,7 +78,7 @@ def setup_of(recipe: Recipe, data: DataFacts) -> Setup:
         precision=train.precision, optimizer=train.optimizer, ema=bool(train.ema),
         normalization="frozen-batch" if stored else "group",
         rematerialise=train.rematerialise,
-        changes_colour=recipe.data.augment != "none", backend=train.backend,
+        changes_colour=recipe.data.augment != "none", backend=train.backend, sent_pixels=data.sent_pixels,
     )  # fmt: skip
 
 
@@ -78,7 +86,8 @@ def host_of(recipe: Recipe, data: DataFacts, *, state_bytes: int, on_card: bool)
     from holdfast.pipeline.machine import usable_cores
 
     return HostFacts(
-        batch=recipe.train.batch, input=recipe.model.input, boxes=data.boxes, threads=usable_cores(),
+        batch=recipe.train.batch, picture_pixels=data.sent_pixels or recipe.model.input**2, boxes=data.boxes,
+        threads=usable_cores(),
         largest_picture=data.largest_picture, cache=data.cache, cache_kind=data.cache_kind, state=state_bytes,
         validation_pictures=data.validation_pictures, jax=recipe.train.backend == "jax", on_card=on_card,
     )  # fmt: skip

@@ -23,7 +23,7 @@ class HostFacts:
     """What is known of the data and the machine before a run. Sizes are bytes."""
 
     batch: int
-    input: int
+    picture_pixels: int  # of one in a batch
     boxes: int
     threads: int
     largest_picture: int  # decoded, the largest single picture at the ratio it is decoded at
@@ -37,7 +37,7 @@ class HostFacts:
 
 def lines(facts: HostFacts) -> tuple[Line, ...]:
     """Line by line; the step itself is not among them."""
-    one_batch = facts.batch * (facts.input**2 * 3 + facts.boxes * 22)
+    one_batch = facts.batch * (facts.picture_pixels * 3 + facts.boxes * 22)
     found = [
         Line("Python, TensorFlow and Keras", FRAMEWORK_BYTES + (JAX_BYTES if facts.jax else 0), "estimated"),
         Line("compiling the step", COMPILER_BYTES if facts.jax or facts.on_card else 0, "estimated"),

@@ -30,7 +30,7 @@ def batch_of(setup: Setup, batch: int) -> dict[str, np.ndarray]:
     side, boxes = setup.input, setup.boxes
     corners = np.linspace(0, side / 2, boxes, dtype=np.float32)[None, :, None].repeat(batch, axis=0)
     found = {
-        "images": np.zeros((batch, side, side, 3), np.uint8),
+        **_pictures(setup, batch),
         "boxes": np.concatenate([corners, corners, corners + side / 4, corners + side / 4], axis=-1),
         "labels": np.zeros((batch, boxes), np.int32),
         "real": np.ones((batch, boxes), bool),
@@ -40,3 +40,14 @@ def batch_of(setup: Setup, batch: int) -> dict[str, np.ndarray]:
     if setup.changes_colour:
         found["colour"] = np.tile(np.array([[0.0, 1.0, 1.0, 0.0]], np.float32), (batch, 1))
     return found
+
+
+def _pictures(setup: Setup, batch: int) -> dict[str, np.ndarray]:
+    side = setup.input
+    if not setup.sent_pixels:
+        return {"images": np.zeros((batch, side, side, 3), np.uint8)}
+    view = np.array([[side, side, 0, side, 1, side, side, 0, 0]], np.int32)
+    return {
+        "pixels": np.zeros((batch, setup.sent_pixels, 3), np.uint8),
+        "view": np.repeat(view, batch, axis=0),
+    }

@@ -27,6 +27,7 @@ class Setup:
     rematerialise: bool = False
     changes_colour: bool = True
     backend: str = "jax"
+    sent_pixels: int = 0  # of a picture, where the step resizes it
 
     def with_micro(self, micro_batch: int) -> Setup:
         """The same, one micro-batch a step: what a search for the micro-batch compiles."""
@@ -36,6 +37,11 @@ class Setup:
     def model(self) -> Setup:
         """What can be compiled from one built model: all but the batch."""
         return replace(self, batch=0, micro_batch=0)
+
+    @property
+    def picture_pixels(self) -> int:
+        """Of one picture in a batch."""
+        return self.sent_pixels or self.input**2
 
     @property
     def accumulations(self) -> int:

@@ -62,6 +62,10 @@ class Data:
         "light", "how pictures are varied: flipped, scaled, recoloured; strong also crops and mixes",
         choices=("none", "light", "strong"),
     )  # fmt: skip
+    resize: str = setting(
+        "auto", "where training pictures are resized: by the processor or in the step; auto: in the step on a GPU",
+        choices=("auto", "host", "device"),
+    )  # fmt: skip
     skip_bad: int = setting(
         0,
         "pictures that cannot be decoded: so many are named and replaced by another, one more ends the run",

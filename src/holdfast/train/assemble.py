@@ -18,7 +18,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.pipeline import budget, columns, service
 from holdfast.pipeline.budget import Decision
 from holdfast.pipeline.cache import PictureCache
-from holdfast.pipeline.feed import PLAIN
+from holdfast.pipeline.feed import PLAIN, Feed
 from holdfast.pipeline.pack import Packed
 from holdfast.pipeline.stream import BadImage, Stream
 from holdfast.settings.recipe import Recipe
@@ -58,6 +58,7 @@ def data(
         feed, batch=min(feed.batch, 4 if frugal else 16), seed=0, shuffle=False, endless=False, augment=PLAIN
     )
     trained = columns.of_dataset(parts.train)
+    feed = prepare.sent(recipe, trained, feed, on_gpu=on_gpu(recipe.train.backend))
     packed = prepare.packed(trained, feed, packed_from) if packed_from is not None else None
     # A decoded cache rounds pixels in its own way and depends on free memory: not where bits must repeat.
     kept = Decision("none", "") if frugal or recipe.train.deterministic else budget.decide_for(trained, feed)
@@ -84,8 +85,15 @@ def data(
             **how,
         ),
         Stream(columns.of_dataset(parts.validation), held, **how),
-        "; ".join([parts.how, *_how_kept(kept, packed, servers, beside is not None)]),
+        "; ".join([parts.how, *_how_sent(feed), *_how_kept(kept, packed, servers, beside is not None)]),
     )
+
+
+def _how_sent(feed: Feed) -> list[str]:
+    if feed.sent_pixels is None:
+        return []
+    times = feed.sent_pixels / (feed.height * feed.width)
+    return [f"pictures are resized in the compiled step, each sent in {times:.1f} times the image's pixels"]
 
 
 def _how_kept(kept: Decision, packed: Packed | None, servers: tuple[str, ...], beside: bool) -> list[str]:
@@ -180,12 +188,9 @@ def step(net: Network, recipe: Recipe, micro_batch: int | None, peers: Peers | N
 
         places = devices_of_host(recipe.hardware.devices)
         return MirroredStep(net, rule(recipe), batch=batch, micro_batch=micro, devices=places)
-    import tensorflow as tf
-
     from holdfast.train.step_tensorflow import TensorFlowStep
 
-    on_gpu = bool(tf.config.list_physical_devices("GPU"))
-    return TensorFlowStep(net, rule(recipe), batch=batch, micro_batch=micro, jit=on_gpu)
+    return TensorFlowStep(net, rule(recipe), batch=batch, micro_batch=micro, jit=on_gpu(recipe.train.backend))
 
 
 def plan(recipe: Recipe, folder: RunFolder, images: int) -> Plan:
@@ -241,6 +246,17 @@ def deterministic(seed: int) -> None:
     tf.config.experimental.enable_op_determinism()
     # It would make an `AddN` of a chain of additions; see `step_tensorflow.summed`.
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
+
+
+def on_gpu(backend: str) -> bool:
+    """Whether steps are computed on a GPU here."""
+    if backend == "jax":
+        import jax
+
+        return bool(jax.devices()[0].platform == "gpu")
+    import tensorflow as tf
+
+    return bool(tf.config.list_physical_devices("GPU"))
 
 
 def leave_gpus_to_jax() -> None:

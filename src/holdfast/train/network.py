@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from holdfast.detectors.build import Detector
-from holdfast.pipeline.device import recoloured
+from holdfast.pipeline.device import recoloured, resized
 from holdfast.train.update import Layout
 
 Tensor = Any
@@ -45,11 +45,12 @@ class Network:
 
 
 def detector_network(model: Detector, *, changes_colour: bool, seed: int) -> Network:
-    """What is trained of a detector: pictures as the pipeline sends them, recoloured on the device."""
+    """What is trained of a detector: pictures as the pipeline sends them, resized if need be and recoloured here."""
     offset = seed % 2**16
 
     def losses(batch: Batch) -> Mapping[str, Tensor]:
-        images = recoloured(batch["images"], batch["colour"]) if changes_colour else batch["images"]
+        images = images_of(batch, model.spec.input)
+        images = recoloured(images, batch["colour"]) if changes_colour else images
         number = keras.ops.cast(batch["image"], "int32") if "image" in batch else 0
         return model.losses_of(
             {
@@ -59,6 +60,11 @@ def detector_network(model: Detector, *, changes_colour: bool, seed: int) -> Net
         )  # fmt: skip
 
     return Network(model, losses, held_first=(f"{model.backbone.name}/",))
+
+
+def images_of(batch: Batch, size: tuple[int, int]) -> Tensor:
+    """The images of a batch, whether the pipeline resized the pictures or left that to the step."""
+    return batch["images"] if "images" in batch else resized(batch["pixels"], batch["view"], *size)
 
 
 def names_of(variables: Sequence[Any]) -> list[str]:

@@ -12,7 +12,7 @@ from holdfast.data.reading import read
 from holdfast.data.records import Dataset, Record
 from holdfast.detectors.spec import RESIZING
 from holdfast.errors import DataError
-from holdfast.pipeline import pack
+from holdfast.pipeline import pack, sizes
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Feed
 from holdfast.pipeline.pack import Packed
@@ -54,6 +54,22 @@ def feed(recipe: Recipe, *, share: tuple[int, int] = (0, 1)) -> Feed:
         size, size, recipe.train.batch // count, seed=recipe.train.seed, fit=RESIZING[recipe.model.detector],
         augment=AUGMENTS[recipe.data.augment], part=part, parts=count,
     )  # fmt: skip
+
+
+def may_send(recipe: Recipe, *, on_gpu: bool) -> bool:
+    """Whether the recipe lets the step resize pictures there. Other machines' batches would grow on the wire, and a
+    processor that computes the steps is the one that is to be spared: `auto` leaves it to the pipeline then."""
+    wanted = recipe.data.resize
+    return wanted == "device" or (wanted == "auto" and on_gpu and not recipe.hardware.data_service)
+
+
+def sent(recipe: Recipe, trained: Columns, made_to: Feed, *, on_gpu: bool) -> Feed:
+    """The feed, with the number of pixels in which pictures are sent where the step resizes them."""
+    if not may_send(recipe, on_gpu=on_gpu):
+        return made_to
+    if recipe.data.resize == "auto" and not sizes.worth_sending(trained, made_to):
+        return made_to
+    return replace(made_to, sent_pixels=sizes.sent_pixels(trained, made_to))
 
 
 def packed(trained: Columns, made_to: Feed, from_epoch: int = 0) -> Packed | None:

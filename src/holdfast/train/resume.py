@@ -111,6 +111,17 @@ def check_images(
         )
 
 
+def resized_elsewhere(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """A sentence where `data.resize = "auto"` means something else on this machine than where the run began."""
+    then, here = (data.get("feed", {}).get("sent_pixels") for data in (before, now))
+    if then == here:
+        return ""
+    was, now_is = (
+        f"in the step, from {sent} pixels each," if sent else "by the processor" for sent in (then, here)
+    )
+    return f"pictures were resized {was} so far, and are resized {now_is} now (the result may differ by rounding)"
+
+
 def packed_from(folder: Path) -> int | None:
     """The epoch from which the run reads packed copies, by its newest checkpoint: None where it reads none so far,
     and the first where there is no checkpoint that would say otherwise."""

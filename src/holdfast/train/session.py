@@ -227,6 +227,9 @@ class Session:
         where = str(self.folder.recipe)
         resume.check(changed, where=where, accepted=self._accept)
         resume.check_images(found.meta["data"], data.train.state(0), where=where, accepted=self._accept)
+        moved = resume.resized_elsewhere(found.meta["data"], data.train.state(0))
+        if moved:
+            self.say(ev.NoteMade(text=moved))
         if changed:
             facts = {key: list(pair) for key, pair in changed.items()}
             self.say(ev.NoteMade(text=resume.told(changed), facts={"recipe_changed": facts}))
@@ -276,8 +279,9 @@ class Session:
         """What the step will take of a card, if there is one here, and the micro-batch that fits it."""
         room = measure.room(self.recipe.train.backend) if self.peers is None else None
         planned = auto.for_training(
-            self.recipe, classes=len(model.spec.classes), boxes=data.train.max_boxes, room=room
-        )
+            self.recipe, classes=len(model.spec.classes), boxes=data.train.max_boxes, room=room,
+            sent_pixels=data.train.feed.sent_pixels or 0,
+        )  # fmt: skip
         if planned.said:
             self.say(
                 ev.NoteMade(text=planned.said, facts={"memory_predicted_bytes": planned.predicted_bytes})

@@ -14,7 +14,7 @@ from holdfast.train.update import Layout, Moving
 Groups = dict[str, dict[str, Array]]
 SCALARS = ("count", "scale", "good", "unapplied")
 #: The keys of a pipeline's batch that the step looks at; the rest stays on the host.
-USED = ("images", "boxes", "labels", "real", "crowd", "colour", "image")
+USED = ("images", "pixels", "view", "boxes", "labels", "real", "crowd", "colour", "image")
 
 
 class Step(Protocol):
