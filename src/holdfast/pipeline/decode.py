@@ -126,12 +126,6 @@ def drawn(image: Any, order: Any, tile: Any, fill: int) -> Any:
 # -- where the compiled step resizes ------------------------------------------------------------------
 
 
-def sent(image: Any, pixels: int) -> Any:
-    """The pixels as they lie, one row after the other, and zeros up to a fixed number."""
-    flat = tf.reshape(image, [-1])
-    return tf.ensure_shape(tf.pad(flat, [[0, 3 * pixels - tf.size(flat)]]), [3 * pixels])
-
-
 def views(window_b4: Any, order_b7: Any, whole_b: Any, size: tuple[int, int], pixels: int) -> tuple[Any, Any]:
     """(b,) which pictures the step can resize itself, and (b, 9) how `device.resized` reads what is sent of each.
 

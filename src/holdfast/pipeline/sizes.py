@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from holdfast.pipeline.columns import JPEG, Columns
-from holdfast.pipeline.feed import MOST_AT_ONCE, PLAIN, Feed
+from holdfast.pipeline.feed import MOST_AT_ONCE, Feed
 
 # A JPEG may be decoded this much smaller than it is drawn, so that 4000 px at 1/8 serve 512: the loss of
 # sharpness, under 4 %, is less than that of the resize which it spares.
@@ -23,9 +21,14 @@ def shrink_at_most_zoom(columns: Columns, feed: Feed) -> np.ndarray:
 
 def whole_ratios(columns: Columns, feed: Feed) -> np.ndarray:
     """(n,) the ratio at which a whole picture still serves every augmentation."""
-    shrink = shrink_at_most_zoom(columns, feed) * SMALLER_BY
-    ratios = np.select([shrink >= 8, shrink >= 4, shrink >= 2], [8, 4, 2], 1)
+    ratios = _ratios(shrink_at_most_zoom(columns, feed))
     return np.where(columns.codecs == JPEG, ratios, 1).astype(np.int32)
+
+
+def _ratios(shrink: np.ndarray) -> np.ndarray:
+    """As `placement.decode_ratio` has them."""
+    most = shrink * SMALLER_BY
+    return np.select([most >= 8, most >= 4, most >= 2], [8, 4, 2], 1)
 
 
 def packed_sizes(columns: Columns, feed: Feed) -> np.ndarray:
@@ -41,31 +44,47 @@ def decoded_sizes(columns: Columns, feed: Feed) -> np.ndarray:
 
 # -- what is sent to the device, where the compiled step resizes ----------------------------------------
 
-MOST_SENT = 4  # times the image's pixels: every window of a JPEG that keeps its aspect has fewer
-SERVED = 0.95  # of the pictures that can be sent: room for the rest would be carried by every batch
+MOST_SENT = 4  # times the image's pixels: what has more is shrunk to less than half, and averaged on the host
+SERVED = 0.95  # of the windows that can be sent: room for the rest would be carried by every batch
+ZOOMS, LOOKED_AT = 17, 10_000  # of pictures, evenly
 
 
-def pixels_needed(columns: Columns, feed: Feed) -> np.ndarray:
-    """(n,) the most pixels that a window of each picture is decoded to, or of its packed copy."""
-    plain = replace(feed, augment=PLAIN)
-    area = columns.sizes.astype(np.float64).prod(axis=1)
-    # Where an enlargement is decoded at another ratio, the most are decoded just beyond the change.
-    at_change = area * (2.0 / SMALLER_BY / shrink_at_most_zoom(columns, plain)) ** 2
-    changes = whole_ratios(columns, feed) != whole_ratios(columns, plain)
-    fixed = np.maximum(decoded_sizes(columns, plain).prod(axis=1), packed_sizes(columns, feed).prod(axis=1))
-    return np.where(changes, np.ceil(at_change), fixed).astype(np.int64)
+def windows_sent(columns: Columns, feed: Feed) -> np.ndarray:
+    """(n, z) the pixels to which windows of the pictures are decoded, from the smallest to the largest enlargement:
+    of each picture or of its packed copy, whichever has more; NaN where both have to be averaged."""
+    some = _some(columns)
+    copies = _windows(packed_sizes(columns, feed)[some], np.ones(len(columns.sizes[some]), bool), feed)
+    return np.fmax(_windows(columns.sizes[some], columns.codecs[some] == JPEG, feed), copies)
+
+
+def _some(columns: Columns) -> slice:
+    return slice(None, None, max(1, len(columns.sizes) // LOOKED_AT))
+
+
+def _windows(sizes_n2: np.ndarray, jpeg_n: np.ndarray, feed: Feed) -> np.ndarray:
+    augment = feed.augment
+    least = min(augment.scale[0], 1.0) / (augment.expand_most if augment.expand else 1.0)
+    zooms = np.geomspace(least, augment.zoom_most, ZOOMS)
+    sides = sizes_n2 / np.array([feed.width, feed.height], np.float64)
+    most = sides.max(axis=1)
+    shrink = (most if feed.fit == "letterbox" else sides.min(axis=1))[:, None] / zooms
+    ratios = np.where(jpeg_n[:, None], _ratios(shrink), 1)
+    shown = sizes_n2[:, None] / np.maximum(zooms, 1.0)[:, None]
+    pixels = np.ceil(shown / ratios[..., None]).prod(axis=-1)
+    return np.where(most[:, None] / zooms / ratios > 2.0, np.nan, pixels)
 
 
 def sent_pixels(columns: Columns, feed: Feed) -> int:
     """The pixels in which a picture is sent: a function of the dataset and the feed, the same for all batches."""
     image = feed.height * feed.width
-    needed = pixels_needed(columns, feed)
-    can_be = needed[needed <= MOST_SENT * image]
+    windows = windows_sent(columns, feed)
+    can_be = windows[windows <= MOST_SENT * image]
     wanted = int(np.quantile(can_be, SERVED, method="higher")) if len(can_be) else 0
     return min(MOST_SENT * image, max(image, -(-wanted // 1024) * 1024))
 
 
 def worth_sending(columns: Columns, feed: Feed) -> bool:
-    """Whether at least half of the pictures can be sent as they are decoded, and a batch of them is not too large."""
-    most = MOST_SENT * feed.height * feed.width
-    return feed.batch * most <= MOST_AT_ONCE and bool(np.mean(pixels_needed(columns, feed) <= most) >= 0.5)
+    """Whether at least half of the windows can be sent as they are decoded, and a batch of them is not too large."""
+    some, most = _some(columns), MOST_SENT * feed.height * feed.width
+    windows = _windows(columns.sizes[some], columns.codecs[some] == JPEG, feed)
+    return feed.batch * most <= MOST_AT_ONCE and bool(np.mean(windows <= most) >= 0.5)

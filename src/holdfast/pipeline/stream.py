@@ -119,7 +119,7 @@ class Stream:
         if self.steps is not None:  # the last steps that were planned at once may reach past the end
             planned = planned.take((self.steps - first_step) * self.feed.batch)
         pictures = planned.map(plain(with_pixels), num_parallel_calls=self.threads, deterministic=True)
-        batches = pictures.batch(self.feed.batch, drop_remainder=True).map(plain(parted))
+        batches = self._batched(pictures).map(plain(parted))
         return batches.prefetch(PREFETCHED_BATCHES).with_options(options)
 
     def batches(self, first_step: int = 0) -> Iterator[dict[str, Any]]:
@@ -210,6 +210,13 @@ class Stream:
             self._traced = steps, tf.function(self._with_pixels, autograph=False), self._batch
         return self._traced
 
+    def _batched(self, pictures: Any) -> Any:
+        if self.feed.sent_pixels is None:
+            return pictures.batch(self.feed.batch, drop_remainder=True)
+        # As long as they are until here: what pads them copies them into the batch too.
+        shapes = [3 * self.feed.sent_pixels], pictures.element_spec[1].shape
+        return pictures.padded_batch(self.feed.batch, shapes, drop_remainder=True)
+
     def _batch(self, images: Any, together: Any) -> dict[str, Any]:
         parts = rows.parted(together, self._layout)
         sent = self.feed.sent_pixels
@@ -240,7 +247,7 @@ class Stream:
             return self._canvas(tiles), row
         resized_by_step = row[after] > 0
         pixels = tf.cond(resized_by_step, lambda: self._window(tiles[0]), lambda: self._canvas(tiles))
-        return decode.sent(pixels, self.feed.sent_pixels), row
+        return tf.reshape(pixels, [-1]), row
 
     def _canvas(self, tiles: Any) -> Any:
         if not self.feed.augment.mosaic:
