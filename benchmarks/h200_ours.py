@@ -30,6 +30,7 @@ class Size:
     boxes: int = 20  # real ones a picture
     places: int = 100  # boxes a picture with padding, about COCO's most
     precision: str = "bfloat16"
+    sent: tuple[int, int] | None = None  # width and height of pictures that the step resizes itself
 
 
 SIZES = {
@@ -73,11 +74,24 @@ def batch_of(size: Size, seed: int) -> dict[str, np.ndarray]:
             images[picture, top:bottom, left:right, kind % 3] |= 128
     ranges = ((-0.1, 0.1), (0.8, 1.2), (0.8, 1.2), (-0.02, 0.02))
     colour = np.stack([random.uniform(low, high, count) for low, high in ranges], axis=-1)
-    return {
-        "images": images, "boxes": boxes.astype(np.float32) * real[..., None], "labels": labels, "real": real,
+    shown = {"images": images} if size.sent is None else sent_of(size.sent, count, side, random)
+    return shown | {
+        "boxes": boxes.astype(np.float32) * real[..., None], "labels": labels, "real": real,
         "crowd": np.zeros_like(real), "colour": colour.astype(np.float32),
         "image": np.arange(count, dtype=np.int32) + 1000 * seed,
     }  # fmt: skip
+
+
+def sent_of(picture: tuple[int, int], count: int, side: int, random: Any) -> dict[str, np.ndarray]:
+    """Pictures as the pipeline sends them where the step resizes: every second one mirrored, the aspect kept."""
+    width, height = picture
+    drawn = round(side * height / width)
+    beside = (side - drawn) // 2
+    upright = [height, width, 0, width, 1, drawn, side, beside, 0]
+    mirrored = [height, width, width - 1, width, -1, drawn, side, beside, 0]
+    room = -(-width * height // 1024) * 1024
+    pixels = random.integers(0, 256, (count, room, 3), dtype=np.uint8)
+    return {"pixels": pixels, "view": np.array([upright, mirrored] * count, np.int32)[:count]}
 
 
 def forward_flops(step: Any, batch: dict[str, Any]) -> float:
@@ -125,7 +139,8 @@ def run(
         step = step_of(size)
     device = jax.devices()[0]
     step._moving, step._fixed, step._masks = jax.device_put((step._moving, step._fixed, step._masks), device)
-    batches = [jax.device_put(batch_of(size, seed), device) for seed in range(3)]
+    on_host = [batch_of(size, seed) for seed in range(3)]
+    batches = [jax.device_put(batch, device) for batch in on_host]
     built = time.perf_counter()
     compiled = step._compiled.lower(*step.arguments(batches[0])).compile()
     compile_s = time.perf_counter() - built
@@ -136,6 +151,7 @@ def run(
     if profile:
         _profile(step, batches, folder, label, compiled)
     rounds = [_timed(step, batches, steps) for _ in range(3)]
+    from_host = [_timed(step, on_host, steps) for _ in range(3)]
     losses += _losses(step, batches, 3)
     analysis = compiled.memory_analysis()
     planned = (
@@ -146,7 +162,8 @@ def run(
     best = sorted(rounds)[1]
     return {
         "name": name, "side": size.side, "batch": size.batch, "images_per_s": size.batch / best,
-        "step_ms": [1e3 * one for one in rounds], "forward_gflop_per_image": flops / size.batch / 1e9,
+        "step_ms": [1e3 * one for one in rounds], "from_host_ms": [1e3 * one for one in from_host],
+        "forward_gflop_per_image": flops / size.batch / 1e9,
         "loss": [losses[0], losses[-1]], "planned_gib": planned / 2**30,
         "peak_gib": stats.get("peak_bytes_in_use", 0) / 2**30, "compile_s": compile_s,
     }  # fmt: skip

@@ -17,6 +17,8 @@ for all, without augmentation unless said. Contenders:
     packed            later epochs: the small copies that `holdfast data pack` makes
     packed, light     the same with flip, scale jitter and colour; the copies are larger, for the jitter
     … stretched       these two, stretched
+    … device          resized by the compiled step (`data.resize = "device"`): what is left for the host; h200_resize.py
+                      measures the step's part
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,8 @@ TARGET, BATCH, CORES = 512, 8, 2
 WARM = 3  # batches that are not timed: a round starts its contender anew and stops it, so that none works in another's
 TIMED = {"0.5": 24, "3": 12, "12": 6}  # batches a round
 CONTENDERS = ("tutorial", "tutorial, padded", "torch", "full decode", "ours", "ours, stretched", "ours, light",
-              "packed", "packed, light", "packed, stretched", "packed, light, stretched")  # fmt: skip
+              "packed", "packed, light", "packed, stretched", "packed, light, stretched", "ours, device",
+              "ours, light, device", "packed, device", "packed, light, device")  # fmt: skip
 AIMS = (("ours", "tutorial", "12", 1.6), ("packed, light", "tutorial", "12", 6.0),
         ("packed, light", "tutorial", "3", 2.5),
         ("ours", "tutorial", "0.5", 1.0), ("ours", "tutorial", "3", 1.0), ("ours", "torch", "0.5", 1.0),
@@ -128,9 +131,11 @@ def torch_loader(paths: list[str], folder: Path) -> Start:
     return lambda: iter(loader)
 
 
-def ours(paths: list[str], folder: Path, *, light: bool, packed: bool, stretched: bool) -> Start:
+def ours(
+    paths: list[str], folder: Path, *, light: bool, packed: bool, stretched: bool, device: bool
+) -> Start:
     from holdfast.data.records import Box, Dataset, Picture, Record
-    from holdfast.pipeline import columns, pack, packing
+    from holdfast.pipeline import columns, pack, packing, sizes
     from holdfast.pipeline.feed import LIGHT, PLAIN, Feed
     from holdfast.pipeline.stream import Stream
 
@@ -139,6 +144,7 @@ def ours(paths: list[str], folder: Path, *, light: bool, packed: bool, stretched
     data = columns.of_dataset(Dataset(str(folder), "made", records, ("a",)))
     fit: Any = "stretch" if stretched else "letterbox"
     feed = Feed(height=TARGET, width=TARGET, batch=BATCH, fit=fit, augment=LIGHT if light else PLAIN)
+    feed = replace(feed, sent_pixels=sizes.sent_pixels(data, feed)) if device else feed
     copies = packing.make(pack.job_for(data, feed, 1 << 40), folder / "packs") if packed else None
     return Stream(data, feed, threads=CORES, packed=pack.read(copies) if copies else None).batches
 
@@ -149,7 +155,8 @@ def contender(name: str, paths: list[str], folder: Path) -> Start:
         return made[name](paths, folder)
     if "tutorial" in name:
         return tutorial(paths, folder, padded="padded" in name)
-    return ours(paths, folder, light="light" in name, packed="packed" in name, stretched="stretched" in name)
+    how = {word: word in name for word in ("light", "packed", "stretched", "device")}
+    return ours(paths, folder, **how)
 
 
 # -- the process that runs contenders ---------------------------------------------------------------------
@@ -303,6 +310,9 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="also write the rows here")
     parser.add_argument("--megapixels", choices=tuple(SIZES), help="only this size")
+    parser.add_argument(
+        "--only", help="these contenders, with semicolons between: 'tutorial;ours;ours, device'"
+    )
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     args = parser.parse_args()
     counts = {"0.5": 48, "3": 24, "12": 12}
@@ -312,8 +322,8 @@ def main() -> None:
         paths = generate(args.pictures, args.megapixels, counts[args.megapixels])
         serve(args.serve.split(";"), paths, args.pictures / args.megapixels, TIMED[args.megapixels])
         return
-    names = list(CONTENDERS)
-    if not has_torch(args.torch_python):
+    names = args.only.split(";") if args.only else list(CONTENDERS)
+    if "torch" in names and not has_torch(args.torch_python):
         print("torch is not installed here: the comparison with PyTorch is LEFT OUT. To have it: python -m venv V; "
               "V/bin/pip install torch pillow psutil; then --torch-python V/bin/python")  # fmt: skip
         names.remove("torch")
@@ -324,7 +334,7 @@ def main() -> None:
         rows += report(megapixels, found[megapixels])
     print()
     for name, over, megapixels, aim in AIMS:
-        if megapixels in found and over in found[megapixels]:
+        if megapixels in found and {name, over} <= found[megapixels].keys():
             by, cpu = (ratio(found[megapixels], name, over, cpu=cpu) for cpu in (False, True))
             says = "reached" if by >= aim else "MISSED"
             print(
