@@ -1,6 +1,6 @@
 """Rematerialisation on the processor: memory and time of a training step with and without, and their gradients.
 
-    python benchmarks/memory_remat.py [OUT]        # three processes for each backend
+    python benchmarks/memory_remat.py [OUT [BACKEND]]        # three processes for each backend, or for one
 
 The memory is what is resident at the highest during the steps after the first, above what was resident when the model
 was built and no step had run (pages of files left out): an allocator that keeps what a step has used does not hide it.
@@ -43,8 +43,8 @@ CASES = [
 ]
 
 
-def main(out: Path) -> None:
-    for setup in CASES:
+def main(out: Path, backend: str = "") -> None:
+    for setup in [case for case in CASES if backend in ("", case.backend)]:
         with tempfile.TemporaryDirectory() as folder:
             lean = replace(setup, rematerialise=True)
             found = {
@@ -121,4 +121,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["one"]:
         one(from_json(json.loads(sys.argv[2])), Path(sys.argv[3]))
     else:
-        main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("memory_remat.jsonl"))
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else "memory_remat.jsonl"), *sys.argv[2:3])

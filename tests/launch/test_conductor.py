@@ -13,6 +13,21 @@ from holdfast.launch.conductor import Conductor, Terms
 from holdfast.launch.wire import Line, listening
 
 
+def test_how_far_a_group_got_is_what_the_ended_one_says_and_not_its_last_report() -> None:
+    server = listening("127.0.0.1", 0)
+    group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
+    member = Line(socket.create_connection(server.getsockname()))
+    member.send({"hello": 0, "token": "t", "host": "here", "pid": 1})
+    report = {"sequence": 40, "step": 12, "phase": "step", "state": "R", "pid": 7}
+    member.send({"status": report})
+    member.send({"ended": 1, "exit_code": None, "signal": "SIGKILL", "shell_code": 137, "step": 17})
+    while not group._endings:
+        group._turn(judged=False)
+    assert group._failure(137).reached == 17
+    member.close()
+    server.close()
+
+
 def test_a_member_is_pinged_once_a_second_however_fast_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(conductor, "time", SimpleNamespace(monotonic=lambda: now[0]))

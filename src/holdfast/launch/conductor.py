@@ -362,6 +362,7 @@ class Conductor:
     def _end(self, rank: int, *, message: Message | None = None, gone: bool = False) -> None:
         seat, told = self.seats[rank], message or {}
         seat.seen.running = False
+        seat.seen.step = max(seat.seen.step, int(told.get("step") or 0))  # its last report may be seconds old
         code = int(told.get("shell_code", 137))
         self._endings.append(
             Ended(
