@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.errors import HoldfastError
@@ -79,25 +79,20 @@ class Trials:
         # Once: with another figure another third would be tried each time.
         self._free_bytes = free_memory_bytes()
         self._tried: dict[Setup, int] = {}
-        self._in_turn: dict[Setup, int] = {}
 
     def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
         tried: list[tuple[int, int]] = []
         while (size := next_size(tried, self._free_bytes)) is not None:
             tried.append((size, self._peak(setup.with_micro(size))))
-        spread = self._spread(setup, *tried[-1])
         return [
-            self._account(setup, micro, *on_line(tried, micro, self._free_bytes), spread)
-            for micro in micro_batches
+            self._account(setup, micro, *on_line(tried, micro, self._free_bytes)) for micro in micro_batches
         ]
 
-    def _account(self, setup: Setup, micro: int, peak: float, slope: float, spread: float) -> Account:
+    def _account(self, setup: Setup, micro: int, peak: float, slope: float) -> Account:
         known = "measured" if setup.with_micro(micro) in self._tried else "estimated"
-        other_order = [Line(OTHER_ORDER, int(spread * micro), "estimated")] if spread else []
         lines = (
             Line("the process with framework, weights and optimizer", int(peak - slope * micro), "measured"),
             Line(f"activations and temporaries of {micro} pictures at once", int(slope * micro), known),  # type: ignore[arg-type]
-            *other_order,
             *self.others,
         )
         total = sum(line.bytes for line in lines)
@@ -110,23 +105,7 @@ class Trials:
             self._tried[setup] = max(found["first_bytes"], found["steps_bytes"])
         return self._tried[setup]
 
-    def _spread(self, setup: Setup, micro: int, peak: int) -> float:
-        """By how much more a picture takes when TensorFlow takes the branches of the step in another order.
 
-        Its threads decide: a step that needed 2.6 GiB in seven runs needed over 3 in the eighth. One thread alone
-        takes them in an order of its own, which shows how much it can be.
-        """
-        if setup.backend != "tensorflow":
-            return 0.0
-        largest = setup.with_micro(micro)
-        if largest not in self._in_turn:
-            self.say(f"{largest.short()}: once more, its branches in turn")
-            found = try_once(largest, python=self.python, environment={"TF_NUM_INTEROP_THREADS": "1"})
-            self._in_turn[largest] = max(found["first_bytes"], found["steps_bytes"])
-        return max(0, self._in_turn[largest] - peak) / micro
-
-
-OTHER_ORDER = "should its branches be taken in another order"
 TRIED = (2, 8)
 LARGEST_TRIED = 256
 TELLING_BYTES = 512 << 20  # more than the peaks of two equal runs were seen to differ by
@@ -183,17 +162,11 @@ def _room(free_bytes: int) -> int:
     return min(TELLING_BYTES, max(0, free_bytes) // 4)
 
 
-def try_once(
-    setup: Setup,
-    *,
-    python: str = sys.executable,
-    prefix: tuple[str, ...] = (),
-    environment: Mapping[str, str] | None = None,
-) -> dict[str, int]:
+def try_once(setup: Setup, *, python: str = sys.executable, prefix: tuple[str, ...] = ()) -> dict[str, int]:
     """A few steps of the setup in a process of its own; NoAnswer when it did not come through."""
     done = subprocess.run(
         [*prefix, python, "-m", "holdfast.memory.trial"], input=json.dumps({"setup": setup.as_json()}),
-        env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False,
+        env={**os.environ}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
