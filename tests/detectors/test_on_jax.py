@@ -14,6 +14,7 @@ pytestmark = pytest.mark.hot
 HERE = Path(__file__).parent
 
 
+@pytest.mark.proof
 def test_what_is_laid_out_for_an_accelerator() -> None:
     environment = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
