@@ -90,12 +90,8 @@ class ListWatch:
     def callback_begins(self, index: int) -> None:
         try:
             progress = self.progress
-            if get_ident() != progress.thread:
-                return
-            if progress.quick:
-                progress.move(Phase.CALLBACK, index + 1, monotonic_ns())
-            else:
-                progress.enter(Phase.CALLBACK, index + 1)
+            if get_ident() == progress.thread:
+                progress.shift(Phase.CALLBACK, index + 1, monotonic_ns())
         except Exception as error:
             self.session.failed(PART, error)
 
@@ -208,9 +204,7 @@ def _wrap_logs(session: Session, kind: type, name: str, watch: ListWatch) -> boo
 
     @functools.wraps(original)
     def told(self: Any, batch: Any, logs: Any = None, **kwargs: Any) -> Any:
-        if (
-            here.callbacks is self.callbacks and here.hook is not None
-        ):  # between steps: the list tells, before its first callback runs
+        if here.callbacks is self.callbacks:  # between steps, where the list tells it first
             return original(self, batch, logs, **kwargs)
         here.logs = logs
         try:

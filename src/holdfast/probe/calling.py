@@ -24,9 +24,7 @@ class _Here(threading.local):
     """What this thread is in."""
 
     hook: str | None = None
-    callbacks: Any = (
-        None  # the list whose hook it is; a callback may fit another model, with a list of its own
-    )
+    callbacks: Any = None  # the list whose hook it is: a callback may fit another model, which has its own
     callback: Any = None
     argument: Any = None
     logs: Any = None
@@ -62,23 +60,15 @@ class WatchedCallbacks(list[Any]):
         if hook is None or here.callbacks is not self:
             return super().__iter__()
         if hook is BATCH_END:
-            return self._told_between_steps()
-        having = self.having(hook)
-        return self._told(hook, having) if having or hook in WITH_LOGS else super().__iter__()
-
-    def _told_between_steps(self) -> Iterator[Any]:
-        watch, having = self._watch, self._plans[BATCH_END][1]
-        watch.batch_callbacks_begin()
-        for index, callback in enumerate(list.__iter__(self)):
-            if index in having:
-                here.callback = callback
-                watch.callback_begins(index)
-            yield callback
-
-    def _told(self, hook: str, having: set[int]) -> Iterator[Any]:
-        watch = self._watch
+            self._watch.batch_callbacks_begin()
+            return self._told(self._plans[BATCH_END][1])
         if hook in WITH_LOGS:
-            watch.callbacks_begin(hook)
+            self._watch.callbacks_begin(hook)
+        having = self.having(hook)
+        return self._told(having) if having else super().__iter__()
+
+    def _told(self, having: set[int]) -> Iterator[Any]:
+        watch = self._watch
         for index, callback in enumerate(list.__iter__(self)):
             if index in having:
                 here.callback = callback

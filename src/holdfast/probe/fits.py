@@ -58,8 +58,8 @@ class Fits:
         progress.thread = threading.get_ident()
         session.take_ring()
         self._count += 1
-        fit = Fit(self._count, model, arguments, where=where, base_step=progress.step)
-        fit.outer_place = progress.epoch, progress.train_batches
+        outer_place = progress.epoch, progress.train_batches
+        fit = Fit(self._count, model, arguments, where, base_step=progress.step, outer_place=outer_place)
         self._open.append(fit)
         self.current = fit
         progress.fit = fit.number
@@ -140,10 +140,11 @@ class Fits:
             fit.steps_by_epoch.append(progress.train_batches)
         after = models.fingerprint(fit.model)
         changed = None if None in (after, fit.weights_before) else after != fit.weights_before
+        steps = progress.step - fit.base_step
         self._session.say(
             FitDone(
                 fit=fit.number,
-                steps=progress.step - fit.base_step,
+                steps=steps,
                 epochs=fit.epochs_begun,
                 epochs_done=fit.epochs_done,
                 stopped=bool(getattr(fit.model, "stop_training", False)),
@@ -157,8 +158,8 @@ class Fits:
         if outer is not None:  # a callback of it fitted another model: its own steps go on where they were
             progress.fit = outer.number
             progress.epoch, progress.train_batches = fit.outer_place
-            outer.base_step += progress.step - fit.base_step
-            outer.epoch_base += progress.step - fit.base_step
+            outer.base_step += steps
+            outer.epoch_base += steps
 
     def validation_begins(self, fit: Fit | None, planned: int | None) -> None:
         progress = self._session.progress

@@ -9,7 +9,7 @@ from ..journal.beats import BeatWriter, Phase
 
 
 class Progress:
-    """Counters and the phase. `enter` writes a beat; `move` and `turn` change the newest one, while steps are quick."""
+    """Counters and the phase. `enter` writes a beat; while steps are quick, `shift` and `turn` change the last one."""
 
     def __init__(self) -> None:
         self.ring: BeatWriter | None = None
@@ -45,8 +45,10 @@ class Progress:
                 self.data_wait_ns, self.compute_ns, self.loss, self.step_ns,
             )  # fmt: skip
 
-    def move(self, phase: Phase, detail: int, now_ns: int) -> None:
-        """As many steps further on as were done since."""
+    def shift(self, phase: Phase, detail: int, now_ns: int) -> None:
+        if not self.quick:
+            self.enter(phase, detail)
+            return
         self.phase = phase
         self.detail = detail
         if self.ring is not None:

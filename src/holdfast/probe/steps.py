@@ -43,10 +43,7 @@ class Steps:
             fit.step_began_ns = now
             if fit.first_step_s is None:  # the first of an epoch: it compiles, or fills buffers
                 phase = Phase.FILL if self._is_compiled(fit) else Phase.COMPILE
-        if progress.quick:
-            progress.move(phase, 0, now)
-        else:
-            progress.enter(phase)
+        progress.shift(phase, 0, now)
 
     def ends(self, batch: Any = 0, logs: Any = None) -> bool:
         """Whether it is a step of the thread that trains."""
@@ -146,11 +143,9 @@ def _hook_end(session: Session, kind: type, steps: Steps) -> None:
             raise
         finally:
             here.hook, here.callbacks, here.callback = outer
-            if not ours:
-                pass
-            elif progress.quick:
+            if ours and progress.quick:
                 progress.turn(Phase.BETWEEN)
-            else:
+            elif ours:
                 session.guard(PART, progress.enter, Phase.BETWEEN)
 
     kind.on_train_batch_end = told  # type: ignore[attr-defined]

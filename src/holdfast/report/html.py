@@ -149,11 +149,11 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
     if verdict.get("summary"):
         parts.append(f"<p>{escape(str(verdict['summary']))}</p>")
     warned = "".join(f"<li>{_fact(one)}</li>" for one in verdict.get("warned", []))
-    if warned:
-        parts.append(f'<div class="finding"><h3>What the framework warned of</h3><ul>{warned}</ul></div>')
-    elif not findings:
+    if not findings and not warned:
         parts.append('<div class="finding normal"><h3>Nothing speaks against this run</h3></div>')
     parts += [_finding(one, first=number == 0) for number, one in enumerate(findings)]
+    if warned:
+        parts.append(f'<div class="finding"><h3>What the framework warned of</h3><ul>{warned}</ul></div>')
     ruled_out = verdict.get("ruled_out", [])
     if ruled_out:
         rows = "".join(
