@@ -153,6 +153,32 @@ def test_in_a_group_the_supervisor_itself_is_not_called_the_sender(tmp_path: Pat
     ]
 
 
+def test_what_a_group_found_slow_stands_in_the_verdict_of_a_run_that_finished(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    for trip in (200, 400):
+        words = f"a message to process 1 on b and back takes {trip} ms"
+        run.supervisor(
+            ev.NoteMade(text=words, facts={"by": "conductor", "remark": "slow-link", "ranks": [1]})
+        )
+    run.ended(code=0)
+    assert [one.fact for one in run.verdict().known if "message" in one.fact] == [
+        "a message to process 1 on b and back takes 400 ms"
+    ]
+
+
+def test_a_network_that_carries_no_step_is_not_blamed_on_a_process(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    words = "all wait for each other since 30 s: the network between them does not carry a step"
+    run.supervisor(ev.NoteMade(text=words, facts={"by": "conductor", "remark": "network", "ranks": []}))
+    run.ended(signal="SIGKILL", stopped_by_us="stall")
+    first = run.verdict().findings[0]
+    assert (first.cause, first.strength.word) == ("peer-missing", "supported")
+    assert first.title == "the network between the processes of the group does not carry a step"
+    assert [one.fact for one in first.because] == [words]
+
+
 def test_nobody_starves_who_has_not_taken_a_step(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit()

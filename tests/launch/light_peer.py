@@ -38,19 +38,19 @@ class Meeting:
                 time.sleep(0.05)
         raise OSError("rank 0 does not answer")
 
-    def largest(self, number: int) -> int:
+    def largest(self, number: int, size: int) -> int:
         if self.first is not None:
-            self.first.sendall(bytes([number]))
-            return read(self.first)
-        most = max([number, *(read(other) for other in self.others)])
+            self.first.sendall(bytes([number] * size))
+            return read(self.first, size)
+        most = max([number, *(read(other, size) for other in self.others)])
         for other in self.others:
-            other.sendall(bytes([most]))
+            other.sendall(bytes([most] * size))
         return most
 
 
-def read(sock: socket.socket) -> int:
-    data = sock.recv(1)
-    if not data:
+def read(sock: socket.socket, size: int) -> int:
+    data = sock.recv(size, socket.MSG_WAITALL)
+    if len(data) < size:
         raise ConnectionError("Connection closed by peer")
     return data[0]
 
@@ -61,6 +61,7 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--step-s", type=float, default=0.02)
+    parser.add_argument("--bytes", type=int, default=1, help="of a message to the others at each step")
     parser.add_argument("--sick", default="")
     args = parser.parse_args()
     asked: list[int] = []
@@ -78,11 +79,11 @@ def main() -> int:
     step = int(saved.read_text()) if (args.resume or attempt > 1) and saved.exists() else 0
     kind, rank, at = args.sick.split(":") if args.sick else ("", "-1", "-1")
     try:
-        meeting = Meeting(ours)
+        meeting, together_s = Meeting(ours), 0.0
         while step < args.steps:
             sick = int(rank) == ours.rank and step >= int(at) and attempt == 1
             beats.beat(Phase.DATA_WAIT, step=step)
-            noted.note(pace.OWN, step, joined=1)
+            noted.note(pace.OWN, step, joined=1, together_s=together_s)
             own_s = args.step_s * (6 if sick and kind == "slow" else 1)
             time.sleep(own_s)
             if sick and kind == "stuck":
@@ -91,7 +92,9 @@ def main() -> int:
                 return 2
             beats.beat(Phase.STEP, step=step)
             noted.note(pace.TOGETHER, step, own_s=own_s)
-            stop = meeting.largest(1 if asked else 0)
+            met = time.monotonic()
+            stop = meeting.largest(1 if asked else 0, args.bytes)
+            together_s = time.monotonic() - met
             step += 1
             beats.beat(Phase.BETWEEN, step=step)
             if ours.rank == 0 and (step % 5 == 0 or stop):

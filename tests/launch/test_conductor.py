@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import select
 import socket
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -47,5 +49,23 @@ def test_a_member_is_pinged_once_a_second_however_fast_it_answers(monkeypatch: p
     assert 4 <= len(pings) <= 5
     assert all(later - sooner >= 0.99 for sooner, later in itertools.pairwise(pings))
     assert len(group.seats[0].seen.round_trips_s) >= 4
+    member.close()
+    server.close()
+
+
+def test_a_program_that_answers_late_over_a_quick_link_is_not_a_slow_link() -> None:
+    """The kernel of a busy host acknowledges at once, whatever its programs do."""
+    server = listening("127.0.0.1", 0)
+    group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
+    member = Line(socket.create_connection(server.getsockname()))
+    member.send({"hello": 0, "token": "t", "host": "here", "pid": 1})
+    until = time.monotonic() + 20
+    while not (group.seats and group.seats[0].seen.round_trips_s) and time.monotonic() < until:
+        group._turn(judged=False)
+        if group.seats and select.select([member.sock], [], [], 0)[0]:
+            (message,) = member.receive() or []
+            time.sleep(0.3)
+            member.send({"pong": message["ping"]})
+    assert group.seats[0].seen.round_trips_s[0] < 0.2
     member.close()
     server.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.explain import explain
 from holdfast.journal.beats import BeatReader
 
 pytestmark = [
@@ -116,17 +117,27 @@ def test_a_cut_cable_is_named_within_seconds_and_the_other_side_ends_itself(
     first.wait(120)
 
 
-def test_a_slow_cable_is_named(cable: Cable, tmp_path: Path) -> None:
-    first = cable.start(0, tmp_path / "a", "--steps", "40")
-    second = cable.start(1, tmp_path / "b", "--steps", "40")
+@pytest.mark.parametrize("peer, steps, rate, more", [
+    ("light", 40, "40kbit", ["--bytes", "4000"]),
+    pytest.param("tiny", 60, "40kbit", [], marks=[pytest.mark.hot, pytest.mark.timeout(1800)]),
+])  # fmt: skip
+def test_a_slow_cable_is_named_and_stands_in_the_verdict(
+    cable: Cable, tmp_path: Path, peer: str, steps: int, rate: str, more: list[str]
+) -> None:
+    first = cable.start(0, tmp_path / "a", "--steps", str(steps), *more, peer=peer)
+    second = cable.start(1, tmp_path / "b", "--steps", str(steps), *more, peer=peer)
     at_step(tmp_path / "a", 5)
-    cable.slow("8kbit")
-    text = log_with(tmp_path / "host0.log", "a message to process 1")
+    assert "takes" not in (tmp_path / "host0.log").read_text()
+    cable.slow(rate)
+    text = log_with(tmp_path / "host0.log", "the network between them is the limit")
     line = next(one for one in text.splitlines() if "a message to process 1" in one)
-    print(line)
-    assert int(line.split(" takes ")[1].split()[0]) >= 50
-    assert first.wait(200) == 0
+    print(text)
+    assert int(line.split("back takes ")[1].split()[0]) >= 50
+    assert first.wait(600) == 0
     assert second.wait(60) == 0
+    known = [one.fact for one in explain(tmp_path / "a").known]
+    assert any("a message to process 1" in fact for fact in known), known
+    assert any(fact.startswith("the exchange of a step takes") for fact in known), known
 
 
 @pytest.mark.hot

@@ -71,8 +71,34 @@ def test_when_all_wait_it_is_the_network() -> None:
     assert link.words == "a message to process 1 on node1 and back takes 400 ms, to the others 0.2 ms"
 
 
-def test_one_late_answer_is_no_slow_link() -> None:
-    assert remarks(seen(0), seen(1, round_trips_s=[0.2, 0.2, 0.001, 0.2, 0.2])) == []
+def test_a_late_answer_now_and_then_is_no_slow_link() -> None:
+    assert remarks(seen(0), seen(1, round_trips_s=[0.2, 0.001, 0.001, 0.2, 0.001])) == []
+
+
+def test_when_the_exchange_takes_most_of_a_step_the_network_is_the_limit() -> None:
+    """The one that comes last does not wait, so its time is that of the exchange alone."""
+    last, early = [Rate(0.3, 0.02, 0.9, 0.5)] * 3, [Rate(0.25, 0.02, 0.9, 0.6)] * 3
+    (one,) = remarks(seen(0, rates=early), seen(1, rates=last))
+    assert (one.kind, one.ranks, one.stands, one.facts) == ("exchange", (0, 1), False, {"exchange_s": 0.5})
+    assert one.words == (
+        "the exchange of a step takes 0.50 s of its 0.90 s, in every process, and what they compute at most 0.32 s: "
+        "the network between them is the limit"
+    )
+    (one, _) = remarks(
+        seen(0, rates=early, round_trips_s=[0.001] * 5), seen(1, rates=last, round_trips_s=[0.3] * 5)
+    )
+    assert one.ranks == (1,)
+    assert one.words.endswith("; a message to process 1 on node1 and back takes 300 ms, to the others 1.0 ms")
+
+
+def test_who_waits_for_a_slow_process_does_not_blame_the_network() -> None:
+    waiting, slow = [Rate(0.1, 0.01, 0.9, 0.75)] * 3, [Rate(0.8, 0.01, 0.9, 0.05)] * 3
+    (one,) = remarks(seen(0, rates=waiting), seen(1, rates=slow))
+    assert one.kind == "straggler"
+
+
+def test_an_exchange_of_milliseconds_is_not_worth_a_word() -> None:
+    assert remarks(*(seen(rank, rates=[Rate(0.004, 0.001, 0.02, 0.015)] * 3) for rank in (0, 1))) == []
 
 
 def test_a_suspended_process_is_named() -> None:

@@ -89,7 +89,7 @@ def _known(evidence: Evidence, word: str) -> list[Fact]:
         )
     if evidence.ended is None and word in ("killed", "running"):
         facts += _alive(evidence)
-    facts += _given_up(evidence)
+    facts += _given_up(evidence) + _of_the_group(evidence)
     for said in evidence.all(ev.WatchFailed):
         facts.append(
             Fact(f"a part of the watch did not work: {said.event.part}: {said.event.error}", said.source)
@@ -113,6 +113,13 @@ def _given_up(evidence: Evidence) -> list[Fact]:
     were = "was" if len(left) == 1 else "were"
     words = f"{len(left)} of {total} fits {were} left by {kind}{where}; the script caught it and went on"
     return [Fact(words, left[-1].source)]
+
+
+def _of_the_group(evidence: Evidence) -> list[Fact]:
+    """What the conductor of several processes found slow, and went on with: the newest of each kind."""
+    newest = {said.event.facts.get("remark"): said for said in evidence.all(ev.NoteMade)}
+    slow = [newest[kind] for kind in ("straggler", "exchange", "slow-link") if kind in newest]
+    return [Fact(said.event.text, said.source) for said in slow]
 
 
 def _alive(evidence: Evidence) -> list[Fact]:

@@ -328,7 +328,9 @@ class Conductor:
         now = time.monotonic()
         seat.seen.heard_at = now
         if "pong" in message:
-            trips = [*seat.seen.round_trips_s, now - float(message["pong"])]
+            answered_s, link_s = now - float(message["pong"]), seat.line.round_trip_s()
+            trip_s = answered_s if link_s is None else min(answered_s, link_s)
+            trips = [*seat.seen.round_trips_s, trip_s]
             seat.seen.round_trips_s, seat.unanswered = trips[-view.ROUND_TRIPS :], False
         elif "stacks" in message:
             seat.stacks = dict(message["stacks"])
@@ -351,6 +353,7 @@ class Conductor:
                 "steps": status["steps"],
                 "own_s": status["own_s"],
                 "data_s": status["data_s"],
+                "together_s": status["together_s"],
             }
             if rate := _rate(seat.last, counters):
                 seen.rates = [*seen.rates[-4:], rate]
@@ -403,8 +406,8 @@ def _rate(before: dict[str, float], now: dict[str, float]) -> Rate | None:
     steps, spent_s = now["steps"] - before["steps"], now["at"] - before["at"]
     if steps < WINDOW_STEPS or spent_s < WINDOW_S:
         return None
-    own_s, data_s = now["own_s"] - before["own_s"], now["data_s"] - before["data_s"]
-    return Rate(own_s / steps, data_s / steps, spent_s / steps)
+    own_s, data_s, together_s = (now[name] - before[name] for name in ("own_s", "data_s", "together_s"))
+    return Rate(own_s / steps, data_s / steps, spent_s / steps, together_s / steps)
 
 
 def _because(one: Ended) -> str:

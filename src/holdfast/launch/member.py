@@ -190,7 +190,8 @@ class Member:
             "data_s": beat.data_wait_ns / 1e9,
         }  # fmt: skip
         if noted is not None and noted.pid == beat.pid:
-            status |= {"pace": noted.state, "steps": noted.steps, "own_s": noted.own_s}
+            status |= {"pace": noted.state, "steps": noted.steps, "own_s": noted.own_s,
+                       "together_s": noted.together_s}  # fmt: skip
         return status
 
     def _trainers(self) -> list[int]:

@@ -30,15 +30,17 @@ APART_STEPS, APART_S = 2, 3.0
 LINK_S = 0.05  # a message there and back; hosts of one network take less than a millisecond
 LINK_TIMES = 10.0
 ROUND_TRIPS = 5
+EXCHANGE_S = 0.1  # at least, a step
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What a step took lately, apart from waiting for the others."""
+    """What a step took lately."""
 
     own_s: float
     data_s: float
     step_s: float
+    together_s: float = 0.0  # waiting for the others, and exchanging with them
 
     @property
     def alone_s(self) -> float:
@@ -68,13 +70,15 @@ class Seen:
 
     @property
     def round_trip_s(self) -> float | None:
-        """The shortest of the newest: a busy host answers late now and then, a slow link always."""
-        return min(self.round_trips_s) if len(self.round_trips_s) >= ROUND_TRIPS else None
+        """The middle of the newest: a link that is too narrow is free between two exchanges."""
+        return statistics.median(self.round_trips_s) if len(self.round_trips_s) >= ROUND_TRIPS else None
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    kind: str  # missing | silent | suspended | waited-for | network | straggler | slow-link | apart
+    kind: (
+        str  # missing | silent | suspended | waited-for | network | straggler | exchange | slow-link | apart
+    )
     ranks: tuple[int, ...]
     words: str
     stands: bool = False  # the group does not move because of it
@@ -87,7 +91,7 @@ def judge(seen: Mapping[int, Seen], *, count: int, began: float, now: float) -> 
     running = [one for one in seen.values() if one.running and now - one.heard_at <= SILENT_S]
     if len(running) == count:
         remarks += [*_suspended(running, now), _standing(running, now), _apart(running, now)]
-        remarks += [_straggler(running), _slow_link(running)]
+        remarks += [_straggler(running), _exchange(running), _slow_link(running)]
     return [one for one in remarks if one is not None]
 
 
@@ -185,6 +189,25 @@ def _straggler(running: list[Seen]) -> Remark | None:
         words,
         facts={"straggler": slow.rank, "lost_s": round(lost_s, 3), "at": why},
     )
+
+
+def _exchange(running: list[Seen]) -> Remark | None:
+    """Who comes last to a meeting does not wait: the shortest time of all is what the exchange itself takes."""
+    if len(running) < 2 or any(len(one.rates) < WINDOWS for one in running):
+        return None
+    taken_s = [min(one.rates[window].together_s for one in running) for window in range(-WINDOWS, 0)]
+    alone_s = [max(one.rates[window].alone_s for one in running) for window in range(-WINDOWS, 0)]
+    if any(taken < max(EXCHANGE_S, alone) for taken, alone in zip(taken_s, alone_s, strict=True)):
+        return None
+    step_s = statistics.median(one.rates[-1].step_s for one in running)
+    words = (
+        f"the exchange of a step takes {statistics.median(taken_s):.2f} s of its {step_s:.2f} s, in every process, and "
+        f"what they compute at most {statistics.median(alone_s):.2f} s: the network between them is the limit"
+    )
+    worst = _slow_link(running)
+    ranks = worst.ranks if worst else tuple(one.rank for one in running)
+    facts = {"exchange_s": round(statistics.median(taken_s), 3)}
+    return Remark("exchange", ranks, f"{words}; {worst.words}" if worst else words, facts=facts)
 
 
 def _slow_link(running: list[Seen]) -> Remark | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import struct
+import sys
 import threading
 from typing import Any
 
 Message = dict[str, Any]
 LONGEST_BYTES = 1 << 20  # of one message; more is not ours
+_ROUND_TRIP_AT = 68  # in the kernel's tcp_info: microseconds, smoothed
 
 
 class Line:
@@ -50,6 +53,20 @@ class Line:
                 if isinstance(message, dict):
                     found.append(message)
         return found
+
+    def round_trip_s(self) -> float | None:
+        """As the kernel measures it, from what was sent to its acknowledgement: a busy program does not lengthen it."""
+        if not sys.platform.startswith("linux"):
+            return None
+        try:
+            info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ROUND_TRIP_AT + 4)
+        except OSError:
+            return None
+        return (
+            int(struct.unpack_from("=I", info, _ROUND_TRIP_AT)[0]) / 1e6
+            if len(info) > _ROUND_TRIP_AT
+            else None
+        )
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

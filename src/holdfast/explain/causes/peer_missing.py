@@ -106,6 +106,8 @@ def _told_by_conductor(evidence: Evidence) -> Finding | None:
     because = [Fact(said.event.text, said.source)]
     for one in (facts.get("verdict") or {}).get("because", [])[:3]:
         because.append(Fact(str(one.get("fact")), f"peers/{rank}"))
+    if facts.get("remark") == "network":
+        return Finding("peer-missing", Strength.SUPPORTED, _NETWORK, tuple(because), (), _REMEDIES[:1])
     remedies = (
         Remedy(
             "look at that process, whose folder is its own",
@@ -120,7 +122,8 @@ def _told_by_conductor(evidence: Evidence) -> Finding | None:
 
 #: Remarks of the conductor about a process that the others cannot go on without.
 _STOOD = {"missing": "never came", "silent": "cannot be reached", "suspended": "is suspended",
-          "waited-for": "holds up all others"}  # fmt: skip
+          "waited-for": "holds up all others", "network": ""}  # fmt: skip
+_NETWORK = "the network between the processes of the group does not carry a step"
 
 
 def _what(facts: dict[str, Any]) -> str:
