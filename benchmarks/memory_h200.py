@@ -1,12 +1,12 @@
 """The peak memory of a training step, predicted on a machine without a card, against the same measured on an H200.
 
-    python benchmarks/memory_h200.py predict [FILE [N]]   # no GPU; writes memory_h200.json, sealed by its hash
-    python benchmarks/memory_h200.py measure OUT [N]      # on the card: each setup in fresh processes, N at once;
+    python benchmarks/memory_h200.py predict [FILE [N [WORD]]]  # no GPU; writes memory_h200.json, sealed by its hash
+    python benchmarks/memory_h200.py measure OUT [N [WORD]]     # on the card: each setup in fresh processes, N at once;
                                                           # and three planned to fill 90 % of a limit, and one more
     python benchmarks/memory_h200.py times OUT            # on the card, alone: steps with and without rematerialisation
     python benchmarks/memory_h200.py table [FILE…]        # prediction against truth
 
-A measurement is taken from the second process of two: the first fills the compile cache, since the autotuner of
+WORD chooses the setups whose JSON has it; HOLDFAST_PREDICTIONS names another file of predictions. A measurement is taken from the second process of two: the first fills the compile cache, since the autotuner of
 a cold compilation takes far more memory than the step. The program that is measured must have the fingerprint
 of the one that was predicted.
 """
@@ -32,11 +32,11 @@ GIB = 2**30
 
 
 def _setup(detector: str, backbone: str, size: int, batch: int, precision: str = "float32", *, micro: int = 0,
-           sgd: bool = False, remat: bool = False) -> dict[str, Any]:  # fmt: skip
+           sgd: bool = False, remat: bool = False, sent: int = 0) -> dict[str, Any]:  # fmt: skip
     return {
         "detector": detector, "backbone": backbone, "input": size, "classes": 80, "boxes": 100, "batch": batch,
         "micro_batch": micro or batch, "precision": precision, "optimizer": "sgd" if sgd else "adamw",
-        "rematerialise": remat,
+        "rematerialise": remat, **({"sent_pixels": sent} if sent else {}),
     }  # fmt: skip
 
 
@@ -63,6 +63,11 @@ SETUPS = [  # small compilations first, detectors by turns
     _setup("retinanet", "mobilenet_v2", 512, 32, "bfloat16"),
     _setup("retinanet", "resnext50", 640, 8, "bfloat16"),
     _setup("faster-rcnn", "mobilenet_v2", 512, 16),
+    # the step resizes what the host sends: pictures of 0.3, 1 and 2 megapixels
+    _setup("ssd", "vgg16", 300, 32, sent=640 * 480),
+    _setup("retinanet", "resnet50", 640, 16, "bfloat16", sent=1280 * 800),
+    _setup("faster-rcnn", "resnet50", 640, 8, "bfloat16", sent=1920 * 1080),
+    _setup("retinanet", "resnet50", 640, 32, "bfloat16", micro=8, sent=1280 * 800),
 ]
 
 #: A batch that is to fill nine tenths of a limit, and the next one up in the same limit. Both are predicted. One
@@ -85,14 +90,14 @@ TIMED = [
 # -- without a card -----------------------------------------------------------------------------------
 
 
-def predict(to: Path, at_once: int) -> None:
+def predict(to: Path, at_once: int, only: str = "") -> None:
     """Predicts what is not there yet; the file can be added to until it is measured against, and never after."""
     from holdfast.memory.setup import from_json
 
     done = json.loads(to.read_text())["predictions"] if to.exists() else []
     have = {json.dumps(one["setup"], sort_keys=True) for one in done}
     wanted = [one for one in SETUPS + [one for batches in LIMITS for one in batches]
-              if json.dumps(one, sort_keys=True) not in have]  # fmt: skip
+              if only in json.dumps(one) and json.dumps(one, sort_keys=True) not in have]  # fmt: skip
     with ThreadPoolExecutor(at_once) as pool:
         for found in pool.map(_predicted, wanted):
             done.append(found)
@@ -216,8 +221,8 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
     with ThreadPoolExecutor(at_once) as pool:
         jobs = []
         for batches in LIMITS:
-            room = known[_short(batches[0])]["step_peak_bytes"] / FILLED
             wanted = [one for one in batches if only in json.dumps(one) and one not in have]
+            room = known[_short(batches[0])]["step_peak_bytes"] / FILLED if wanted else 0.0
             jobs += [pool.submit(at_limit, setup, room) for setup in wanted]
         jobs += [
             pool.submit(twice, setup) for setup in SETUPS if only in json.dumps(setup) and setup not in have
@@ -299,7 +304,7 @@ def table(files: list[Path]) -> None:
 if __name__ == "__main__":
     command, *rest = sys.argv[1:] or ["predict"]
     if command == "predict":
-        predict(Path(rest[0]) if rest else PREDICTIONS, int(rest[1]) if len(rest) > 1 else 1)
+        predict(Path(rest[0]) if rest else PREDICTIONS, int(rest[1]) if len(rest) > 1 else 1, *rest[2:])
     elif command == "one":
         one(rest[0])
     elif command == "measure":

@@ -53,6 +53,7 @@ class Setup:
     def short(self) -> str:
         how = [self.precision, self.optimizer]
         how += ["remat"] if self.rematerialise else []
+        how += [f"sent {self.sent_pixels / 1e6:.1f} MP"] if self.sent_pixels else []
         many = f"b{self.batch}" + (f"/{self.micro_batch}" if self.micro_batch != self.batch else "")
         return f"{self.detector} {self.backbone} {self.input} {many} {' '.join(how)}"
 
