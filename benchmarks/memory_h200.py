@@ -6,7 +6,9 @@
     python benchmarks/memory_h200.py times OUT            # on the card, alone: steps with and without rematerialisation
     python benchmarks/memory_h200.py table [FILE…]        # prediction against truth
 
-WORD chooses the setups whose JSON has it; HOLDFAST_PREDICTIONS names another file of predictions. A measurement is taken from the second process of two: the first fills the compile cache, since the autotuner of
+WORD chooses the setups whose JSON has it; HOLDFAST_PREDICTIONS names another file of predictions.
+
+A measurement is taken from the second process of two: the first fills the compile cache, since the autotuner of
 a cold compilation takes far more memory than the step. The program that is measured must have the fingerprint
 of the one that was predicted.
 """
