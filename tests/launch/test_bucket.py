@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,24 @@ def test_a_half_uploaded_checkpoint_is_not_one_and_a_damaged_one_is_passed_over(
     assert [path.name for path in checkpoints.committed(tmp_path / "there")] == ["step-1"]
     assert heard.facts[0]["checkpoint_torn"] == f"{url}/step-2"
     assert "another checksum" in str(heard.facts[0]["why"])
+
+
+def test_the_best_one_goes_up_and_comes_back_beside_the_newest(store: Store, tmp_path: Path) -> None:
+    """On another machine nothing else is left of it, and the first copy from there must not remove it."""
+    url, heard, here = "gs://runs/best/checkpoints", Heard(), tmp_path / "here"
+    for step in (10, 20):
+        made = snapshot(step)
+        checkpoints.write(
+            here, replace(made, meta={**made.meta, "progress": {"patience": {"best_step": 10}}})
+        )
+    checkpoints.point(here, checkpoints.BEST, "step-10")
+    copier = copies.Copier(copies.Places(url), tmp_path, heard)
+    copier.say(ev.SaveDone(path=str(here / "step-20"), step=20))  # step 10 was superseded before its turn
+    assert copier.close(30.0)
+    assert copies.steps_in(url) == ["step-10", "step-20"]
+    (tmp_path / "there").mkdir()
+    copies.bring_newest(url, tmp_path / "there", heard)
+    assert [path.name for path in checkpoints.committed(tmp_path / "there")] == ["step-10", "step-20"]
 
 
 def test_what_is_not_kept_here_goes_there_too(store: Store, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast import settings
 from holdfast.errors import HoldfastError
 from holdfast.report.text import render_error
-from holdfast.settings.read import line_of
+from holdfast.settings.read import line_of, resolve
 from holdfast.settings.recipe import toml_value
 
 GOOD = """\
@@ -60,6 +60,19 @@ def test_an_override_of_nothing_leaves_the_setting_out() -> None:
     assert recipe.model.weights is None
     assert recipe.train.batch == 16
     assert tables["model"] == {"weights": "imagenet"}
+
+
+def test_of_two_that_exclude_each_other_the_one_on_the_command_line_counts() -> None:
+    """So that a run of epochs can be resumed for more steps, as it says itself."""
+    epochs = {"data": {"train": "x"}, "train": {"epochs": 5}}
+    assert resolve(epochs, ["train.steps=900"]).train.steps == 900
+    assert resolve(epochs, ["train.steps=900"]).train.epochs is None
+    steps = {"data": {"train": "x"}, "train": {"steps": 40}}
+    assert (
+        resolve(steps, ["train.epochs=2"]).train.steps,
+        resolve(steps, ["train.epochs=2"]).train.epochs,
+    ) == (None, 2)
+    assert resolve(steps, ["train.epochs="]).train.steps == 40
 
 
 def test_overrides_are_read_as_toml_and_a_bare_word_is_text() -> None:
@@ -114,7 +127,7 @@ MISTAKES = {
     "empty-text": ('[data]\ntrain = ""\n', []),
     "missing": ("[train]\nbatch = 4\n", []),
     "both-of-a-pair": ('[data]\ntrain = "x"\n[train]\nsteps = 4\nepochs = 5\n', []),
-    "both-of-a-pair-by-override": (GOOD, ["data.validation=v"]),
+    "both-of-a-pair-by-override": (GOOD, ["data.validation=v", "data.validation_fraction=0.2"]),
     "batch-not-divided": ('[data]\ntrain = "x"\n[train]\nbatch = 12\nmicro_batch = 5\n', []),
     "batch-not-shared": ('[data]\ntrain = "x"\n[train]\nbatch = 16\n[hardware]\nprocesses = 3\n', []),
     "class-twice": ('[data]\ntrain = "x"\nclasses = ["a", "b", "a"]\n', []),

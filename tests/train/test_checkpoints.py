@@ -107,7 +107,7 @@ def test_a_half_written_one_is_never_seen(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "step-3", tmp_path / "step-2.old")
     (tmp_path / "step-x").mkdir()
     assert [path.name for path in checkpoints.committed(tmp_path)] == ["step-3"]
-    checkpoints.prune(tmp_path, keep=3)
+    checkpoints.prune(tmp_path, keep=3, written=99)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-3", "step-x"]
 
 
@@ -139,7 +139,7 @@ def test_killed_while_one_of_the_same_step_is_replaced_none_is_lost(
     assert not (tmp_path / "step-7").exists()
     checkpoints.recover(tmp_path)
     assert equal(checkpoints.read(tmp_path / "step-7"), snapshot(7))
-    checkpoints.prune(tmp_path, keep=3)
+    checkpoints.prune(tmp_path, keep=3, written=99)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-7"]
 
 
@@ -153,7 +153,7 @@ def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4, 10):
         checkpoints.write(tmp_path, snapshot(step))
     checkpoints.point(tmp_path, BEST, "step-2")
-    checkpoints.prune(tmp_path, keep=2)
+    checkpoints.prune(tmp_path, keep=2, written=99)
     assert [path.name for path in checkpoints.committed(tmp_path)] == ["step-2", "step-4", "step-10"]
     assert checkpoints.superseded([1, 2, 3], keep=5, best=None) == []
 
@@ -252,7 +252,7 @@ while True:
     step += 1
     array = np.full((512, 512), step, np.float32)
     checkpoints.write(folder, checkpoints.Snapshot(step, {"weights": {"a": array}}, {"step": step}))
-    checkpoints.prune(folder, keep=2)
+    checkpoints.prune(folder, keep=2, written=step)
     print(step, flush=True)
 """
 

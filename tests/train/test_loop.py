@@ -91,6 +91,40 @@ def test_asked_to_stop_during_validation_it_validates_after_the_resume(whole: Ti
     assert second.digest() == whole.digest()
 
 
+def test_asked_to_stop_during_the_last_validation_it_is_not_finished_yet(whole: Tiny, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def interrupted_at_the_end(stop_asked: Callable[[], bool]) -> dict[str, float] | None:
+        if first.loop.now.step == SHORT.steps:
+            asked.append("SIGTERM")
+        return None if stop_asked() else first._validate(stop_asked)
+
+    first = Tiny(
+        tmp_path / "run", SHORT, stop_asked=lambda: asked[0] if asked else "", validate=interrupted_at_the_end
+    )
+    assert first.run() == "SIGTERM"
+    assert (first.loop.now.step, first.loop.now.validated_at) == (24, 20)
+    second = Tiny(tmp_path / "run", SHORT, again=True)
+    assert second.run() == "finished"
+    assert second.digest() == whole.digest()
+    third = Tiny(tmp_path / "run", SHORT, again=True)
+    assert third.run() == "finished"
+    assert [len(one.heard.of(ev.ValidationDone)) for one in (second, third)] == [1, 0]
+
+
+def test_pictures_without_anything_to_find_make_no_weights_the_best(tmp_path: Path) -> None:
+    made = Tiny(tmp_path, replace(SHORT, patience=1), validate=lambda stop_asked: {"AP": -1.0})
+    assert made.run() == "finished"
+    assert made.loop.now.patience.best_step is None
+    assert checkpoints.pointed(made.folder.checkpoints, checkpoints.BEST) is None
+    said = [note.text for note in made.heard.of(ev.NoteMade) if "AP" in note.text]
+    (words,) = said
+    assert words == (
+        "AP is not defined: nothing is marked in the pictures that it is validated on, so no weights can be called "
+        "the best"
+    )
+
+
 def test_saved_from_beside_while_it_waits_for_data_it_goes_on_exactly(whole: Tiny, tmp_path: Path) -> None:
     waits, ends = threading.Event(), threading.Event()
 

@@ -49,3 +49,31 @@ def test_a_fresh_run_starts_a_fresh_table(tmp_path: Path) -> None:
     path.write_text("step\n99\n")
     Results(path, resumed_at=0, parts=())
     assert [row[0] for row in rows(path)] == ["step"]
+
+
+def test_a_row_without_a_validation_gives_way_to_the_one_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    first = Results(path, resumed_at=0, parts=("box",))
+    first.say(seen(10))
+    first.say(FitDone())  # asked to stop while it validated
+    second = Results(path, resumed_at=10, parts=("box",))
+    second.say(seen(10))
+    second.say(ValidationDone(logs={"AP": 0.25}))
+    assert [row[0::5] for row in rows(path)] == [["step", "AP"], ["10", "0.25"]]
+
+
+def test_after_going_back_the_rows_of_later_steps_are_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    table = Results(path, resumed_at=0, parts=("box",))
+    for step in (10, 20, 30, 20):
+        table.say(seen(step))
+        table.say(ValidationDone(logs={"AP": 0.1}))
+    assert [row[0] for row in rows(path)] == ["step", "10", "20"]
+
+
+def test_a_disk_that_takes_nothing_does_not_stop_it_from_beginning(tmp_path: Path) -> None:
+    table = Results(tmp_path / "later" / "results.csv", resumed_at=0, parts=("box",))
+    (tmp_path / "later").mkdir()
+    table.say(seen(10))
+    table.say(ValidationDone(logs={"AP": 0.25}))
+    assert [row[0] for row in rows(tmp_path / "later" / "results.csv")] == ["step", "10"]

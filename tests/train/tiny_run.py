@@ -103,7 +103,7 @@ class Tiny:
 
     def _validate(self, stop_asked: Callable[[], bool]) -> dict[str, float] | None:
         found = np.asarray(self.model(tiny.batch(999)["images"].astype(np.float32), training=False))
-        return None if stop_asked() else {"AP": -float(np.abs(found).mean())}
+        return None if stop_asked() else {"AP": 1.0 / (1.0 + float(np.abs(found).mean()))}
 
     def _newest(self) -> Snapshot | None:
         self.saver.flush(20.0)

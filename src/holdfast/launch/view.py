@@ -252,7 +252,7 @@ class Ended:
 
 
 PEER_LOST, UNEXPECTED = 75, 70
-ASKED = {143: "SIGTERM", 130: "SIGINT"}
+ASKED = {143: "SIGTERM", 130: "SIGINT", 129: "SIGHUP"}
 
 
 def blamed(endings: list[Ended]) -> Ended | None:

@@ -95,13 +95,23 @@ def resolve(
 ) -> Recipe:
     """The recipe that nested tables describe, after the overrides."""
     merged: dict[str, Any] = {name: dict(v) if isinstance(v, Mapping) else v for name, v in tables.items()}
-    origin = Origin(path, text, {_override(merged, one): one for one in overrides})
+    overridden = {_override(merged, one): one for one in overrides}
+    _give_way(merged, overridden)
+    origin = Origin(path, text, overridden)
     _refuse_unknown(merged, origin)
     built = {name: _table(name, kind, merged.get(name, {}), origin) for name, kind in TABLES.items()}
     _refuse_contradictions(merged, built, origin)
     if built["train"].epochs is not None:
         built["train"] = replace(built["train"], steps=None)  # the default number of steps gives way
     return Recipe(**built)
+
+
+def _give_way(merged: dict[str, Any], overridden: Mapping[str, str]) -> None:
+    """Of two settings that exclude each other the one on the command line counts, and the file's goes."""
+    for pair in [pair for one, other, _ in EITHER for pair in ((one, other), (other, one))]:
+        (table, name), (theirs, old) = (key.split(".") for key in pair)
+        if pair[0] in overridden and pair[1] not in overridden and name in merged.get(table, {}):
+            merged.get(theirs, {}).pop(old, None)
 
 
 def line_of(text: str, key: str) -> int | None:

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 GRACE_S = 25.0  # to write what is pending after a signal; clouds give about 30 s
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
-EXITS = {"finished": 0, "early-stopping": 0, "SIGTERM": 143, "SIGINT": 130}
+EXITS = {"finished": 0, "early-stopping": 0, "SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}
 
 
 class Asked:
-    """The first SIGTERM or Ctrl-C asks for a kind end at the next step; a second Ctrl-C does not wait."""
+    """The first SIGTERM or Ctrl-C, or a terminal that closes, asks for a kind end at the next step; a second Ctrl-C
+    does not wait."""
 
     def __init__(self) -> None:
         self.signal = ""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._take)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # nohup
+                signal.signal(number, self._take)
 
     def __call__(self) -> str:
         return self.signal

@@ -24,7 +24,7 @@ from holdfast.pipeline.stream import BadImage, Stream
 from holdfast.settings.recipe import Recipe
 from holdfast.train import prepare
 from holdfast.train.cadence import every
-from holdfast.train.checkpoints import BEST, pointed, read
+from holdfast.train.checkpoints import BEST, Torn, pointed, read
 from holdfast.train.loop import Plan
 from holdfast.train.network import Network, detector_network, names_of
 from holdfast.train.peers import Peers
@@ -225,17 +225,24 @@ def serving(made: Step) -> Iterator[None]:
             variable.assign(groups["weights"][name])
 
 
-def write_model(model: Detector, folder: RunFolder) -> Path:
-    """The weights to use: the best checkpoint's where there was a validation, else those of the end."""
-    best = pointed(folder.checkpoints, BEST)
+def write_model(model: Detector, folder: RunFolder, best_step: int | None = None) -> tuple[Path, str]:
+    """The weights to use: the best checkpoint's where there was a validation, else those of the end; and a sentence
+    where those of `best_step`, the best, cannot be had."""
+    best, why, has = pointed(folder.checkpoints, BEST), "its checkpoint is gone", "the end"
     variables: list[Any] = [*model.trainable_variables, *model.non_trainable_variables]
     if best is not None:
-        groups = read(best).groups
-        for name, variable in zip(names_of(variables), variables, strict=True):
-            variable.assign(groups.get("ema", {}).get(name, groups["weights"][name]))
+        try:
+            groups = read(best).groups
+            has = best.name.replace("-", " ")
+            for name, variable in zip(names_of(variables), variables, strict=True):
+                variable.assign(groups.get("ema", {}).get(name, groups["weights"][name]))
+        except Torn as torn:
+            why = f"its checkpoint is not whole: {torn}"
     path = folder.path / MODEL_FILE
     model_file.save(model, path)
-    return path
+    if best_step is None or has == f"step {best_step}":
+        return path, ""
+    return path, f"step {best_step} was the best in validation, and {why}; the model has the weights of {has}"
 
 
 def deterministic(seed: int) -> None:

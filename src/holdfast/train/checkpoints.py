@@ -128,6 +128,14 @@ def point(folder: Path, name: str, target: str) -> None:
     fresh.replace(folder / name)
 
 
+def point_again(folder: Path, name: str, step: int) -> None:
+    """Where the checkpoint of that step is there and the note does not name it."""
+    target = f"step-{step}"
+    if (folder / target).is_dir() and pointed(folder, name) != folder / target:
+        with contextlib.suppress(OSError):  # a folder that takes nothing is told of at the next save
+            point(folder, name, target)
+
+
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -225,10 +233,13 @@ def superseded(steps: list[int], *, keep: int, best: int | None) -> list[int]:
     return [step for step in sorted(steps) if step not in newest and step != best]
 
 
-def prune(folder: Path, *, keep: int) -> None:
-    """Removes what is superseded, and what a killed writer left. A folder loses its name before its files."""
+def prune(folder: Path, *, keep: int, written: int) -> None:
+    """Removes what step `written` supersedes, and what a killed writer left. A folder loses its name before its files.
+
+    Later steps are of a time that the run went back from, since they are not whole: they do not count, and stay.
+    """
     best = pointed(folder, BEST)
-    steps = [step for path in committed(folder) if (step := _step(path)) is not None]
+    steps = [step for path in committed(folder) if (step := _step(path)) is not None and step <= written]
     for step in superseded(steps, keep=keep, best=_step(best) if best else None):
         path = folder / f"step-{step}"
         gone = path.rename(path.with_name(f"{path.name}.old"))

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from holdfast.data import bucket, storage
 from holdfast.errors import HoldfastError
@@ -54,6 +55,7 @@ class Copier:
         self._wake = threading.Condition()
         self._wanted: Path | None = None
         self._busy = self._closing = False
+        self._there: set[str] = set()  # checkpoints that this process has copied
         self._thread = threading.Thread(target=self._work, name="copies", daemon=True)
         self._thread.start()
 
@@ -78,6 +80,13 @@ class Copier:
         if self._to.model:
             bucket.put(model, f"{self._to.model}/{model.name}")
         self._put_curves()
+
+    def _put_best(self, folder: Path) -> None:
+        """It may have been superseded as the newest before its turn came, and a run that goes on elsewhere needs it."""
+        best = checkpoints.pointed(folder, checkpoints.BEST)
+        if best is not None and best.name not in self._there:
+            upload(best, f"{self._to.checkpoints}/{best.name}")
+            self._there.add(best.name)
 
     def _put_curves(self) -> None:
         curves = self._folder / "tensorboard"
@@ -105,6 +114,8 @@ class Copier:
         began, url = time.monotonic(), f"{self._to.checkpoints}/{path.name}"
         try:
             upload(path, url)
+            self._there.add(path.name)
+            self._put_best(path.parent)
             self._put_curves()
             prune(
                 self._to.checkpoints, {one.name for one in checkpoints.committed(path.parent)} | {path.name}
@@ -155,24 +166,35 @@ def steps_in(url: str) -> list[str]:
 
 
 def bring_newest(url: str, folder: Path, say: Callable[[ev.Event], None]) -> None:
-    """Fetches the newest whole checkpoint of the bucket when it is newer than what is here."""
+    """Fetches the newest whole checkpoint of the bucket when it is newer than what is here, and the best so far."""
     bucket.require_bucket(url)
     here = max((int(path.name[5:]) for path in checkpoints.committed(folder)), default=-1)
-    for name in reversed(steps_in(url)):
+    there = steps_in(url)
+    for name in reversed(there):
         if int(name[5:]) <= here:
             return
-        part = folder / f"{name}.part"
-        try:
-            _fetch(f"{url}/{name}", part)
-            checkpoints.read(part)
-        except Torn as torn:
-            shutil.rmtree(part, ignore_errors=True)
-            text = f"the copy {url}/{name} is not whole: {torn}; the one before is taken"
-            say(ev.NoteMade(text=text, facts={"checkpoint_torn": f"{url}/{name}", "why": str(torn)}))
-            continue
-        part.rename(folder / name)
-        say(ev.NoteMade(text=f"{name} is fetched from {url}", facts={"fetched": f"{url}/{name}"}))
-        return
+        meta = _brought(f"{url}/{name}", folder / name, say, instead="the one before is taken")
+        if meta is not None:
+            best = f"step-{meta['progress'].get('patience', {}).get('best_step')}"
+            if best in there and not (folder / best).exists():
+                _brought(f"{url}/{best}", folder / best, say, instead="the best weights so far are lost")
+            return
+
+
+def _brought(url: str, to: Path, say: Callable[[ev.Event], None], *, instead: str) -> dict[str, Any] | None:
+    """What the checkpoint says of itself; None where the copy in the bucket is not whole."""
+    part = to.with_name(f"{to.name}.part")
+    try:
+        _fetch(url, part)
+        meta = dict(checkpoints.read(part).meta)
+    except Torn as torn:
+        shutil.rmtree(part, ignore_errors=True)
+        text = f"the copy {url} is not whole: {torn}; {instead}"
+        say(ev.NoteMade(text=text, facts={"checkpoint_torn": url, "why": str(torn)}))
+        return None
+    part.rename(to)
+    say(ev.NoteMade(text=f"{to.name} is fetched from {url.rpartition('/')[0]}", facts={"fetched": url}))
+    return meta
 
 
 def _fetch(url: str, part: Path) -> None:

@@ -77,7 +77,7 @@ class Loop:
         self._feed: Iterator[Mapping[str, Any]] | None = None
         self._flight: Flight | None = None
         self._recent: list[float] = []
-        self._saved_at = now.step
+        self._saved_at, self._saved_validation = now.step, now.validated_at
         self._saved_mono = self._validated_mono = self._told_mono = world.clock()
 
     def run(self) -> str:
@@ -139,9 +139,10 @@ class Loop:
         return schedules.rate(replace(self.plan.schedule, scale=self.now.rate_scale), at)
 
     def _settle(self) -> None:
-        """Waits for the step under way, so that state and numbers are those of `now.step`."""
-        flight, self._flight = self._flight, None
-        if flight is not None:
+        """Waits for the step under way, so that state and numbers are those of `now.step`. One that runs again, with
+        less memory, is under way once more."""
+        while self._flight is not None:
+            flight, self._flight = self._flight, None
             self._look_at(flight)
 
     def _look_at(self, flight: Flight) -> None:
@@ -156,6 +157,10 @@ class Loop:
                 self._advance(one.at, one.batch)
             return
         if numbers["finite"]:
+            if not numbers[
+                "applied"
+            ]:  # what came after one that was not finite is dropped with it, and never gets here
+                raise RuntimeError(f"step {flight.at} was computed and not applied")
             self._count(flight, numbers)
         elif numbers["scale"] <= 1.0:  # above 1 it is the loss scale finding its size, which is no divergence
             self._not_finite(flight, numbers)
@@ -225,7 +230,10 @@ class Loop:
     def _reason_to_end(self) -> str:
         if self.now.step >= self.plan.steps:
             self._settle()  # which may still go back
-            return "finished" if self.now.step >= self.plan.steps else ""
+            if self.now.step < self.plan.steps:
+                return ""
+            unvalidated = self.now.validated_at < self.now.step
+            return (self.world.stop_asked() if unvalidated else "") or "finished"
         if stopping.is_over(self.now.patience, self.plan.patience):
             return "early-stopping"
         return self.world.stop_asked()
@@ -239,7 +247,10 @@ class Loop:
         return due and not self.world.stop_asked()
 
     def _validate(self) -> None:
+        at = self.now.step
         self._settle()
+        if self.now.step != at:  # it went back, to where this was validated before
+            return
         now, world = self.now, self.world
         self._tell_loss(now.step, now.means(), self._rate(max(0, now.step - 1)), None)
         began = world.clock()
@@ -248,16 +259,19 @@ class Loop:
             found = world.validate(lambda: bool(world.stop_asked()))
         if found is None:
             return  # asked to stop: the checkpoint says that this validation is still to be made
+        before = now.last_validation.get(self.plan.monitor)
         now.validated_at, now.sums, now.summed, now.last_validation = now.step, {}, 0, found
         self._validated_mono = world.clock()
         self._say(
             ev.ValidationDone(fit=1, epoch=now.epoch, logs=found, duration_s=self._validated_mono - began)
         )
-        if self.plan.monitor in found:
+        value = found.get(self.plan.monitor)
+        if value is not None and value < 0 and value != before:
+            text = f"{self.plan.monitor} is not defined: nothing is marked in the pictures that it is validated on"
+            self._say(ev.NoteMade(text=f"{text}, so no weights can be called the best"))
+        if value is not None and value >= 0:
             best_before = now.patience.best_step
-            now.patience = stopping.seen(
-                now.patience, found[self.plan.monitor], now.step, min_delta=self.plan.min_delta
-            )
+            now.patience = stopping.seen(now.patience, value, now.step, min_delta=self.plan.min_delta)
             if now.patience.best_step != best_before:
                 self._save(best=True)
 
@@ -270,6 +284,7 @@ class Loop:
         self.world.pulse.beat(Phase.SAVE)
         self.world.saver.save(self.snapshot(), best=best)
         self._saved_at, self._saved_mono = self.now.step, self.world.clock()
+        self._saved_validation = self.now.validated_at
 
     def snapshot(self) -> Snapshot:
         groups = self.step.export()
@@ -304,7 +319,8 @@ class Loop:
             self._say(
                 ev.StopRequested(by=reason, step=self.now.step, epoch=self.now.epoch, settings=settings)
             )
-        if self._saved_at != self.now.step or self.now.step == 0:
+        saved = (self._saved_at, self._saved_validation) == (self.now.step, self.now.validated_at)
+        if not saved or self.now.step == 0:
             self._save()
         groups = self.step.export()
         digest = digest_of({group: groups[group] for group in ("weights", "ema") if group in groups})

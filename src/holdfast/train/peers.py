@@ -28,7 +28,7 @@ from holdfast.train import checkpoints, resume
 from holdfast.train.checkpoints import Snapshot, Torn
 from holdfast.train.witness import Witnesses
 
-SIGNALS = ("", "SIGINT", "SIGTERM")  # a larger one wins
+SIGNALS = ("", "SIGHUP", "SIGINT", "SIGTERM")  # a larger one wins
 JOIN_S = 120  # that the engine's processes may take to meet, once all supervisors are there
 HEARTBEAT_S = 100  # JAX's own; ours is faster, and JAX ends a process without an answer when its own runs out
 PEER_LOST = 75  # EX_TEMPFAIL of sysexits.h: it is not this process that is at fault

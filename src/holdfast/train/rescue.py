@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENCE_S = 1.5  # for the loop to notice by itself; clouds give 30 s, some schedulers 5
 
 
@@ -48,7 +49,7 @@ class Rescue:
 
     def _watch(self, reading: int, save: Callable[[str, float], int], grace_s: float) -> None:
         while not self._ended.is_set():
-            numbers = [number for number in os.read(reading, 64) if number in (signal.SIGTERM, signal.SIGINT)]
+            numbers = [number for number in os.read(reading, 64) if number in ASKING]
             if numbers and not self._ended.wait(self._patience_s):
                 self._rescue(signal.Signals(numbers[0]).name, save, grace_s - self._patience_s)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from pathlib import Path
@@ -19,19 +20,17 @@ class Results:
         self._path = path
         self._columns = (*FIRST, *parts, *METRICS)
         self._last: LossSeen | None = None
-        self._written = -1
         kept = _rows_until(path, resumed_at) if resumed_at else []
-        self._text = _line(self._columns) + "".join(
-            _line([row.get(column, "") for column in self._columns]) for row in kept
-        )
-        self._put()
+        self._rows = {int(row["step"]): _line([row.get(name, "") for name in self._columns]) for row in kept}
+        with contextlib.suppress(OSError):  # a full disk, which the next row may find with room
+            self._put()
 
     def say(self, event: Event) -> None:
         if isinstance(event, LossSeen):
             self._last = event
         elif isinstance(event, ValidationDone):
             self._row(event.logs)
-        elif isinstance(event, FitDone) and self._last is not None and self._last.step != self._written:
+        elif isinstance(event, FitDone) and self._last is not None and self._last.step not in self._rows:
             self._row({})
 
     def _row(self, metrics: dict[str, float]) -> None:
@@ -43,13 +42,14 @@ class Results:
             **seen.logs,
             **metrics,
         }
-        self._text += _line([values.get(column, "") for column in self._columns])
-        self._written = seen.step
+        # After going back to an earlier step, rows of later ones are made again; one without a validation gives way.
+        self._rows = {step: row for step, row in self._rows.items() if step < seen.step}
+        self._rows[seen.step] = _line([values.get(column, "") for column in self._columns])
         self._put()
 
     def _put(self) -> None:
         fresh = self._path.with_name(f".{self._path.name}.new")
-        fresh.write_text(self._text)
+        fresh.write_text(_line(self._columns) + "".join(self._rows.values()))
         fresh.replace(self._path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from holdfast.journal import events as ev
 from holdfast.settings.recipe import Recipe, toml_value
 from holdfast.train import checkpoints
 from holdfast.train.checkpoints import Snapshot
+from holdfast.train.update import FIRST_SCALE
 from holdfast.train.witness import Witnesses
 
 
@@ -90,6 +91,63 @@ def told(changed: Mapping[str, tuple[Any, Any]]) -> str:
     )
 
 
+def check_spec(
+    before: Mapping[str, Any], now: Mapping[str, Any], *, where: str, accepted: bool = False
+) -> None:
+    """The network that the weights belong to, as far as it comes from the data and not from the recipe."""
+    changed = [key for key in before if key in now and before[key] != now[key]]
+    if "classes" in changed:
+        raise CannotResume(
+            "the classes of the data are others than when the run began, and the class heads are those of then",
+            where=where,
+            found=[f"then {_listed(before['classes'])}", f"now {_listed(now['classes'])}"],
+            change=[
+                "bring the annotations back as they were; data.classes in the recipe holds names and order fast",
+                "or start a run of its own from this one's weights: model.weights takes a run's folder",
+            ],
+        )
+    if "anchors" in changed and not accepted:
+        raise CannotResume(
+            'model.anchors = "fitted" fits others to the boxes of the data than when the run began',
+            where=where,
+            change=[
+                "bring the annotations back as they were, or start a run of its own from this one's weights",
+                "--accept-changes goes on all the same; the weights were trained for the old ones",
+            ],
+        )
+    if "normalization" in changed:
+        raise CannotResume(
+            "the network normalises otherwise than when the run began, and the saved weights are of that one",
+            where=where,
+            found=f"{before['normalization']} then, {now['normalization']} now",
+            change="set model.weights back to what it was",
+        )
+
+
+def fitted(
+    groups: Mapping[str, Mapping[str, Any]],
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    *,
+    unapplied: int,
+) -> dict[str, dict[str, Any]]:
+    """The saved state as the recipe of now needs it: an average that was begun or given up since, the loss scale of
+    another precision; and steps that were not finite, of which the run has heard, hold up no further one."""
+    made = {name: dict(arrays) for name, arrays in groups.items()}
+    state = made["optimizer"]
+    if not now["train.ema"]:
+        made.pop("ema", None)
+    elif "ema" not in made:
+        trained = [name.removeprefix("first/") for name in state if name.startswith("first/")]
+        made["ema"] = {name: made["weights"][name] for name in trained}
+    scaled, scales = (recipe.get("train.precision") == "float16" for recipe in (before, now))
+    if scaled != scales:
+        state["scale"] = state["scale"] * 0 + (FIRST_SCALE if scales else 1.0)
+        state["good"] = state["good"] * 0
+    state["unapplied"] = state["unapplied"] * 0 + unapplied
+    return made
+
+
 def check_images(
     before: Mapping[str, Any], now: Mapping[str, Any], *, where: str, accepted: bool = False
 ) -> None:
@@ -149,6 +207,10 @@ def newest(folder: Path, witnesses: Witnesses) -> Snapshot | None:
             change="start again without --resume, in another --run-dir",
         )
     return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _shown(value: Any) -> str:

@@ -48,20 +48,21 @@ class Saver:
                 self._best = snapshot
             self._wake.notify_all()
 
-    def flush(self, timeout_s: float) -> bool:
-        """Waits until nothing is pending. False when that took too long."""
+    def flush(self, timeout_s: float, *, patient: bool = False) -> bool:
+        """Waits until nothing is pending. False when that took too long; `patient` waits for a slow disk as long as it
+        takes, and no longer for one that refuses."""
         until = time.monotonic() + timeout_s
         with self._wake:
-            while self._busy or self._next() is not None:
+            while (self._busy or self._next() is not None) and self._broken is None:
                 left_s = until - time.monotonic()
-                if left_s <= 0 or self._broken is not None:
+                if left_s <= 0 and not (patient and self.failure is None):
                     return False
-                self._wake.wait(left_s)
-        return True
+                self._wake.wait(max(left_s, 1.0))
+            return self._broken is None
 
-    def close(self, timeout_s: float = 60.0) -> bool:
+    def close(self, timeout_s: float = 60.0, *, patient: bool = False) -> bool:
         """Ends the thread. True when everything that was handed over is on the disk."""
-        done = self.flush(timeout_s)
+        done = self.flush(timeout_s, patient=patient)
         with self._wake:
             self._closing = True
             self._wake.notify_all()
@@ -121,7 +122,7 @@ class Saver:
             written = checkpoints.write(self._folder, snapshot)
             if best:
                 checkpoints.point(self._folder, checkpoints.BEST, snapshot.name)
-            checkpoints.prune(self._folder, keep=self._keep)
+            checkpoints.prune(self._folder, keep=self._keep, written=snapshot.step)
             size = sum(file.stat().st_size for file in written.iterdir())
         except OSError as error:
             self.failure = error
@@ -130,6 +131,7 @@ class Saver:
                            errno=error.errno, free_bytes=_free_bytes(self._folder))
             )  # fmt: skip
             return False
+        self.failure = None
         self._say(
             SaveDone(path=str(path), bytes=size, duration_s=time.monotonic() - started, step=snapshot.step)
         )
@@ -151,8 +153,8 @@ class NoSaver:
     def save(self, snapshot: Snapshot, *, best: bool = False) -> None:
         pass
 
-    def flush(self, timeout_s: float) -> bool:
+    def flush(self, timeout_s: float, *, patient: bool = False) -> bool:
         return True
 
-    def close(self, timeout_s: float = 60.0) -> bool:
+    def close(self, timeout_s: float = 60.0, *, patient: bool = False) -> bool:
         return True

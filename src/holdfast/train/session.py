@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import math
 import signal
 import sys
@@ -13,7 +15,7 @@ from typing import Any
 import keras
 
 from holdfast.detectors.inference import compiled
-from holdfast.errors import HoldfastError
+from holdfast.errors import FileError, HoldfastError
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Phase
@@ -36,6 +38,8 @@ from holdfast.train.screen import Screen
 from holdfast.train.tensorboard import TensorBoard
 from holdfast.train.validation import Validation
 from holdfast.train.witness import Journal, Pulse, Witness, Witnesses
+
+COPY_S = 600.0  # for the last checkpoint to get to its bucket, when nobody is in a hurry
 
 
 class Session:
@@ -88,7 +92,7 @@ class Session:
         )
         plan = assemble.plan(self.recipe, self.folder, data.train.images)
         model, whence = assemble.detector(self.recipe, data.train.columns)
-        found = self._checkpoint(data)
+        found = self._checkpoint(data, model)
         self._tell_beginning(data, model, whence if found is None else "")
         net = assemble.network(model, self.recipe)
         memory = self._memory_planned(data, model)
@@ -116,21 +120,33 @@ class Session:
             rescue.end()
             data.train.close()
             self.steps_done = loop.now.step
-            saved = saver.close(grace_s)
-            copied = copier is None or copier.close(grace_s)
-        if not saved:
-            kept = elsewhere.save(loop.snapshot(), self.folder.name) if self._first else None
-            raise elsewhere.unsaved(self._checkpoints, loop.now.step, kept, saver.failure)
+            self.pulse.beat(Phase.SAVE)
+            hurried = bool(self.asked())  # by a signal, after which there are some seconds and no more
+            unsaved = None if saver.close(grace_s, patient=not hurried) else self._unsaved(loop, saver)
+            copied = copier is None or copier.close(grace_s if hurried else COPY_S)
+        if unsaved is not None:
+            raise unsaved
         if not copied:
             self.say(ev.NoteMade(text="the newest checkpoint is on this machine, and not yet in the bucket"))
         self.pulse.beat(Phase.AFTER)
         if self._first and reason in ("finished", "early-stopping"):
             with assemble.serving(loop.step):
-                path = assemble.write_model(model, self.folder)
+                path, without = assemble.write_model(model, self.folder, loop.now.patience.best_step)
+            if without:
+                self.say(ev.NoteMade(text=without, facts={"best_missing": True}))
             self.say(ev.NoteMade(text=f"the model is in {path}", facts={"model": str(path)}))
             if copier is not None:
                 copier.put_model(path)
         return reason
+
+    def _unsaved(self, loop: Loop, saver: Saver | NoSaver) -> FileError:
+        """What the run's folder does not take is put elsewhere, and the answer says where, beside any other error."""
+        kept = None
+        with contextlib.suppress(Exception):  # the state may be what the other error is about
+            kept = elsewhere.save(loop.snapshot(), self.folder.name) if self._first else None
+        answer = elsewhere.unsaved(self._checkpoints, loop.now.step, kept, saver.failure)
+        self.say(ev.NoteMade(text=". ".join([answer.what, *answer.found]), facts={"unsaved": loop.now.step}))
+        return answer
 
     def _rescued(self, loop: Loop, saver: Saver | NoSaver, name: str, left_s: float) -> int:
         text = f"{name} came while data was awaited; step {loop.now.step} is saved from beside the waiting thread"
@@ -215,7 +231,7 @@ class Session:
         self.peers.exchange([0])  # rank 0 has written what is pending, before anybody looks
         return self.peers.newest(self._checkpoints, self._witnesses)
 
-    def _checkpoint(self, data: assemble.Data) -> Snapshot | None:
+    def _checkpoint(self, data: assemble.Data, model: Any) -> Snapshot | None:
         if not self._resume:
             return None
         self._bring_from_bucket()
@@ -227,6 +243,8 @@ class Session:
         where = str(self.folder.recipe)
         resume.check(changed, where=where, accepted=self._accept)
         resume.check_images(found.meta["data"], data.train.state(0), where=where, accepted=self._accept)
+        spec = json.loads(json.dumps(model.spec.as_json()))
+        resume.check_spec(found.meta["spec"], spec, where=where, accepted=self._accept)
         moved = resume.resized_elsewhere(found.meta["data"], data.train.state(0))
         if moved:
             self.say(ev.NoteMade(text=moved))
@@ -289,10 +307,17 @@ class Session:
         return planned
 
     def _restore(self, step: Any, found: Snapshot) -> Progress:
-        step.load(found.groups)
+        now = progress.from_json(found.meta["progress"])
+        unapplied = min(now.skipped, assemble.rule(self.recipe).tolerated)
+        step.load(
+            resume.fitted(found.groups, found.meta["recipe"], resume.flat(self.recipe), unapplied=unapplied)
+        )
+        if self._first and now.patience.best_step is not None:
+            # A kill may have come between a checkpoint and the note that it is the best.
+            checkpoints.point_again(self._checkpoints, checkpoints.BEST, now.patience.best_step)
         path = str(self._checkpoints / found.name)
         self.say(ev.Restored(path=path, by="trainer", iterations=found.step, optimizer_restored=True))
-        return progress.from_json(found.meta["progress"])
+        return now
 
     def _tell_beginning(self, data: assemble.Data, model: Any, whence: str) -> None:
         for text in filter(None, (data.how, whence)):

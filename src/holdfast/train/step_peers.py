@@ -38,19 +38,20 @@ class PeersStep(JaxStep):
 
     def __init__(
         self, network: Network, rule: Rule, *, batch: int, micro_batch: int, per_process: int = 1,
-        peers: Peers | None = None,
+        peers: Peers | None = None, state: tuple[Moving, list[Any]] | None = None,
     ) -> None:  # fmt: skip
+        """`state` is that of a step before this one, the same in all processes. Without it they agree on one."""
         chosen = devices_of_all(per_process)
         self.mesh = Mesh(np.array(chosen), (PARTS,))
         self.peers, self.devices, self._per_process = peers, len(chosen), per_process
         local = batch // self.devices
         micro_batch = max(size for size in range(1, local + 1) if local % size == 0 and size <= micro_batch)
-        super().__init__(network, rule, batch=local, micro_batch=micro_batch)
+        super().__init__(network, rule, batch=local, micro_batch=micro_batch, state=state)
         self._same, self._parted = (NamedSharding(self.mesh, over) for over in (Over(), Over(PARTS)))
-        moving, fixed = self._as_first(jax.device_get((self._moving, self._fixed)))
-        self._moving, self._fixed, self._masks = jax.tree.map(
-            self._everywhere, (moving, fixed, jax.device_get(self._masks))
-        )
+        self._masks = jax.tree.map(self._everywhere, jax.device_get(self._masks))
+        if state is None:
+            agreed = self._as_first(jax.device_get((self._moving, self._fixed)))
+            self._moving, self._fixed = jax.tree.map(self._everywhere, agreed)
         self._own, self._joint = self._compile()
 
     def __call__(self, batch: Mapping[str, Any], *, step: int, rate: float, held: bool) -> Any:
@@ -101,17 +102,16 @@ class PeersStep(JaxStep):
         self.export()
 
     def split(self, micro_batch: int) -> JaxStep:
-        """A matter of this process alone: the joint part stays as it is."""
-        other = PeersStep(
+        """A matter of this process alone: the joint part stays as it is, and nobody else is asked."""
+        return PeersStep(
             self.network,
             self.rule,
             batch=self.batch * self.devices,
             micro_batch=micro_batch,
             per_process=self._per_process,
             peers=self.peers,
+            state=self.state,
         )
-        other._moving, other._fixed = self._moving, self._fixed
-        return other
 
     # -- arrays over all devices -----------------------------------------------------------------------
 

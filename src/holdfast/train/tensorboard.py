@@ -17,7 +17,7 @@ from pathlib import Path
 
 from holdfast.data.framing import framed
 from holdfast.data.wire import delimited, encoded
-from holdfast.journal.events import Event, FitDone, FitStarted, LossSeen, ValidationDone
+from holdfast.journal.events import Event, FitDone, FitStarted, LossSeen, NoteMade, ValidationDone
 
 LARGEST = 3.4028234e38
 ONE_STAGE = {"classification": "Loss/classification_loss", "localization": "Loss/localization_loss"}
@@ -70,6 +70,10 @@ class TensorBoard:
                 self._eval.write(self._step, found)
             case FitStarted():
                 self._last = None
+            case NoteMade(facts={"rolled_back_to": int(step)}):
+                self._last = None
+                self._train.go_back(step)
+                self._eval.go_back(step)
             case FitDone():
                 self._train.close()
                 self._eval.close()
@@ -97,6 +101,7 @@ class _EventFile:
         self._folder, self._resumed_at, self._clock = folder, resumed_at, clock
         self._fd: int | None = None
         self._files = 0
+        self._begins = True  # with the next file, from `resumed_at`
 
     def write(self, step: int, scalars: Mapping[str, float]) -> None:
         try:
@@ -107,6 +112,11 @@ class _EventFile:
             self.close()  # a full disk may have taken half an event, after which nothing more is read of a file
             raise
 
+    def go_back(self, step: int) -> None:
+        """What was written of later steps is of no account: the next file says so."""
+        self.close()
+        self._resumed_at, self._begins = step, True
+
     def close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
@@ -115,11 +125,13 @@ class _EventFile:
     def _opened(self) -> int:
         now = self._clock()
         self._folder.mkdir(parents=True, exist_ok=True)
+        again = self._begins and (self._resumed_at > 0 or any(self._folder.glob("events.out.tfevents.*")))
+        self._begins = False
         self._files += 1
         name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{self._files}.v2"
         fd = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.write(fd, framed(event(now, 0, version="brain.Event:2")))
-        if self._resumed_at:
+        if again:
             os.write(fd, framed(event(now, self._resumed_at + 1, session_start=True)))
         return fd
 

@@ -23,7 +23,7 @@ Tensor = Any
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-7  # Kingma & Ba 2015; epsilon as Keras has it
 MOMENTUM = 0.9
-LARGEST_SCALE, SMALLEST_SCALE = 2.0**24, 1.0
+FIRST_SCALE, LARGEST_SCALE, SMALLEST_SCALE = 2.0**15, 2.0**24, 1.0
 GROW_AFTER = 2000  # good steps before the loss scale is tried at twice its size (Micikevicius et al. 2018)
 
 
@@ -116,7 +116,7 @@ def fresh(weights: Tensor, rule: Rule) -> Moving:
         second=ops.zeros_like(weights) if rule.optimizer == "adamw" else nothing,
         average=ops.copy(weights) if rule.ema else nothing,
         count=ops.cast(0, "int32"),
-        scale=ops.cast(2.0**15 if rule.loss_scaling else 1.0, "float32"),
+        scale=ops.cast(FIRST_SCALE if rule.loss_scaling else 1.0, "float32"),
         good=ops.cast(0, "int32"),
         unapplied=ops.cast(0, "int32"),
     )
