@@ -4,7 +4,9 @@ from keras import ops
 
 from holdfast.detectors.backbone_weights import WeightsDoNotFit
 from holdfast.detectors.build import build
-from holdfast.detectors.model_file import NotAModelFile, fine_tune, load, save
+from holdfast.detectors.model_file import NotAModelFile, _at_input, fine_tune, load, save
+from holdfast.detectors.model_place import described, to_go_on_from
+from holdfast.detectors.reference import shapes_of
 from holdfast.detectors.spec import DetectorSpec
 from holdfast.errors import OutOfRange, PathMissing
 from tests.detectors.detector_gradients import small_batch
@@ -61,6 +63,48 @@ def test_as_many_other_classes_remake_the_heads_though_their_shape_fits(saved):
     after = {variable.path: ops.convert_to_numpy(variable) for variable in other.variables}
     assert (before["class_out_0/out/kernel"] != after["class_out_0/out/kernel"]).any()
     np.testing.assert_array_equal(before["box_out_0/out/kernel"], after["box_out_0/out/kernel"])
+
+
+def test_what_a_recipe_says_of_computing_is_the_recipes(saved):
+    made, _ = fine_tune(saved[0], ("a", "b"), rematerialise=True)
+    assert made.spec.rematerialise
+    assert made.spec.normalization == "group"
+
+
+def test_fitted_anchors_grow_with_the_input_and_need_its_levels(tmp_path):
+    shapes = shapes_of("ssd", "mobilenet_v2", (96, 96))
+    spec = DetectorSpec("ssd", "mobilenet_v2", ("a",), (96, 96), anchors=shapes)
+    assert _at_input(spec, (96, 96), tmp_path) is shapes
+    wider = _at_input(spec, (96, 192), tmp_path)
+    np.testing.assert_allclose(wider[2], [(2 * w, h) for w, h in shapes[2]])
+    small = DetectorSpec(
+        "ssd", "resnet50", ("a",), (320, 320), anchors=shapes_of("ssd", "resnet50", (320, 320))
+    )
+    with pytest.raises(WeightsDoNotFit) as refused:
+        _at_input(small, (512, 512), tmp_path)
+    assert refused.value.what == (
+        "at an input of 512 the detector has 7 levels, and the file holds anchors that were fitted to 6"
+    )
+    assert refused.value.change == ("model.input = 320, which the file was trained with",)
+
+
+def test_the_file_tells_what_it_is_without_being_read(saved, tmp_path):
+    assert described(saved[0])["normalization"] == "group"
+    assert described(saved[0])["classes"] == ["a", "b"]
+    (tmp_path / "text.npz").write_text("hello")
+    assert described(tmp_path / "text.npz") == {}
+
+
+def test_what_weights_to_go_on_from(saved, tmp_path):
+    assert to_go_on_from(str(saved[0])) == saved[0]
+    assert to_go_on_from(str(saved[0].parent)) == saved[0]
+    assert to_go_on_from("imagenet") is None
+    assert to_go_on_from(None) is None
+    assert to_go_on_from(str(tmp_path)) is None  # may hold weights of a backbone
+    (tmp_path / "journal.jsonl").write_text("")
+    with pytest.raises(PathMissing) as refused:
+        to_go_on_from(str(tmp_path))
+    assert refused.value.what == "the run has not ended, and a run writes its model at its end"
 
 
 def test_a_recipe_for_another_detector_is_refused(saved):

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.detectors.anchors import LevelShapes
 from holdfast.detectors.backbone_weights import WeightsDoNotFit
 from holdfast.detectors.build import Detector, build
-from holdfast.detectors.model_place import find
+from holdfast.detectors.model_place import SPEC_NAME, find
+from holdfast.detectors.reference import shapes_of
 from holdfast.detectors.spec import DetectorSpec, from_json
 from holdfast.errors import HoldfastError
-
-_SPEC = "holdfast.json"
 
 #: Names of the weights that have numbers for each class.
 CLASS_HEADS = re.compile(r"class_out(_\d+)?/(out/)?(kernel|bias)$|region_head/box_out/")
@@ -59,7 +59,7 @@ def save(detector: Detector, path: Path) -> None:
     header = np.frombuffer(json.dumps(detector.spec.as_json()).encode(), dtype=np.uint8)
     partial = path.with_name(f".{path.name}.partial")
     with partial.open("wb") as file:
-        np.savez(file, **{_SPEC: header}, **arrays)  # type: ignore[arg-type]
+        np.savez(file, **{SPEC_NAME: header}, **arrays)  # type: ignore[arg-type]
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
@@ -87,8 +87,11 @@ def fine_tune(
     input_size: tuple[int, int] | None = None,
     precision: str | None = None,
     expected: Mapping[str, str] | None = None,
+    rematerialise: bool = False,
+    seed: int = 0,
 ) -> tuple[Detector, Fit]:
     """The file's detector for other classes: the heads that depend on their number are made anew, all else is kept.
+    Anchors that were fitted grow with the input.
 
     `expected` names the detector and the backbone that a recipe asks for; a file of others is refused.
     """
@@ -105,10 +108,29 @@ def fine_tune(
     # As many classes with other names, or in another order, have heads of the same shape: they must not be kept.
     others = spec.classes if spec.classes != classes else ()
     spec = replace(
-        spec, classes=classes, input=input_size or spec.input, precision=precision or spec.precision
-    )
-    detector = build(spec)
+        spec, classes=classes, input=input_size or spec.input, precision=precision or spec.precision,
+        anchors=_at_input(spec, input_size or spec.input, path), rematerialise=rematerialise,
+    )  # fmt: skip
+    detector = build(spec, seed=seed)
     return detector, fill(detector, arrays, of_classes=others)
+
+
+def _at_input(spec: DetectorSpec, size: tuple[int, int], path: Path) -> LevelShapes | None:
+    """The fitted anchors of a file, in pixels of another input."""
+    if spec.anchors is None or size == spec.input:
+        return spec.anchors
+    levels = len(shapes_of(spec.detector, spec.backbone, size))
+    if levels != len(spec.anchors):
+        raise WeightsDoNotFit(
+            f"at an input of {size[1]} the detector has {levels} levels, and the file holds anchors that were fitted to "
+            f"{len(spec.anchors)}",
+            where=path,
+            change=f"model.input = {spec.input[1]}, which the file was trained with",
+        )
+    (height, width), (old_height, old_width) = size, spec.input
+    return tuple(
+        tuple((w * width / old_width, h * height / old_height) for w, h in level) for level in spec.anchors
+    )
 
 
 def fill(detector: Detector, arrays: Mapping[str, Array], *, of_classes: tuple[str, ...] = ()) -> Fit:
@@ -147,8 +169,8 @@ def read(path: Path) -> tuple[DetectorSpec, dict[str, Array]]:
     find(path)
     try:
         with np.load(path, allow_pickle=False) as content:
-            spec = from_json(json.loads(content[_SPEC].tobytes()))
-            return spec, {name: content[name] for name in content.files if name != _SPEC}
+            spec = from_json(json.loads(content[SPEC_NAME].tobytes()))
+            return spec, {name: content[name] for name in content.files if name != SPEC_NAME}
     except PermissionError:
         raise  # the command line has words for it
     except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import zipfile
 from pathlib import Path
+from typing import Any
 
 from holdfast.errors import AlreadyThere, NotAFolder, PathMissing, PermissionRefused
 
 #: What a run calls its model.
 MODEL_NAME = "model.npz"
+#: What describes the detector, in the file.
+SPEC_NAME = "holdfast.json"
 
 
 def find(path: Path) -> Path:
@@ -27,6 +33,36 @@ def find(path: Path) -> Path:
             "there is no model or run at this path", where=path, change="give a run, or a model file"
         )
     return path
+
+
+def to_go_on_from(weights: str | None) -> Path | None:
+    """The model file that `model.weights` names: a run's, or one by itself. None where it names something else."""
+    path = Path(weights) if weights else None
+    if path is None or not path.exists():
+        return None
+    if path.is_file():
+        return path if path.suffix == ".npz" else None
+    if (path / MODEL_NAME).is_file():
+        return path / MODEL_NAME
+    if (path / "journal.jsonl").is_file():
+        raise PathMissing(
+            "the run has not ended, and a run writes its model at its end",
+            where=path,
+            found=f"no {MODEL_NAME} in it",
+            change=f"holdfast train --resume --run-dir {shlex.quote(str(path))} ends it; then start this one again",
+        )
+    return None
+
+
+def described(path: Path) -> dict[str, Any]:
+    """What a model file says of its detector, without numpy; nothing where it is no such file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            stored = archive.read(f"{SPEC_NAME}.npy")
+        found = json.loads(stored[stored.index(b"\n") + 1 :])  # after numpy's own header, which ends the line
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def check_target(path: Path, what: str = "the export") -> None:

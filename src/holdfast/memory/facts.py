@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.detectors.model_place import described, to_go_on_from
 from holdfast.errors import HoldfastError
 from holdfast.memory.host import HostFacts
 from holdfast.memory.setup import Setup
@@ -72,11 +73,13 @@ def setup_of(recipe: Recipe, data: DataFacts) -> Setup:
     wanted: Any = train.micro_batch
     # As `detectors.build.suggested_normalization`, which is not asked since it would bring Keras in.
     stored = model.weights is not None or model.backbone == "vgg16"
+    saved = to_go_on_from(model.weights)
+    own = described(saved).get("normalization") if saved is not None else None
     return Setup(
         detector=model.detector, backbone=model.backbone, input=model.input, classes=data.classes, boxes=data.boxes,
         batch=train.batch, micro_batch=wanted if isinstance(wanted, int) else train.batch,
         precision=train.precision, optimizer=train.optimizer, ema=bool(train.ema),
-        normalization="frozen-batch" if stored else "group",
+        normalization=own or ("frozen-batch" if stored else "group"),
         rematerialise=train.rematerialise,
         changes_colour=recipe.data.augment != "none", backend=train.backend, sent_pixels=data.sent_pixels,
     )  # fmt: skip

@@ -96,5 +96,7 @@ def visible_part(moved_nm4: Any, placed: Placement) -> tuple[Any, Any, Any]:
     centre = (moved_nm4[..., :2] + moved_nm4[..., 2:]) / 2.0
     inside = tf.reduce_all((centre >= low) & (centre <= high), axis=-1)
     uncut = tf.reduce_all(tf.abs(cut - moved_nm4) < 1e-3, axis=-1)
-    real = moved_nm4[..., 2] > moved_nm4[..., 0]
+    real = tf.reduce_all(
+        moved_nm4[..., 2:] > moved_nm4[..., :2], axis=-1
+    )  # a tile of no height draws nothing
     return cut, inside & (shows | uncut) & real, shows & ~inside & real

@@ -13,6 +13,7 @@ import numpy as np
 
 from holdfast.detectors import anchor_fit, model_file
 from holdfast.detectors.build import Detector, build, suggested_normalization
+from holdfast.detectors.model_place import MODEL_NAME, to_go_on_from
 from holdfast.detectors.spec import DetectorSpec
 from holdfast.journal.folder import RunFolder
 from holdfast.pipeline import budget, columns, service
@@ -31,8 +32,6 @@ from holdfast.train.peers import Peers
 from holdfast.train.schedules import Schedule, usual_warmup
 from holdfast.train.step import Step
 from holdfast.train.update import Rule
-
-MODEL_FILE = "model.npz"
 
 
 @dataclass(frozen=True)
@@ -114,20 +113,22 @@ def detector(recipe: Recipe, trained: columns.Columns) -> tuple[Detector, str]:
     """The model, and a sentence about where its weights and anchors came from."""
     model, train = recipe.model, recipe.train
     weights, size = model.weights, (model.input, model.input)
-    saved = _saved_model(weights)
+    saved = to_go_on_from(weights)
     if saved is not None:
         made, fitted = model_file.fine_tune(
-            saved, trained.classes, input_size=size, precision=train.precision,
-            expected={"model.detector": model.detector, "model.backbone": model.backbone},
+            saved, trained.classes, input_size=size, precision=train.precision, rematerialise=train.rematerialise,
+            seed=train.seed, expected={"model.detector": model.detector, "model.backbone": model.backbone},
         )  # fmt: skip
-        return made, f"weights from {saved}: {fitted.summary()}"
+        kept = "; its anchors are kept, and none fitted" if model.anchors == "fitted" else ""
+        return made, f"weights from {saved}: {fitted.summary()}{kept}"
     spec = DetectorSpec(
         model.detector, model.backbone, trained.classes, size, precision=train.precision,
         normalization=suggested_normalization(model.backbone, weights), rematerialise=train.rematerialise,
     )  # fmt: skip
     whence = f"backbone weights from {weights}" if weights else "fresh weights"
     if model.anchors == "fitted":
-        shapes, said = anchor_fit.for_training(spec, trained.boxes, _picture_sizes(trained))
+        objects = ~trained.crowds
+        shapes, said = anchor_fit.for_training(spec, trained.boxes[objects], _picture_sizes(trained)[objects])
         spec, whence = replace(spec, anchors=shapes), f"{whence}; {said}"
     return build(spec, weights, seed=train.seed), whence
 
@@ -135,14 +136,6 @@ def detector(recipe: Recipe, trained: columns.Columns) -> tuple[Detector, str]:
 def _picture_sizes(trained: columns.Columns) -> Any:
     """(k, 2) each box's picture's width and height."""
     return np.repeat(trained.sizes, np.diff(trained.first), axis=0)
-
-
-def _saved_model(weights: str | None) -> Path | None:
-    """A run's folder, or a model file that training wrote."""
-    path = Path(weights) if weights else None
-    if path is not None and path.is_dir() and (path / MODEL_FILE).is_file():
-        return path / MODEL_FILE
-    return path if path is not None and path.suffix == ".npz" and path.is_file() else None
 
 
 def network(model: Detector, recipe: Recipe) -> Network:
@@ -238,7 +231,7 @@ def write_model(model: Detector, folder: RunFolder, best_step: int | None = None
                 variable.assign(groups.get("ema", {}).get(name, groups["weights"][name]))
         except Torn as torn:
             why = f"its checkpoint is not whole: {torn}"
-    path = folder.path / MODEL_FILE
+    path = folder.path / MODEL_NAME
     model_file.save(model, path)
     if best_step is None or has == f"step {best_step}":
         return path, ""
