@@ -1,4 +1,4 @@
-"""The host's memory of a TensorFlow step, planned from a few small trials, then run inside a capped control group.
+"""The host's memory of a TensorFlow step, planned from trials, then run inside a capped control group.
 
     python benchmarks/memory_host.py [OUT [N]]    # root, with control groups of version 1 or 2; all, or the Nth
 
@@ -9,6 +9,7 @@ pictures must be killed by the kernel or refused by the allocator. Every run is 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ CASES = [
     ),
 ]
 MORE = 1.3
+RUNS = 2  # of each: the pool does not grow in the same step every time
 
 
 class Cap:
@@ -70,18 +72,17 @@ def main(out: Path, only: int | None) -> None:
 
 
 def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
-    trials = Trials()
-    sizes = list(range(1, 1025))
-    accounts = dict(zip(sizes, trials(setup, sizes), strict=True))
-    planned = max(
-        size for size in sizes if size * MORE < sizes[-1] and accounts[size].judge(cap_bytes) == "fits"
-    )
-    more = -(-int(planned * MORE * 10) // 10)
+    trials = Trials(cap_bytes)
+    planned = max(size for size in range(1, 1025) if trials.drawn(setup, size).judge(cap_bytes) == "fits")
+    while (account := trials(setup, [planned])[0]).judge(cap_bytes) != "fits":
+        planned = max(1, int(planned * 0.95))
+    more = math.ceil(planned * MORE)
     tried = {one.micro_batch: peak for one, peak in trials._tried.items()}
     return {
         "setup": setup.short(), "cap_bytes": cap_bytes, "tried": tried, "planned": planned,
-        "predicted_bytes": accounts[planned].total_bytes, "ran": capped(setup, planned, cap_bytes),
-        "more": more, "more_predicted_bytes": accounts[more].total_bytes, "more_ran": capped(setup, more, cap_bytes),
+        "predicted_bytes": account.total_bytes, "ran": [capped(setup, planned, cap_bytes) for _ in range(RUNS)],
+        "more": more, "more_predicted_bytes": trials.drawn(setup, more).total_bytes,
+        "more_ran": [capped(setup, more, cap_bytes) for _ in range(RUNS)],
     }  # fmt: skip
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from holdfast.memory import price
 from holdfast.memory.account import METHODS, Account, Line
+from holdfast.memory.ask import NoAnswer
 from holdfast.memory.plan import ladder, plan
-from holdfast.memory.price import next_size, on_line, third_size
+from holdfast.memory.price import Trials, next_size, on_line, third_size
 from holdfast.memory.search import divisors, largest
 from holdfast.memory.setup import Setup
 
@@ -150,3 +152,50 @@ def test_where_the_slope_never_showed_all_of_the_last_peak_counts_as_pictures():
     tried = [(2, 2 << 30), (8, 2 << 30), (20, 3 << 30)]
     assert on_line(tried, 40, 5 << 30)[0] == 6 << 30
     assert on_line(tried, 10, 5 << 30)[0] == 3 << 30  # not above the larger one, which was seen
+
+
+POOLED = Setup("ssd", "mobilenet_v2", 128, 20, 20, batch=28, micro_batch=28, backend="tensorflow")
+
+
+def trials(monkeypatch, memory_bytes, peak_of):
+    """On a machine with 20 GiB free, whose steps take what `peak_of` says; and what was tried."""
+    asked = []
+
+    def once(setup, **_):
+        asked.append(setup.micro_batch)
+        return {"first_bytes": 0, "steps_bytes": peak_of(setup.micro_batch)}
+
+    monkeypatch.setattr(price, "try_once", once)
+    monkeypatch.setattr(price, "free_memory_bytes", lambda: 20 << 30)
+    return Trials(memory_bytes), asked
+
+
+def with_pool(micro):
+    """100 MiB a picture, and the pool takes a region more for 14 to 20 of them."""
+    return (1000 + 100 * micro + 700 * (14 <= micro <= 20)) << 20
+
+
+def test_what_fits_by_the_line_is_run_and_a_pool_that_grew_makes_it_smaller(monkeypatch):
+    priced, asked = trials(monkeypatch, 3 << 30, with_pool)
+    made = plan(POOLED, 3 << 30, priced)
+    assert asked == [2, 8, 13, 26, 14]
+    assert made.chosen.changes == ("train.micro_batch = 7",)
+    assert made.chosen.account.total_bytes == 1700 << 20  # 8 were run, and fitted
+    assert priced(POOLED, [14])[0].method is METHODS["run"]
+
+
+def test_what_does_not_fit_by_the_line_is_not_run(monkeypatch):
+    priced, asked = trials(monkeypatch, 3 << 30, with_pool)
+    assert priced(POOLED, [28])[0].judge(3 << 30) == "does-not-fit"
+    assert 28 not in asked
+
+
+def test_a_trial_that_the_kernel_ends_does_not_fit(monkeypatch):
+    def killed_above_ten(micro):
+        if micro == 14:
+            raise NoAnswer("a trial of the step did not come to its end", where="here", found="exit code -9")
+        return (1000 + 100 * micro) << 20
+
+    priced, _ = trials(monkeypatch, 3 << 30, killed_above_ten)
+    assert priced(POOLED, [14])[0].judge(3 << 30) == "does-not-fit"
+    assert plan(POOLED, 3 << 30, priced).chosen.setup.micro_batch == 7

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         data = facts.of_data(recipe, on_gpu=card is not None)
     wanted = facts.setup_of(recipe, data)
     notes = [data.said, *notes]
-    price = _pricer(card, args)
+    price = _pricer(card, memory_bytes, args)
     with patience(f"pricing a step of {wanted.short()}") if args.json else nullcontext():  # else it says each
         made = plan(wanted, memory_bytes, price, half=_half(card))
     option = made.chosen or made.tried[-1]
@@ -92,7 +92,7 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[Card | None, int,
     )
 
 
-def _pricer(card: Card | None, args: argparse.Namespace) -> Any:
+def _pricer(card: Card | None, memory_bytes: int, args: argparse.Namespace) -> Any:
     from holdfast.memory import ask, corrections, price
 
     def say(text: str) -> None:
@@ -100,7 +100,7 @@ def _pricer(card: Card | None, args: argparse.Namespace) -> Any:
             print(f"… {text}", file=sys.stderr, flush=True)
 
     if card is None:
-        return price.Trials(say=say)
+        return price.Trials(memory_bytes, say=say)
     return price.Pricer(card, ask.Memory(), correction_bytes=corrections.for_card(card.name),
                         compiles=not args.quick, say=say)  # fmt: skip
 

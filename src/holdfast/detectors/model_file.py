@@ -122,8 +122,8 @@ def _at_input(spec: DetectorSpec, size: tuple[int, int], path: Path) -> LevelSha
     levels = len(shapes_of(spec.detector, spec.backbone, size))
     if levels != len(spec.anchors):
         raise WeightsDoNotFit(
-            f"at an input of {size[1]} the detector has {levels} levels, and the file holds anchors that were fitted to "
-            f"{len(spec.anchors)}",
+            f"at an input of {size[1]} the detector has {levels} levels, and the file holds anchors that were fitted "
+            f"to {len(spec.anchors)}",
             where=path,
             change=f"model.input = {spec.input[1]}, which the file was trained with",
         )

@@ -70,33 +70,49 @@ class Pricer:
 
 
 class Trials:
-    """Prices setups for this machine's processor, by running small ones and drawing a line through them."""
+    """Prices setups for this machine's processor, by running small ones and drawing a line through them. What fits by
+    that line is run too: the framework's pool of memory grows in steps, which no line shows."""
 
-    def __init__(
-        self, others: tuple[Line, ...] = (), *, say: Say = lambda _: None, python: str = sys.executable
-    ) -> None:
-        self.others, self.say, self.python = others, say, python
+    def __init__(self, memory_bytes: int, *, say: Say = lambda _: None, python: str = sys.executable) -> None:
+        self.say, self.python = say, python
         # Once: with another figure another third would be tried each time.
         self._free_bytes = free_memory_bytes()
+        self._memory_bytes = min(memory_bytes, self._free_bytes)
         self._tried: dict[Setup, int] = {}
 
     def __call__(self, setup: Setup, micro_batches: list[int]) -> list[Account]:
-        tried: list[tuple[int, int]] = []
-        while (size := next_size(tried, self._free_bytes)) is not None:
-            tried.append((size, self._peak(setup.with_micro(size))))
-        return [
-            self._account(setup, micro, *on_line(tried, micro, self._free_bytes)) for micro in micro_batches
-        ]
+        return [self._confirmed(setup, micro) for micro in micro_batches]
 
-    def _account(self, setup: Setup, micro: int, peak: float, slope: float) -> Account:
-        known = "measured" if setup.with_micro(micro) in self._tried else "estimated"
+    def _confirmed(self, setup: Setup, micro: int) -> Account:
+        drawn = self.drawn(setup, micro)
+        ran = [one.micro_batch for one in self._tried if one.with_micro(micro) == setup.with_micro(micro)]
+        known = any(size >= micro and self._fits(setup, size) for size in ran)
+        if micro in ran or known or not self._fits(setup, micro):
+            return drawn
+        try:
+            self._peak(setup.with_micro(micro))
+        except NoAnswer as error:  # the small ones came through
+            self.say(f"{micro} at once did not come through here ({', '.join(error.found)}): it does not fit")
+            self._tried[setup.with_micro(micro)] = max(drawn.total_bytes, 2 * self._memory_bytes)
+        return self.drawn(setup, micro)
+
+    def _fits(self, setup: Setup, micro: int) -> bool:
+        return self.drawn(setup, micro).judge(self._memory_bytes) == "fits"
+
+    def drawn(self, setup: Setup, micro: int) -> Account:
+        """By the line, unless it was run."""
+        small: list[tuple[int, int]] = []
+        while (size := next_size(small, self._free_bytes)) is not None:
+            small.append((size, self._peak(setup.with_micro(size))))
+        peak, slope = on_line(small, micro, self._free_bytes)
+        run = self._tried.get(setup.with_micro(micro))
+        peak, known = (peak, "estimated") if run is None else (run, "measured")
         lines = (
             Line("the process with framework, weights and optimizer", int(peak - slope * micro), "measured"),
             Line(f"activations and temporaries of {micro} pictures at once", int(slope * micro), known),  # type: ignore[arg-type]
-            *self.others,
         )
         total = sum(line.bytes for line in lines)
-        return Account(lines, account.METHODS["tried"], total, 0)
+        return Account(lines, account.METHODS["line" if run is None else "run"], total, 0)
 
     def _peak(self, setup: Setup) -> int:
         if setup not in self._tried:
