@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import settings
 from holdfast.cli.main import main
-from holdfast.cli.train import _placed, _recipe, to_go_on
+from holdfast.cli.train import _placed, _recipe, _whole_override, to_go_on
 from holdfast.errors import PathMissing
 from holdfast.journal.folder import RunFolder
 from holdfast.train import held
@@ -89,6 +89,19 @@ def test_paths_are_made_whole_from_here_or_from_beside_the_recipe() -> None:
     assert placed.model.weights == "imagenet"
     remote = settings.resolve({"data": {"train": "gs://bucket/train"}})
     assert _placed(remote, Path()).data.train == "gs://bucket/train"
+
+
+def test_patterns_and_what_is_set_on_a_resume_are_made_whole_too() -> None:
+    for file in ("here/a.tfrecord", "recipes/beside/b.tfrecord"):
+        Path(file).parent.mkdir(parents=True)
+        Path(file).touch()
+    recipe = settings.resolve({"data": {"train": "here/*.tfrecord", "validation": "beside/*.tfrecord"}})
+    placed = _placed(recipe, Path("recipes"))
+    assert placed.data.train == str(Path.cwd() / "here/*.tfrecord")
+    assert placed.data.validation == str(Path.cwd() / "recipes/beside/*.tfrecord")
+    assert _whole_override("data.validation=here") == f"data.validation={Path('here').resolve()}"
+    assert _whole_override("model.weights=imagenet") == "model.weights=imagenet"
+    assert _whole_override("train.batch=16") == "train.batch=16"
 
 
 def test_the_trainer_never_overwrites_a_run(capsys: pytest.CaptureFixture[str]) -> None:

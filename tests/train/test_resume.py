@@ -16,6 +16,7 @@ from holdfast.train.__main__ import EXITS, Asked
 from holdfast.train.checkpoints import BEST, Snapshot
 from holdfast.train.resume import CannotResume
 from holdfast.train.saver import Saver
+from holdfast.train.step import fitted
 
 pytestmark = pytest.mark.hot
 
@@ -47,13 +48,13 @@ def test_anchors_that_were_fitted_to_other_boxes_are_refused_unless_told() -> No
 
 
 def test_an_average_that_is_begun_starts_at_the_weights_and_one_given_up_is_gone() -> None:
-    begun = resume.fitted(groups(), RECIPE | {"train.ema": 0.0}, RECIPE, unapplied=0)
+    begun = fitted(groups(), RECIPE | {"train.ema": 0.0}, RECIPE, unapplied=0)
     assert list(begun["ema"]) == ["head"]
     np.testing.assert_array_equal(begun["ema"]["head"], [1, 1])
     average = {"ema": {"head": np.full(2, 5, np.float32)}}
-    kept = resume.fitted(groups(**average), RECIPE, RECIPE, unapplied=0)
+    kept = fitted(groups(**average), RECIPE, RECIPE, unapplied=0)
     np.testing.assert_array_equal(kept["ema"]["head"], [5, 5])
-    assert "ema" not in resume.fitted(groups(**average), RECIPE, RECIPE | {"train.ema": 0.0}, unapplied=0)
+    assert "ema" not in fitted(groups(**average), RECIPE, RECIPE | {"train.ema": 0.0}, unapplied=0)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_an_average_that_is_begun_starts_at_the_weights_and_one_given_up_is_gone
     [("float16", "float16", 4096, 7), ("float16", "float32", 1, 0), ("bfloat16", "float16", 2**15, 0)],
 )
 def test_the_loss_scale_is_that_of_the_precision(before: str, now: str, scale: int, good: int) -> None:
-    made = resume.fitted(
+    made = fitted(
         groups(), RECIPE | {"train.precision": before}, RECIPE | {"train.precision": now}, unapplied=2
     )
     state = made["optimizer"]

@@ -157,7 +157,7 @@ def _resumed(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
     if args.source and args.run_dir:
         recipe = _recipe(args.source, args.overrides)
     else:
-        recipe = settings.read(folder.recipe, args.overrides)
+        recipe = settings.read(folder.recipe, [_whole_override(one) for one in args.overrides])
     # Refused here, or the run's own recipe would be the refused one.
     if any(folder.checkpoints.glob("step-*")):
         changed = resume.changes(resume.flat(settings.read(folder.recipe)), resume.flat(recipe))
@@ -209,19 +209,34 @@ def refuse_stranger(source: str) -> None:
         )
 
 
+PATHS = ("data.train", "data.validation", "model.weights")
+
+
 def _placed(recipe: Recipe, beside: Path) -> Recipe:
     """Paths made whole, so that the run can be resumed from anywhere: from here, else from beside the recipe."""
-
-    def whole(path: str | None) -> str | None:
-        if path is None or "://" in path:
-            return path
-        here = Path(path) if Path(path).exists() else beside / path
-        return str(here.resolve()) if here.exists() else path
-
     data = replace(
-        recipe.data, train=whole(recipe.data.train) or "", validation=whole(recipe.data.validation)
+        recipe.data,
+        train=_whole(recipe.data.train, beside),
+        validation=recipe.data.validation and _whole(recipe.data.validation, beside),
     )
-    return replace(recipe, data=data, model=replace(recipe.model, weights=whole(recipe.model.weights)))
+    weights = recipe.model.weights and _whole(recipe.model.weights, beside)
+    return replace(recipe, data=data, model=replace(recipe.model, weights=weights))
+
+
+def _whole_override(words: str) -> str:
+    """Of a run that goes on, whose other paths are whole."""
+    key, equals, value = words.partition("=")
+    return f"{key}{equals}{_whole(value, Path())}" if key.strip() in PATHS and value else words
+
+
+def _whole(path: str, beside: Path) -> str:
+    if "://" in path or Path(path).is_absolute():
+        return path
+    there = glob if _GLOB.search(path) else lambda one: Path(one).exists()
+    found = next((one for one in (Path(path), beside / path) if there(str(one))), None)
+    if found is None:
+        return path
+    return str(found.absolute() if _GLOB.search(path) else found.resolve())
 
 
 def refuse_missing(recipe: Recipe, source: str | Path, overrides: Sequence[str] = ()) -> None:

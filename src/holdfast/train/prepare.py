@@ -31,6 +31,7 @@ class Sets:
     train: Dataset
     validation: Dataset
     how: str  # where the validation set came from, in words
+    held_from: Dataset  # what the validation set is a part of, as it was read
 
 
 def sets(recipe: Recipe) -> Sets:
@@ -40,11 +41,13 @@ def sets(recipe: Recipe) -> Sets:
         validation = read(near(recipe.data.validation, print))
         split = first_split(validation, VALIDATION_SPLITS)
         held = validation.only_split(split) if split and len(validation.splits) > 1 else validation
-        made = Sets(_train_part(everything), held, f"validates on {recipe.data.validation}")
+        made = Sets(_train_part(everything), held, f"validates on {recipe.data.validation}", validation)
     else:
         made = _parted(everything, recipe.data.validation_fraction)
     classes = tuple(recipe.data.classes or made.train.classes)
-    return Sets(_with_classes(made.train, classes), _with_classes(made.validation, classes), made.how)
+    return replace(
+        made, train=_with_classes(made.train, classes), validation=_with_classes(made.validation, classes)
+    )
 
 
 def feed(recipe: Recipe, *, share: tuple[int, int] = (0, 1)) -> Feed:
@@ -93,6 +96,7 @@ def _parted(everything: Dataset, fraction: float | None) -> Sets:
             _train_part(everything),
             everything.only_split(split),
             f"validates on the data's own split {split!r}",
+            everything,
         )
     trained = _train_part(everything)
     kept, held = parted(trained.records, fraction or USUAL_FRACTION)
@@ -105,7 +109,7 @@ def _parted(everything: Dataset, fraction: float | None) -> Sets:
         )
     why = "" if fraction else " (the recipe names no validation set)"
     how = f"validates on {len(held)} of {len(trained.records)} pictures, held out by their names{why}"
-    return Sets(replace(trained, records=kept), replace(trained, records=held), how)
+    return Sets(replace(trained, records=kept), replace(trained, records=held), how, everything)
 
 
 def parted(records: tuple[Record, ...], fraction: float) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
@@ -137,4 +141,5 @@ def _train_part(dataset: Dataset) -> Dataset:
 
 
 def _with_classes(dataset: Dataset, classes: tuple[str, ...]) -> Dataset:
-    return replace(dataset, classes=classes, class_ids=())
+    ids = dict(zip(dataset.classes, dataset.class_ids, strict=False))
+    return replace(dataset, classes=classes, class_ids=tuple(ids.get(name) for name in classes))

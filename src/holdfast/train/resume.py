@@ -12,7 +12,6 @@ from holdfast.journal import events as ev
 from holdfast.settings.recipe import Recipe, toml_value
 from holdfast.train import checkpoints
 from holdfast.train.checkpoints import Snapshot
-from holdfast.train.update import FIRST_SCALE
 from holdfast.train.witness import Witnesses
 
 
@@ -103,7 +102,7 @@ def check_spec(
             found=[f"then {_listed(before['classes'])}", f"now {_listed(now['classes'])}"],
             change=[
                 "bring the annotations back as they were; data.classes in the recipe holds names and order fast",
-                "or start a run of its own from this one's weights: model.weights takes a run's folder",
+                "start a run of its own from this one's weights: model.weights takes a run's folder",
             ],
         )
     if "anchors" in changed and not accepted:
@@ -122,30 +121,6 @@ def check_spec(
             found=f"{before['normalization']} then, {now['normalization']} now",
             change="set model.weights back to what it was",
         )
-
-
-def fitted(
-    groups: Mapping[str, Mapping[str, Any]],
-    before: Mapping[str, Any],
-    now: Mapping[str, Any],
-    *,
-    unapplied: int,
-) -> dict[str, dict[str, Any]]:
-    """The saved state as the recipe of now needs it: an average that was begun or given up since, the loss scale of
-    another precision; and steps that were not finite, of which the run has heard, hold up no further one."""
-    made = {name: dict(arrays) for name, arrays in groups.items()}
-    state = made["optimizer"]
-    if not now["train.ema"]:
-        made.pop("ema", None)
-    elif "ema" not in made:
-        trained = [name.removeprefix("first/") for name in state if name.startswith("first/")]
-        made["ema"] = {name: made["weights"][name] for name in trained}
-    scaled, scales = (recipe.get("train.precision") == "float16" for recipe in (before, now))
-    if scaled != scales:
-        state["scale"] = state["scale"] * 0 + (FIRST_SCALE if scales else 1.0)
-        state["good"] = state["good"] * 0
-    state["unapplied"] = state["unapplied"] * 0 + unapplied
-    return made
 
 
 def check_images(

@@ -35,6 +35,7 @@ from holdfast.train.rescue import Rescue
 from holdfast.train.results import Results
 from holdfast.train.saver import NoSaver, Saver
 from holdfast.train.screen import Screen
+from holdfast.train.step import fitted
 from holdfast.train.tensorboard import TensorBoard
 from holdfast.train.validation import Validation
 from holdfast.train.witness import Journal, Pulse, Witness, Witnesses
@@ -309,9 +310,7 @@ class Session:
     def _restore(self, step: Any, found: Snapshot) -> Progress:
         now = progress.from_json(found.meta["progress"])
         unapplied = min(now.skipped, assemble.rule(self.recipe).tolerated)
-        step.load(
-            resume.fitted(found.groups, found.meta["recipe"], resume.flat(self.recipe), unapplied=unapplied)
-        )
+        step.load(fitted(found.groups, found.meta["recipe"], resume.flat(self.recipe), unapplied=unapplied))
         if self._first and now.patience.best_step is not None:
             # A kill may have come between a checkpoint and the note that it is the best.
             checkpoints.point_again(self._checkpoints, checkpoints.BEST, now.patience.best_step)

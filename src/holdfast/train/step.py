@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.train.checkpoints import Array
 from holdfast.train.relief import says_out_of_memory
-from holdfast.train.update import Layout, Moving
+from holdfast.train.update import FIRST_SCALE, Layout, Moving
 
 Groups = dict[str, dict[str, Array]]
 SCALARS = ("count", "scale", "good", "unapplied")
@@ -78,6 +78,30 @@ def from_groups(
         **{name: optimizer[name] for name in SCALARS},
     )
     return moving, [weights[name] for name in others]
+
+
+def fitted(
+    groups: Mapping[str, Mapping[str, Any]],
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    *,
+    unapplied: int,
+) -> dict[str, dict[str, Any]]:
+    """The saved state as the recipe of now needs it: an average that was begun or given up since, the loss scale of
+    another precision; and steps that were not finite, of which the run has heard, hold up no further one."""
+    made = {name: dict(arrays) for name, arrays in groups.items()}
+    state = made["optimizer"]
+    if not now["train.ema"]:
+        made.pop("ema", None)
+    elif "ema" not in made:
+        trained = [name.removeprefix("first/") for name in state if name.startswith("first/")]
+        made["ema"] = {name: made["weights"][name] for name in trained}
+    scaled, scales = (recipe.get("train.precision") == "float16" for recipe in (before, now))
+    if scaled != scales:
+        state["scale"] = state["scale"] * 0 + (FIRST_SCALE if scales else 1.0)
+        state["good"] = state["good"] * 0
+    state["unapplied"] = state["unapplied"] * 0 + unapplied
+    return made
 
 
 def _joined(arrays: Iterable[Array]) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from holdfast.detectors.resizing import Placed
 from holdfast.evaluate.coco import CocoScore, score
 from holdfast.evaluate.columns import Found, Truth
+from holdfast.evaluate.showing import counted
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.stream import Stream
 from holdfast.train import relief
@@ -21,9 +23,11 @@ Scored = Callable[[Truth, Found, CocoScore], None]
 
 
 class Validation:
-    """`batch_done` is told the number of each batch, for the heartbeat; `scored` what came of it, to be shown.
+    """`batch_done` is told the number of each batch, for the heartbeat; `scored` what came of it, to be shown, without
+    the finds that count neither as right nor as wrong.
 
-    `gathered` adds the rows that other processes found. Halves its batch when memory is short, and says so.
+    `gathered` adds the rows that other processes found. Halves its batch when memory is short, and says so. Pictures
+    that the stream skips are left out, as in `holdfast eval`: what was found there was found in another picture.
     """
 
     def __init__(
@@ -43,11 +47,21 @@ class Validation:
             if stop_asked():
                 return None
         found = Found(*self._of_all(tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))))
-        truth = truth_of(self._stream.columns)
+        bad = self._bad()  # only now: some are met while they are decoded
+        truth, found = truth_of(self._stream.columns, without=bad), without_pictures(found, bad)
         result = score(truth, found)
         if self._scored is not None:
-            self._scored(truth, found, result)
+            self._scored(truth, counted(truth, found), result)
         return dict(result.numbers)
+
+    def _bad(self) -> np.ndarray:
+        """Which pictures are skipped by this process or by another, in the order of their rows."""
+        bad = np.zeros(len(self._stream.columns), bool)
+        bad[list(self._stream.bad)] = True
+        if self._gathered is None:
+            return bad
+        (of_all,) = self._gathered((bad,))
+        return np.asarray(of_all.reshape(-1, len(bad)).any(axis=0))
 
     def _of_all(self, columns: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """By picture, so that ties are resolved as by one process alone."""
@@ -99,16 +113,25 @@ def rows(
     return numbers.astype(np.int64), labels.astype(np.int64), placed_boxes, certain.astype(float)
 
 
-def truth_of(columns: Columns) -> Truth:
-    boxes = columns.boxes.astype(float)
-    sides = boxes[:, 2:] - boxes[:, :2]
+def without_pictures(found: Found, without: np.ndarray) -> Found:
+    """Pictures are rows of the columns before, and places among those that are left after it."""
+    left = found.only(~without[found.image])
+    return replace(left, image=left.image - np.cumsum(without)[left.image])
+
+
+def truth_of(columns: Columns, *, without: np.ndarray | None = None) -> Truth:
+    """An image's id is its row; `without` (n,) says which are left out."""
+    left = np.ones(len(columns), bool) if without is None else ~without
+    row = np.repeat(np.arange(len(columns)), np.diff(columns.first))
+    of = left[row]
+    boxes = columns.boxes[of].astype(float)
     return Truth(
-        images=tuple(range(len(columns))),
+        images=tuple(np.flatnonzero(left).tolist()),
         categories=tuple(enumerate(columns.classes)),
-        image=np.repeat(np.arange(len(columns)), np.diff(columns.first)),
-        category=columns.labels.astype(np.int64),
-        boxes=np.concatenate([boxes[:, :2], sides], axis=1),
+        image=(np.cumsum(left) - 1)[row[of]],
+        category=columns.labels[of].astype(np.int64),
+        boxes=np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1),
         # VOC's rule: a difficult box counts neither as found nor as missed.
-        crowd=columns.crowds | columns.difficult,
-        area=columns.areas,
+        crowd=(columns.crowds | columns.difficult)[of],
+        area=columns.areas[of],
     )
