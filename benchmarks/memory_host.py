@@ -73,9 +73,9 @@ def main(out: Path, only: int | None) -> None:
 
 def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
     trials = Trials(cap_bytes)
-    planned = max(size for size in range(1, 1025) if trials.drawn(setup, size).judge(cap_bytes) == "fits")
+    planned = max(size for size in range(1, 1025) if trials.drawn(setup, size).total_bytes <= cap_bytes)
     while (account := trials(setup, [planned])[0]).judge(cap_bytes) != "fits":
-        planned = max(1, int(planned * 0.95))
+        planned -= max(1, planned // 20)
     more = math.ceil(planned * MORE)
     tried = {one.micro_batch: peak for one, peak in trials._tried.items()}
     return {
