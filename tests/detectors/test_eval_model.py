@@ -1,6 +1,7 @@
 """`holdfast eval` of a model: on a run's own validation set, with a picture that cannot be read, and as a file."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -68,6 +69,70 @@ def test_a_run_is_tried_on_what_it_validated_on(model, data, tmp_path, capsys):
     printed = capsys.readouterr()
     assert json.loads(printed.out)["images"] == 3
     assert "validates on 3 of 10 pictures" in printed.err
+
+
+def test_numbers_are_the_converters_with_a_broken_picture_in_the_middle(model, data, tmp_path, capsys):
+    """VOC has no numbers of its own: the converter counts from 1, the broken picture too."""
+    voc, coco, out = tmp_path / "voc", tmp_path / "coco", tmp_path / "dt.json"
+    content = json.loads((data / "annotations.json").read_text())
+    for number, image in enumerate(content["images"]):
+        image["file_name"] = f"picture-{number}.png"
+        (data / f"{number}.png").rename(data / image["file_name"])
+    (data / "annotations.json").write_text(json.dumps(content))
+    assert main(["data", "convert", str(data), str(voc), "--to", "voc"]) == 0
+    for annotation in voc.rglob("*.xml"):  # as anybody else writes it
+        annotation.write_text(re.sub("<imageid>.*</imageid>", "", annotation.read_text()))
+    (broken,) = voc.rglob("picture-2.png")
+    broken.write_bytes(broken.read_bytes()[:200])
+    assert main(["data", "convert", str(voc), str(coco), "--to", "coco"]) == 0
+    capsys.readouterr()
+    assert main(["eval", str(model), str(voc), "--json", "--out", str(out)]) == 1
+    numbers = json.loads(capsys.readouterr().out)
+    (written,) = coco.rglob("*.json")
+    truth = json.loads(written.read_text())
+    assert [image["id"] for image in truth["images"]] == list(range(1, 11))
+    left = {image["id"] for image in truth["images"] if not image["file_name"].endswith("-2.png")}
+    assert {row["image_id"] for row in json.loads(out.read_text())} == left
+    truth["images"] = [image for image in truth["images"] if image["id"] in left]
+    truth["annotations"] = [row for row in truth["annotations"] if row["image_id"] in left]
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    main(["eval", "--ground-truth", str(tmp_path / "gt.json"), "--detections", str(out), "--json"])
+    again = json.loads(capsys.readouterr().out)
+    assert {name: again[name] for name in ("AP", "AR100")} == pytest.approx(
+        {name: numbers[name] for name in ("AP", "AR100")}, abs=1e-9
+    )
+    assert numbers["AR100"] > 0
+
+
+def test_a_run_on_some_of_the_classes_leaves_the_others_out_as_it_did_in_training(
+    model, data, tmp_path, capsys
+):
+    content = json.loads((data / "annotations.json").read_text())
+    content["categories"].append({"id": 2, "name": "bird"})
+    bird = {"category_id": 2, "bbox": [5, 5, 40, 40], "area": 1600}
+    content["annotations"] += [{"id": 10 + n, "image_id": 7 + n, **bird} for n in range(10)]
+    (data / "annotations.json").write_text(json.dumps(content))
+    run, out = tmp_path / "run", tmp_path / "dt.json"
+    run.mkdir()
+    shutil.copy(model, run / "model.npz")
+    (run / "recipe.toml").write_text(
+        f'[data]\ntrain = "{data}"\nvalidation_fraction = 0.3\nclasses = ["cat", "dog"]\n[model]\ninput = 96\n'
+    )
+    code = main(["eval", str(run), "--json", "--out", str(out)])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    numbers = json.loads(printed.out)
+    assert (numbers["images"], numbers["boxes"]) == (3, 3)
+    assert [one["name"] for one in numbers["classes"]] == ["cat", "dog"]
+    assert "of classes that the run does not train are left out, as in training: bird (3)" in printed.err
+    assert printed.err.count("left out") == 1
+    assert {row["category_id"] for row in json.loads(out.read_text())} == {4, 9}
+    from holdfast import settings
+    from holdfast.train.prepare import sets
+
+    assert sets(settings.read(run / "recipe.toml")).validation.class_ids == (4, 9)
+    assert main(["eval", str(run), str(data)]) == 2, "on data that was named, they would count as missed"
+    assert "classes that the model was not trained for" in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_is_wrong_is_said(model, data, tmp_path, capsys):

@@ -50,7 +50,7 @@ def as_coco(folder, made, boxes_of):
     (folder / "annotations.json").write_text(json.dumps(content))
 
 
-def validated(model, folder):
+def validated(model, folder, skip_bad=0):
     """What the trainer's validation finds and what it scores, by the trainer's own assembly of it."""
     from holdfast.detectors.inference import compiled
     from holdfast.detectors.model_file import load
@@ -61,7 +61,7 @@ def validated(model, folder):
     detector = load(model)
     recipe = folder.with_name("recipe.toml")
     recipe.write_text(
-        f'[data]\ntrain = "{folder}"\nvalidation = "{folder}"\nclasses = ["cat", "dog"]\n'
+        f'[data]\ntrain = "{folder}"\nvalidation = "{folder}"\nclasses = ["cat", "dog"]\nskip_bad = {skip_bad}\n'
         f'[model]\ndetector = "{detector.spec.detector}"\ninput = 96\n[train]\nbatch = 3\n'
     )
     found = []
@@ -92,6 +92,27 @@ def test_eval_gives_what_validation_gives(which, request, tmp_path, capsys):
     assert main(["eval", str(model), str(data), "--json", "--batch", "5"]) == 0
     outside = json.loads(capsys.readouterr().out)
     assert inside["AP50"] > 0.1
-    assert {name: outside[name] for name in NUMBERS} == pytest.approx(
+    assert same(inside, outside)
+
+
+def same(inside, outside):
+    return {name: outside[name] for name in NUMBERS} == pytest.approx(
         {name: inside[name] for name in NUMBERS}, abs=1e-6
     )
+
+
+def test_a_picture_that_is_skipped_is_no_part_of_either(model, tmp_path, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    made = photographs(data)
+    (data / "4.jpg").write_bytes((data / "4.jpg").read_bytes()[:4000])  # its header is whole
+    (data / "6.jpg").write_bytes(b"nothing")
+    as_coco(data, made, lambda row: [(np.array([5.0, 5, 30, 30]), row % 2)])
+    inside, found = validated(model, data, skip_bad=2)
+    assert set(found.image.tolist()) <= set(range(6)), "six pictures are left"
+    capsys.readouterr()
+    assert main(["eval", str(model), str(data), "--json"]) == 1
+    outside = json.loads(capsys.readouterr().out)
+    assert (outside["images"], outside["boxes"]) == (6, 6)
+    assert inside["AR100"] > 0
+    assert same(inside, outside)

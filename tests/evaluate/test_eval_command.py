@@ -43,6 +43,23 @@ def test_empty_detections_are_zero_and_no_boxes_is_minus_one(tmp_path, capsys):
     assert json.loads(out)["AP"] == -1.0
 
 
+def test_difficult_boxes_of_our_own_converter_count_neither_way(tmp_path, capsys):
+    hard = {"id": 1, "image_id": 3, "category_id": 90, "bbox": [10, 10, 50, 50], "area": 2500, "iscrowd": 0}
+    seen = [*FOUND, {"image_id": 3, "category_id": 90, "bbox": [12, 10, 50, 50], "score": 0.95}]
+    numbers = {}
+    for difficult in (0, 1):
+        rows = [*TRUTH["annotations"], hard | {"difficult": difficult}]
+        for name, found in (("missed", FOUND), ("seen", seen)):
+            _, out, _ = run(tmp_path, capsys, TRUTH | {"annotations": rows}, found, "--json")
+            told = json.loads(out)
+            numbers[name, difficult] = [told["boxes"], round(told["AP50"], 4), round(told["voc_map50"], 4),
+                                        told["mistakes"]["right"], told["mistakes"]["missed"]]  # fmt: skip
+    assert numbers == {
+        ("missed", 0): [2, 0.505, 0.5, 1, 1], ("seen", 0): [2, 1.0, 1.0, 2, 0],
+        ("missed", 1): [1, 1.0, 1.0, 1, 0], ("seen", 1): [1, 1.0, 1.0, 1, 0],
+    }  # fmt: skip
+
+
 def wrong(row):
     return [FOUND[0] | row]
 

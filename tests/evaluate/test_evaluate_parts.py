@@ -114,6 +114,26 @@ def test_what_lies_in_a_crowd_is_not_counted():
     )
 
 
+CROWD = (0, 0, 0, 0, 200, 200, 1)
+THREE = found((*CAT, 0.9), (0, 0, 12, 10, 50, 50, 0.8), (0, 0, 120, 120, 20, 20, 0.7))
+
+
+def test_a_second_find_in_a_crowd_is_not_counted_as_coco_does():
+    # The first has the cat, the second would be its duplicate, the third lies in the crowd alone.
+    there = truth(CAT, CROWD)
+    result = count(there, THREE)
+    assert result.right == 1
+    assert sum(result.kinds.values()) == 0
+    assert result.confusion.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
+    assert score(there, THREE).numbers["AP50"] == pytest.approx(1.0)
+    assert count(truth(CAT), THREE).kinds["duplicate"] == 1, "without the crowd it is one"
+
+
+def test_a_crowd_of_another_class_excuses_nothing():
+    result = count(truth(CAT, (0, 1, *CROWD[2:])), THREE)
+    assert (result.right, result.kinds["duplicate"], result.kinds["background"]) == (1, 1, 1)
+
+
 def test_json_has_the_names_of_the_contract():
     printed = as_json(evaluate(truth(CAT, DOG), found((*CAT, 0.9))))
     assert " ".join(list(printed)[:12]) == "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl"

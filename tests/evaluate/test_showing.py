@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.evaluate.coco import score
 from holdfast.evaluate.columns import Found, Truth
-from holdfast.evaluate.showing import Small, most_confused, show, worst
+from holdfast.evaluate.showing import Small, counted, most_confused, right_finds, show, worst
 
 
 def truth() -> Truth:
@@ -37,7 +37,7 @@ def found() -> Found:
 
 
 def small(row: int) -> Small:
-    return Small(f"{row}.jpg", 100, 80, b"" if row == 2 else b"jpeg")
+    return Small(f"{row}.jpg", 100, 80, b"" if row == 12 else b"jpeg")
 
 
 def test_the_worst_picture_comes_first() -> None:
@@ -52,7 +52,7 @@ def test_what_is_shown() -> None:
     result = show(truth(), found(), score(truth(), found()), small)
     assert json.loads(json.dumps(result)) == result
     first = result["pictures"][0]
-    assert first["name"] == "1.jpg"
+    assert first["name"] == "11.jpg", "it is asked for by what the truth calls it"
     assert base64.b64decode(first["jpeg"]) == b"jpeg"
     assert first["truth"] == [
         {"box": [0, 0, 10, 10], "name": "cat", "found": False},
@@ -68,6 +68,31 @@ def test_what_is_shown() -> None:
     assert cat["boxes"] == 2
     assert len(cat["precision_at_recall"]["0.5"]) == 101
     assert cat["precision_at_recall"]["0.5"][0] == 1.0
+
+
+def in_the_crowd() -> Found:
+    """Twice the cat of picture 0, which has no crowd; in picture 3 a cat in the crowd of cats, and a dog there."""
+    return Found(
+        image=np.array([0, 0, 3, 3]),
+        category=np.array([0, 0, 0, 1]),
+        boxes=np.array([[0, 0, 10, 9], [0, 0, 10, 8], [40, 40, 20, 20], [40, 40, 20, 20]], float),
+        score=np.array([0.9, 0.8, 0.7, 0.6]),
+    )
+
+
+def test_a_find_in_a_crowd_is_neither_right_nor_wrong() -> None:
+    ranked = {one.image: (one.missed, one.wrong) for one in worst(truth(), in_the_crowd())}
+    assert ranked == {0: (0, 1), 1: (2, 0), 3: (0, 1)}
+    left = counted(truth(), in_the_crowd())
+    assert left.score.tolist() == [0.9, 0.8, 0.6]
+    assert right_finds(truth(), left).tolist() == [True, False, False]
+    result = show(truth(), in_the_crowd(), score(truth(), in_the_crowd()), small)
+    crowded = next(one for one in result["pictures"] if one["name"] == "13.jpg")
+    assert [(one["name"], one["right"]) for one in crowded["found"]] == [("dog", False)]
+    assert sum(one["wrong"] for one in result["pictures"]) == 2
+    assert {kind: number for kind, number in result["mistakes"].items() if number} == {
+        "right": 1, "duplicate": 1, "background": 1, "missed": 2,
+    }  # fmt: skip
 
 
 def test_finds_of_low_score_are_not_drawn() -> None:

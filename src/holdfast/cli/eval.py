@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ from holdfast.journal.folder import RunFolder
 from holdfast.supervise.hushed import hushed
 
 if TYPE_CHECKING:
-    from holdfast.data.records import Dataset
+    from holdfast.data.records import Dataset, Record
+    from holdfast.detectors.build import Detector
+    from holdfast.detectors.inference import Seen
     from holdfast.evaluate.columns import Found, Truth
 
 HELP = "COCO and VOC metrics of detections, by class, and what the wrong ones are"
@@ -113,57 +116,69 @@ def _of_files(args: argparse.Namespace) -> tuple[Truth, Found]:
 
 def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, Found]:
     """Pictures that cannot be read are left out of truth and detections, said, and added to `unreadable`."""
-    from holdfast.cli.predict import choose_backend, counted
+    from holdfast.cli.predict import choose_backend
 
     with patience(f"reading {args.data or 'the pictures that the run validates on'}"):
-        dataset = _dataset(args)
+        source, dataset = _dataset(args)
     choose_backend()
     with patience(f"loading the model {find(args.model)}"):
-        from holdfast.detectors.inference import detect_all
         from holdfast.detectors.model_file import load
         from holdfast.evaluate import results
-        from holdfast.evaluate.dataset import check_classes, found_in
+        from holdfast.evaluate.dataset import as_trained, check_classes, found_in
         from holdfast.pipeline.columns import from_facts
         from holdfast.train.validation import truth_of
 
         detector = load(find(args.model))
-    check_classes(dataset, detector.spec.classes)  # before anything is computed
-    pictures = [record.picture for record in dataset.records]
-    kept, seen = [], []
-    answers = detect_all(detector, pictures, batch=min(args.batch, len(pictures)))
-    with patience(f"trying the model on {counted(pictures)}"):
-        for record, one in zip(dataset.records, answers, strict=True):
-            if one.problem:
-                unreadable.append(record.picture.path)
-                print(f"{record.picture.path}: left out of the numbers: {one.problem}", file=sys.stderr)
-            else:
-                kept.append(record)
-                seen.append(one)
-    if not kept:
+    classes, records = detector.spec.classes, dataset.records
+    if args.data is None:
+        dataset, without = as_trained(dataset)
+        if without:
+            print(without, file=sys.stderr)
+    check_classes(dataset, classes)  # before anything is computed
+    seen = _seen(detector, records, args.batch, unreadable)
+    if len(unreadable) == len(records):
         raise DataError("no picture of the dataset can be read", where=dataset.path, found=unreadable[:3])
-    dataset = replace(dataset, records=tuple(kept))
     if args.out is not None:
-        results.write(results.coco_results(dataset, seen, detector.spec.classes), args.out)
-    in_model_order = replace(dataset, classes=detector.spec.classes, class_ids=())
+        results.write(results.coco_results(source, records, seen, classes), args.out)
+    kept = tuple(record for record, one in zip(dataset.records, seen, strict=True) if not one.problem)
+    seen = [one for one in seen if not one.problem]
+    in_model_order = replace(dataset, records=kept, classes=classes, class_ids=())
     columns = from_facts(in_model_order, [one.facts for one in seen])
     for box in columns.left_out:
         print(f"a box is left out of the truth: {box.file}: {box.detail}", file=sys.stderr)
     return truth_of(columns), found_in(seen)
 
 
-def _dataset(args: argparse.Namespace) -> Dataset:
-    """The one that was named, or the pictures that a run validates on."""
+def _seen(detector: Detector, records: Sequence[Record], batch: int, unreadable: list[str]) -> list[Seen]:
+    """What the model sees in each picture; in one that cannot be read it is nothing, and that is said."""
+    from holdfast.cli.predict import counted
+    from holdfast.detectors.inference import detect_all
+
+    pictures = [record.picture for record in records]
+    answers = detect_all(detector, pictures, batch=min(batch, len(pictures)))
+    seen = []
+    with patience(f"trying the model on {counted(pictures)}"):
+        for picture, one in zip(pictures, answers, strict=True):
+            seen.append(one)
+            if one.problem:
+                unreadable.append(picture.path)
+                print(f"{picture.path}: left out of the numbers: {one.problem}", file=sys.stderr)
+    return seen
+
+
+def _dataset(args: argparse.Namespace) -> tuple[Dataset, Dataset]:
+    """A dataset as it was read, and what of it the model is tried on: all, a split, or what a run validates on."""
     if args.data is None:
         from holdfast import settings
         from holdfast.train.prepare import sets
 
         parts = sets(settings.read(RunFolder(args.model).recipe))
         print(parts.how, file=sys.stderr)
-        dataset = parts.validation
+        source, dataset = parts.held_from, parts.validation
     else:
         from holdfast.data.reading import read
 
-        dataset = read(args.data)
+        source = dataset = read(args.data)
     if args.split is not None:
         if args.split not in dataset.splits:
             raise DataError(
@@ -179,4 +194,4 @@ def _dataset(args: argparse.Namespace) -> Dataset:
             where=dataset.path,
             change="give a dataset with pictures, or another --split",
         )
-    return dataset
+    return source, dataset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +34,25 @@ def check_classes(dataset: Dataset, classes: Sequence[str]) -> None:
             found=f"{', '.join(unknown[:5])}; the model knows {', '.join(classes[:8])}",
             change="evaluate on data with the model's classes, or train with these",
         )
+
+
+def as_trained(dataset: Dataset) -> tuple[Dataset, str]:
+    """Without the boxes of classes that are not among the dataset's own, which training leaves out; and a sentence
+    about them, where there are any."""
+    known = set(dataset.classes)
+    others = [box.name for record in dataset.records for box in record.boxes if box.name not in known]
+    if not others:
+        return dataset, ""
+    records = (
+        replace(record, boxes=tuple(box for box in record.boxes if box.name in known))
+        for record in dataset.records
+    )
+    names = sorted(set(others))
+    some = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    said = (
+        f"boxes of classes that the run does not train are left out, as in training: {some} ({len(others)})"
+    )
+    return replace(dataset, records=tuple(records)), said
 
 
 def found_in(seen: Sequence[SeenInPicture]) -> Found:

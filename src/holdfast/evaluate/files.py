@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.data.numbers import flag
 from holdfast.errors import DataError, NotAFile, PathMissing
 from holdfast.evaluate.columns import Bools, Floats, Found, Ints, Truth
 
@@ -57,7 +58,10 @@ def read_truth(path: Path) -> Truth:
         path, "annotations", rows, images, [identity for identity, _ in named], _wrong_truth
     )
     boxes = _boxes(path, "annotations", rows)
-    crowd: Bools = np.array([bool(row.get("iscrowd", 0)) for row in rows], dtype=bool)
+    # "difficult" is our converter's word, from VOC: neither found nor missed, as when the dataset itself is read.
+    crowd: Bools = np.array(
+        [bool(row.get("iscrowd", 0)) or flag(row.get("difficult")) for row in rows], dtype=bool
+    )
     area = [row.get("area") if _is_number(row.get("area")) else None for row in rows]
     areas: Floats = np.array(
         [box[2] * box[3] if known is None else known for box, known in zip(boxes, area, strict=True)],

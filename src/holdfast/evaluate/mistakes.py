@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,35 +27,53 @@ class Mistakes:
     confusion: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One picture, crowds aside. `partner[k]` is the place in `there` that find `seen[k]` is right about, or -1."""
+
+    image: int
+    there: Ints
+    seen: Ints
+    partner: Ints
+
+    @property
+    def missed(self) -> int:
+        return len(self.there) - int((self.partner >= 0).sum())
+
+    @property
+    def wrong(self) -> int:
+        return int((self.partner < 0).sum())
+
+
 def count(truth: Truth, found: Found, *, iou: float = 0.5, score_above: float = 0.25) -> Mistakes:
     found = found.only(found.score >= score_above)
     classes = len(truth.categories)
     confusion = np.zeros((classes + 1, classes + 1), dtype=np.int64)
     kinds = dict.fromkeys(KINDS, 0)
     right = 0
-    for _, there, seen in by_image(truth, found):
-        crowd = truth.crowd[there]
-        table = overlaps(found.boxes[seen], truth.boxes[there], crowd)
-        same = found.category[seen][:, None] == truth.category[there][None, :]
-        kept = ~_only_in_crowd(table, same, crowd, iou)
-        table, same = table[kept][:, ~crowd], same[kept][:, ~crowd]
-        there, seen = there[~crowd], seen[kept]
-        partner = matched(np.where(same, table, 0.0), iou)
-        right += int((partner >= 0).sum())
-        kinds["missed"] += len(there) - int((partner >= 0).sum())
-        for row in np.flatnonzero(partner < 0):
-            kinds[_kind(table[row], same[row], iou)] += 1
-        _confuse(confusion, truth.category[there], found.category[seen], matched(table, iou))
+    for one in looked_at(truth, found, iou):
+        table = overlaps(found.boxes[one.seen], truth.boxes[one.there], truth.crowd[one.there])
+        there, seen = truth.category[one.there], found.category[one.seen]
+        right += int((one.partner >= 0).sum())
+        kinds["missed"] += one.missed
+        for row in np.flatnonzero(one.partner < 0):
+            kinds[_kind(table[row], seen[row] == there, iou)] += 1
+        _confuse(confusion, there, seen, matched(table, iou))
     return Mistakes(iou, score_above, right, kinds, confusion)
 
 
-def _only_in_crowd(
-    table: Floats, same: NDArray[np.bool_], crowd: NDArray[np.bool_], iou: float
-) -> NDArray[np.bool_]:
-    """A find inside a crowd of its class that is no single box's is neither right nor wrong."""
-    in_crowd = ((table >= iou) & same & crowd[None, :]).any(axis=1)
-    of_a_box = ((table >= iou) & same & ~crowd[None, :]).any(axis=1)
-    return np.asarray(in_crowd & ~of_a_box)
+def looked_at(truth: Truth, found: Found, iou: float) -> Iterator[Looked]:
+    """Every picture with boxes or finds. The best scored find first, each takes one box of its class.
+
+    As in COCO, a find that got none and lies in a crowd of its class is neither right nor wrong, and is left out.
+    """
+    for image, there, seen in by_image(truth, found):
+        crowd = truth.crowd[there]
+        same = found.category[seen][:, None] == truth.category[there][None, :]
+        table = np.where(same, overlaps(found.boxes[seen], truth.boxes[there], crowd), 0.0)
+        partner = matched(table[:, ~crowd], iou)
+        counts = (partner >= 0) | ~(table[:, crowd] >= iou).any(axis=1)
+        yield Looked(image, there[~crowd], seen[counts], partner[counts])
 
 
 def matched(table: Floats, iou: float) -> Ints:

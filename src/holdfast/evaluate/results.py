@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.data.naming import class_numbers, image_numbers
-from holdfast.data.records import Dataset
+from holdfast.data.records import Dataset, Record
 from holdfast.evaluate.dataset import SeenInPicture
 
 
 def coco_results(
-    dataset: Dataset, seen: Sequence[SeenInPicture], classes: Sequence[str]
+    source: Dataset, records: Sequence[Record], seen: Sequence[SeenInPicture], classes: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """One object a detection; `classes` are the model's, which may be more than the data has."""
-    known = class_numbers(dataset, first=0)
+    """One object a detection. `records` are some or all of the source's; `classes` are the model's, which may be
+    more than the source has."""
+    known = class_numbers(source, first=0)
     fresh = iter(range(max(known.values(), default=-1) + 1, 10**9))
     numbers = [known[name] if name in known else next(fresh) for name in classes]
     rows = []
-    for image, one in zip(image_numbers(dataset.records), seen, strict=True):
+    for image, one in zip(_numbers_in(source, records), seen, strict=True):
         for (x1, y1, x2, y2), score, label in zip(one.boxes, one.scores, one.classes, strict=True):
             sides = [float(x1), float(y1), float(x2 - x1), float(y2 - y1)]
             row = {
@@ -31,6 +32,14 @@ def coco_results(
             }
             rows.append(row)
     return rows
+
+
+def _numbers_in(source: Dataset, records: Sequence[Record]) -> list[int]:
+    """The converter numbers each split by itself; pictures of several are numbered together, as a file holds them."""
+    splits = {record.split for record in records}
+    among = [record for record in source.records if record.split in splits]
+    number = {id(record): given for record, given in zip(among, image_numbers(among), strict=True)}
+    return [number[id(record)] for record in records]
 
 
 def write(rows: list[dict[str, Any]], path: Path) -> None:

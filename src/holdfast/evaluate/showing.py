@@ -1,12 +1,13 @@
 """An evaluation to look at: the curves, what is taken for what, and the pictures that went worst, as JSON.
 
-`Pictures` hands over a picture's name, its size and a small JPEG; everything else is arithmetic.
+`Pictures` is asked by what the truth calls a picture, and hands over its name, its size and a small JPEG; everything
+else is arithmetic.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.evaluate.coco import ClassScore, CocoScore
-from holdfast.evaluate.columns import Found, Ints, Truth, by_image, overlaps
-from holdfast.evaluate.mistakes import Mistakes, count, matched
+from holdfast.evaluate.columns import Found, Truth
+from holdfast.evaluate.mistakes import Looked, Mistakes, count, looked_at
 
 MOST_PICTURES = 24
 MOST_CLASSES = 40  # with a curve of their own
@@ -34,34 +35,7 @@ class Small:
     jpeg: bytes
 
 
-Pictures = Callable[[int], Small]
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """One picture. `partner[k]` is the place in `there` that find `seen[k]` is right about, or -1."""
-
-    image: int
-    there: Ints
-    seen: Ints
-    partner: Ints
-
-    @property
-    def missed(self) -> int:
-        return len(self.there) - int((self.partner >= 0).sum())
-
-    @property
-    def wrong(self) -> int:
-        return int((self.partner < 0).sum())
-
-
-def looked_at(truth: Truth, found: Found, iou: float) -> Iterator[Looked]:
-    """Every picture with boxes or finds. The best scored find first, each takes one box of its class."""
-    for image, there, seen in by_image(truth, found):
-        real = there[~truth.crowd[there]]
-        table = overlaps(found.boxes[seen], truth.boxes[real], truth.crowd[real])
-        same = found.category[seen][:, None] == truth.category[real][None, :]
-        yield Looked(image, real, seen, matched(np.where(same, table, 0.0), iou))
+Pictures = Callable[[Any], Small]
 
 
 def worst(truth: Truth, found: Found, *, most: int = MOST_PICTURES, iou: float = 0.5) -> list[Looked]:
@@ -74,8 +48,16 @@ def worst(truth: Truth, found: Found, *, most: int = MOST_PICTURES, iou: float =
     return sorted(looked_at(truth, found, iou), key=badness)[:most]
 
 
+def counted(truth: Truth, found: Found, *, iou: float = 0.5) -> Found:
+    """Without the finds that are neither right nor wrong."""
+    counts = np.zeros(len(found), dtype=bool)
+    for one in looked_at(truth, found, iou):
+        counts[one.seen] = True
+    return found.only(counts)
+
+
 def right_finds(truth: Truth, found: Found, *, iou: float = 0.5) -> NDArray[np.bool_]:
-    """Which finds are right."""
+    """Which of the finds that count are right; where some do not, `counted` comes first."""
     right = np.zeros(len(found), dtype=bool)
     for one in looked_at(truth, found, iou):
         right[one.seen] = one.partner >= 0
@@ -86,7 +68,7 @@ def show(
     truth: Truth, found: Found, score: CocoScore, pictures: Pictures, *, most: int = MOST_PICTURES
 ) -> dict[str, Any]:
     """What a report needs of an evaluation. The pictures are drawn one at a time."""
-    counted, faint = found.only(found.score >= SCORE_ABOVE), found.only(found.score < SCORE_ABOVE)
+    sure, faint = found.only(found.score >= SCORE_ABOVE), found.only(found.score < SCORE_ABOVE)
     return {
         "numbers": score.numbers,
         "images": len(truth.images),
@@ -96,8 +78,8 @@ def show(
         "class_count": len(score.classes),
         **_mistakes(count(truth, found, score_above=SCORE_ABOVE), truth.names),
         "pictures": [
-            {**_picture(one, truth, counted, pictures), "faint": _faint(one, truth, faint)}
-            for one in worst(truth, counted, most=most)
+            {**_picture(one, truth, sure, pictures), "faint": _faint(one, truth, faint)}
+            for one in worst(truth, sure, most=most)
         ],
     }
 
@@ -139,7 +121,7 @@ def most_confused(confusion: NDArray[np.int64], most: int = MOST_CONFUSED) -> li
 
 
 def _picture(one: Looked, truth: Truth, found: Found, pictures: Pictures) -> dict[str, Any]:
-    small = pictures(one.image)
+    small = pictures(truth.images[one.image])
     hit = set(one.partner[one.partner >= 0].tolist())
     there = [
         {"box": _corners(truth.boxes[row]), "name": truth.names[truth.category[row]], "found": place in hit}

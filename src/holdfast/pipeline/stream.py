@@ -7,7 +7,8 @@
 A batch is a dict: `images` (b, height, width, 3) uint8; `boxes` (b, m, 4) x1 y1 x2 y2 in pixels of the image;
 `labels` (b, m) int32; `real` (b, m) which boxes are there; `crowd` (b, m) which of them are regions to ignore;
 `boxes_left_out` (b,); `image` (b,) the picture's number; `in_epoch` (b,) False for what fills up a last batch;
-`mapping` (b, 4) from the source's pixels to the image's; `colour` (b, 4) for `device.recoloured`.
+`mapping` (b, 4) from the source's pixels to the image's; `colour` (b, 4) for `device.recoloured`. A picture in
+`Stream.bad` keeps its number, and has the pixels and boxes of another.
 Where the step resizes (`Feed.sent_pixels`), `pixels` (b, sent_pixels, 3) uint8 and `view` (b, 9) for `device.resized`
 stand in the place of `images`, and `resized_by_step` (b,) says for which pictures there was something to do.
 """
@@ -89,6 +90,11 @@ class Stream:
     @property
     def max_boxes(self) -> int:
         return plan.max_boxes(self.feed, self.columns.fullest)
+
+    @property
+    def bad(self) -> frozenset[int]:
+        """The pictures that are skipped: known from their headers, or met so far. In batches another stands in."""
+        return frozenset(self._bad)
 
     @property
     def steps(self) -> int | None:
