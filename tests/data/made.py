@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,69 @@ def picture(
     out = io.BytesIO()
     image.save(out, format, **save)
     return out.getvalue()
+
+
+def sixteen_bits(width: int = 64, height: int = 48, format: str = "PNG", mode: str = "I;16") -> bytes:
+    """Grey from 0 to 65535, encoded with 16 bits a pixel; `high_bytes` is what an 8-bit decoder makes of it."""
+    order = "big" if mode == "I;16B" else "little"
+    raw = b"".join(value.to_bytes(2, order) for value in _ramp(width * height))
+    out = io.BytesIO()
+    image = Image.frombytes(mode, (width, height), raw)
+    (image.convert("I") if format == "PPM" else image).save(out, format)
+    return out.getvalue()
+
+
+def high_bytes(width: int = 64, height: int = 48) -> Image.Image:
+    grey = Image.frombytes("L", (width, height), bytes(value >> 8 for value in _ramp(width * height)))
+    return grey.convert("RGB")
+
+
+def _ramp(count: int) -> list[int]:
+    return [number * 65535 // (count - 1) for number in range(count)]
+
+
+def turned_tiff(width: int, height: int, orientation: int, **save: Any) -> bytes:
+    """Stored as width x height: red, with the tag that says how to turn it, and blue at the stored top left."""
+    image = Image.new("RGB", (width, height), (200, 0, 0))
+    image.paste((0, 0, 255), (0, 0, width // 2, height // 4))
+    out = io.BytesIO()
+    image.save(out, "TIFF", tiffinfo={274: orientation}, **save)
+    return out.getvalue()
+
+
+def bmp(
+    bits: int, compression: int, pixels: bytes, extra: bytes = b"", size: tuple[int, int] = (8, 4)
+) -> bytes:
+    """The kinds that Pillow reads and does not write; `extra` is a palette or masks."""
+    begin = 54 + len(extra)
+    header = struct.pack("<IHHI", begin + len(pixels), 0, 0, begin)
+    more = struct.pack("<IiiHHIIiiII", 40, *size, 1, bits, compression, len(pixels), 0, 0, 0, 0)
+    return b"BM" + header + more + extra + pixels
+
+
+def os2_bmp(width: int, height: int) -> bytes:
+    pixels = bytes((3 * width + 3) // 4 * 4 * height)
+    return b"BM" + struct.pack("<IHHIIHHHH", 26 + len(pixels), 0, 0, 26, 12, width, height, 1, 24) + pixels
+
+
+def odd_pictures() -> dict[str, bytes]:
+    """What TensorFlow does not decode or decodes wrongly, by what it is called in a message."""
+    clear = Image.open(io.BytesIO(picture(format="PNG"))).convert("RGBA")
+    clear.putalpha(100)
+    transparent, animated = io.BytesIO(), io.BytesIO()
+    clear.save(transparent, "WEBP", lossless=True)
+    Image.new("RGB", (64, 48), (9, 90, 200)).save(
+        animated, "WEBP", lossless=True, save_all=True, append_images=[Image.new("RGB", (64, 48), "red")]
+    )
+    return {
+        "TIFF": picture(format="TIFF"),
+        "PPM": picture(format="PPM"),
+        "palette BMP": picture(format="BMP", mode="P"),
+        "black-and-white BMP": picture(format="BMP", mode="1"),
+        "packed BMP": bmp(16, 0, bytes(range(64))),
+        "transparent WEBP": transparent.getvalue(),
+        "animated WEBP": animated.getvalue(),
+    }
 
 
 def rotated(width: int, height: int, orientation: int, seed: int = 0) -> bytes:

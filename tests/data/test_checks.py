@@ -49,6 +49,8 @@ DIRT: list[tuple[str, str, Plant]] = [
     ("wrong-extension", "warning", lambda d: rewritten(d, made.picture(seed=7, format="PNG"))),
     ("unsupported-mode", "warning", lambda d: rewritten(d, made.picture(seed=7, mode="CMYK"))),
     ("unsupported-mode", "note", lambda d: rewritten(d, made.picture(seed=7, mode="L"))),
+    ("undecoded-kind", "error", lambda d: rewritten(d, made.picture(seed=7, format="BMP", mode="P"))),
+    ("undecoded-kind", "error", lambda d: rewritten(d, made.picture(seed=7, format="TIFF"))),
     ("exif-rotated", "warning", lambda d: rewritten(d, made.rotated(48, 64, 6, seed=7))),
     ("inverted-box", "error", lambda d: boxed(d, 30, 6, 5, 40)),
     ("zero-area-box", "error", lambda d: boxed(d, 30, 6, 30, 40)),

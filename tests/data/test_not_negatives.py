@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import base64
 import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from holdfast.data.checks import Part, check
 from holdfast.data.convert import convert
@@ -76,6 +78,15 @@ def test_a_picture_inside_the_json_is_checked_and_shown(tmp_path: Path) -> None:
     assert found["wrong-extension"].places[0].file.endswith("a.json (a.jpg)")
     assert not {"missing-image", "annotation-without-image", "size-mismatch"} & set(found)
     assert "cannot be shown" not in Path(inspect(str(tmp_path / "set"), str(tmp_path / "p.html"))).read_text()
+
+
+def test_a_picture_inside_the_json_is_redrawn_where_it_has_to_be(tmp_path: Path) -> None:
+    embedded(tmp_path / "set", made.picture(seed=7, mode="CMYK"))
+    repair(str(tmp_path / "set"), str(tmp_path / "mended"))
+    (record,) = read(str(tmp_path / "mended")).records
+    with Image.open(io.BytesIO(record.picture.read())) as written:
+        assert (written.mode, written.size) == ("RGB", (64, 48))
+    assert [(box.name, *box.corners) for box in record.boxes] == [("cell", *BOX)]
 
 
 @pytest.mark.parametrize("text", ["no base64 at all!", base64.b64encode(b"no picture").decode()])

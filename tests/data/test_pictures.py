@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import zlib
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from holdfast.data.pictures import examine, header_of, probe
+from holdfast.data.pictures import as_rgb, examine, header_of, odd_kind, open_image, probe
 from holdfast.data.records import Picture
 
 from . import made
@@ -78,6 +80,81 @@ def test_orientation_turns_the_size() -> None:
     facts = examine(made.rotated(40, 20, 6))
     assert (facts.size, facts.upright_size, facts.orientation) == ((40, 20), (20, 40), 6)
     assert examine(made.rotated(40, 20, 3)).upright_size == (40, 20)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("compression", [None, "tiff_lzw"])  # two ways through Pillow
+def test_a_tiff_is_upright_by_the_time_that_anyone_sees_its_pixels(
+    orientation: int, compression: str
+) -> None:
+    data = made.turned_tiff(64, 48, orientation, compression=compression)
+    upright = (48, 64) if orientation >= 5 else (64, 48)
+    for facts in (header_of(data), examine(data)):
+        assert facts is not None
+        assert (facts.size, facts.upright_size, facts.orientation) == (upright, upright, 1)
+    image = open_image(data)
+    image.load()
+    assert image.size == upright
+
+
+@pytest.mark.parametrize(
+    ("format", "mode"), [("PNG", "I;16"), ("TIFF", "I;16"), ("TIFF", "I;16B"), ("PPM", "I;16")]
+)
+def test_of_sixteen_bits_the_high_byte_is_kept(format: str, mode: str) -> None:
+    data = made.sixteen_bits(format=format, mode=mode)
+    assert examine(data).mode == "I;16"
+    assert as_rgb(open_image(data)).tobytes() == made.high_bytes().tobytes()
+
+
+def test_integers_and_fractions_in_four_bytes() -> None:
+    integers = Image.frombytes("I", (4, 1), struct.pack("<4i", -5, 511, 40_000, 70_000))
+    assert list(as_rgb(integers).convert("L").tobytes()) == [0, 1, 156, 255]
+    fractions = Image.frombytes("F", (4, 1), struct.pack("<4f", -0.5, 0.0, 0.5, 1.0))
+    assert list(as_rgb(fractions).convert("L").tobytes()) == [0, 0, 127, 255]
+    levels = Image.frombytes("F", (4, 1), struct.pack("<4f", -3.0, 0.5, 127.0, 300.0))
+    assert list(as_rgb(levels).convert("L").tobytes()) == [0, 0, 127, 255]
+
+
+def test_colours_are_left_as_they_are() -> None:
+    data = made.picture(format="PNG", mode="P")
+    assert as_rgb(open_image(data)).tobytes() == Image.open(io.BytesIO(data)).convert("RGB").tobytes()
+
+
+def test_kinds_that_training_does_not_decode() -> None:
+    assert {kind: odd_kind(examine(data)) for kind, data in made.odd_pictures().items()} == {
+        kind: kind for kind in made.odd_pictures()
+    }
+    for format in ("JPEG", "PNG", "BMP", "GIF", "WEBP"):
+        assert odd_kind(examine(made.picture(format=format))) == ""
+    for mode in ("L", "RGBA"):
+        assert odd_kind(examine(made.picture(format="BMP", mode=mode))) == ""
+
+
+GREY = b"".join(bytes((level, level, level, 0)) for level in range(256))
+RUNS = b"\x08\x64\x00\x00" * 4 + b"\x00\x01"  # 8 pixels of 100, end of line; end of picture
+
+
+@pytest.mark.parametrize(
+    ("data", "mode"),
+    [
+        (made.bmp(8, 0, bytes(32), GREY), "L"),
+        (made.bmp(8, 1, RUNS, GREY), "packed"),
+        (made.bmp(16, 3, bytes(64), struct.pack("<III", 0xF800, 0x7E0, 0x1F)), "packed"),
+        (made.bmp(24, 0, bytes(96)), "RGB"),
+        (made.bmp(32, 0, bytes(128)), "RGB"),
+        (made.bmp(32, 3, bytes(128), struct.pack("<III", 0xFF0000, 0xFF00, 0xFF)), "RGB"),
+        (made.bmp(32, 3, bytes(128), struct.pack("<III", 0xFF000000, 0xFF0000, 0xFF00)), "packed"),
+        (made.os2_bmp(8, 4), "packed"),
+    ],
+)
+def test_how_a_bmp_holds_its_pixels(data: bytes, mode: str) -> None:
+    facts = examine(data)
+    assert (facts.problem, facts.mode, facts.size) == ("", mode, (8, 4))
+
+
+def test_the_smallest_bmp_is_shorter_than_the_usual_header() -> None:
+    assert len(made.os2_bmp(1, 1)) == 30
+    assert examine(made.os2_bmp(1, 1)).mode == "packed"
 
 
 def test_the_header_of_a_cut_file_still_has_the_size() -> None:

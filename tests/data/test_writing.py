@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -235,6 +237,46 @@ def test_sixteen_bits_become_eight_by_their_high_byte(tmp_path: Path) -> None:
     repair(str(source), str(tmp_path / "dst"))
     (record,) = read(str(tmp_path / "dst")).records
     assert Image.open(record.picture.path).getpixel((3, 3)) == (156, 156, 156)  # 40000 / 256
+
+
+@pytest.mark.parametrize("kind", made.odd_pictures())
+def test_what_training_does_not_decode_becomes_a_png(tmp_path: Path, kind: str) -> None:
+    data = made.odd_pictures()[kind]
+    with Image.open(io.BytesIO(data)) as image:
+        size, pixels, suffix = image.size, image.convert("RGB").tobytes(), str(image.format).lower()
+    made.voc(tmp_path / "src", {f"a.{suffix}": (data, size, [("cat", 1, 1, 4, 4)])})
+    repaired = repair(str(tmp_path / "src"), str(tmp_path / "dst"))
+    (record,) = read(str(tmp_path / "dst")).records
+    assert record.file_name == "a.png" and record.boxes[0].corners == (0, 0, 4, 4)
+    with Image.open(record.picture.path) as written:
+        assert (written.format, written.mode, written.tobytes()) == ("PNG", "RGB", pixels)
+    assert [change.reason for change in repaired.changes] == ["undecoded-kind"]
+
+
+def test_sixteen_bits_with_alpha_do_not_become_black(tmp_path: Path) -> None:
+    """Pillow has no such mode: it keeps the high bytes itself, and nothing is left to divide."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    row = b"\0" + struct.pack(">4H", 40_000, 20_000, 60_000, 65_535) * 64
+    header = struct.pack(">IIBBBBB", 64, 48, 16, 6, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+    data += chunk(b"IDAT", zlib.compress(row * 48)) + chunk(b"IEND", b"")
+    made.voc(tmp_path / "src", {"a.png": (data, (64, 48), [("cat", 5, 5, 30, 30)])})
+    repair(str(tmp_path / "src"), str(tmp_path / "dst"))
+    (record,) = read(str(tmp_path / "dst")).records
+    assert Image.open(record.picture.path).getpixel((3, 3)) == (156, 78, 234)
+
+
+def test_a_turned_tiff_is_written_upright_once(tmp_path: Path) -> None:
+    """Blue lies at the stored top left; orientation 6 turns that to the top right."""
+    made.voc(tmp_path / "src", {"a.tif": (made.turned_tiff(64, 48, 6), (48, 64), [("cat", 37, 1, 48, 32)])})
+    repair(str(tmp_path / "src"), str(tmp_path / "dst"))
+    (record,) = read(str(tmp_path / "dst")).records
+    image = Image.open(record.picture.path)
+    assert image.size == (48, 64) and image.getchannel("B").getbbox() == (36, 0, 48, 32)
+    assert record.boxes[0].corners == (36, 0, 48, 32)
 
 
 def test_fractions_never_ask_for_scaling() -> None:

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from holdfast.cli.export import _decoded
 from holdfast.cli.main import main
+from tests.data import made
 
 pytestmark = pytest.mark.hot
 
@@ -51,6 +53,12 @@ def exported(to, out, model, picture, capsys):
     printed = capsys.readouterr()
     assert code == 0, printed.err
     return json.loads(printed.out)
+
+
+@pytest.mark.parametrize(("format", "mode"), [("PNG", "I;16"), ("TIFF", "I;16B")])
+def test_sixteen_bits_are_compared_by_their_high_byte(format, mode):
+    encoded = made.sixteen_bits(format=format, mode=mode)
+    np.testing.assert_array_equal(_decoded(encoded), np.asarray(made.high_bytes()))
 
 
 def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):

@@ -6,8 +6,9 @@ import pytest
 from PIL import Image
 
 from holdfast.cli.main import main
-from holdfast.cli.predict import find_pictures
+from holdfast.cli.predict import draw, find_pictures
 from holdfast.errors import PathMissing
+from tests.data import made
 
 pytestmark = pytest.mark.hot
 
@@ -46,6 +47,14 @@ def test_json_and_drawings(model, pictures, tmp_path, capsys):
             assert one["class"] in ("cat", "dog")
             assert one["score"] >= 0.2
     assert sorted(file.name for file in out.iterdir()) == ["a.png", "b.png"]
+
+
+@pytest.mark.parametrize(("format", "mode"), [("PNG", "I;16"), ("TIFF", "I;16B")])
+def test_sixteen_bits_are_drawn_by_their_high_byte(format, mode, tmp_path):
+    path = tmp_path / f"a.{format.lower()}"
+    path.write_bytes(made.sixteen_bits(format=format, mode=mode))
+    (tmp_path / "drawn").mkdir()
+    assert Image.open(draw(path, [], tmp_path / "drawn")).tobytes() == made.high_bytes().tobytes()
 
 
 def test_one_picture_is_the_same_alone_and_in_a_batch(model, pictures, capsys):

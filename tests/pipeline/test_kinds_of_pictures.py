@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tests.data import made
 from tests.pipeline.rectangles import dataset_of, rectangle_picture
 
+from holdfast.data.pictures import FORMATS, Facts, odd_kind
 from holdfast.data.records import Box, Picture, Record
 from holdfast.pipeline import columns
 from holdfast.pipeline.feed import Feed
@@ -27,7 +29,8 @@ def kinds(folder: Path) -> list[Path]:
         "progressive.jpg": upright, "rgb.png": upright, "grey.png": upright.convert("L"),
         "palette.png": upright.quantize(8), "alpha.png": upright.convert("RGBA"),
         "sixteen.png": Image.fromarray(sixteen), "named-wrongly.jpg": upright, "one-bit.png": upright.convert("1"),
-        "rgb.bmp": upright, "still.gif": upright.quantize(8), "lossy.webp": upright,
+        "rgb.bmp": upright, "grey.bmp": upright.convert("L"), "alpha.bmp": upright.convert("RGBA"),
+        "still.gif": upright.quantize(8), "lossy.webp": upright,
     }  # fmt: skip
     paths = []
     for name, image in made.items():
@@ -54,9 +57,15 @@ def test_all_kinds_are_decoded_as_pillow_decodes_them(tmp_path: Path) -> None:
         assert difference.mean() < 3, (path.name, difference.mean())
 
 
-def test_a_kind_that_is_not_decoded_is_said_so(tmp_path: Path) -> None:
-    Image.fromarray(rectangle_picture(96, 96, BOX, "red")).save(tmp_path / "a.tiff")
-    data = columns.of_dataset(dataset_of([Record("a", "a.tiff", Picture(str(tmp_path / "a.tiff")))]))
+@pytest.mark.parametrize("kind", made.odd_pictures())
+def test_a_kind_that_is_not_decoded_is_said_so(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(made.odd_pictures()[kind])
+    data = columns.of_dataset(dataset_of([Record("a", "a", Picture(str(tmp_path / "a")))]))
     assert data.unreadable == {
-        0: "TIFF pictures are not decoded while training; `holdfast data repair` writes them as PNG"
+        0: f"{kind} pictures are not decoded while training; `holdfast data repair` writes them as PNG"
     }
+
+
+def test_every_other_format_has_a_decoder() -> None:
+    odd = {format for format in FORMATS if odd_kind(Facts(format=format, mode="RGB"))}
+    assert set(columns.CODECS) == set(FORMATS) - odd and odd == {"TIFF", "PPM"}

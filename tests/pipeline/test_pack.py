@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.data import made
 from tests.pipeline.rectangles import dataset_of, random_rectangles
 
+from holdfast.data.records import Picture, Record
 from holdfast.pipeline import columns, pack, packing
 from holdfast.pipeline.feed import Augment, Feed
 from holdfast.pipeline.sizes import packed_sizes, whole_ratios
@@ -74,6 +76,19 @@ def test_the_key_changes_with_the_sizes_and_the_pictures(folder_of: Callable) ->
     keys.add(pack.job_for(data, FEED, ROOMY).key)
     assert len(keys) == 4  # two feeds more, a changed picture; the budget changes how many, not what
     assert pack.job_for(data, replace(FEED, seed=9, batch=1), ROOMY).key in keys
+
+
+def test_a_copy_of_sixteen_bits_is_no_whiter_than_the_picture(tmp_path: Path) -> None:
+    from PIL import Image
+
+    path = tmp_path / "a.png"
+    path.write_bytes(made.sixteen_bits(400, 300))
+    data = columns.of_dataset(dataset_of([Record("a", "a.png", Picture(str(path)))]))
+    packed = pack.read(packing.make(pack.job_for(data, FEED, ROOMY), tmp_path / "cache"))
+    assert packed is not None and packed.sizes.tolist() == [[100, 75]]
+    copy = np.asarray(Image.open(packed.paths[0])).astype(int)
+    expected = np.asarray(made.high_bytes(400, 300).resize((100, 75), Image.Resampling.BICUBIC)).astype(int)
+    assert np.abs(copy - expected).max() <= 3  # JPEG's
 
 
 def test_a_budget_is_kept(folder_of: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,6 +211,23 @@ def test_a_stream_reads_the_pack_from_its_epoch_on_and_the_boxes_stay_on_their_p
         Path(data.paths[image]).unlink()  # from epoch 1 on nobody reads them
     again = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
     assert np.array_equal(next(again.numpy_batches(3))["images"], whole[3]["images"])
+
+
+@pytest.mark.hot
+def test_a_packed_picture_of_sixteen_bits_is_as_bright_as_tensorflow_decodes_it(tmp_path: Path) -> None:
+    from holdfast.pipeline.stream import Stream
+
+    path = tmp_path / "a.png"
+    path.write_bytes(made.sixteen_bits(400, 300))
+    data = columns.of_dataset(dataset_of([Record("a", "a.png", Picture(str(path)))]))
+    feed = replace(FEED, batch=1)
+    folder = packing.make(pack.job_for(data, feed, ROOMY), tmp_path / "cache")
+    stream = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
+    original, copy = (
+        batch["images"].astype(int) for _, batch in zip(range(2), stream.numpy_batches(), strict=False)
+    )
+    assert 70 < original.mean() < 130  # half grey from 0 to 255, and the fill
+    assert np.abs(original - copy).max() <= 4
 
 
 @pytest.mark.hot

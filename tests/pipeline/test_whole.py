@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.data import made
 from tests.pipeline.rectangles import dataset_of, save
 from tests.pipeline.test_kinds_of_pictures import kinds
 
-from holdfast.data.records import Picture, Record
+from holdfast.data.records import Box, Picture, Record
 from holdfast.detectors.resizing import Placed, place
 from holdfast.pipeline import columns
 from holdfast.pipeline.feed import Feed, Fit
@@ -69,6 +71,56 @@ def test_a_kind_that_training_does_not_decode_is_shown_without_loss(tmp_path: Pa
     Image.fromarray(pixels).save(tmp_path / "a.tiff")
     shown = WholePictures(HEIGHT, WIDTH, "stretch")((tmp_path / "a.tiff").read_bytes())
     np.testing.assert_array_equal(shown.pixels, pixels)
+
+
+@pytest.mark.parametrize("kind", made.odd_pictures())
+def test_odd_kinds_are_shown_as_pillow_sees_them(kind: str) -> None:
+    data = made.odd_pictures()[kind]
+    with Image.open(BytesIO(data)) as image:
+        pixels = np.asarray(image.convert("RGB"))
+    shown = WholePictures(*pixels.shape[:2], "stretch")(data)
+    np.testing.assert_array_equal(shown.pixels, pixels)
+    assert columns.from_facts(dataset_of([Record("a", "a", Picture("a"))]), [shown.facts]).unreadable == {}
+
+
+@pytest.mark.parametrize(
+    ("format", "mode"), [("PNG", "I;16"), ("TIFF", "I;16"), ("TIFF", "I;16B"), ("PPM", "I;16")]
+)
+def test_sixteen_bits_are_shown_by_their_high_byte_in_every_format(format: str, mode: str) -> None:
+    shown = WholePictures(48, 64, "stretch")(made.sixteen_bits(format=format, mode=mode))
+    np.testing.assert_array_equal(shown.pixels, np.asarray(made.high_bytes()))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_tiff_is_turned_once_and_its_boxes_stay_on_their_pixels(orientation: int) -> None:
+    data = made.turned_tiff(64, 48, orientation)
+    with Image.open(BytesIO(data)) as image:
+        image.load()  # Pillow turns it here
+        pixels = np.asarray(image)
+    height, width = pixels.shape[:2]
+    shown = WholePictures(height, width, "stretch")(data)
+    np.testing.assert_array_equal(shown.pixels, pixels)
+    assert (shown.facts.size, shown.facts.orientation) == ((width, height), 1)
+    ys, xs = np.nonzero(pixels[:, :, 2])
+    blue = float(xs.min()), float(ys.min()), float(xs.max()) + 1, float(ys.max()) + 1
+    record = Record("a", "a.tif", Picture("a.tif", width=width, height=height), (Box(*blue, "blue"),))
+    assert columns.from_facts(dataset_of([record]), [shown.facts]).boxes.tolist() == [list(blue)]
+
+
+@pytest.mark.parametrize("frame", ["stored", "upright"])
+def test_a_turned_webp_with_alpha_is_turned_and_its_frame_is_still_found(frame: str) -> None:
+    stored = Image.new("RGBA", (64, 48), (200, 0, 0, 90))
+    stored.paste((0, 0, 255, 90), (40, 30, 62, 46))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    made_webp = BytesIO()
+    stored.save(made_webp, "WEBP", lossless=True, exif=exif)
+    shown = WholePictures(64, 48, "stretch")(made_webp.getvalue())
+    expected = np.asarray(stored.convert("RGB").transpose(Image.Transpose.ROTATE_270))
+    np.testing.assert_array_equal(shown.pixels, expected)
+    box = (40, 30, 62, 46) if frame == "stored" else (2, 40, 18, 62)
+    record = Record("a", "a.webp", Picture("a.webp"), (Box(*box, "blue"),))
+    assert columns.from_facts(dataset_of([record]), [shown.facts]).boxes.tolist() == [[2, 40, 18, 62]]
 
 
 def test_what_is_no_whole_picture_says_why(tmp_path: Path) -> None:

@@ -138,6 +138,6 @@ def _decoded(encoded: bytes) -> Any:
     import numpy as np
     from PIL import ImageOps
 
-    from holdfast.data.pictures import open_image
+    from holdfast.data.pictures import as_rgb, open_image
 
-    return np.asarray(ImageOps.exif_transpose(open_image(encoded)).convert("RGB"))
+    return np.asarray(as_rgb(ImageOps.exif_transpose(open_image(encoded))))

@@ -156,8 +156,10 @@ def draw(path: Path, found: list[dict[str, Any]], folder: Path) -> Path:
     """A copy with boxes and names, as PNG, under a name that no other picture of the call has."""
     from PIL import Image, ImageDraw, ImageOps
 
+    from holdfast.data.pictures import as_rgb
+
     with Image.open(path) as opened:
-        image = ImageOps.exif_transpose(opened).convert("RGB")
+        image = as_rgb(ImageOps.exif_transpose(opened))
     pen = ImageDraw.Draw(image)
     width = max(2, round(min(image.size) / 200))
     for one in reversed(found):

@@ -19,7 +19,7 @@ from holdfast.data import storage
 from holdfast.data.pictures import Facts
 from holdfast.data.records import Picture
 
-VERSION = 1  # changes when Facts or the way of finding them changes
+VERSION = 2  # changes when Facts or the way of finding them changes
 
 
 def cache_folder() -> Path:

@@ -12,7 +12,7 @@ from html import escape
 
 from holdfast.data.judge import frame_of
 from holdfast.data.orientation import turned_upright
-from holdfast.data.pictures import BOMB_PIXELS, Facts, header_of, open_image
+from holdfast.data.pictures import BOMB_PIXELS, Facts, as_rgb, header_of, open_image
 from holdfast.data.records import Box, Record
 from holdfast.errors import HoldfastError
 
@@ -82,7 +82,7 @@ def thumbnail(data: bytes, side_px: int = SIDE_PX) -> tuple[Facts, bytes]:
         warnings.simplefilter("ignore")
         image = open_image(data)
         image.draft("RGB", (side_px, side_px))
-        image = ImageOps.exif_transpose(image).convert("RGB")
+        image = as_rgb(ImageOps.exif_transpose(image))
         image.thumbnail((side_px, side_px))
         out = io.BytesIO()
         image.save(out, "JPEG", quality=82)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.data.listing import suffix_of
 from holdfast.data.orientation import ROUNDING_PX, Frame, Size, boxes_frame, fits
-from holdfast.data.pictures import Facts
+from holdfast.data.pictures import Facts, odd_kind
 from holdfast.data.records import Box, Record
 
 TINY_PX = 8.0
@@ -54,7 +54,10 @@ def picture_verdicts(record: Record, facts: Facts) -> Iterator[Verdict]:
     suffix = suffix_of(record.file_name)
     if wrong_suffix(facts.format, suffix):
         yield Verdict("wrong-extension", f"a {facts.format} named {suffix}")
-    if facts.frames > 1:
+    odd = odd_kind(facts)
+    if odd:
+        yield Verdict("undecoded-kind", odd)
+    elif facts.frames > 1:
         yield Verdict("unsupported-mode", f"animated: {facts.frames} frames, the first is used", "warning")
     elif facts.mode in _MODES:
         severity = "warning" if facts.mode in _SERIOUS_MODES else "note"

@@ -44,6 +44,11 @@ KINDS: dict[str, Kind] = {
         "pictures are not plain 8-bit RGB",
         f"they are converted on reading; {REPAIR} in RGB for programs that do not",
     ),
+    "undecoded-kind": Kind(
+        "error",
+        "pictures are of a kind that training does not decode",
+        f"{REPAIR} with these as PNG; `predict` and `eval` read them as they are",
+    ),
     "exif-rotated": Kind(
         "warning",
         "pictures carry an orientation that programs apply or ignore",

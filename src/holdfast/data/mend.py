@@ -1,11 +1,11 @@
-"""A picture made plain: upright, one frame, 8-bit RGB."""
+"""A picture made plain: upright, one frame, 8-bit RGB, in a format that training decodes."""
 
 from __future__ import annotations
 
 import io
 import warnings
 
-from holdfast.data.pictures import Facts, open_image
+from holdfast.data.pictures import Facts, as_rgb, odd_kind, open_image
 from holdfast.data.records import Picture
 
 JPEG_QUALITY = 95
@@ -17,7 +17,10 @@ def upright_rgb(picture: Picture, facts: Facts) -> tuple[bytes, str, list[tuple[
     reasons: list[tuple[str, str]] = []
     if facts.orientation != 1:
         reasons.append(("exif-rotated", f"turned upright from orientation {facts.orientation}"))
-    if facts.frames > 1:
+    odd = odd_kind(facts)
+    if odd:
+        reasons.append(("undecoded-kind", f"{odd} to PNG"))
+    elif facts.frames > 1:
         reasons.append(("unsupported-mode", f"the first of {facts.frames} frames"))
     elif facts.mode not in _PLAIN_MODES:
         reasons.append(("unsupported-mode", f"{facts.mode} to RGB"))
@@ -29,10 +32,7 @@ def upright_rgb(picture: Picture, facts: Facts) -> tuple[bytes, str, list[tuple[
         warnings.simplefilter("ignore")
         image = open_image(picture.read())
         image.seek(0)
-        image = ImageOps.exif_transpose(image)
-        if facts.mode == "I;16" and image.mode != "RGB":
-            image = image.point(lambda value: value / 256).convert("L")  # keep the high byte, as decoders do
-        image = image.convert("RGB")
+        image = as_rgb(ImageOps.exif_transpose(image))
         out = io.BytesIO()
         lossy = facts.format == "JPEG"
         if lossy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import struct
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from holdfast.errors import HoldfastError
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 BOMB_PIXELS = 200_000_000  # 600 MB as RGB; the largest camera backs have 150 megapixels
 LARGEST_FILE_BYTES = 512 << 20
+USUAL_MASKS = (struct.pack("<III", 0xFF0000, 0xFF00, 0xFF), bytes(12))  # none given is blue, green, red too
 HEADER_BYTES = 256 << 10  # EXIF with a preview can hold 64 KB before the size
 
 
@@ -27,10 +29,10 @@ class Facts:
 
     problem: str = ""
     detail: str = ""
-    width: int = 0  # as stored, before the orientation is applied
+    width: int = 0  # as stored, before the orientation is applied; a TIFF's is applied by Pillow
     height: int = 0
     format: str = ""
-    mode: str = ""  # Pillow's, or "I;16" for any with 16 bits a channel
+    mode: str = ""  # Pillow's; "I;16": any with 16 bits a channel; "packed": a BMP not of plain bytes
     orientation: int = 1
     frames: int = 1
     bytes: int = 0
@@ -121,10 +123,33 @@ def open_image(data: bytes) -> Any:
     return Image.open(storage.as_stream(data), formats=FORMATS)
 
 
+def as_rgb(image: Any) -> Any:
+    """8-bit RGB. Of 16 bits the high byte is kept, as decoders do; Pillow's `convert` makes all above 255 white.
+
+    Floating-point pixels count from 0 to 1 where none is above 1, and else from 0 to 255.
+    """
+    if image.mode.startswith("I"):
+        image = image.convert("I").point(lambda value: value / 256).convert("L")
+    elif image.mode == "F" and image.getextrema()[1] <= 1:
+        image = image.point(lambda value: value * 255).convert("L")
+    return image.convert("RGB")
+
+
+def odd_kind(facts: Facts) -> str:
+    """What to call a kind that TensorFlow does not decode, or decodes to other colours; nothing for the rest."""
+    if facts.format in ("TIFF", "PPM"):
+        return facts.format
+    if facts.format == "BMP" and facts.mode not in ("L", "RGB", "RGBA"):
+        return {"P": "palette BMP", "1": "black-and-white BMP"}.get(facts.mode, "packed BMP")
+    if facts.format == "WEBP" and facts.frames > 1:
+        return "animated WEBP"
+    if facts.format == "WEBP" and facts.mode != "RGB":
+        return "transparent WEBP"
+    return ""
+
+
 def _header_facts(image: Any, data: bytes, digest: str) -> Facts:
-    width, height = image.size
-    sixteen_bit_png = image.format == "PNG" and len(data) > 24 and data[24] == 16
-    orientation = _orientation(image)
+    width, height, orientation = _frame(image)
     try:
         frames = 1 if image.format in ("MPO", "TIFF") else int(getattr(image, "n_frames", 1))
     except Exception:
@@ -137,12 +162,24 @@ def _header_facts(image: Any, data: bytes, digest: str) -> Facts:
         width=width,
         height=height,
         format="JPEG" if image.format == "MPO" else str(image.format),
-        mode="I;16" if sixteen_bit_png or image.mode.startswith("I") else str(image.mode),
-        orientation=orientation if 1 <= orientation <= 8 else 1,
+        mode=_mode(image, data),
+        orientation=orientation,
         frames=frames,
         bytes=len(data),
         digest=digest,
     )
+
+
+def _frame(image: Any) -> tuple[int, int, int]:
+    """Width, height and orientation of the pixels that Pillow gives.
+
+    It turns a TIFF upright while decoding, and only some versions say the size that it will have then.
+    """
+    orientation = _orientation(image)
+    if image.format != "TIFF":
+        return *image.size, orientation
+    width, height = int(image.tag_v2[256]), int(image.tag_v2[257])
+    return (height, width, 1) if orientation >= 5 else (width, height, 1)
 
 
 def _orientation(image: Any) -> int:
@@ -150,9 +187,28 @@ def _orientation(image: Any) -> int:
     if image.format == "PNG" and not {"exif", "Raw profile type exif"} & set(image.info):
         return 1
     try:
-        return int(image.getexif().get(0x0112, 1))
+        orientation = int(image.getexif().get(0x0112, 1))
     except Exception:
         return 1
+    return orientation if 1 <= orientation <= 8 else 1
+
+
+def _mode(image: Any, data: bytes) -> str:
+    sixteen_bit_png = image.format == "PNG" and len(data) > 24 and data[24] == 16
+    if sixteen_bit_png or image.mode.startswith("I"):
+        return "I;16"
+    if image.format == "BMP" and image.mode in ("L", "RGB", "RGBA") and not _plain_bytes(data):
+        return "packed"
+    return str(image.mode)
+
+
+def _plain_bytes(bmp: bytes) -> bool:
+    """One byte of grey, or blue, green and red: not 16 bits, runs, an order of its own, or the header of OS/2."""
+    header, bits, compression = (
+        int.from_bytes(bmp[at:end], "little") for at, end in ((14, 18), (28, 30), (30, 34))
+    )
+    usual = compression == 0 or (compression == 3 and bmp[54:66] in USUAL_MASKS)
+    return header >= 40 and bits in (8, 24, 32) and usual
 
 
 def _decode(image: Any) -> None:

@@ -296,7 +296,8 @@ def _redrawn(record: Record, facts: Facts, folder: Path, changes: list[Change]) 
         path.write_bytes(data)
     for reason, detail in reasons:
         changes.append(Change(place_of(record), "changed", "picture", reason, detail))
-    return replace(record, picture=replace(record.picture, path=str(path), offset=None, length=None))
+    drawn = replace(record.picture, path=str(path), offset=None, length=None, inside="")
+    return replace(record, picture=drawn)
 
 
 def listed(changes: list[Change]) -> str:

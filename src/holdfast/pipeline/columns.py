@@ -16,7 +16,7 @@ import numpy as np
 
 from holdfast.data import embedded, storage
 from holdfast.data.orientation import boxes_frame, turned_upright
-from holdfast.data.pictures import Facts, header
+from holdfast.data.pictures import Facts, header, odd_kind
 from holdfast.data.records import Box, Dataset, Record
 
 Corners = tuple[float, float, float, float]
@@ -138,8 +138,9 @@ def _usable(fact: Facts | None) -> Facts | str:
         return "the file is missing, empty, or not a picture"
     if fact.problem:
         return f"{fact.problem}: {fact.detail}"
-    if fact.format not in CODECS:
-        return f"{fact.format} pictures are not decoded while training; `holdfast data repair` writes them as PNG"
+    odd = odd_kind(fact)
+    if odd:
+        return f"{odd} pictures are not decoded while training; `holdfast data repair` writes them as PNG"
     return fact
 
 

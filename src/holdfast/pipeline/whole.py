@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from holdfast.data.pictures import Facts, examine, header_of, open_image
+from holdfast.data.pictures import Facts, as_rgb, examine, header_of, odd_kind, open_image
 from holdfast.pipeline import decode, plan
 from holdfast.pipeline.columns import CODECS
 from holdfast.pipeline.feed import PLAIN, Feed, Fit
@@ -42,7 +42,7 @@ class WholePictures:
         facts = header_of(encoded)
         if facts is None or facts.problem:
             raise Undecodable((facts or examine(encoded)).detail or "no picture format begins like this")
-        if facts.format not in CODECS:
+        if odd_kind(facts):
             encoded, facts = _as_png(encoded, facts)
         size = np.array(facts.upright_size, np.float32)
         codec, orientation = np.int32(CODECS[facts.format]), np.int32(facts.orientation)
@@ -66,13 +66,19 @@ class WholePictures:
 
 
 def _as_png(encoded: bytes, facts: Facts) -> tuple[bytes, Facts]:
-    """A kind that TensorFlow does not decode, in one that it does, without loss: as `holdfast data repair` has it."""
+    """A kind that TensorFlow does not decode, in one that it does, without loss.
+
+    The pixels stay as they are stored, and the orientation with them; a TIFF's facts and pixels are both upright.
+    """
     made = BytesIO()
     try:
-        open_image(encoded).convert("RGB").save(made, "PNG", compress_level=0)
+        image = as_rgb(open_image(encoded))
+        image.save(made, "PNG", compress_level=0)
     except Exception as error:  # whatever a decoder of Pillow's may raise about a user's file
         raise Undecodable(str(error) or type(error).__name__) from None
-    return made.getvalue(), replace(facts, format="PNG")
+    return made.getvalue(), replace(
+        facts, format="PNG", mode="RGB", frames=1, width=image.width, height=image.height
+    )
 
 
 def _first_line(error: Any) -> str:
