@@ -178,7 +178,7 @@ def with_pool(micro):
 def test_what_fits_by_the_line_is_run_and_a_pool_that_grew_makes_it_smaller(monkeypatch):
     priced, asked = trials(monkeypatch, 3 << 30, with_pool)
     made = plan(POOLED, 3 << 30, priced)
-    assert asked == [2, 8, 13, 26, 14]
+    assert asked == [2, 8, 13, 26, 14, 14]
     assert made.chosen.changes == ("train.micro_batch = 7",)
     assert made.chosen.account.total_bytes == 1700 << 20  # 8 were run, and fitted
     assert priced(POOLED, [14])[0].method is METHODS["run"]
@@ -199,3 +199,12 @@ def test_a_trial_that_the_kernel_ends_does_not_fit(monkeypatch):
     priced, _ = trials(monkeypatch, 3 << 30, killed_above_ten)
     assert priced(POOLED, [14])[0].judge(3 << 30) == "does-not-fit"
     assert plan(POOLED, 3 << 30, priced).chosen.setup.micro_batch == 7
+
+
+def test_of_two_runs_of_what_fits_by_the_line_the_higher_counts(monkeypatch):
+    peaks = iter([2400 << 20, 2900 << 20])
+    priced, asked = trials(
+        monkeypatch, 3 << 30, lambda micro: next(peaks) if micro == 14 else (1000 + 100 * micro) << 20
+    )
+    found = priced(POOLED, [14])[0]
+    assert (asked[-2:], found.total_bytes, found.judge(3 << 30)) == ([14, 14], 2900 << 20, "too-close")
