@@ -65,23 +65,34 @@ def test_losses_gradients_and_detections_agree(name, tmp_path):
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
 def test_half_precision_agrees_as_far_as_its_digits_go(precision, tmp_path):
-    """11 bits of float16, 8 of bfloat16, rounded at other places by each backend; losses are float32 on both."""
-    ours, theirs = found_by(spec_of("ssd", precision), tmp_path)
+    """11 bits of float16, 8 of bfloat16, rounded at other places by each backend; losses are float32 on both.
+
+    Through 50 layers with fresh weights the gradient of either is some way from that in float32 (seen: a cosine of
+    0.948 and 0.957 in float16), and so from the other's (0.954): no further, or one rounds where it should not.
+    """
+    (tmp_path / "half").mkdir()
+    (tmp_path / "whole").mkdir()
+    ours, theirs = found_by(spec_of("ssd", precision), tmp_path / "half")
+    exact, _ = found_by(spec_of("ssd"), tmp_path / "whole")
     digits = {"float16": 0.01, "bfloat16": 0.05}[precision]
     for key, value in ours.items():
         if key.startswith("loss:"):
             assert value.dtype == theirs[key].dtype == np.float32
             np.testing.assert_allclose(theirs[key], value, rtol=digits, err_msg=key)
-    together = [
-        np.concatenate(
-            [value.ravel().astype(float) for key, value in found.items() if key.startswith("gradient:")]
-        )
-        for found in (ours, theirs)
-    ]
-    assert all(np.isfinite(gradient).all() for gradient in together)
-    lengths = [np.linalg.norm(gradient) for gradient in together]
-    assert together[0] @ together[1] / (lengths[0] * lengths[1]) > 1.0 - digits
-    assert lengths[0] == pytest.approx(lengths[1], rel=2 * digits)
+    gradients = [gradient_of(found) for found in (ours, theirs, exact)]
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+    tensorflow, jax, float32 = (gradient / np.linalg.norm(gradient) for gradient in gradients)
+    print(precision, "cosines", tensorflow @ jax, tensorflow @ float32, jax @ float32)
+    assert min(tensorflow @ float32, jax @ float32) > 0.7
+    assert tensorflow @ jax > min(tensorflow @ float32, jax @ float32) - 0.05
+    assert tensorflow @ float32 == pytest.approx(jax @ float32, abs=0.05)
+    assert np.linalg.norm(gradients[0]) == pytest.approx(np.linalg.norm(gradients[1]), rel=2 * digits)
+
+
+def gradient_of(found):
+    return np.concatenate(
+        [value.ravel().astype(float) for key, value in found.items() if key.startswith("gradient:")]
+    )
 
 
 def louder(detector):
