@@ -70,6 +70,7 @@ def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir() if "partial" in file.name] == []
 
 
+@pytest.mark.proof  # half a minute, and test_overfit tries all three detectors
 def test_onnx_takes_a_picture_of_any_size(model, picture, tmp_path, capsys):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("tf2onnx")
