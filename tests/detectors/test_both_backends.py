@@ -68,7 +68,8 @@ def test_half_precision_agrees_as_far_as_its_digits_go(precision, tmp_path):
     """11 bits of float16, 8 of bfloat16, rounded at other places by each backend; losses are float32 on both.
 
     Through 50 layers with fresh weights the gradient of either is some way from that in float32 (seen: a cosine of
-    0.948 and 0.957 in float16), and so from the other's (0.954): no further, or one rounds where it should not.
+    0.948 and 0.957 in float16, 0.472 and 0.479 in bfloat16), and so from the other's (0.954, 0.757): no further, or one
+    rounds where it should not.
     """
     (tmp_path / "half").mkdir()
     (tmp_path / "whole").mkdir()
@@ -83,7 +84,7 @@ def test_half_precision_agrees_as_far_as_its_digits_go(precision, tmp_path):
     assert all(np.isfinite(gradient).all() for gradient in gradients)
     tensorflow, jax, float32 = (gradient / np.linalg.norm(gradient) for gradient in gradients)
     print(precision, "cosines", tensorflow @ jax, tensorflow @ float32, jax @ float32)
-    assert min(tensorflow @ float32, jax @ float32) > 0.7
+    assert min(tensorflow @ float32, jax @ float32) > {"float16": 0.9, "bfloat16": 0.4}[precision]
     assert tensorflow @ jax > min(tensorflow @ float32, jax @ float32) - 0.05
     assert tensorflow @ float32 == pytest.approx(jax @ float32, abs=0.05)
     assert np.linalg.norm(gradients[0]) == pytest.approx(np.linalg.norm(gradients[1]), rel=2 * digits)
