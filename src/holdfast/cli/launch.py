@@ -103,7 +103,7 @@ def _train(args: argparse.Namespace) -> int:
     for rank in here.ranks:
         own = RunFolder(_folder_of(folder.path, rank))
         own.path.mkdir(parents=True, exist_ok=True)
-        own.recipe.write_text(settings.to_toml(recipe))
+        settings.store(recipe, own.recipe)
     outcome = group.run(here, say=_say)
     if not here.conductor:
         _tell_end(outcome, folder)

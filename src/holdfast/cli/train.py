@@ -59,9 +59,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_group(recipe)
     refuse_missing(recipe, args.source or folder.recipe, args.overrides)
     session.open_folder(folder.path)
-    fresh = folder.recipe.with_name(f".{folder.recipe.name}.new")  # a kill must not leave half of it
-    fresh.write_text(settings.to_toml(recipe))
-    fresh.replace(folder.recipe)
+    settings.store(recipe, folder.recipe)
     command = (
         sys.executable,
         "-m",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import AlreadyThere, NotAFolder, PathMissing, PermissionRefused
+from holdfast.journal.folder import RunFolder
 
 #: What a run calls its model.
 MODEL_NAME = "model.npz"
@@ -44,7 +45,7 @@ def to_go_on_from(weights: str | None) -> Path | None:
         return path if path.suffix == ".npz" else None
     if (path / MODEL_NAME).is_file():
         return path / MODEL_NAME
-    if (path / "journal.jsonl").is_file():
+    if RunFolder(path).journal.is_file():
         raise PathMissing(
             "the run has not ended, and a run writes its model at its end",
             where=path,

@@ -76,9 +76,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    kind: (
-        str  # missing | silent | suspended | waited-for | network | straggler | exchange | slow-link | apart
-    )
+    #: missing | silent | suspended | waited-for | network | straggler | exchange | slow-link | apart
+    kind: str
     ranks: tuple[int, ...]
     words: str
     stands: bool = False  # the group does not move because of it
@@ -91,7 +90,9 @@ def judge(seen: Mapping[int, Seen], *, count: int, began: float, now: float) -> 
     running = [one for one in seen.values() if one.running and now - one.heard_at <= SILENT_S]
     if len(running) == count:
         remarks += [*_suspended(running, now), _standing(running, now), _apart(running, now)]
-        remarks += [_straggler(running), _exchange(running), _slow_link(running)]
+        if len(running) > 1 and all(len(one.rates) >= WINDOWS for one in running):
+            remarks += [_straggler(running), _exchange(running)]
+        remarks.append(_slow_link(running))
     return [one for one in remarks if one is not None]
 
 
@@ -166,8 +167,6 @@ def _apart(running: list[Seen], now: float) -> Remark | None:
 
 def _straggler(running: list[Seen]) -> Remark | None:
     """The one whose own part of a step takes longest, when that is well above the others' several times over."""
-    if len(running) < 2 or any(len(one.rates) < WINDOWS for one in running):
-        return None
     slow = max(running, key=lambda one: one.rates[-1].alone_s)
     behind_s = []
     for window in range(-WINDOWS, 0):
@@ -193,20 +192,19 @@ def _straggler(running: list[Seen]) -> Remark | None:
 
 def _exchange(running: list[Seen]) -> Remark | None:
     """Who comes last to a meeting does not wait: the shortest time of all is what the exchange itself takes."""
-    if len(running) < 2 or any(len(one.rates) < WINDOWS for one in running):
-        return None
     taken_s = [min(one.rates[window].together_s for one in running) for window in range(-WINDOWS, 0)]
     alone_s = [max(one.rates[window].alone_s for one in running) for window in range(-WINDOWS, 0)]
     if any(taken < max(EXCHANGE_S, alone) for taken, alone in zip(taken_s, alone_s, strict=True)):
         return None
     step_s = statistics.median(one.rates[-1].step_s for one in running)
+    exchange_s = statistics.median(taken_s)
     words = (
-        f"the exchange of a step takes {statistics.median(taken_s):.2f} s of its {step_s:.2f} s, in every process, and "
+        f"the exchange of a step takes {exchange_s:.2f} s of its {step_s:.2f} s, in every process, and "
         f"what they compute at most {statistics.median(alone_s):.2f} s: the network between them is the limit"
     )
     worst = _slow_link(running)
     ranks = worst.ranks if worst else tuple(one.rank for one in running)
-    facts = {"exchange_s": round(statistics.median(taken_s), 3)}
+    facts = {"exchange_s": round(exchange_s, 3)}
     return Remark("exchange", ranks, f"{words}; {worst.words}" if worst else words, facts=facts)
 
 

@@ -60,13 +60,9 @@ class Line:
             return None
         try:
             info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ROUND_TRIP_AT + 4)
-        except OSError:
+            return int(struct.unpack_from("=I", info, _ROUND_TRIP_AT)[0]) / 1e6
+        except (OSError, struct.error):
             return None
-        return (
-            int(struct.unpack_from("=I", info, _ROUND_TRIP_AT)[0]) / 1e6
-            if len(info) > _ROUND_TRIP_AT
-            else None
-        )
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

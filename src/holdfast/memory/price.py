@@ -84,18 +84,16 @@ class Trials:
         return [self._confirmed(setup, micro) for micro in micro_batches]
 
     def _confirmed(self, setup: Setup, micro: int) -> Account:
-        drawn = self.drawn(setup, micro)
-        ran = [one.micro_batch for one in self._tried if one.with_micro(micro) == setup.with_micro(micro)]
+        drawn, asked = self.drawn(setup, micro), setup.with_micro(micro)
+        ran = [one.micro_batch for one in self._tried if one.with_micro(micro) == asked]
         known = any(size >= micro and self._fits(setup, size) for size in ran)
         if micro in ran or known or drawn.total_bytes > self._memory_bytes:
             return drawn
         try:
-            self._tried[setup.with_micro(micro)] = max(
-                self._once(setup.with_micro(micro)) for _ in range(CONFIRMING_RUNS)
-            )
+            self._tried[asked] = max(self._once(asked) for _ in range(CONFIRMING_RUNS))
         except NoAnswer as error:  # the small ones came through
             self.say(f"{micro} at once did not come through here ({', '.join(error.found)}): it does not fit")
-            self._tried[setup.with_micro(micro)] = max(drawn.total_bytes, 2 * self._memory_bytes)
+            self._tried[asked] = max(drawn.total_bytes, 2 * self._memory_bytes)
         return self.drawn(setup, micro)
 
     def _fits(self, setup: Setup, micro: int) -> bool:
@@ -129,9 +127,7 @@ class Trials:
 
 TRIED = (2, 8)
 LARGEST_TRIED = 256
-CONFIRMING_RUNS = (
-    2  # of what fits by the line: the higher counts, since the pool does not grow alike in every run
-)
+CONFIRMING_RUNS = 2  # of what fits by the line; the higher counts, as the pool does not always grow alike
 TELLING_BYTES = 512 << 20  # more than the peaks of two equal runs were seen to differ by
 HIDDEN_BYTES = 256 << 20  # by which a peak that pictures have no part in was seen to differ between runs
 

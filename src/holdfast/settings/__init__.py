@@ -6,6 +6,6 @@ that names the key and its line, `write` turns it back into a file that can be r
 
 from holdfast.settings.read import read, resolve
 from holdfast.settings.recipe import Recipe
-from holdfast.settings.write import example, to_toml
+from holdfast.settings.write import example, store, to_toml
 
-__all__ = ["Recipe", "example", "read", "resolve", "to_toml"]
+__all__ = ["Recipe", "example", "read", "resolve", "store", "to_toml"]

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 
 from holdfast.settings.recipe import TABLES, Recipe, is_required, rule_of, toml_value
+
+
+def store(recipe: Recipe, path: Path) -> None:
+    """At once or not at all: a kill must not leave half of a run's recipe."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(to_toml(recipe))
+    fresh.replace(path)
 
 
 def to_toml(recipe: Recipe) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, of_os
 from holdfast.journal import events as ev
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
+from holdfast.train.rescue import ASKING
 
 if TYPE_CHECKING:
     from holdfast.settings.recipe import Recipe
@@ -30,8 +31,9 @@ class Asked:
 
     def __init__(self) -> None:
         self.signal = ""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # nohup
+        for number in ASKING:
+            under_nohup = number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
+            if not under_nohup:
                 signal.signal(number, self._take)
 
     def __call__(self) -> str:

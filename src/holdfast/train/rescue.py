@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # for an end
 PATIENCE_S = 1.5  # for the loop to notice by itself; clouds give 30 s, some schedulers 5
 
 

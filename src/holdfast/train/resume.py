@@ -94,7 +94,7 @@ def check_spec(
     before: Mapping[str, Any], now: Mapping[str, Any], *, where: str, accepted: bool = False
 ) -> None:
     """The network that the weights belong to, as far as it comes from the data and not from the recipe."""
-    changed = [key for key in before if key in now and before[key] != now[key]]
+    changed = changes(before, now)
     if "classes" in changed:
         raise CannotResume(
             "the classes of the data are others than when the run began, and the class heads are those of then",

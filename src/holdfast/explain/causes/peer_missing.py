@@ -95,7 +95,7 @@ def _told_by_conductor(evidence: Evidence) -> Finding | None:
     notes = [said for said in evidence.all(ev.NoteMade) if said.event.facts.get("by") == "conductor"]
     lost = next((said for said in reversed(notes) if "peer_lost" in said.event.facts), None)
     later = [said for said in notes if lost is None or said.mono >= lost.mono]
-    stood = next((said for said in reversed(later) if said.event.facts.get("remark") in _STOOD), None)
+    stood = next((said for said in reversed(later) if said.event.facts.get("remark") in _STANDING), None)
     said = lost or stood
     if said is None or evidence.exit_code == 0:
         return None
@@ -122,7 +122,8 @@ def _told_by_conductor(evidence: Evidence) -> Finding | None:
 
 #: Remarks of the conductor about a process that the others cannot go on without.
 _STOOD = {"missing": "never came", "silent": "cannot be reached", "suspended": "is suspended",
-          "waited-for": "holds up all others", "network": ""}  # fmt: skip
+          "waited-for": "holds up all others"}  # fmt: skip
+_STANDING = (*_STOOD, "network")  # the last is about no process
 _NETWORK = "the network between the processes of the group does not carry a step"
 
 
