@@ -18,10 +18,11 @@ from holdfast.data.census import id_gaps, near_duplicates, percentile
 from holdfast.data.cover import best_overlaps, uncovered
 from holdfast.data.framing import Broken, Frame, framed, frames, looks_framed, masked_crc, read_frame
 from holdfast.data.jsonstream import BadJson, top_level
-from holdfast.data.listing import PictureFinder, portable, split_in_name, split_in_path
+from holdfast.data.listing import PictureFinder, portable
 from holdfast.data.numbers import flag, number, size, snap, whole
 from holdfast.data.progress import line
 from holdfast.data.records import Box
+from holdfast.data.splits import split_in_name, split_in_path
 from holdfast.data.wire import NotAnExample, example, parse_example
 from holdfast.errors import UnreadableAnnotation
 from holdfast.report import plots

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.arguments import PROCESSES, positive
 from holdfast.cli.patience import patience
-from holdfast.cli.train import refuse_stranger
+from holdfast.cli.train import is_there, refuse_stranger
 from holdfast.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -93,9 +93,11 @@ def _recipe(path: str) -> Any:
 
 def _beside(recipe: str, path: Any) -> Any:
     """A path that is not found from here is looked for beside the recipe, as training does."""
-    if not path or "://" in path or Path(path).exists() or not (Path(recipe).parent / path).exists():
+    if not path or "://" in path:
         return path
-    return str(Path(recipe).parent / path)
+    here = os.path.expanduser(path)
+    beside = str(Path(recipe).parent / here)
+    return beside if not is_there(here) and is_there(beside) else here
 
 
 def _with_anchors(report: Report, census: Census, recipe: Any) -> Report:

@@ -228,13 +228,20 @@ def _whole_override(words: str) -> str:
 
 
 def _whole(path: str, beside: Path) -> str:
-    if "://" in path or Path(path).is_absolute():
+    if "://" in path:
         return path
-    there = glob if _GLOB.search(path) else lambda one: Path(one).exists()
-    found = next((one for one in (Path(path), beside / path) if there(str(one))), None)
+    path = os.path.expanduser(path)
+    if Path(path).is_absolute():
+        return path
+    found = next((one for one in (Path(path), beside / path) if is_there(str(one))), None)
     if found is None:
         return path
-    return str(found.absolute() if _GLOB.search(path) else found.resolve())
+    return str(found.resolve() if found.exists() else found.absolute())
+
+
+def is_there(path: str) -> bool:
+    """A file, a folder (also one called `set [v2]`), or a pattern that fits something."""
+    return os.path.exists(path) or bool(_GLOB.search(path) and glob(path))
 
 
 def refuse_missing(recipe: Recipe, source: str | Path, overrides: Sequence[str] = ()) -> None:

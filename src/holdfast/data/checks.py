@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.data import detect, workers
+from holdfast.data import detect, splits, workers
 from holdfast.data.cache import Cache, cache_file, key_of
 from holdfast.data.census import Census, place_of
 from holdfast.data.compare import Compared, compare
@@ -50,7 +50,8 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One path to check, and the split that its records belong to whatever the path says itself."""
+    """One path to check; of a recipe, whether it is there for "train" or for "validation": then its records are of
+    that split whatever the path says itself, and those that training leaves out for theirs do not count."""
 
     path: str
     split: str | None = None
@@ -91,8 +92,10 @@ def check(
         main = found[0]
         declared.update(main.class_ids())
         others = [_compared(other, tally) for other in found[1:]]
+        wanted = _wanted(main, part.split)
         for looked in look(main, use_cache=use_cache, processes=processes, what=f"checking {part.path}"):
-            _judge(looked, part.split, classes, tally, census)
+            if wanted is None or looked.parsed.record is None or looked.parsed.record.split in wanted:
+                _judge(looked, part.split, classes, tally, census)
             if looked.parsed.record is not None:
                 for other in others:
                     compare(looked.parsed.record, other)
@@ -101,17 +104,28 @@ def check(
         for problem in (problem for other in others for problem in other.problems()):
             tally.add(problem)
         _yolo_off_by_one(main, tally, census)
-    path = ", ".join(part.path for part in parts)
+    paths = [part.path for part in parts]
+    path = ", ".join(paths)
     for problem in census.problems(declared, path):
         tally.add(problem)
     names = sorted(declared, key=lambda name: (declared[name], name))
     used = tuple(sorted(name for name in census.classes if name not in declared))
-    findings = tuple(_addressed(finding, path) for finding in tally.findings())
+    findings = tuple(_addressed(finding, paths) for finding in tally.findings())
     return Report(path, census.images, census.boxes, (*names, *used), findings), census
 
 
-def _addressed(finding: Finding, path: str) -> Finding:
-    """The remedy with the path in it, so that it can be copied into a shell."""
+def _wanted(source: Source, role: str | None) -> frozenset[str | None] | None:
+    """The splits of a source that training takes for this role; None for all of them."""
+    if role is None:
+        return None
+    known = {entry.split for entry in source.entries()}
+    return splits.trained(known) if role == "train" else splits.validated(known)
+
+
+def _addressed(finding: Finding, paths: list[str]) -> Finding:
+    """The remedy with the path in it, so that it can be copied into a shell: of several, that of the first place."""
+    first = finding.places[0].file if finding.places else ""
+    path = next((one for one in paths if first.startswith(one)), paths[0])
     return replace(finding, remedy=finding.remedy.replace(" SRC ", f" {shlex.quote(path)} "))
 
 

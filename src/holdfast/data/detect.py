@@ -13,7 +13,7 @@ from dataclasses import replace
 from holdfast.data import encoding, labelmap, storage, strangers
 from holdfast.data.formats import coco, csv, labelme, tfrecord, voc, yolo
 from holdfast.data.framing import looks_framed
-from holdfast.data.listing import Listing, folder_of, is_picture, split_in_name, split_in_path, suffix_of
+from holdfast.data.listing import Listing, folder_of, is_picture, suffix_of
 from holdfast.data.source import Problem, Source
 from holdfast.errors import HoldfastError, PathMissing, PermissionRefused, UnknownFormat, UnreadableAnnotation
 
@@ -113,7 +113,7 @@ def _from_glob(pattern: str) -> list[Source]:
         if storage.is_url(pattern)
         else os.path.commonpath([os.path.dirname(p) for p in paths])
     )
-    inside = tuple(path[len(root.rstrip("/")) + 1 :] for path in paths)
+    inside = tuple(path[len(root.rstrip("/")) + 1 :] if root else path for path in paths)
     beside = Listing.of(root).with_suffix(".pbtxt") if root else []
     source = tfrecord.open_source(Listing(root, inside), beside, pattern)
     if source is None:
@@ -191,17 +191,26 @@ def _open(format: str, listing: Listing, label_maps: list[str]) -> Source | None
 
 def _coco(listing: Listing) -> coco.CocoSource | None:
     names = [name for name in listing.with_suffix(".json") if coco.looks_like_coco(listing.path(name))]
-    # keypoints and other tasks repeat the pictures of instances_*.json
-    chosen: dict[str | None, str] = {}
-    for name in names:
-        split = split_in_path(name) or split_in_name(name) or name
-        kept = chosen.get(split)
-        if kept is None or ("instances" in name and "instances" not in kept):
-            chosen[split] = name
-    if not chosen:
+    if not names:
         return None
-    source = coco.open_source(listing, sorted(chosen.values()), listing.root)
+    source = coco.open_source(listing, sorted(_of_boxes(names)), listing.root)
     return replace(source, noted=source.noted + tuple(_broken_beside(listing, names)))
+
+
+_OTHER_TASKS = re.compile(r"(person_keypoints|captions|stuff|panoptic|image_info)", re.IGNORECASE)
+
+
+def _of_boxes(names: list[str]) -> list[str]:
+    """Without COCO's files of other tasks, which repeat the pictures of the instances_*.json beside them."""
+    others = {name for name in names if _OTHER_TASKS.search(name.rsplit("/", 1)[-1])}
+    boxes = {name for name in names if name not in others}
+    twins = {name: _OTHER_TASKS.sub("instances", name) for name in others}
+    kept = [name for name in names if name in boxes or twins[name] not in boxes]
+    # person_keypoints_val2017.json without its instances_val2017.json has boxes; one such file a split is enough.
+    first: dict[str, str] = {}
+    for name in kept:
+        first.setdefault(twins.get(name, name), name)
+    return list(first.values())
 
 
 def _broken_beside(listing: Listing, names: list[str]) -> Iterator[Problem]:

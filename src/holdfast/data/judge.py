@@ -76,7 +76,8 @@ def right_suffix(format: str) -> str:
 
 def frame_of(record: Record, facts: Facts) -> tuple[Size, Frame]:
     """The size that the boxes should fit into, and which frame of a turned picture that is."""
-    frame = boxes_frame(facts.size, facts.orientation, record.picture.declared_size, record.boxes)
+    declared = record.picture.declared_size
+    frame = boxes_frame(facts.size, facts.orientation, declared, record.boxes, record.frame)
     if frame.name == "unclear" and facts.orientation >= 5:
         inside = fits(record.boxes, facts.upright_size)
         return (facts.upright_size if inside else facts.size), frame

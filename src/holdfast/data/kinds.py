@@ -180,7 +180,7 @@ KINDS: dict[str, Kind] = {
     ),
     "shape-without-box": Kind(
         "warning",
-        "points are annotated, which are no boxes, and are left out",
+        "points, or classes alone, are annotated, which are no boxes, and are left out",
         "draw boxes around them, if they are to be found; a picture with nothing else is not used",
     ),
     "score-column": Kind(
@@ -195,6 +195,11 @@ KINDS: dict[str, Kind] = {
         "warning",
         "two sets of annotations for the same pictures differ",
         "keep the right one and delete the other, or give its file instead of the folder",
+    ),
+    "repeated-annotations": Kind(
+        "warning",
+        "an annotation file lists pictures that another of the same split lists, and is not read",
+        "give its file instead of the folder, if it is the one that is meant; else take it out of the folder",
     ),
     "class-column-unknown": Kind(
         "warning",

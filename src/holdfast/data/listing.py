@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 from holdfast.data import storage
+from holdfast.data.splits import bare_split, split_in_name, split_in_path
 from holdfast.errors import UnknownFormat
 
 PICTURE_SUFFIXES = frozenset(
@@ -16,9 +18,7 @@ PICTURE_SUFFIXES = frozenset(
 )
 _OF_DATASETS = PICTURE_SUFFIXES | {".xml", ".txt", ".json", ".csv", ".tsv", ".yaml", ".yml", ".pbtxt"}
 LOOK_AFTER = 100_000  # files: a second's walk
-_SPLIT = re.compile(r"(train|training|val|valid|validation|test|testing|dev|eval)(20\d\d)?", re.IGNORECASE)
 _MASKS = re.compile(r"/(segmentation(class|object)\w*|trimaps|masks)/", re.IGNORECASE)
-# `trainval` is the union of two splits and never a split of its own.
 
 
 def suffix_of(name: str) -> str:
@@ -47,22 +47,6 @@ def is_picture(name: str) -> bool:
 def same_letters(name: str) -> str:
     """Equal for names that look the same: macOS writes é as two characters, most others as one."""
     return unicodedata.normalize("NFC", name).lower()
-
-
-def split_in_path(path: str) -> str | None:
-    """The split that a folder of the path names: `images/train/a.jpg` is of "train"."""
-    for part in reversed(folder_of(path).split("/")):
-        if _SPLIT.fullmatch(part):
-            return part
-    return None
-
-
-def split_in_name(name: str) -> str | None:
-    """The split that a file's own name carries: `instances_val2017.json`, `train.record-00000-of-00002`."""
-    for token in re.split(r"[_\-. ]+", name.rsplit("/", 1)[-1]):
-        if _SPLIT.fullmatch(token):
-            return token
-    return None
 
 
 def portable(name: str) -> str:
@@ -141,6 +125,7 @@ class PictureFinder:
     root: str
     pictures: frozenset[str]
     by_stem: dict[str, list[str]] = field(repr=False)
+    taken: frozenset[str] = field(default=frozenset(), repr=False)  # no other name may be taken to mean these
 
     @classmethod
     def of(cls, root: str, pictures: Iterable[str]) -> PictureFinder:
@@ -150,30 +135,69 @@ class PictureFinder:
             by_stem.setdefault(same_letters(stem_of(name)), []).append(name)
         return cls(root, frozenset(names), by_stem)
 
+    def knowing(self, names: Iterable[tuple[str, str]]) -> PictureFinder:
+        """Of all the names and the annotations that they stand in: a picture that one of them names exactly is not
+        what another means, and neither is one that two different names would be taken to mean."""
+        exact: set[str] = set()
+        loose: list[tuple[str, str]] = []
+        for name, near in names:
+            found = self._exactly(name, near)
+            exact.add(found) if found else loose.append((name, near))
+        if not loose:
+            return self
+        meant: dict[str, set[str]] = {}
+        for name, near in dict.fromkeys(loose):
+            if found := self.find(name, near=near):
+                meant.setdefault(found, set()).add(portable(name))
+        twice = {same_letters(stem_of(found)) for found, meaning in meant.items() if len(meaning) > 1}
+        return replace(
+            self, taken=frozenset(exact & set(meant)) | {n for stem in twice for n in self.by_stem[stem]}
+        )
+
     def find(self, name: str, *, near: str, stem: str | None = None) -> str | None:
-        """Relative path of the picture called `name` by the annotation at `near`, or None.
+        """Path of the picture called `name` by the annotation at `near`, relative to the root, or None.
 
         Exact places come first, then the same name elsewhere, then the same name with another extension,
         then a picture with the annotation's own `stem`: tools rename and move files and leave the text.
         """
+        exact = self._exactly(name, near)
+        if exact:
+            return exact
         wanted = portable(name)
-        folder = folder_of(near)
-        if wanted:
-            above = folder_of(folder)
-            for place in (folder, "", f"{folder}/images", f"{above}/images", f"{above}/JPEGImages"):
-                for candidate in (f"{place}/{wanted}".lstrip("/"), f"{place}/{name}".lstrip("/")):
-                    if candidate in self.pictures:  # as it is written, too: a backslash may be part of a name
-                        return candidate
         base = wanted.rsplit("/", 1)[-1]
         # What follows the last dot is an extension only where it is a picture's: "scan.3" is a name.
         keys = [stem_of(wanted), base, stem] if is_picture(base) else [base, stem_of(wanted), stem]
         if "%" in name or "?" in name:
             keys.insert(1, stem_of(portable(bare_url(name))))
         for key in dict.fromkeys(filter(None, keys)):
-            found = self.by_stem.get(same_letters(key))
+            found = [
+                one
+                for one in self.by_stem.get(same_letters(key), ())
+                if one not in self.taken and not _of_another_split(one, near)
+            ]
             if found:
                 return max(found, key=lambda candidate: _likeness(candidate, wanted, near))
         return None
+
+    def _exactly(self, name: str, near: str) -> str | None:
+        wanted, folder = portable(name), folder_of(near)
+        if wanted:
+            above = folder_of(folder)
+            for place in (folder, "", f"{folder}/images", f"{above}/images", f"{above}/JPEGImages"):
+                for candidate in (f"{place}/{wanted}".lstrip("/"), f"{place}/{name}".lstrip("/")):
+                    if candidate in self.pictures:  # as it is written, too: a backslash may be part of a name
+                        return candidate
+        return self._outside(name, folder) if name.startswith(("/", "..")) else None
+
+    def _outside(self, name: str, folder: str) -> str | None:
+        """A whole path, or one that steps out of the annotation's folder, where it leads to a file."""
+        if storage.is_url(self.root):
+            return None
+        place = os.path.join(self.root, folder, name)
+        if not os.path.isfile(place):
+            return None
+        inside = os.path.relpath(place, self.root or ".").replace(os.sep, "/")
+        return inside if inside in self.pictures else os.path.abspath(place)
 
     def alternatives(self, name: str, found: str | None, near: str) -> list[str]:
         """Other pictures that the name fits just as well as the one that was found."""
@@ -183,6 +207,17 @@ class PictureFinder:
         wanted, rank = portable(name), _likeness(found, portable(name), near)[:3]
         return [other for other in same if other != found and _likeness(other, wanted, near)[:3] == rank]
 
+    def own(self, found: str | None, key: str, stems: frozenset[str]) -> str | None:
+        """The picture called like the annotation at `key`, where the one that it names is another annotation's.
+
+        Whoever copies an annotation and changes the boxes leaves the first picture's name in all of them.
+        """
+        stem = stem_of(key)
+        if found is None or stem_of(found) == stem or stem_of(found) not in stems:
+            return None
+        own = self.find(stem, near=key)
+        return own if own is not None and stem_of(own) == stem else None
+
     def expected(self, name: str, near: str) -> str:
         """Where a picture that is not there was expected, for messages."""
         wanted = portable(name) or stem_of(near)
@@ -190,13 +225,27 @@ class PictureFinder:
         return storage.join(self.root, f"{folder}/{wanted}" if folder else wanted)
 
 
+def same_ending(one: str, other: str) -> int:
+    """How many of the last parts of two paths are the same."""
+    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+    return next(
+        (count for count, (ours, theirs) in enumerate(pairs) if ours != theirs),
+        min(one.count("/"), other.count("/")) + 1,
+    )
+
+
+def _of_another_split(picture: str, near: str) -> bool:
+    """The picture is in a folder of one split, and the annotation that lists it is another's."""
+    theirs = split_in_path(picture)
+    if theirs is None or stem_of(near) == stem_of(picture):
+        return False
+    ours = split_in_path(near) or split_in_name(near)
+    return ours is not None and bare_split(ours) != bare_split(theirs)
+
+
 def _likeness(candidate: str, wanted: str, near: str) -> tuple[bool, int, int, int, str]:
     same_name = candidate.rsplit("/", 1)[-1] == wanted.rsplit("/", 1)[-1]
-    trailing = 0
-    for ours, theirs in zip(reversed(candidate.split("/")), reversed(wanted.split("/")), strict=False):
-        if ours != theirs:
-            break
-        trailing += 1
+    trailing = same_ending(candidate, wanted)
     places = set(near.split("/")) | set(re.split(r"[_\-./ ]+", near))
     shared = sum(part in places for part in folder_of(candidate).split("/"))
     return same_name, trailing, shared, -len(candidate), candidate

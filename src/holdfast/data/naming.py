@@ -10,7 +10,7 @@ from holdfast.data.listing import is_picture, portable, suffix_of, without_suffi
 from holdfast.data.pictures import header
 from holdfast.data.records import Dataset, Record
 
-_ODD = re.compile(r"[\x00-\x1f\x7f]")
+_ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # the last are bytes of a name that is not UTF-8
 
 
 def picture_names(records: Sequence[Record], *, correct_suffix: bool = False) -> list[str]:

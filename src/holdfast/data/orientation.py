@@ -14,6 +14,7 @@ from holdfast.data.records import Box
 
 Size = tuple[int, int]
 ROUNDING_PX = 1.0  # a box may pass the edge by this much through rounding
+CARELESS = 0.03  # of a side: boxes drawn by hand pass the edge by as much, and prove no other frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +25,24 @@ class Frame:
     proof: str
 
 
-def fits(boxes: Iterable[Box], size: Size) -> bool:
+def fits(boxes: Iterable[Box], size: Size, careless: float = 0.0) -> bool:
     """No corner is outside the picture; corners that are no numbers say nothing either way."""
     width, height = size
+    across, down = max(ROUNDING_PX, careless * width), max(ROUNDING_PX, careless * height)
     return all(
-        min(box.x1, box.x2) >= -ROUNDING_PX
-        and max(box.x1, box.x2) <= width + ROUNDING_PX
-        and min(box.y1, box.y2) >= -ROUNDING_PX
-        and max(box.y1, box.y2) <= height + ROUNDING_PX
+        min(box.x1, box.x2) >= -across
+        and max(box.x1, box.x2) <= width + across
+        and min(box.y1, box.y2) >= -down
+        and max(box.y1, box.y2) <= height + down
         for box in boxes
         if all(math.isfinite(corner) for corner in box.corners)
     )
 
 
-def boxes_frame(stored: Size, orientation: int, declared: Size | None, boxes: tuple[Box, ...]) -> Frame:
-    """Decide the frame from what fits; the boxes are better evidence than a declared size.
+def boxes_frame(
+    stored: Size, orientation: int, declared: Size | None, boxes: tuple[Box, ...], known: str = ""
+) -> Frame:
+    """Decide the frame from what fits; boxes far outside a declared size are better evidence than the declaration.
 
     Turns by 180 degrees and mirror images leave the size as it is, so there nothing can be proved.
     """
@@ -47,7 +51,9 @@ def boxes_frame(stored: Size, orientation: int, declared: Size | None, boxes: tu
     upright = (stored[1], stored[0]) if orientation >= 5 else stored
     if upright == stored:
         return Frame("unclear", "the turned and the stored picture have the same size")
-    in_upright, in_stored = fits(boxes, upright), fits(boxes, stored)
+    if known:
+        return Frame(known, f"the boxes are fractions of the {known} picture")
+    in_upright, in_stored = fits(boxes, upright, CARELESS), fits(boxes, stored, CARELESS)
     if in_upright != in_stored:
         name, size = ("upright", upright) if in_upright else ("stored", stored)
         other = stored if in_upright else upright

@@ -230,12 +230,20 @@ def _cut_at_the_end(facts: Facts, data: bytes) -> Facts:
     """Decoders forgive a missing end marker; other programs do not, and it means that a copy was cut."""
     from dataclasses import replace
 
-    tail = data[-(64 << 10) :]
-    if facts.format == "JPEG" and b"\xff\xd9" not in tail:
+    # Not only in the last bytes: a phone appends a film to a photograph.
+    if facts.format == "JPEG" and data.find(b"\xff\xd9", _first_scan(data)) < 0:
         return replace(facts, problem="truncated-image", detail="the end marker of the JPEG is missing")
-    if facts.format == "PNG" and b"IEND" not in tail:
+    if facts.format == "PNG" and b"IEND" not in data:
         return replace(facts, problem="truncated-image", detail="the end chunk of the PNG is missing")
     return facts
+
+
+def _first_scan(data: bytes) -> int:
+    """Where the picture itself begins in a JPEG: a thumbnail before it has an end marker of its own."""
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF and data[at + 1] != 0xDA:
+        at += 1 if data[at + 1] == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
+    return min(at, len(data))
 
 
 def _why_not(data: bytes, error: Exception) -> str:

@@ -82,6 +82,9 @@ class Record:
     boxes: tuple[Box, ...] = ()
     split: str | None = None  # "train", "val", …; None where the source has no splits
     source: str = ""  # the annotation file that it came from, for messages; empty for a picture without one
+    frame: str = (
+        ""  # "upright" or "stored" where the boxes were fractions of a picture turned so, or as it is stored
+    )
 
 
 @dataclass(frozen=True, slots=True)

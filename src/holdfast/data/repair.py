@@ -162,7 +162,8 @@ def mended(parsed: Parsed, facts: Facts, *, relative: bool, changes: list[Change
     elif facts.orientation != 1 and frame_of(record, facts)[1].name == "stored":
         boxes = [turned_upright(box, facts.size, facts.orientation) for box in boxes]
     width, height = facts.upright_size
-    return replace(record, boxes=tuple(boxes), picture=replace(record.picture, width=width, height=height))
+    picture = replace(record.picture, width=width, height=height)
+    return replace(record, boxes=tuple(boxes), picture=picture, frame="upright")
 
 
 def _usable_boxes(record: Record, size: tuple[int, int], annotation: str, changes: list[Change]) -> list[Box]:

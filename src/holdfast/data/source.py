@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.data.listing import PictureFinder
+from holdfast.data.listing import PictureFinder, stem_of
 from holdfast.data.records import Record
 
 
@@ -95,6 +95,15 @@ def ambiguity(
     if not others:
         return ()
     said = f"{name!r} fits {found} and {', '.join(others[:3])}; the first was taken"
+    return (Problem("ambiguous-picture", file, said),)
+
+
+def mistaken(own: str | None, found: str | None, file: str) -> tuple[Problem, ...]:
+    """Says so when the picture called like an annotation was taken instead of the one that it names."""
+    if own is None or found is None:
+        return ()
+    theirs = stem_of(found) + file[file.rindex(".") :]
+    said = f"it names {found}, which {theirs} is for; {own}, called like this file, was taken"
     return (Problem("ambiguous-picture", file, said),)
 
 

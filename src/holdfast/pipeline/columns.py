@@ -164,9 +164,9 @@ def _clean(
 ) -> list[tuple[Corners, int, Box]]:
     kept = []
     # Where nothing tells the frame, the upright one is taken: it is what every current viewer shows.
-    stored = (
-        boxes_frame(fact.size, fact.orientation, record.picture.declared_size, record.boxes).name == "stored"
-    )
+    declared = record.picture.declared_size
+    frame = boxes_frame(fact.size, fact.orientation, declared, record.boxes, record.frame)
+    stored = frame.name == "stored"
     width, height = fact.upright_size
     for box in record.boxes:
         corners = turned_upright(box, fact.size, fact.orientation).corners if stored else box.corners

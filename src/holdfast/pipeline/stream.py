@@ -287,7 +287,8 @@ class Stream:
             tf.gather(tf.constant(part), row)
             for part in (columns.offsets, columns.lengths, columns.file_bytes)
         ]
-        path = tf.gather(tf.constant(columns.paths), row)
+        # As the bytes that they are on the disk: a name out of an old archive need not be UTF-8.
+        path = tf.gather(tf.constant([os.fsencode(one) for one in columns.paths]), row)
         return decode.read(path, *place, sliced=bool((columns.offsets >= 0).any()))
 
     # -- bad pictures -----------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
             change="give the recipe's file; `holdfast recipe > recipe.toml` writes one to start from",
         )
     try:
-        text = file.read_bytes().decode("utf-8")
+        text = file.read_bytes().decode("utf-8-sig")  # Windows' Notepad puts a mark before it
     except FileNotFoundError as error:
         close = nearest(file.stem, [other.stem for other in file.parent.glob("*.toml")])
         raise PathMissing(

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from holdfast.data import splits
 from holdfast.data.bucket import near
 from holdfast.data.cache import cache_folder
 from holdfast.data.reading import read
@@ -19,8 +20,6 @@ from holdfast.pipeline.pack import Packed
 from holdfast.pipeline.packing import Beside
 from holdfast.settings.recipe import Recipe
 
-TRAIN_SPLITS = ("train", "training", "trainval")
-VALIDATION_SPLITS = ("val", "valid", "validation", "test")
 USUAL_FRACTION = 0.1
 AUGMENTS = {"none": PLAIN, "light": LIGHT, "strong": STRONG}
 PACK_BYTES = 20 * 2**30  # what `holdfast data pack` allows a pack to take, unless told otherwise
@@ -39,8 +38,7 @@ def sets(recipe: Recipe) -> Sets:
     everything = read(near(recipe.data.train, print))
     if recipe.data.validation is not None:
         validation = read(near(recipe.data.validation, print))
-        split = first_split(validation, VALIDATION_SPLITS)
-        held = validation.only_split(split) if split and len(validation.splits) > 1 else validation
+        held = _only(validation, splits.validated(record.split for record in validation.records))
         made = Sets(_train_part(everything), held, f"validates on {recipe.data.validation}", validation)
     else:
         made = _parted(everything, recipe.data.validation_fraction)
@@ -90,14 +88,10 @@ def pack_folder() -> Path:
 
 
 def _parted(everything: Dataset, fraction: float | None) -> Sets:
-    split = first_split(everything, VALIDATION_SPLITS)
-    if fraction is None and split is not None and first_split(everything, TRAIN_SPLITS):
-        return Sets(
-            _train_part(everything),
-            everything.only_split(split),
-            f"validates on the data's own split {split!r}",
-            everything,
-        )
+    own = splits.called(everything.splits, splits.VALIDATED)
+    if fraction is None and own and splits.called(everything.splits, splits.TRAINED):
+        how = f"validates on the data's own split {' and '.join(map(repr, own))}"
+        return Sets(_train_part(everything), _only(everything, frozenset(own)), how, everything)
     trained = _train_part(everything)
     kept, held = parted(trained.records, fraction or USUAL_FRACTION)
     if not held:
@@ -117,7 +111,10 @@ def parted(records: tuple[Record, ...], fraction: float) -> tuple[tuple[Record, 
 
     A picture stays on its side when others are added, but for a few at the edge.
     """
-    ranked = sorted(records, key=lambda record: hashlib.sha256(record.file_name.encode()).digest())
+    ranked = sorted(
+        records,
+        key=lambda record: hashlib.sha256(record.file_name.encode("utf-8", "surrogateescape")).digest(),
+    )
     count = min(len(records) - 1, max(1, round(len(records) * fraction))) if len(records) > 1 else 0
     held = {id(record) for record in ranked[:count]}
     return (
@@ -126,18 +123,12 @@ def parted(records: tuple[Record, ...], fraction: float) -> tuple[tuple[Record, 
     )
 
 
-def first_split(dataset: Dataset, names: tuple[str, ...]) -> str | None:
-    by_lower = {split.lower(): split for split in dataset.splits}
-    return next((by_lower[name] for name in names if name in by_lower), None)
-
-
 def _train_part(dataset: Dataset) -> Dataset:
-    split = first_split(dataset, TRAIN_SPLITS)
-    if split is None:
-        return dataset
-    return replace(
-        dataset, records=tuple(record for record in dataset.records if record.split in (split, None))
-    )
+    return _only(dataset, splits.trained(record.split for record in dataset.records))
+
+
+def _only(dataset: Dataset, wanted: frozenset[str | None]) -> Dataset:
+    return replace(dataset, records=tuple(record for record in dataset.records if record.split in wanted))
 
 
 def _with_classes(dataset: Dataset, classes: tuple[str, ...]) -> Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ from typing import Any
 from holdfast.data import encoding, storage
 from holdfast.data.formats.outline import box_of
 from holdfast.data.jsonstream import BadJson, top_level
-from holdfast.data.listing import Listing, PictureFinder, called, split_in_name, split_in_path
+from holdfast.data.listing import Listing, PictureFinder, called
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
+from holdfast.data.splits import split_in_name, split_in_path
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 _NONE = -(2**63)  # in the integer columns, for an id that is absent or does not fit
@@ -104,15 +106,24 @@ def looks_like_coco(path: str) -> bool:
     """An object with images, annotations and categories, told by its first megabyte and its end."""
     try:
         head = encoding.as_utf8(storage.read_bytes(path, 0, 1 << 20))
-        if not head.lstrip(b" \t\r\n").startswith(b"{") or b'"shapes"' in head[:4096]:
+        if not head.lstrip(b" \t\r\n").startswith(b"{") or _is_key(b"shapes", head[:4096]):
             return False
         if b'"images"' in head and b'"annotations"' in head and b'"file_name"' in head:
-            return b'"caption"' not in head and b'"segments_info"' not in head
+            boxes = _is_key(b"bbox", head) or _is_key(b"segmentation", head)
+            return not _is_key(b"segments_info", head) and (boxes or not _is_key(b"caption", head))
         tail = _tail(path) if len(head) == 1 << 20 else b""
     except HoldfastError:
         return False
     seen = [key for key in (b'"images"', b'"annotations"', b'"categories"') if key in head or key in tail]
-    return len(seen) == 3 or (len(seen) == 2 and b'"file_name"' in head)
+    if len(seen) == 3 or (len(seen) == 2 and b'"file_name"' in head):
+        return True
+    # Keys in the order of the alphabet: the list of images is last, and begins between the first and the last megabyte.
+    boxes = _is_key(b"bbox", head) and _is_key(b"image_id", head)
+    return boxes and b'"annotations"' in seen and b'"file_name"' in tail
+
+
+def _is_key(name: bytes, text: bytes) -> bool:
+    return re.search(rb'"%s"\s*:' % name, text) is not None
 
 
 def _tail(path: str) -> bytes:
@@ -134,7 +145,31 @@ def open_source(listing: Listing, names: list[str], path: str) -> CocoSource:
     if not files and broken:
         raise broken[0]
     noted = tuple(Problem("unreadable-annotation", error.where, error.what) for error in broken)
+    if len(files) > 1:
+        files, repeated = _without_repeats(files, listing, finder)
+        noted += repeated
+    finder = finder.knowing((name, file.name) for file in files for _, name, _, _ in file.images)
     return CocoSource(path, listing, finder, tuple(files), noted)
+
+
+def _without_repeats(
+    files: list[CocoFile], listing: Listing, finder: PictureFinder
+) -> tuple[list[CocoFile], tuple[Problem, ...]]:
+    """Without files of which most pictures are in a larger file of the same split: a part of it, or another task's."""
+    kept: list[tuple[CocoFile, set[str]]] = []
+    noted: list[Problem] = []
+    by_size = sorted(files, key=lambda file: ("instances" not in file.name, -len(file.images)))
+    for file in by_size:
+        mine = {finder.find(name, near=file.name) or name for _, name, _, _ in file.images}
+        same = [(other, len(mine & theirs)) for other, theirs in kept if other.split == file.split]
+        first, shared = max(same, key=lambda pair: pair[1], default=(None, 0))
+        if first is not None and mine and 2 * shared > len(mine):
+            said = f"{shared:,} of its {len(mine):,} pictures are in {first.name}, which is read"
+            noted.append(Problem("repeated-annotations", listing.path(file.name), said))
+        else:
+            kept.append((file, mine))
+    names = {file.name for file, _ in kept}
+    return [file for file in files if file.name in names], tuple(noted)
 
 
 def read_file(listing: Listing, name: str, split: str | None) -> CocoFile:
@@ -195,6 +230,8 @@ class _Reading:
                 "unreadable-annotation", f"an image without id or file_name: {str(element)[:80]}"
             )
         elif identity in self.positions:
+            if self.images[self.positions[identity]][1] == name:
+                return  # listed twice, and the same both times
             self.problems.add("duplicate-id", f"image id {identity} occurs twice: {name[:80]}")
         else:
             self.positions[identity] = len(self.images)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -22,14 +23,13 @@ from holdfast.data.listing import (
     called,
     is_picture,
     portable,
-    split_in_name,
-    split_in_path,
     without_suffix,
 )
 from holdfast.data.numbers import flag, number, size, snap
 from holdfast.data.pictures import upright_size
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
+from holdfast.data.splits import split_in_name, split_in_path
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 
@@ -82,7 +82,8 @@ class CsvSource:
         shown = called(name, found)
         identity = without_suffix(portable(shown)) if is_picture(shown) else portable(shown)
         file_path = self.listing.path(entry.key)
-        record = Record(identity or name, portable(shown), picture, boxes, entry.split, file_path)
+        frame = "upright" if file.fractions else ""
+        record = Record(identity or name, portable(shown), picture, boxes, entry.split, file_path, frame)
         unsure = ambiguity(self.finder, name, found, entry.key, file_path)
         return Parsed(record, unsure, file.lost.get(entry.position, 0))
 
@@ -113,6 +114,7 @@ def open_source(listing: Listing, names: list[str], path: str) -> CsvSource:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
             if len(names) == 1:
                 raise
+    finder = finder.knowing((name, file.name) for file in files for name, _, _, _ in file.images)
     return CsvSource(path, listing, finder, tuple(files), tuple(noted))
 
 
@@ -134,12 +136,11 @@ def columns_of(path: str) -> tuple[Columns, str] | None:
         head = encoding.text(storage.read_bytes(path, 0, 1 << 16))
     except HoldfastError:
         return None
-    line = head.split("\n", 1)[0].rstrip("\r")
-    delimiter = max(",;\t|", key=line.count)
+    lines = head.split("\n")[_before_table(head) :]
+    delimiter = max(",;\t|", key=lines[0].rstrip("\r").count) if lines else ","
     try:
-        rows = [
-            row for _, row in zip(range(5), csv.reader(io.StringIO(head), delimiter=delimiter), strict=False)
-        ]
+        table = csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)
+        rows = [row for _, row in zip(range(5), table, strict=False)]
     except csv.Error:
         return None
     if not rows or len(rows[0]) < 2:
@@ -151,6 +152,13 @@ def columns_of(path: str) -> tuple[Columns, str] | None:
     return replace(columns, decimal_commas=delimiter != ",", spaced=spaced), delimiter
 
 
+def _before_table(head: str) -> int:
+    """How many lines come before the table: empty ones, and the `sep=;` by which Excel is told."""
+    lines = head.split("\n")
+    table = (at for at, line in enumerate(lines) if line.strip() and not re.match(r"sep=.\s*$", line, re.I))
+    return next(table, len(lines))
+
+
 def read_file(listing: Listing, name: str) -> CsvFile:
     path = listing.path(name)
     found = columns_of(path)
@@ -158,12 +166,14 @@ def read_file(listing: Listing, name: str) -> CsvFile:
         raise UnreadableAnnotation("the columns of this CSV are not those of a table of boxes", where=path)
     reading = _Reading(path, found[0], split_in_name(name) or split_in_path(name))
     with storage.open_binary(path) as handle:
-        written_in = encoding.name_of(handle.read(64))
+        head = handle.read(4096)
+        written_in = encoding.name_of(head[:64])
+        before = _before_table(encoding.text(head))
         handle.seek(0)
         text = io.TextIOWrapper(handle, written_in, "replace", newline="")
         try:
             for position, row in enumerate(csv.reader(text, delimiter=found[1])):
-                if position or not found[0].has_header:
+                if position > before or (position == before and not found[0].has_header):
                     reading.take(row, position + 1)
         except csv.Error as error:
             raise UnreadableAnnotation(f"the CSV cannot be read: {error}", where=path) from None

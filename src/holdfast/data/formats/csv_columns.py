@@ -103,7 +103,7 @@ class Columns:
         """The box of a row; None where the row has none, a sentence where it cannot be read."""
         fields = [self.text(row, column).strip() for column in self.box]
         if not any(fields):
-            return None
+            return None if self._names_nothing(row) else Boxless("a class is named, and no box")
         if all(field.lower() in _NOTHING for field in fields) and self._names_nothing(row):
             return None  # a negative, as pandas writes it
         if len(fields) == 1:

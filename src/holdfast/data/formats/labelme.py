@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data import encoding, storage
-from holdfast.data.listing import Listing, PictureFinder, portable, split_in_path, stem_of, without_suffix
+from holdfast.data.listing import Listing, PictureFinder, portable, stem_of, without_suffix
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ambiguity
+from holdfast.data.source import Entry, Parsed, Problem, ambiguity, mistaken
+from holdfast.data.splits import split_in_path
 from holdfast.errors import HoldfastError
 
 LARGEST_JSON_BYTES = 256 << 20  # the picture may be inside, as base64
@@ -31,6 +32,7 @@ class LabelmeSource:
     splits: dict[str, str]
     format: str = "labelme"
     relative: bool = False
+    stems: frozenset[str] = field(default=frozenset(), repr=False)  # of the JSON files
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
@@ -68,17 +70,18 @@ class LabelmeSource:
         named = document.get("imagePath")
         name = named if isinstance(named, str) and named else stem_of(entry.key)
         found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
-        path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
+        own = self.finder.own(found, entry.key, self.stems)
+        path = self.listing.path(own or found) if found else self.finder.expected(name, entry.key)
         declared = size(document.get("imageWidth")), size(document.get("imageHeight"))
         picture = Picture(path, width=declared[0], height=declared[1])
         boxes, problems = _shapes(document["shapes"], file)
         lost = len(problems)
-        problems += ambiguity(self.finder, name, found, entry.key, file)
+        problems += mistaken(own, found, file) or ambiguity(self.finder, name, found, entry.key, file)
         if not found and isinstance(document.get("imageData"), str) and document["imageData"]:
             said = f"{name} is not there, and the picture is only inside the JSON (imageData)"
             problems.append(Problem("picture-inside-annotation", file, said))
             picture = replace(picture, path=file, inside="imageData")
-        shown = portable(found or name).rsplit("/", 1)[-1]
+        shown = portable(own or found or name).rsplit("/", 1)[-1]
         record = Record(stem_of(entry.key), shown, picture, tuple(boxes), entry.split, file)
         return Parsed(record, tuple(problems), lost)
 
@@ -157,15 +160,25 @@ def open_source(listing: Listing) -> LabelmeSource | None:
     others = set(names) - set(files)
     pictures = listing.pictures()
     beside = {without_suffix(name) for name in pictures}
-    # A damaged file among labelme's own, or called like the picture beside it, is one of them.
+    # A damaged file among labelme's own, or one called like the picture beside it, is one of them.
     files += sorted(
         name
         for name in others
-        if ("/" in name and name.rsplit("/", 1)[0] in folders) or without_suffix(name) in beside
+        if without_suffix(name) in beside
+        or ("/" in name and name.rsplit("/", 1)[0] in folders and not _is_json(listing.path(name)))
     )
     finder = PictureFinder.of(listing.root, pictures)
     splits = _splits(listing, sorted(others - set(files)))
-    return LabelmeSource(listing.root, listing, finder, tuple(sorted(files)), splits)
+    stems = frozenset(map(stem_of, files))
+    return LabelmeSource(listing.root, listing, finder, tuple(sorted(files)), splits, stems=stems)
+
+
+def _is_json(path: str) -> bool:
+    try:
+        json.loads(encoding.text(storage.read_bytes(path, 0, 64 << 20)))
+    except (ValueError, HoldfastError, RecursionError):
+        return False
+    return True
 
 
 def looks_like_labelme(path: str) -> bool:

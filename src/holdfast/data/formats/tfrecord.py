@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.data import labelmap, storage
 from holdfast.data.framing import Broken, Frame, frames, looks_framed, read_frame
-from holdfast.data.listing import Listing, split_in_name, split_in_path, suffix_of
+from holdfast.data.listing import Listing, suffix_of
 from holdfast.data.numbers import snap
 from holdfast.data.pictures import HEADER_BYTES, Facts, header_of
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.data.splits import split_in_name, split_in_path
 from holdfast.data.wire import Example, NotAnExample, parse_example
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
@@ -90,11 +91,13 @@ class TfrecordSource:
         )
         identity = example.text("image/source_id") or name
         where = f"{shard}, record {entry.position} ({name})"
-        boxes, problems = self._boxes(example, _frame_size(declared, facts), where)
+        size = _frame_size(declared, facts)
+        boxes, problems = self._boxes(example, size, where)
         picture = Picture(shard, entry.offset + part.start, part.stop - part.start, *declared)
         split = example.text("image/split") or entry.split  # our writer's, where a file's name cannot say it
         said = max(len(example.features.get(_BOX + key, ())) for key in ("xmin", "ymin", "xmax", "ymax"))
-        record = Record(identity, name, picture, tuple(boxes), split, where)
+        frame = "" if facts is None else "upright" if size == facts.upright_size else "stored"
+        record = Record(identity, name, picture, tuple(boxes), split, where, frame)
         return Parsed(record, tuple(problems), said - len(boxes))
 
     def _boxes(
@@ -245,10 +248,19 @@ def open_source(listing: Listing, label_maps: list[str], path: str | None = None
     if path is None:  # of a folder; whoever names a shard or a pattern means those
         noted += _missing_shards(listing)
     used = _first_classes(listing, shards)
-    labels = _fitting_labels(listing, used, label_maps, noted)
+    labels = _as_written(_fitting_labels(listing, used, label_maps, noted), used)
     return TfrecordSource(
         path or listing.root, listing.root, tuple(shards), labels, tuple(noted), _off_by_one(labels, used)
     )
+
+
+def _as_written(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -> tuple[labelmap.Label, ...]:
+    """The labels by their display names, where these are what the records hold: `Cat`, and not /m/01yrx."""
+    texts = {text for text, _ in used if text}
+    names, shown = {label.name for label in labels}, {label.display_name for label in labels}
+    if not texts or texts & names or not texts <= shown:
+        return labels
+    return tuple(replace(label, name=label.display_name or label.name) for label in labels)
 
 
 def _missing_shards(listing: Listing) -> list[Problem]:
@@ -275,11 +287,11 @@ def _refused(path: str) -> str:
         start = storage.read_bytes(path, 0, 16)
         if not start:
             return "the file is empty: whatever wrote it had no pictures or was never closed"
-        if start.startswith(b"\x1f\x8b"):
-            return f"{COMPRESSED} with gzip, and records in it cannot be reached one by one"
-        if start[0] == 0x78 and int.from_bytes(start[:2]) % 31 == 0:  # RFC 1950, 2.2
-            return f"{COMPRESSED} with zlib, and records in it cannot be reached one by one"
-        if not looks_framed(start):
+        if not looks_framed(start):  # asked first: the length of a good first record may begin as these do
+            if start.startswith(b"\x1f\x8b"):
+                return f"{COMPRESSED} with gzip, and records in it cannot be reached one by one"
+            if start[0] == 0x78 and int.from_bytes(start[:2]) % 31 == 0:  # RFC 1950, 2.2
+                return f"{COMPRESSED} with zlib, and records in it cannot be reached one by one"
             return "this is not a TFRecord file: the first record's checksum is wrong"
         with storage.open_binary(path) as handle:
             first = next(frames(handle, handle.seek(0, os.SEEK_END)), None)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from holdfast.data import labelmap, storage, workers
 from holdfast.data.formats.writers import Named, splits_of
 from holdfast.data.framing import framed
-from holdfast.data.listing import split_in_name
 from holdfast.data.naming import class_numbers
 from holdfast.data.pictures import header_of
 from holdfast.data.progress import tracked
 from holdfast.data.records import Dataset, Record
+from holdfast.data.splits import split_in_name
 from holdfast.data.staging import Staging
 from holdfast.data.wire import example
 from holdfast.errors import DataError, HoldfastError

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.data import encoding, storage
-from holdfast.data.listing import Listing, PictureFinder, folder_of, split_in_path, stem_of, without_suffix
+from holdfast.data.listing import Listing, PictureFinder, folder_of, is_picture, stem_of, without_suffix
 from holdfast.data.numbers import flag, number, size
 from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ambiguity
-from holdfast.errors import HoldfastError
+from holdfast.data.source import Entry, Parsed, Problem, ambiguity, mistaken
+from holdfast.data.splits import split_in_path
+from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 LARGEST_XML_BYTES = 64 << 20
 ONE_BASED = "1-based, inclusive"  # what our writer leaves in <source><annotation>
@@ -46,9 +47,13 @@ class VocSource:
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[Entry]:
+        # One set of lists is for all files, wherever they are; of several, each is for its own devkit.
+        listed = {known.partition("/ImageSets/")[0] for known in self.splits}
         for name in self.files:
-            identity = record_id(name)
-            yield Entry(name, self.splits.get(identity, self.splits.get(stem_of(name), split_in_path(name))))
+            devkit = _devkit(name) if len(listed) > 1 else next(iter(listed), "")
+            known = (_of(devkit, identity) for identity in (record_id(name), stem_of(name)))
+            split = next((self.splits[one] for one in known if one in self.splits), None)
+            yield Entry(name, split or split_in_path(name))
 
     def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
         return iter(())  # in VOC a negative has an XML file without objects
@@ -67,12 +72,9 @@ class VocSource:
             return Parsed(None, (Problem("unreadable-annotation", file, _said(error)),))
         name = _text(root, "filename") or stem_of(entry.key)
         found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
-        problems = list(ambiguity(self.finder, name, found, entry.key, file))
-        own = self._own_picture(found, entry.key)
-        if own is not None:
-            said = f"it names {found}, which {stem_of(str(found))}.xml is for; {own}, called like this file, was taken"
-            problems = [Problem("ambiguous-picture", file, said)]
-            found = own
+        own = self.finder.own(found, entry.key, self.stems)
+        problems = [*(mistaken(own, found, file) or ambiguity(self.finder, name, found, entry.key, file))]
+        found = own or found
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
         before = len(problems)
         boxes = list(self._boxes(root, file, problems))
@@ -85,17 +87,6 @@ class VocSource:
             identity, file_name, Picture(path, width=width, height=height), tuple(boxes), entry.split, file
         )
         return Parsed(record, tuple(problems), lost)
-
-    def _own_picture(self, found: str | None, key: str) -> str | None:
-        """The picture called like the XML file, where the one that it names belongs to another XML file.
-
-        Whoever copies XML and changes the boxes leaves the first picture's name in all of them.
-        """
-        stem = stem_of(key)
-        if found is None or stem_of(found) == stem or stem_of(found) not in self.stems:
-            return None
-        own = self.finder.find(stem, near=key)
-        return own if own is not None and stem_of(own) == stem else None
 
     def _boxes(self, root: Any, file: str, problems: list[Problem]) -> Iterator[Box]:
         origin = (_text(root, "source/annotation") or "") + (_text(root, "source/database") or "")
@@ -146,6 +137,7 @@ def open_source(listing: Listing, ids: dict[str, int]) -> VocSource | None:
 def _voc_files(listing: Listing) -> list[str]:
     """The XML files of every folder in which one of the first few is VOC; damaged ones among them count."""
     by_folder: dict[str, list[str]] = {}
+    pictures = set(map(stem_of, listing.pictures()))
     for name in listing.with_suffix(".xml"):
         by_folder.setdefault(folder_of(name), []).append(name)
     return [
@@ -153,6 +145,7 @@ def _voc_files(listing: Listing) -> list[str]:
         for names in by_folder.values()
         if any(_looks_like_voc(listing.path(name)) for name in names[:5])
         for name in names
+        if stem_of(name) in pictures or not _is_other_xml(listing.path(name))
     ]
 
 
@@ -167,6 +160,20 @@ def _looks_like_voc(path: str) -> bool:
     )
 
 
+def _is_other_xml(path: str) -> bool:
+    """Whole, and with another root: somebody's settings beside the annotations."""
+    try:
+        data = storage.read_bytes(path, 0, LARGEST_XML_BYTES)
+        if re.search(rb"<annotation[\s>]", encoding.as_utf8(data[:4096])):
+            return False
+        parse_xml(data, path)
+    except UnreadableAnnotation as error:
+        return error.what.startswith("the root is")
+    except HoldfastError:
+        return False
+    return False
+
+
 def _counts_from_zero(listing: Listing, files: list[str]) -> bool:
     for name in files:
         try:
@@ -178,32 +185,56 @@ def _counts_from_zero(listing: Listing, files: list[str]) -> bool:
 
 
 def _image_sets(listing: Listing, files: list[str], noted: list[Problem]) -> dict[str, str]:
-    """Picture to split. `trainval` repeats two splits, and per-class lists repeat the whole."""
-    names = {stem_of(name): name for name in listing.with_suffix(".txt") if "ImageSets/Main/" in f"/{name}"}
-    names = {
-        split: name
-        for split, name in names.items()
-        if not re.search(r"_(train|val|trainval|test)$", split)
-        and split.rpartition("_")[2] not in {*names} - {split}
-    }
-    if len(names) > 1:
-        names.pop("trainval", None)
+    """Picture to split, by the devkit and the name: VOC2007 and VOC2012 beside one another have lists of their own."""
+    devkits: dict[str, dict[str, str]] = {}
+    for name in listing.with_suffix(".txt"):
+        devkit, main, _ = f"/{name}".rpartition("/ImageSets/Main/")
+        if main:
+            devkits.setdefault(devkit.lstrip("/"), {})[stem_of(name)] = name
     splits: dict[str, str] = {}
     there = {known for name in (*files, *listing.pictures()) for known in (record_id(name), stem_of(name))}
-    for split, name in sorted(names.items()):
-        try:
-            text = encoding.text(storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES))
-        except HoldfastError:
-            continue
-        lines = [line.strip(" \t\r") for line in text.split("\n") if line.strip(" \t\r")]
-        absent = [line for line in lines if there.isdisjoint((line, _bare(line), stem_of(_bare(line))))]
-        if absent:
-            said = f"{len(absent)} of {len(lines)} have neither picture nor annotation, such as {absent[0]}"
-            noted.append(Problem("listed-but-absent", listing.path(name), said, len(absent)))
-        for line in lines:
-            splits[line] = split
-            splits.setdefault(_bare(line), split)
+    for devkit, names in devkits.items():
+        for split, name in _splits_among(names):
+            try:
+                text = encoding.text(storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES))
+            except HoldfastError:
+                continue
+            lines = [line.strip(" \t\r") for line in text.split("\n") if line.strip(" \t\r")]
+            absent = [line for line in lines if there.isdisjoint((line, _bare(line), stem_of(_bare(line))))]
+            if absent:
+                said = (
+                    f"{len(absent)} of {len(lines)} have neither picture nor annotation, such as {absent[0]}"
+                )
+                noted.append(Problem("listed-but-absent", listing.path(name), said, len(absent)))
+            for line in lines:
+                splits[_of(devkit, line)] = split
+                for known in (_bare(line), without_suffix(_bare(line)) if is_picture(_bare(line)) else ""):
+                    splits.setdefault(_of(devkit, known), split) if known else None
     return splits
+
+
+def _splits_among(lists: dict[str, str]) -> list[tuple[str, str]]:
+    """Without the lists of one class, which repeat the whole, and without a `trainval` of two that are there."""
+    kept = {
+        split: name
+        for split, name in lists.items()
+        if not re.search(r"_(train|val|trainval|test)$", split)
+        and split.rpartition("_")[2] not in {*lists} - {split}
+    }
+    if {"train", "val"} & {*kept}:
+        kept.pop("trainval", None)
+    return sorted(kept.items())
+
+
+def _of(devkit: str, picture: str) -> str:
+    return f"{devkit}/ImageSets/{picture}"
+
+
+def _devkit(name: str) -> str:
+    """The folder that an XML file's `Annotations` is in."""
+    parts = folder_of(name).split("/")
+    at = next((at for at, part in enumerate(parts) if part.lower() in _PLACES), len(parts))
+    return "/".join(parts[:at])
 
 
 def _bare(line: str) -> str:
@@ -234,8 +265,6 @@ def parse_xml(data: bytes, file: str) -> Any:
 
     from defusedxml import ElementTree
     from defusedxml.common import DefusedXmlException
-
-    from holdfast.errors import UnreadableAnnotation
 
     if len(data) > LARGEST_XML_BYTES:
         raise UnreadableAnnotation("the XML file is larger than 64 MiB", where=file)

@@ -199,11 +199,8 @@ def _yolo_lines(record: Record, index: dict[str, int]) -> str:
             change="`holdfast data repair SRC DST --to yolo` leaves such pictures out",
         )
     width, height = size
-    boxes = record.boxes
-    if (
-        facts
-        and boxes_frame(facts.size, facts.orientation, record.picture.declared_size, boxes).name == "stored"
-    ):
+    boxes, declared = record.boxes, record.picture.declared_size
+    if facts and boxes_frame(facts.size, facts.orientation, declared, boxes, record.frame).name == "stored":
         boxes = tuple(turned_upright(box, facts.size, facts.orientation) for box in boxes)
     return "".join(
         f"{index[box.name]} {(box.x1 + box.x2) / 2 / width:.12g} {(box.y1 + box.y2) / 2 / height:.12g} "

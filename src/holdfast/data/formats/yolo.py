@@ -15,11 +15,12 @@ from typing import Any
 
 from holdfast.data import encoding, storage
 from holdfast.data.formats.yolo_line import has_score, read_line
-from holdfast.data.listing import Listing, is_picture, same_letters, split_in_path, stem_of, without_suffix
+from holdfast.data.listing import Listing, is_picture, same_ending, same_letters, stem_of, without_suffix
 from holdfast.data.numbers import number, snap, whole
 from holdfast.data.pictures import upright_size
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem
+from holdfast.data.splits import TRAINED, VALIDATED, bare_split, split_in_path
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 LARGEST_TXT_BYTES = 32 << 20
@@ -29,6 +30,7 @@ _NAMES_FILES = (
 )  # fmt: skip
 #: Folders that hold pictures or their texts, and that a path of the one has where the other's has another.
 PLACES = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
+USUAL = (*TRAINED, *VALIDATED)
 _NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
 _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
 
@@ -90,7 +92,8 @@ class YoloSource:
         problems: list[Problem] = []
         boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, problems))
         # Without the picture's size the fractions mean nothing; the picture itself is reported elsewhere.
-        record = Record(identity, name, Picture(path), tuple(boxes) if size else (), split, file)
+        kept_boxes = tuple(boxes) if size else ()
+        record = Record(identity, name, Picture(path), kept_boxes, split, file, frame="upright")
         return Parsed(record, tuple(problems), len(lines) - len(record.boxes))
 
     def _boxes(
@@ -134,7 +137,7 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     yaml_path = listing.path(yaml_name) if yaml_name else None
     settings = read_yaml(yaml_path) if yaml_path else {}
     texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
-    pictures = {name: split_in_path(name) for name in listing.pictures()}
+    everything = pictures = {name: split_in_path(name) for name in listing.pictures()}
     noted: list[Problem] = _broken_yamls(listing) if not yaml_name else []
     if yaml_name:
         pictures = _chosen(listing, settings, yaml_name, pictures, noted)
@@ -144,16 +147,22 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     if yaml_name and not labels and texts:
         said = f"{len(texts)} text files, and none belongs to a picture as YOLO's do, such as {texts[0]}"
         noted.append(Problem("unreadable-annotation", listing.path(texts[0]), said))
-    used = set(labels.values())
+    used = {
+        *labels.values(),
+        *_labels(everything, texts).values(),
+    }  # also of pictures that the YAML does not name
     lonely = [name for name in texts if name not in used and _is_yolo(listing.path(name))]
     noted += [
         Problem("annotation-without-image", listing.path(name), "no picture has this name") for name in lonely
     ]
-    names = _names(settings, listing) or _names_above(listing)
+    names, shape = _names(settings, listing), settings.get("kpt_shape")
+    if not yaml_name:
+        names_above, shape = _above(listing)
+        names = names or names_above
     noted += _name_problems(names, settings, yaml_path or listing.root)
     return YoloSource(
         yaml_path or listing.root, listing, pictures, labels, names, tuple(noted), _sidecar(listing),
-        _numbers_after_box(settings.get("kpt_shape")),
+        _numbers_after_box(shape),
     )  # fmt: skip
 
 
@@ -235,8 +244,11 @@ def _chosen(
             continue
         for place in value if isinstance(value, list) else [value]:
             if isinstance(place, str) and place not in ("", "null", "~"):
+                usual = bare_split(split) in USUAL
+                if not usual and "/" not in place.replace("\\", "/") and not place.endswith(".txt"):
+                    continue  # `channels: 3`, `task: detect`
                 named = _named(listing, folder, place, pictures, noted)
-                if not named and not place.endswith(".txt") and split != "test":  # exports often have no test
+                if not named and usual and bare_split(split) != "test":  # exports often have no test
                     said = f"{split}: there is no picture in {place}"
                     absent.append(Problem("listed-but-absent", listing.path(yaml_name), said))
                 twice = [name for name in named if chosen.get(name, str(split)) != str(split)]
@@ -271,19 +283,29 @@ def _named(
 def _listed(path: str, pictures: dict[str, str | None], noted: list[Problem]) -> Iterator[str]:
     absent: list[str] = []
     lines = 0
-    by_stem = {stem_of(name): name for name in pictures}
+    by_stem: dict[str, list[str]] = {}
+    for name in pictures:
+        by_stem.setdefault(stem_of(name), []).append(name)
     for line in encoding.text(storage.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
         wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
         lines += is_picture(wanted)
         if wanted in pictures:
             yield wanted
-        elif wanted and is_picture(wanted) and stem_of(wanted) in by_stem:
-            yield by_stem[stem_of(wanted)]
+        elif is_picture(wanted) and (found := _most_alike(wanted, by_stem.get(stem_of(wanted), []))):
+            yield found
         elif is_picture(wanted):
             absent.append(line.strip())
     if absent:
         said = f"{len(absent)} of {lines} are not there, such as {absent[0]}"
         noted.append(Problem("listed-but-absent", path, said, len(absent)))
+
+
+def _most_alike(wanted: str, candidates: list[str]) -> str | None:
+    """The one whose last folders are those of a path of another machine; None where two are as much alike."""
+    ranked = sorted(candidates, key=lambda name: -same_ending(name, wanted))
+    if len(ranked) > 1 and same_ending(ranked[0], wanted) == same_ending(ranked[1], wanted):
+        return None
+    return ranked[0] if ranked else None
 
 
 def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
@@ -360,18 +382,18 @@ def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
     return {}
 
 
-def _names_above(listing: Listing) -> dict[int, str]:
-    """Of `data/train` given alone: the names that lie in `data`."""
+def _above(listing: Listing) -> tuple[dict[int, str], Any]:
+    """Of `data/train` given alone: the names, and the shape of keypoints, that lie in `data`."""
     above = storage.parent(listing.root.rstrip("/"))
     for name in ("data.yaml", "dataset.yaml", "data.yml", *_NAMES_FILES):
         path = storage.join(above, name) if above else name
         try:
             if storage.exists(path):
                 settings = read_yaml(path) if name.endswith(("yaml", "yml")) else {}
-                return _names(settings, Listing(above or ".", (name,)))
+                return _names(settings, Listing(above or ".", (name,))), settings.get("kpt_shape")
         except HoldfastError:
             continue
-    return {}
+    return {}, None
 
 
 def _whole_or(value: object, otherwise: int) -> int:
