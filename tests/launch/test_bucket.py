@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from holdfast.data import bucket
-from holdfast.errors import DiskFull, FileError, HoldfastError, PathMissing, PermissionRefused
+from holdfast.errors import AlreadyThere, DiskFull, FileError, HoldfastError, PathMissing, PermissionRefused
 from holdfast.journal import events as ev
 from holdfast.launch import cloud_check
 from holdfast.report.text import render_error
@@ -63,6 +64,13 @@ class Heard:
     def __call__(self, event: ev.Event) -> None:
         assert isinstance(event, ev.NoteMade)
         self.facts.append({**event.facts, "text": event.text})
+
+
+def wait_until(true: Callable[[], bool], at_most_s: float = 60.0) -> bool:
+    until = time.monotonic() + at_most_s
+    while not true() and time.monotonic() < until:
+        time.sleep(0.05)
+    return true()
 
 
 def test_a_checkpoint_goes_up_and_comes_back_through_errors(store: Store, tmp_path: Path) -> None:
@@ -127,6 +135,58 @@ def test_what_is_not_kept_here_goes_there_too(store: Store, tmp_path: Path) -> N
         copies.upload(checkpoints.write(tmp_path / "here", snapshot(step)), f"{url}/step-{step}")
     copies.prune(url, {"step-3"})
     assert copies.steps_in(url) == ["step-3"]
+
+
+def test_a_new_run_neither_takes_nor_removes_what_another_put_there(store: Store, tmp_path: Path) -> None:
+    url = "gs://runs/taken/checkpoints"
+    copies.upload(checkpoints.write(tmp_path / "old", snapshot(1800)), f"{url}/step-1800")
+    with pytest.raises(AlreadyThere) as caught:
+        copies.refuse_others(url)
+    assert caught.value.found == ("the newest is step-1800",)
+    copies.refuse_others("gs://runs/empty/checkpoints")
+    store.faults = [Fault("503", lambda method, path: True, times=100)]
+    copies.refuse_others(url)  # which cannot be known now
+    store.faults = []
+    copier = copies.Copier(copies.Places(url), tmp_path, Heard(), all_ours=False)
+    for step in (2, 4):
+        path = checkpoints.write(tmp_path / "new", snapshot(step))
+        checkpoints.prune(tmp_path / "new", keep=1, written=step)
+        copier.say(ev.SaveDone(path=str(path), step=step))
+        assert wait_until(lambda step=step: f"step-{step}" in copies.steps_in(url))
+    assert copier.close(30.0)
+    assert copies.steps_in(url) == ["step-4", "step-1800"]
+
+
+def test_a_torn_one_here_does_not_hide_the_whole_one_there(store: Store, tmp_path: Path) -> None:
+    url, heard = "gs://runs/torn/checkpoints", Heard()
+    copies.upload(checkpoints.write(tmp_path / "old", snapshot(30)), f"{url}/step-30")
+    for step in (25, 30):
+        checkpoints.write(tmp_path / "here", snapshot(step))
+    (tmp_path / "here/step-30" / checkpoints.SUMS).write_text("0  weights.npz\n")
+    copies.bring_newest(url, tmp_path / "here", heard)
+    newest, rejected = checkpoints.newest_whole(tmp_path / "here")
+    assert newest is not None
+    assert (newest.step, rejected) == (30, [])
+
+
+def test_a_bucket_that_gives_errors_does_not_keep_a_run_from_what_is_here(
+    store: Store, tmp_path: Path
+) -> None:
+    url, heard = "gs://runs/away/checkpoints", Heard()
+    checkpoints.write(tmp_path / "here", snapshot(25))
+    store.faults = [Fault("503", lambda method, path: True, times=100)]
+    copies.bring_newest(url, tmp_path / "here", heard)
+    assert [fact["fetch_failed"] for fact in heard.facts] == [url]
+    with pytest.raises(FileError):
+        copies.bring_newest(url, tmp_path / "nothing-here", heard)
+
+
+def test_a_wait_for_the_last_copy_ends_soon_after_somebody_asks(store: Store, tmp_path: Path) -> None:
+    store.faults = [Fault("slow", on_upload, amount=30.0)]
+    copier = copies.Copier(copies.Places("gs://runs/slow/checkpoints"), tmp_path, Heard())
+    copier.say(ev.SaveDone(path=str(checkpoints.write(tmp_path / "here", snapshot(1))), step=1))
+    asked = []
+    assert not copier.close(600.0, hurried=lambda: len(asked) > 1 or asked.append(1) is not None, grace_s=0.1)
 
 
 def test_data_is_copied_near_once_and_again_when_it_changed(store: Store, tmp_path: Path) -> None:

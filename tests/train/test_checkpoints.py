@@ -281,3 +281,8 @@ def test_reading_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "SHA256SUMS").write_text(json.dumps({}))
     with pytest.raises(Torn):
         checkpoints.read(tmp_path)
+
+
+def test_a_note_that_is_no_text_names_nothing(tmp_path: Path) -> None:
+    (tmp_path / checkpoints.BEST).write_bytes(b"\xff\xfe\x00step")
+    assert checkpoints.pointed(tmp_path, checkpoints.BEST) is None

@@ -286,6 +286,25 @@ def test_rolling_back_lowers_the_rate_and_gives_up_at_the_limit(tmp_path: Path) 
     assert always.loop.now.rollbacks == 2
 
 
+def test_an_error_at_a_steps_numbers_saves_the_step_that_stands(tmp_path: Path) -> None:
+    """Two steps may be under way by then; under the later one's number a checkpoint would lose their updates."""
+    made = Tiny(tmp_path, SHORT, micro=1)
+    fetch = made.loop.step.fetch
+
+    def failing(result: Any) -> Any:
+        if made.loop.now.step >= 17:
+            raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 123 bytes")
+        return fetch(result)
+
+    made.loop.step.fetch = failing  # type: ignore[method-assign]
+    with pytest.raises((HoldfastError, RuntimeError)):
+        made.run()
+    found, _ = checkpoints.newest_whole(made.folder.checkpoints)
+    assert found is not None
+    assert 15 <= found.step <= 17
+    assert found.step == found.meta["progress"]["step"] == int(found.groups["optimizer"]["count"])
+
+
 def test_early_stopping_is_a_reason_and_not_silence(tmp_path: Path) -> None:
     values = iter([0.1, 0.5, 0.4, 0.45, 0.9])
     plan = replace(PLAN, patience=2)

@@ -77,3 +77,11 @@ def test_a_disk_that_takes_nothing_does_not_stop_it_from_beginning(tmp_path: Pat
     table.say(seen(10))
     table.say(ValidationDone(logs={"AP": 0.25}))
     assert [row[0] for row in rows(tmp_path / "later" / "results.csv")] == ["step", "10"]
+
+
+def test_the_row_that_an_interruption_left_is_no_part_of_a_resumed_run(tmp_path: Path) -> None:
+    rows = "step,epoch,learning_rate,loss,AP\n10,0,0.1,1.0,0.5\n13,0,0.1,0.9,\n"
+    (tmp_path / "results.csv").write_bytes(rows.encode() + b"\xff\xfe,,\n")
+    Results(tmp_path / "results.csv", resumed_at=13, parts=())
+    kept = (tmp_path / "results.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[0] for row in kept] == ["10"]

@@ -151,3 +151,13 @@ def test_words(event: ev.Event, line: str) -> None:
 
 def test_spans() -> None:
     assert [span(seconds) for seconds in (0.4, 89, 300, 7200)] == ["0 s", "89 s", "5 min", "2.0 h"]
+
+
+def test_the_best_so_far_is_that_of_the_whole_run_by_its_own_metric() -> None:
+    out = io.StringIO()
+    screen = Screen(100, 8, out=out, monitor="AP50", best=0.4)
+    for value in (0.3, 0.5):
+        screen.say(ev.ValidationDone(logs={"AP": 0.9 - value, "AP50": value}))
+    first, second = [line for line in out.getvalue().splitlines() if "validation" in line]
+    assert "the best so far" not in first
+    assert "the best so far" in second

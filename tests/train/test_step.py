@@ -5,6 +5,7 @@ Runs on the backend that KERAS_BACKEND names; `test_step_jax.py` runs this file 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -154,13 +155,52 @@ def test_after_it_nothing_is_applied_until_somebody_has_looked_unless_tolerated(
         assert tiny.run(step, range(1, 2))[0]["applied"] is applied
 
 
-def test_the_loss_scale_halves_on_overflow_and_does_not_count_as_divergence() -> None:
+def test_a_loss_that_is_not_finite_is_no_matter_of_its_scale() -> None:
+    """The scale is on the gradient alone: halved again and again, it would hide a bad picture for ever."""
     step = tiny.step(rule=Rule(loss_scaling=True))
     seen = step.fetch(step(poisoned(0), step=0, rate=0.01, held=False))
-    assert not seen["finite"]
+    assert (seen["finite"], np.isfinite(seen["loss"])) == (False, False)
     state = step.export()["optimizer"]
-    assert (float(state["scale"]), int(state["unapplied"]), int(state["count"])) == (2.0**14, 0, 0)
-    assert tiny.run(step, range(1, 2))[0]["applied"]
+    assert (float(state["scale"]), int(state["unapplied"]), int(state["count"])) == (2.0**15, 1, 0)
+
+
+def led(steps: int, gradient: Callable[[int], list[float]], rule: Rule, held: int = 0) -> Any:
+    """Two weights of which the first can be held, from zero: the state in the end, and where they were at each step."""
+    layout = Layout(((1,), (1,)), (True, False))
+    now, path = fresh(ops.zeros((2,)), rule), []
+    for number in range(steps):
+        given = ops.convert_to_tensor(np.asarray(gradient(number), np.float32))
+        now, _ = advance(now, given, ops.cast(1.0, "float32"), ops.cast(1e-3, "float32"),
+                                ops.convert_to_tensor(number < held), layout.masks(), rule)  # fmt: skip
+        path.append(np.asarray(now.weights))
+    return now, np.asarray(path)
+
+
+def test_the_loss_scale_halves_on_overflow_and_does_not_count_as_divergence() -> None:
+    now, path = led(
+        2, lambda number: [np.inf, 1.0] if number == 0 else [1.0, 1.0], Rule(loss_scaling=True)
+    )
+    assert (float(now.scale), int(now.unapplied), int(now.count)) == (2.0**14, 0, 1)
+    assert (path[0] == 0).all()
+    assert (path[1] != 0).all()
+
+
+def test_a_weight_that_is_let_go_moves_no_faster_than_the_others() -> None:
+    """With moments of zero and a count of 1000, Adam made it leap at five times the rate."""
+    _, path = led(1100, lambda number: [1.0, 1.0], Rule(), held=1000)
+    assert (path[:1000, 0] == 0).all()
+    np.testing.assert_allclose(
+        np.diff(path[999:], axis=0)[:, 0], np.diff(path[999:], axis=0)[:, 1], rtol=1e-4
+    )
+
+
+def test_a_weight_that_is_held_again_is_not_moved_by_its_old_momentum() -> None:
+    layout, rule = Layout(((1,), (1,)), (True, False)), Rule(optimizer="sgd")
+    now = fresh(ops.zeros((2,)), rule)._replace(first=ops.ones((2,)))
+    rate, loss = ops.cast(1e-3, "float32"), ops.cast(1.0, "float32")
+    after, _ = advance(now, ops.ones((2,)), loss, rate, ops.convert_to_tensor(True), layout.masks(), rule)
+    assert float(after.weights[0]) == 0
+    assert float(after.weights[1]) != 0
 
 
 def test_the_average_follows_the_weights() -> None:

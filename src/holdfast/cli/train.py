@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_group(recipe)
     refuse_missing(recipe, args.source or folder.recipe, args.overrides)
     session.open_folder(folder.path)
+    before = settings.read(folder.recipe) if args.resume else None
     settings.store(recipe, folder.recipe)
     command = (
         sys.executable,
@@ -74,6 +75,12 @@ def run(args: argparse.Namespace) -> int:
         first_attempt=_attempts_before(folder) + 1, final_codes=FINAL_CODES,
     )  # fmt: skip
     finished = session.Session(orders, say=say).run()
+    if (
+        before is not None
+        and finished.exit_code in FINAL_CODES
+        and not _went_on(folder, orders.first_attempt)
+    ):
+        settings.store(before, folder.recipe)  # the trainer refused what was changed, and did nothing
     say(ending.render(finished.ending))
     if finished.exit_code and (kept := to_go_on(folder, finished.exit_code)):
         say(kept)
@@ -92,6 +99,15 @@ def to_go_on(folder: RunFolder, exit_code: int) -> str:
     if not saved:
         return f"  kept     no step was saved; {command} begins again"
     return f"  kept     step {saved[-1].name.removeprefix('step-')} is saved; {command} goes on from there"
+
+
+def _went_on(folder: RunFolder, since: int) -> bool:
+    """Whether an attempt since then loaded a checkpoint, or began at the first step."""
+    from holdfast.journal import events as ev
+    from holdfast.journal import reader
+
+    attempts = (entry for entry in reader.read(folder.journal) if entry.attempt >= since)
+    return any(isinstance(entry.event, ev.Restored | ev.FitStarted) for entry in attempts)
 
 
 def _refuse_group(recipe: Recipe) -> None:

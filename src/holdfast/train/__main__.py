@@ -73,8 +73,7 @@ def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
     _without_probe()
     recipe = read(folder.recipe)
     attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1") or 1)
-    resume = resume or attempt > 1
-    if not resume and any(folder.checkpoints.glob("step-*")):
+    if not resume and attempt == 1 and any(folder.checkpoints.glob("step-*")):
         raise AlreadyThere(
             "this folder holds a run with checkpoints, and nothing is overwritten unasked",
             where=folder.checkpoints,
@@ -130,18 +129,27 @@ def _joined(folder: RunFolder, recipe: Recipe, asked: Asked) -> Peers | None:
     ours = place.of_environment()
     if ours is None and recipe.hardware.devices == 1:
         return None
+    if ours is None:
+        part_cpu(recipe)
+        return None
     from holdfast.train import peers
 
-    if ours is None:
-        if recipe.train.backend == "jax":
-            peers.part_cpu(recipe.hardware.devices)
-        else:
-            from holdfast.train import step_mirrored
-
-            step_mirrored.part_cpu(recipe.hardware.devices)
-        return None
     peers.join(ours, devices=recipe.hardware.devices)
     return peers.Peers(ours, asked, folder.path)
+
+
+def part_cpu(recipe: Recipe) -> None:
+    """Where several devices are asked for and there is no card, the processor is parted into as many."""
+    if recipe.hardware.devices == 1:
+        return
+    if recipe.train.backend == "jax":
+        from holdfast.train import peers
+
+        peers.part_cpu(recipe.hardware.devices)
+    else:
+        from holdfast.train import step_mirrored
+
+        step_mirrored.part_cpu(recipe.hardware.devices)
 
 
 def _without_probe() -> None:

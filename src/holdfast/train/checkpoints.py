@@ -164,7 +164,7 @@ def pointed(folder: Path, name: str) -> Path | None:
     """The checkpoint that `latest` or `best` names, if it is there."""
     try:
         target = folder / (folder / name).read_text().strip()
-    except OSError:
+    except (OSError, ValueError):  # the latter for bytes that are no text
         return None
     return target if target.is_dir() and _step(target) is not None else None
 

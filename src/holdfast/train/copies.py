@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.data import bucket, storage
-from holdfast.errors import HoldfastError
+from holdfast.errors import AlreadyThere, HoldfastError
 from holdfast.journal import events as ev
 from holdfast.train import checkpoints
 from holdfast.train.checkpoints import SUMS, Torn
@@ -50,8 +50,11 @@ def places(copy_to: str | None, environment: Mapping[str, str] = os.environ) -> 
 class Copier:
     """A witness: hears of checkpoints that are whole and copies the newest. It never stops the run."""
 
-    def __init__(self, to: Places, folder: Path, say: Callable[[ev.Event], None]) -> None:
+    def __init__(
+        self, to: Places, folder: Path, say: Callable[[ev.Event], None], *, all_ours: bool = True
+    ) -> None:
         self._to, self._folder, self._tell = to, folder, say
+        self._all_ours = all_ours  # whatever lies in the bucket is this run's: it went on from there
         self._wake = threading.Condition()
         self._wanted: Path | None = None
         self._busy = self._closing = False
@@ -65,12 +68,17 @@ class Copier:
                 self._wanted = Path(event.path)
                 self._wake.notify_all()
 
-    def close(self, timeout_s: float) -> bool:
-        """Waits for the copy under way. True when the newest checkpoint is in the bucket."""
-        until = time.monotonic() + timeout_s
+    def close(
+        self, timeout_s: float, *, hurried: Callable[[], bool] = lambda: False, grace_s: float = 0.0
+    ) -> bool:
+        """Waits for the copy under way; once `hurried`, for `grace_s` more. True when the newest checkpoint is up."""
+        until, in_a_hurry = time.monotonic() + timeout_s, False
         with self._wake:
             while (self._busy or self._wanted is not None) and (left_s := until - time.monotonic()) > 0:
-                self._wake.wait(left_s)
+                if not in_a_hurry and hurried():
+                    until, in_a_hurry = min(until, time.monotonic() + grace_s), True
+                    continue
+                self._wake.wait(min(left_s, 1.0))
             self._closing = True
             self._wake.notify_all()
             return not self._busy and self._wanted is None
@@ -117,9 +125,8 @@ class Copier:
             self._there.add(path.name)
             self._put_best(path.parent)
             self._put_curves()
-            prune(
-                self._to.checkpoints, {one.name for one in checkpoints.committed(path.parent)} | {path.name}
-            )
+            kept = {one.name for one in checkpoints.committed(path.parent)} | {path.name}
+            prune(self._to.checkpoints, kept, None if self._all_ours else self._there)
         except FileNotFoundError:  # it was superseded meanwhile, and a newer one is on its way
             return True
         except (HoldfastError, OSError) as error:
@@ -141,11 +148,15 @@ def upload(path: Path, url: str) -> None:
         bucket.put(path / name, f"{url}/{name}")
 
 
-def prune(url: str, kept: set[str]) -> None:
-    """Removes copies of what is not kept here any more. The sums go first: without them it is no checkpoint."""
+def prune(url: str, kept: set[str], ours: set[str] | None = None) -> None:
+    """Removes copies of what is not kept here any more, of `ours` if given. The sums go first: without them it is no
+    checkpoint."""
     filesystem, inner = storage._filesystem(url)
     files = bucket.again(lambda: filesystem.find(inner), url)
-    gone = [file for file in files if _step_of(file, inner) and _step_of(file, inner) not in kept]
+    steps = {file: _step_of(file, inner) for file in files}
+    gone = [
+        file for file, step in steps.items() if step and step not in kept and (ours is None or step in ours)
+    ]
     for file in sorted(gone, key=lambda one: not one.endswith(SUMS)):
         bucket.again(lambda one=file: filesystem.rm_file(one), url)  # type: ignore[misc]
 
@@ -165,10 +176,40 @@ def steps_in(url: str) -> list[str]:
     return sorted(whole, key=lambda one: int(one[5:]))
 
 
+def refuse_others(url: str) -> None:
+    """Raises where a bucket holds checkpoints that a new run would mix its own with. One that cannot be listed now
+    holds up nothing: a new run takes and removes only what it has put there itself."""
+    try:
+        there = steps_in(url)
+    except (HoldfastError, OSError):
+        return
+    if there:
+        raise AlreadyThere(
+            "the bucket holds the checkpoints of another run, and nothing is overwritten unasked",
+            where=url,
+            found=f"the newest is {there[-1]}",
+            change=[
+                "hardware.copy_to with a folder of its own for this run",
+                "`holdfast launch RECIPE --run-dir DIR --resume` goes on with the run that it holds",
+            ],
+        )
+
+
 def bring_newest(url: str, folder: Path, say: Callable[[ev.Event], None]) -> None:
-    """Fetches the newest whole checkpoint of the bucket when it is newer than what is here, and the best so far."""
-    bucket.require_bucket(url)
-    here = max((int(path.name[5:]) for path in checkpoints.committed(folder)), default=-1)
+    """Fetches the newest whole checkpoint of the bucket if it is newer than what is whole here, and the best so far."""
+    newest, _ = checkpoints.newest_whole(folder)
+    try:
+        bucket.require_bucket(url)
+        _bring(url, folder, newest.step if newest is not None else -1, say)
+    except (HoldfastError, OSError) as error:
+        if newest is None:
+            raise
+        what = error.what if isinstance(error, HoldfastError) else str(error)
+        text = f"{url} was not looked into: {what}; goes on from what is on this machine"
+        say(ev.NoteMade(text=text, facts={"fetch_failed": url}))
+
+
+def _bring(url: str, folder: Path, here: int, say: Callable[[ev.Event], None]) -> None:
     there = steps_in(url)
     for name in reversed(there):
         if int(name[5:]) <= here:
@@ -192,6 +233,9 @@ def _brought(url: str, to: Path, say: Callable[[ev.Event], None], *, instead: st
         text = f"the copy {url} is not whole: {torn}; {instead}"
         say(ev.NoteMade(text=text, facts={"checkpoint_torn": url, "why": str(torn)}))
         return None
+    if to.exists():  # torn, or it would not be fetched
+        shutil.rmtree(to.with_name(f"{to.name}.torn"), ignore_errors=True)
+        to.rename(to.with_name(f"{to.name}.torn"))
     part.rename(to)
     say(ev.NoteMade(text=f"{to.name} is fetched from {url.rpartition('/')[0]}", facts={"fetched": url}))
     return meta

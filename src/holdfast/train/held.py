@@ -5,6 +5,7 @@ The lock is the process's own and goes with it, however it ends; processes that 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -29,9 +30,6 @@ def hold(folder: Path) -> IO[str] | None:
         return None
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
     except (BlockingIOError, PermissionError):
         raise RunInUse(
             "another trainer is at work in this folder",
@@ -41,6 +39,10 @@ def hold(folder: Path) -> IO[str] | None:
         ) from None
     except OSError:
         return None
+    with contextlib.suppress(OSError):  # on a full disk it is held all the same
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
     return file
 
 

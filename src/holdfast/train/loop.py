@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -50,7 +51,7 @@ class World:
     picture_names: Callable[[Mapping[str, Any]], list[str]]
     validate: Callable[[Callable[[], bool]], dict[str, float] | None]  # None: asked to stop meanwhile
     serving: Callable[[Step], AbstractContextManager[None]]  # the model with the weights that are validated
-    newest: Callable[[], Snapshot | None]
+    newest: Callable[[], Snapshot | None]  # as the recipe of now needs it
     facts: Callable[[], Mapping[str, Any]]  # of the run, for every checkpoint's meta
     saver: Saver | NoSaver
     witnesses: Witnesses
@@ -151,7 +152,10 @@ class Loop:
         except Exception as error:
             again = [flight, *([self._flight] if self._flight else [])]
             self._flight = None
-            self.step.undo(flight.result)
+            if not self.step.undo(flight.result):
+                raise
+            # Where it stands now, should the error go on its way and the state be saved.
+            self.now.step = flight.at
             self._smaller_micro_batch(flight.at, error)
             for one in again:
                 self._advance(one.at, one.batch)
@@ -162,7 +166,8 @@ class Loop:
             ]:  # what came after one that was not finite is dropped with it, and never gets here
                 raise RuntimeError(f"step {flight.at} was computed and not applied")
             self._count(flight, numbers)
-        elif numbers["scale"] <= 1.0:  # above 1 it is the loss scale finding its size, which is no divergence
+        elif numbers["scale"] <= 1.0 or not math.isfinite(numbers["loss"]):
+            # A scale above 1 may be finding its size, which is no divergence; but it scales the gradient alone.
             self._not_finite(flight, numbers)
 
     def _count(self, flight: Flight, numbers: dict[str, Any]) -> None:
@@ -202,6 +207,8 @@ class Loop:
         )
         self._say(seen)
         so_far = now.skipped if plan.on_nonfinite == "skip" else now.rollbacks
+        if plan.on_nonfinite != "skip":
+            self._flight, now.step = None, flight.at  # nothing was applied since, so this is where it stands
         back = self.world.newest() if plan.on_nonfinite == "rollback" else None
         what = divergence.answer(
             plan.on_nonfinite, so_far=so_far, limit=plan.nonfinite_limit, can_roll_back=back is not None
@@ -211,15 +218,16 @@ class Loop:
         elif what == "rollback" and back is not None:
             self._go_back(back, now)
         else:
-            self._flight, now.step = None, flight.at  # nothing was applied since, so this is where it stands
+            self._flight, now.step = None, flight.at
             self._save()
             raise divergence.stopped(seen, run=plan.name, batch=plan.batch)
 
     def _go_back(self, to: Snapshot, now: Progress) -> None:
+        self._flight = self._feed = None
         self.step.load(to.groups)
         self.now = progress.from_json(to.meta["progress"])
         self.now.rollbacks, self.now.rate_scale = now.rollbacks + 1, now.rate_scale * 0.5
-        self._flight = self._feed = None
+        self._saved_at, self._saved_validation = self.now.step, self.now.validated_at
         text = f"back to step {to.step}, at half the learning rate (time {self.now.rollbacks})"
         self._say(
             ev.NoteMade(text=text, facts={"rolled_back_to": to.step, "rate_scale": self.now.rate_scale})

@@ -37,8 +37,10 @@ def main(run_dir: str, steps: int) -> int:
 
 def _losses(recipe: Any, steps: int) -> Iterator[tuple[int, float]]:
     from holdfast.train import assemble
+    from holdfast.train.__main__ import part_cpu
     from holdfast.train.step import is_out_of_memory
 
+    part_cpu(recipe)
     if recipe.train.backend == "jax":
         assemble.leave_gpus_to_jax()
     data = assemble.data(recipe)

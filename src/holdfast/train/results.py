@@ -14,7 +14,8 @@ FIRST = ("step", "epoch", "learning_rate", "loss")
 
 
 class Results:
-    """Rows beyond the step that a run resumes from are dropped: they will be made again."""
+    """Rows beyond the step that a run resumes from are dropped: they will be made again. So is the row that the end of
+    an attempt left without a validation, which a run that nobody interrupted does not have."""
 
     def __init__(self, path: Path, *, resumed_at: int, parts: tuple[str, ...]) -> None:
         self._path = path
@@ -55,10 +56,11 @@ class Results:
 
 def _rows_until(path: Path, step: int) -> list[dict[str, str]]:
     try:
-        rows = list(csv.DictReader(path.read_text().splitlines()))
-    except OSError:
+        rows = list(csv.DictReader(path.read_text(errors="replace").splitlines()))
+    except (OSError, csv.Error):
         return []
-    return [row for row in rows if (row.get("step") or "").isdigit() and int(row["step"]) <= step]
+    validated = [row for row in rows if any(row.get(metric) for metric in METRICS)]
+    return [row for row in validated if (row.get("step") or "").isdecimal() and int(row["step"]) <= step]
 
 
 def _line(values: object) -> str:

@@ -62,6 +62,18 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tupl
     return {key: (before[key], now[key]) for key in before if key in now and before[key] != now[key]}
 
 
+#: With another value of these a metric is no longer the one that the best so far was the best by.
+JUDGES = ("train.monitor", "data.validation", "data.validation_fraction")
+
+
+def judged_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In words, what changed of that by which the best is told; nothing where nothing did."""
+    changed = {key: pair for key, pair in changes(before, now).items() if key in JUDGES}
+    return ", ".join(
+        f"{key} was {_shown(was)}, is {_shown(now_is)}" for key, (was, now_is) in changed.items()
+    )
+
+
 def check(changed: Mapping[str, tuple[Any, Any]], *, where: str, accepted: bool = False) -> None:
     """Refuses what would make nonsense. `accepted`: the user wants it all the same, where the weights still fit."""
     refused = [key for key in changed if key in FIXED and not (accepted and key in UNLESS_TOLD)]
@@ -132,7 +144,8 @@ def check_images(
             where=where,
             found=f"{before.get('images')} pictures then, {now.get('images')} now",
             change=[
-                "bring the data back as it was, or start a run of its own from this one's weights",
+                "bring the data, or data.validation_fraction, back as it was",
+                "or start a run of its own from this one's weights",
                 "--accept-changes goes on all the same; some pictures are then seen more often than others",
             ],
         )

@@ -35,6 +35,9 @@ class Saver:
         self._closing = False
         self._broken: BaseException | None = None
         self.failure: OSError | None = None  # of the last try that the disk did not take
+        self.given_up: Snapshot | None = (
+            None  # the best so far, where the thread ended before the disk took it
+        )
         self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
         self._thread.start()
 
@@ -111,7 +114,7 @@ class Saver:
                 if not self._closing:
                     self._wake.wait(self._retry_after_s)  # a newer snapshot wakes it sooner
                 if self._closing:
-                    self._newest = self._best = None
+                    self.given_up, self._newest, self._best = self._best, None, None
             self._wake.notify_all()
 
     def _write(self, snapshot: Snapshot, best: bool) -> bool:
@@ -149,6 +152,7 @@ class NoSaver:
     """In a process of a group that writes no checkpoints: rank 0 does."""
 
     failure: OSError | None = None
+    given_up: Snapshot | None = None
 
     def save(self, snapshot: Snapshot, *, best: bool = False) -> None:
         pass

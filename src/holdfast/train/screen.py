@@ -28,6 +28,7 @@ class Screen:
     def __init__(
         self, steps: int, batch: int, *, out: TextIO = sys.stdout, clock: Callable[[], float] = time.monotonic,
         memory: Callable[[], tuple[Memory, ...]] = lambda: (host(),), wait_share: Callable[[], float] | None = None,
+        monitor: str = "AP", best: float | None = None,
     ) -> None:  # fmt: skip
         self._steps, self._batch, self._out, self._clock, self._memory = steps, batch, out, clock, memory
         self._wait_share = wait_share
@@ -35,7 +36,8 @@ class Screen:
         self._began = self._shown_at = -math.inf
         self._pace = Pace()
         self._last: ev.LossSeen | None = None
-        self._validation, self._best = "", -math.inf
+        self._validation, self._monitor = "", monitor
+        self._best = -math.inf if best is None else best
         self._saved_at: int | None = None
         self._doing = ""
         self._drawn = 0  # lines of the block that stand on the terminal
@@ -66,7 +68,7 @@ class Screen:
 
     def _validated(self, event: ev.ValidationDone) -> str:
         at = f" at step {self._last.step}" if self._last is not None else ""
-        value = event.logs.get("AP", -math.inf)
+        value = event.logs.get(self._monitor, -math.inf)
         best = ", the best so far" if value > self._best > -math.inf else ""
         self._best = max(self._best, value)
         shown = "  ".join(
@@ -138,7 +140,8 @@ def words(event: Event) -> str:
         case ev.FitStarted(planned_steps_per_epoch=steps, iterations=done) if (
             steps and done and done >= steps
         ):
-            return f"all {steps} steps were done before; more are trained with --resume --set train.steps={2 * steps}"
+            more = f"--resume --set train.steps={2 * max(steps, done)}"
+            return f"all {steps} steps were done before; more are trained with {more}"
         case ev.FitStarted():
             return "compiling the first step, which takes longer than those after it"
         case ev.SaveFailed(path=path, error=error, free_bytes=free):

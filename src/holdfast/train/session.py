@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -25,7 +27,7 @@ from holdfast.memory.auto import Planned
 from holdfast.memory.measure import MemoryWitness
 from holdfast.pipeline.stream import BadImage
 from holdfast.settings.recipe import Recipe
-from holdfast.train import assemble, checkpoints, copies, elsewhere, progress, relief, resume, usage
+from holdfast.train import assemble, checkpoints, copies, elsewhere, progress, relief, resume, stopping, usage
 from holdfast.train.album import Album
 from holdfast.train.checkpoints import Snapshot
 from holdfast.train.loop import Loop, Plan, World
@@ -48,9 +50,11 @@ class Session:
         self, folder: RunFolder, recipe: Recipe, *, attempt: int, resume: bool, asked: Any, accept: bool = False,
         peers: Peers | None = None,
     ) -> None:  # fmt: skip
+        """`resume` is what the command line says; a later attempt goes on by itself."""
         self.folder, self.recipe, self.asked, self.peers = folder, recipe, asked, peers
         self._checkpoints = RunFolder(peers.group).checkpoints if peers is not None else folder.checkpoints
-        self._resume, self._attempt, self._accept = resume, attempt, accept
+        self._told_to_resume, self._resume = resume, resume or attempt > 1
+        self._attempt, self._accept = attempt, accept
         self.pulse = Pulse(folder, attempt)
         self._journal = Journal(folder, attempt)
         self._witnesses = Witnesses([self._journal, Notices()])
@@ -97,7 +101,8 @@ class Session:
         self._tell_beginning(data, model, whence if found is None else "")
         net = assemble.network(model, self.recipe)
         memory = self._memory_planned(data, model)
-        micro_batch = killed or self._micro_batch_before(found) or memory.micro_batch
+        micro_batch = killed if killed and not self._chosen_anew(found) else None
+        micro_batch = micro_batch or self._micro_batch_before(found) or memory.micro_batch
         step = assemble.step(net, self.recipe, micro_batch, self.peers)
         self.say(
             ev.NoteMade(text=f"micro-batches of {step.micro_batch}", facts={"micro_batch": step.micro_batch})
@@ -115,6 +120,7 @@ class Session:
         loop = Loop(plan, step, now, self._world(data, model, saver, rescue))
         if self.peers is None:  # several processes end together, or a collective is left hanging
             rescue.start(lambda name, left_s: self._rescued(loop, saver, name, left_s), grace_s)
+        reason = ""
         try:
             reason = loop.run()
         finally:
@@ -124,11 +130,10 @@ class Session:
             self.pulse.beat(Phase.SAVE)
             hurried = bool(self.asked())  # by a signal, after which there are some seconds and no more
             unsaved = None if saver.close(grace_s, patient=not hurried) else self._unsaved(loop, saver)
-            copied = copier is None or copier.close(grace_s if hurried else COPY_S)
+            if copier is not None and (unsaved is not None or not reason):
+                self._copied(copier, grace_s)
         if unsaved is not None:
             raise unsaved
-        if not copied:
-            self.say(ev.NoteMade(text="the newest checkpoint is on this machine, and not yet in the bucket"))
         self.pulse.beat(Phase.AFTER)
         if self._first and reason in ("finished", "early-stopping"):
             with assemble.serving(loop.step):
@@ -137,14 +142,32 @@ class Session:
                 self.say(ev.NoteMade(text=without, facts={"best_missing": True}))
             self.say(ev.NoteMade(text=f"the model is in {path}", facts={"model": str(path)}))
             if copier is not None:
-                copier.put_model(path)
+                self._put_model(copier, path)
+        if copier is not None:
+            self._copied(copier, grace_s)
         return reason
+
+    def _put_model(self, copier: copies.Copier, path: Path) -> None:
+        try:
+            copier.put_model(path)
+        except (HoldfastError, OSError) as error:  # a bucket that gives errors stops nothing
+            what = error.what if isinstance(error, HoldfastError) else str(error)
+            text = f"the model is not copied to its bucket: {what}; it is on this machine, in {path}"
+            self.say(ev.NoteMade(text=text, facts={"copy_failed": str(path)}))
+
+    def _copied(self, copier: copies.Copier, grace_s: float) -> None:
+        """Waits for the last copy; once somebody asks for an end, no longer than the grace."""
+        if not copier.close(COPY_S, hurried=lambda: bool(self.asked()), grace_s=grace_s):
+            self.say(ev.NoteMade(text="the newest checkpoint is on this machine, and not yet in the bucket"))
 
     def _unsaved(self, loop: Loop, saver: Saver | NoSaver) -> FileError:
         """What the run's folder does not take is put elsewhere, and the answer says where, beside any other error."""
-        kept = None
+        kept: list[Path] = []
         with contextlib.suppress(Exception):  # the state may be what the other error is about
-            kept = elsewhere.save(loop.snapshot(), self.folder.name) if self._first else None
+            wanted = [loop.snapshot(), *([saver.given_up] if saver.given_up is not None else [])]
+            distinct = {one.step: one for one in wanted} if self._first else {}
+            places = [elsewhere.save(one, self.folder.path) for one in distinct.values()]
+            kept = [place for place in places if place is not None]
         answer = elsewhere.unsaved(self._checkpoints, loop.now.step, kept, saver.failure)
         self.say(ev.NoteMade(text=". ".join([answer.what, *answer.found]), facts={"unsaved": loop.now.step}))
         return answer
@@ -153,7 +176,8 @@ class Session:
         text = f"{name} came while data was awaited; step {loop.now.step} is saved from beside the waiting thread"
         self.say(ev.NoteMade(text=text))
         loop.end_now(name)
-        saver.close(left_s)
+        if not saver.close(left_s * 0.6):
+            self._unsaved(loop, saver)
         code = 128 + int(signal.Signals[name])
         self.say(ev.ExitStarted(exit_code=code, steps=loop.now.step))
         return code
@@ -169,7 +193,10 @@ class Session:
         )
         board = TensorBoard(self.folder.path / "tensorboard", self.recipe.model.detector, resumed_at=now.step)
         memory = functools.partial(usage.of, self.recipe.train.backend)
-        screen = Screen(plan.steps, plan.batch, memory=memory, wait_share=self.pulse.wait_share)
+        screen = Screen(
+            plan.steps, plan.batch, memory=memory, wait_share=self.pulse.wait_share, monitor=plan.monitor,
+            best=now.patience.best,
+        )  # fmt: skip
         return [results, board, screen]
 
     def _packed(self, copies_made: int, epoch: int) -> None:
@@ -183,12 +210,23 @@ class Session:
         to = copies.places(self.recipe.hardware.copy_to)
         if to is None or not self._first:
             return None
-        return copies.Copier(to, self.folder.path, self.say)
+        return copies.Copier(to, self.folder.path, self.say, all_ours=self._resume)
 
     def _bring_from_bucket(self) -> None:
+        """What lies there is this run's when somebody said --resume, or when this run put it there."""
+        to = copies.places(self.recipe.hardware.copy_to)
+        if to is not None and self._first and (self._told_to_resume or self._copied_before()):
+            copies.bring_newest(to.checkpoints, self._checkpoints, self.say)
+
+    def _refuse_others_copies(self) -> None:
+        """A new run: what the bucket holds already is another's, and is neither gone on from nor removed unasked."""
         to = copies.places(self.recipe.hardware.copy_to)
         if to is not None and self._first:
-            copies.bring_newest(to.checkpoints, self._checkpoints, self.say)
+            copies.refuse_others(to.checkpoints)
+
+    def _copied_before(self) -> bool:
+        notes = (entry.event for entry in reader.read(self.folder.journal))
+        return any(isinstance(note, ev.NoteMade) and "copied" in note.facts for note in notes)
 
     def _saver(self) -> Saver | NoSaver:
         if not self._first:
@@ -223,8 +261,13 @@ class Session:
         )  # fmt: skip
 
     def _newest_after(self, saver: Saver | NoSaver) -> Snapshot | None:
+        """To go back to; as the recipe of now needs it, since it may be from before a change."""
         saver.flush(60.0)
-        return self._newest()
+        found = self._newest()
+        if found is None:
+            return None
+        groups = fitted(found.groups, found.meta["recipe"], resume.flat(self.recipe), unapplied=0)
+        return replace(found, groups=groups)
 
     def _newest(self) -> Snapshot | None:
         if self.peers is None:
@@ -234,6 +277,7 @@ class Session:
 
     def _checkpoint(self, data: assemble.Data, model: Any) -> Snapshot | None:
         if not self._resume:
+            self._refuse_others_copies()
             return None
         self._bring_from_bucket()
         found = self._newest()
@@ -270,7 +314,21 @@ class Session:
 
     def _was_short(self) -> bool:
         """Whether memory ended an attempt of this run: from there on no pictures are kept in it."""
-        return self._attempt > 1 and relief.was_short(list(reader.read(self.folder.journal)))
+        short = self._attempt > 1 and relief.was_short(list(reader.read(self.folder.journal)))
+        if short:
+            text = "memory ended an attempt of this run: no pictures are kept in it, and one thread decodes"
+            self.say(ev.NoteMade(text=text))
+        return short
+
+    def _chosen_anew(self, found: Snapshot | None) -> bool:
+        """Somebody has set a size since the checkpoint, and it is not the one with which memory ran out."""
+        chosen = self.recipe.train.micro_batch
+        if found is None or not isinstance(chosen, int):
+            return False
+        used = relief.told(
+            [one for one in reader.read(self.folder.journal) if one.attempt == self._attempt - 1]
+        )
+        return chosen not in (used, found.meta["recipe"].get("train.micro_batch"))
 
     def _micro_batch_before(self, found: Snapshot | None) -> int | None:
         """Of the checkpoint, or of an earlier attempt: what is free may be other now, and the bits hang on it.
@@ -309,6 +367,9 @@ class Session:
 
     def _restore(self, step: Any, found: Snapshot) -> Progress:
         now = progress.from_json(found.meta["progress"])
+        if other := resume.judged_otherwise(found.meta["recipe"], resume.flat(self.recipe)):
+            now.patience = stopping.Patience()
+            self.say(ev.NoteMade(text=f"{other}: what is the best is counted anew from here"))
         unapplied = min(now.skipped, assemble.rule(self.recipe).tolerated)
         step.load(fitted(found.groups, found.meta["recipe"], resume.flat(self.recipe), unapplied=unapplied))
         if self._first and now.patience.best_step is not None:

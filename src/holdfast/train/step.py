@@ -28,8 +28,8 @@ class Step(Protocol):
         """Plain numbers: loss, parts, gradient_norm, finite, applied, and norms by variable."""
         ...
 
-    def undo(self, result: Any) -> None:
-        """The state before the step that gave `result`, when fetching it raised."""
+    def undo(self, result: Any) -> bool:
+        """The state before the step that gave `result`, when fetching it raised; False where it stays as it is."""
         ...
 
     def export(self) -> Groups:

@@ -66,9 +66,10 @@ class JaxStep:
         light = jax.device_get({name: value for name, value in result[0].items() if name != "squares"})
         return numbers({**light, "squares": lambda: jax.device_get(squares)}, self.layout, self.names)
 
-    def undo(self, result: Any) -> None:
+    def undo(self, result: Any) -> bool:
         """JAX computes behind our back and an error shows at `fetch`, when the state is already the new one."""
         self._moving, self._fixed = result[1]
+        return True
 
     def export(self) -> Groups:
         """Also brings the Keras model up to date, which is what predicts."""

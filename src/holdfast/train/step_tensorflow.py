@@ -51,8 +51,9 @@ class TensorFlowStep:
         plain = tf.nest.map_structure(lambda value: value.numpy(), light)
         return numbers({**plain, "squares": lambda: squares.numpy()}, self.layout, self.names)
 
-    def undo(self, result: Any) -> None:
-        """Nothing to do: an error shows in the call itself, before anything is assigned."""
+    def undo(self, result: Any) -> bool:
+        """Nothing to do: an error of the step shows in the call itself, before anything is assigned."""
+        return False
 
     def export(self) -> Groups:
         moving = Moving(self.layout.joined(self._weights), *self._moving[1:])

@@ -125,13 +125,16 @@ def fresh(weights: Tensor, rule: Rule) -> Moving:
 def advance(
     now: Moving, scaled_gradient: Tensor, loss: Tensor, rate: Tensor, held: Tensor, masks: Masks, rule: Rule
 ) -> tuple[Moving, Facts]:
-    """The state after one update. While `held`, the variables that can be held stay as they are."""
+    """The state after one update. While `held`, the variables that can be held stay as they are; their moments are
+    kept all the same, or Adam would take them for old and empty ones when they are let go, and leap."""
     moves = 1.0 - ops.cast(held, "float32") * masks.holds
-    gradient = ops.where(moves > 0.0, scaled_gradient / now.scale, 0.0)
+    gradient = scaled_gradient / now.scale
     squares = ops.square(gradient)
-    norm = ops.sqrt(ops.sum(squares))
+    norm = ops.sqrt(ops.sum(squares * moves))  # of what moves; not finite, wherever it is not
     finite = ops.logical_and(ops.isfinite(norm), ops.isfinite(loss))
-    overflow = ops.logical_and(ops.logical_not(finite), now.scale > SMALLEST_SCALE)
+    # The scale is on the gradient alone: a loss that is not finite is the network's or the data's.
+    scaled_too_far = ops.logical_and(ops.isfinite(loss), now.scale > SMALLEST_SCALE)
+    overflow = ops.logical_and(ops.logical_not(finite), scaled_too_far)
     bad = ops.logical_and(ops.logical_not(finite), ops.logical_not(overflow))
     applied = ops.logical_and(finite, now.unapplied <= rule.tolerated)
     if rule.clip_norm is not None:
@@ -139,22 +142,22 @@ def advance(
     rates = rate * moves
     if rule.held_rate != 1.0:
         rates = rates * (1.0 - masks.holds * (1.0 - rule.held_rate))
-    new = _stepped(now, gradient, rates, masks, rule)
+    new = _stepped(now, gradient, rates, moves, masks, rule)
     kept = Moving(*(ops.where(applied, after, before) for after, before in zip(new, now, strict=True)))
     kept = kept._replace(unapplied=now.unapplied + ops.cast(bad, "int32"))
     if rule.loss_scaling:
-        kept = _rescaled(kept, now, finite)
+        kept = _rescaled(kept, now, finite, overflow)
     return kept, Facts(norm, squares, finite, applied)
 
 
-def _stepped(now: Moving, gradient: Tensor, rate: Tensor, masks: Masks, rule: Rule) -> Moving:
+def _stepped(now: Moving, gradient: Tensor, rate: Tensor, moves: Tensor, masks: Masks, rule: Rule) -> Moving:
     """`rate` is each weight's own; zero for those that are held: neither the step nor the decay moves them then."""
     count = now.count + 1
     weights = now.weights
     if rule.weight_decay:  # decoupled (Loshchilov & Hutter 2019)
         weights = weights - weights * (masks.decays * rule.weight_decay) * rate
     moved = _adam if rule.optimizer == "adamw" else _momentum
-    weights, first, second = moved(now._replace(weights=weights), gradient, rate, count)
+    weights, first, second = moved(now._replace(weights=weights), gradient, rate, moves, count)
     average = now.average
     if rule.ema:
         age = ops.cast(count, "float32")
@@ -163,7 +166,9 @@ def _stepped(now: Moving, gradient: Tensor, rate: Tensor, masks: Masks, rule: Ru
     return now._replace(weights=weights, first=first, second=second, average=average, count=count)
 
 
-def _adam(now: Moving, gradient: Tensor, rate: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _adam(
+    now: Moving, gradient: Tensor, rate: Tensor, moves: Tensor, count: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     age = ops.cast(count, "float32")
     alpha = rate * ops.sqrt(1.0 - ops.power(BETA_2, age)) / (1.0 - ops.power(BETA_1, age))
     first = now.first + (gradient - now.first) * (1 - BETA_1)
@@ -171,15 +176,19 @@ def _adam(now: Moving, gradient: Tensor, rate: Tensor, count: Tensor) -> tuple[T
     return now.weights - first * alpha / (ops.sqrt(second) + EPSILON), first, second
 
 
-def _momentum(now: Moving, gradient: Tensor, rate: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    first = now.first * MOMENTUM - gradient * rate
+def _momentum(
+    now: Moving, gradient: Tensor, rate: Tensor, moves: Tensor, count: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    first = (
+        now.first * MOMENTUM - gradient * rate
+    ) * moves  # held: not even what was gathered before moves it
     return now.weights + first, first, now.second
 
 
-def _rescaled(kept: Moving, now: Moving, finite: Tensor) -> Moving:
+def _rescaled(kept: Moving, now: Moving, finite: Tensor, overflow: Tensor) -> Moving:
     """Half after an overflow; twice after GROW_AFTER good steps."""
     good = ops.where(finite, now.good + 1, 0)
     grown = good >= GROW_AFTER
     scale = ops.where(grown, ops.minimum(now.scale * 2.0, LARGEST_SCALE), now.scale)
-    scale = ops.where(finite, scale, ops.maximum(now.scale * 0.5, SMALLEST_SCALE))
+    scale = ops.where(overflow, ops.maximum(now.scale * 0.5, SMALLEST_SCALE), scale)
     return kept._replace(scale=scale, good=ops.where(grown, 0, good))
