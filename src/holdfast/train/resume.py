@@ -145,7 +145,7 @@ def check_images(
             found=f"{before.get('images')} pictures then, {now.get('images')} now",
             change=[
                 "bring the data, or data.validation_fraction, back as it was",
-                "or start a run of its own from this one's weights",
+                "start a run of its own from this one's weights",
                 "--accept-changes goes on all the same; some pictures are then seen more often than others",
             ],
         )
