@@ -61,6 +61,7 @@ def test_sixteen_bits_are_compared_by_their_high_byte(format, mode):
     np.testing.assert_array_equal(_decoded(encoded), np.asarray(made.high_bytes()))
 
 
+@pytest.mark.proof  # half a minute, and test_overfit tries all three detectors; eight bits are tried beside this file
 def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):
     out = tmp_path / "model.tflite"
     report = exported("tflite", out, model, picture, capsys)
