@@ -200,7 +200,18 @@ class Evidence:
 
     @property
     def oom_ended(self) -> bool:
-        return self.exit_signal == "SIGKILL" and ((self.oom_kills or 0) > 0 or self.named_by_kernel)
+        killed = self.exit_signal == "SIGKILL" and ((self.oom_kills or 0) > 0 or self.named_by_kernel)
+        return killed and not self.oom_of_others
+
+    @cached_property
+    def oom_of_others(self) -> bool:
+        """All that the kernel is known to have killed were processes below: the main one was ended by somebody else."""
+        gone = {said.event.worker_pid for said in self.all(ev.WorkerGone) if said.event.oom_kills_rose}
+        named = {said.event.victim_pid for said in self.all(ev.OomKillSeen) if said.event.victim_pid}
+        named |= {
+            int(pid) for line in self.kernel_log for pid in re.findall(r"[Kk]illed process (\d+)", line)
+        }
+        return bool(gone) and named <= gone and (self.oom_kills or 0) <= len(gone)
 
     @property
     def named_by_kernel(self) -> bool:
@@ -231,6 +242,7 @@ class Evidence:
             for said in self.all(ev.ExceptionRaised)
             if said.event.caught is not True and said.event.process == "main" and said.event.left != "thread"
         ]
+        told = [said for said in told if said.event.left == "script" or not self._went_on_after(said)]
         if told:
             script = [said for said in told if said.event.left == "script"]
             chosen = (script or told)[-1]
@@ -246,6 +258,11 @@ class Evidence:
         if self.stands and printed.trained_after:  # a library told of something it did without, long before
             return None
         return raised.from_output(printed)
+
+    def _went_on_after(self, said: Said[ev.ExceptionRaised]) -> bool:
+        """A fit of the same process began, or an epoch was done, after this left another: the script caught it."""
+        began = any(one.line > said.line and one.pid == said.pid for one in self.all(ev.FitStarted))
+        return began or any(one.line > said.line and one.pid == said.pid for one in self.all(ev.EpochDone))
 
     @cached_property
     def _swallowed(self) -> raised.Raised | None:

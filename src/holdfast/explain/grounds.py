@@ -17,6 +17,11 @@ from holdfast.journal import events as ev
 
 #: How far back an error that ended the run is looked for in the output.
 _LAST_LINES = 300
+#: …and where a script that the probe was in ended without an exception: what it said long before is another story.
+_VERY_LAST_LINES = 40
+#: …and where it stands: what it was about.
+_LAST_WORDS = 5
+_FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 _REFUSED = re.compile(
     r"bad_alloc|^MemoryError|MemoryError:|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
     r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory",
@@ -24,11 +29,11 @@ _REFUSED = re.compile(
 )
 
 
-#: Mistakes in the script's own words: what was printed before one of them is another story.
-_SPEAKS_FOR_ITSELF = frozenset(
-    {"NameError", "UnboundLocalError", "AttributeError", "KeyError", "IndexError", "TypeError", "ZeroDivisionError",
-     "AssertionError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "RecursionError",
-     "NotImplementedError", "JSONDecodeError"}
+#: Errors that only pass on that something else failed, and may have said why: a process below, or a kernel.
+_PASSES_ON = frozenset(
+    {"CalledProcessError", "BrokenProcessPool", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException",
+     "RemoteError", "UnknownError", "InternalError", "AbortedError", "CancelledError", "XlaRuntimeError",
+     "JaxRuntimeError"}
 )  # fmt: skip
 
 
@@ -46,13 +51,22 @@ def matched(evidence: Evidence, pattern: str, *, flags: int = 0) -> tuple[re.Mat
             hit = matcher.search(line)
             if hit and not is_advice(line, hit.start()):
                 return hit, Fact(clipped(line), error.source)
-        if error.type in _SPEAKS_FOR_ITSELF:
-            return None
-    for line_seen in reversed(evidence.output.lines[-_LAST_LINES:]):
+        if error.message.strip() and error.type not in _PASSES_ON:
+            return None  # an error that speaks for itself: what was printed before it is another story
+    if error is None and evidence.exit_signal in _FROM_OUTSIDE and evidence.stall is None:
+        return None  # somebody else ended it: what it had said of itself is not why
+    for line_seen in reversed(evidence.output.lines[-_how_far_back(evidence) :]):
         hit = matcher.search(line_seen.text)
         if hit and not is_advice(line_seen.text, hit.start()):
             return hit, Fact(clipped(line_seen.text), line_seen.source)
     return None
+
+
+def _how_far_back(evidence: Evidence) -> int:
+    if evidence.stall is not None and evidence.error is None:
+        return _LAST_WORDS
+    told_inside = bool(evidence.all(ev.ProcessJoined)) and evidence.error is None and not evidence.crashed
+    return _VERY_LAST_LINES if told_inside else _LAST_LINES
 
 
 def users_line(evidence: Evidence) -> tuple[Fact, ...]:

@@ -30,12 +30,16 @@ _ADVICE = re.compile(
     re.IGNORECASE,
 )
 
+_HARMLESS = re.compile(r"\bnot (a failure|an error|fatal)\b|\b(falling back|fall back) to\b", re.IGNORECASE)
+_PATH = re.compile(r"\S*/\S+")  # /data/2024/may is a place
+
 
 def is_advice(text: str, at: int = 0) -> bool:
     """The sentence around this place guesses or recommends, and so proves nothing."""
     begin = max(text.rfind(". ", 0, at), text.rfind("; ", 0, at), 0)
     ends = [end for end in (text.find(". ", at), text.find("; ", at)) if end >= 0]
-    return bool(_ADVICE.search(text[begin : min(ends, default=len(text))]))
+    sentence = _PATH.sub(" ", text[begin : min(ends, default=len(text))])
+    return bool(_ADVICE.search(sentence) or _HARMLESS.search(text))
 
 
 @dataclass(frozen=True)

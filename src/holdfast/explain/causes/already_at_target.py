@@ -14,7 +14,7 @@ def already_at_target(evidence: Evidence) -> Finding | None:
     if fit.started is None or (fit.done is not None and fit.steps > 0) or evidence.went_wrong:
         return None
     event = fit.started.event
-    at_start = event.epochs is not None and event.initial_epoch >= event.epochs
+    at_start = bool(event.epochs) and event.initial_epoch >= (event.epochs or 0)
     by_backup = (
         restored is not None
         and restored.event.epoch is not None

@@ -23,7 +23,8 @@ def batched_twice(evidence: Evidence) -> Finding | None:
     mismatch = wanted is not None and bool(ranks) and ranks[0] == wanted + 1
     ended = memory_end(evidence)
     failed = evidence.error is not None and evidence.error.left != "callback"
-    if not (mismatch or ended is not None or failed):
+    fits = wanted is not None and bool(ranks) and not mismatch  # frames in clips, clips in a batch
+    if fits or not (mismatch or ended is not None or failed):
         return None
     sizes = [str(node.settings.get("batch_size", "?")) for node in batches]
     facts = [

@@ -22,16 +22,19 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
         return None
     text = evidence.error_text + said[1].fact
     file = file_named(text.replace("`.keras`", ""), r"keras|h5|weights\.h5|index|ckpt\S*|npz|hdf5")
-    loading = re.search(
-        r"load|restore|open|BackupAndRestore",
-        text + " ".join(evidence.error.frames if evidence.error else ()),
-    )
+    frames = " ".join(evidence.error.frames if evidence.error else ())
+    loading = re.search(r"load|restore|open|BackupAndRestore", text + frames)
+    zipped = "BadZip" in text or "not a zip" in text.lower()
     zip_only = (
         "filepath=" in said[1].fact
     )  # Keras says the same of a file that is not there, and of one that is torn
     there = is_there(evidence, file) if zip_only and file else None
     if there is False or (there is None and zip_only and file and not _was_there(evidence, file)):
         return None
+    if zipped and not (
+        file or there or re.search(r"keras|load_model|load_weights|restore|checkpoint|saving", frames)
+    ):
+        return None  # a half downloaded archive of data is no checkpoint
     facts = [said[1], *users_line(evidence)]
     facts += [Fact(f"the file is {file}", said[1].source)] if file and not there else []
     facts += [Fact(f"{file} is there, and is not a whole zip file", said[1].source)] if there else []
@@ -42,9 +45,7 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
     ]
     return Finding(
         "checkpoint-torn",
-        Strength.ESTABLISHED
-        if there or "truncated" in text or "not a zip" in text.lower() or "BadZip" in text
-        else Strength.SUPPORTED,
+        Strength.ESTABLISHED if there or "truncated" in text or zipped else Strength.SUPPORTED,
         f"the checkpoint {file or ''} is torn: a process was ended while it wrote".replace("  ", " "),
         tuple(facts),
         () if loading else (Fact("the failing call does not look like loading", said[1].source),),

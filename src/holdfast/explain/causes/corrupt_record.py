@@ -17,7 +17,7 @@ def corrupt_record(evidence: Evidence) -> Finding | None:
         r"(truncated|corrupted) record at (\d+)|DataLossError|inflate\(\) failed|corrupted block|Could not "
         r"parse example input",
     )
-    if said is None or evidence.error is None or matched(evidence, r"not an sstable|checkpoint") is not None:
+    if said is None or evidence.error is None or re.search(r"not an sstable|checkpoint", evidence.error_text):
         return None
     text = evidence.error_text
     at = re.search(r"(truncated|corrupted) record at (\d+)", text)

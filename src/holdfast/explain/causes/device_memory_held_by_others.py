@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
@@ -24,7 +25,7 @@ def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
         return None
     held = [
         (card, number_of(card.get("used_bytes")) or 0.0, number_of(card.get("total_bytes")) or 0.0)
-        for card in machine.event.gpus
+        for card in _used_by_it(evidence, machine.event.gpus)
     ]
     full = [(card, used, total) for card, used, total in held if total and used > 0.2 * total]
     if not full:
@@ -41,9 +42,10 @@ def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
     if holders_named:
         facts.append(Fact(f"held by {listed(holders_named, 4)}", machine.source))
     free = [one for one, used_bytes, _ in held if used_bytes < 0.1 * total]
+    sure = Strength.ESTABLISHED if used > 0.5 * total else Strength.SUPPORTED
     return Finding(
         "device-memory-held-by-others",
-        Strength.ESTABLISHED if used > 0.5 * total else Strength.SUPPORTED,
+        Strength.POSSIBLE if free else sure,  # nobody said which of the cards ran out
         f"{size(used)} of the GPU's {size(total)} were held by others before the run began",
         tuple(facts),
         (),
@@ -57,6 +59,14 @@ def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
         ),
         led_to="device-memory-exhausted" if gpu_refused(evidence) else None,
     )
+
+
+def _used_by_it(evidence: Evidence, cards: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The cards that CUDA_VISIBLE_DEVICES leaves to the run, where it says so by their numbers."""
+    told = [said.event.environment.get("CUDA_VISIBLE_DEVICES") for said in evidence.all(ev.FrameworkSeen)]
+    wanted = next((value for value in reversed(told) if value), "")
+    numbers = [int(one) for one in wanted.split(",") if one.strip().isdigit()]
+    return [cards[one] for one in numbers if one < len(cards)] or cards
 
 
 PAGE = """\

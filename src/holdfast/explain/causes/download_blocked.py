@@ -31,11 +31,11 @@ def download_blocked(evidence: Evidence) -> Finding | None:
         url = re.search(
             r"(https?://[^\s'\"]+|gs://[^\s'\"]+|s3://[^\s'\"]+)", evidence.error_text + said[1].fact
         )
-        return Finding(
+        sure = evidence.error is not None and (url or _of_the_network(evidence))
+        aside = evidence.error is None and evidence.stall is not None  # a word in the log, while it stands
+        return _hanging(evidence) or Finding(
             "download-blocked",
-            Strength.ESTABLISHED
-            if evidence.error is not None and (url or _of_the_network(evidence))
-            else Strength.SUPPORTED,
+            Strength.ESTABLISHED if sure else Strength.POSSIBLE if aside else Strength.SUPPORTED,
             f"{url[1].rstrip('.,:)') if url else 'an address'} could not be reached",
             (said[1], *users_line(evidence)),
             (),

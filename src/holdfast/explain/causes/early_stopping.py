@@ -109,9 +109,16 @@ def _by_our_trainer(evidence: Evidence, asked: Said[StopRequested]) -> Finding:
 
 def _wrong_way(monitor: str, mode: object) -> str:
     """What a mode against the sense of its metric does, in words."""
-    if mode == "max" and re.search(r"loss|error|mse|mae", monitor, re.IGNORECASE):
+    falls = re.search(r"loss|error|mse|mae", monitor, re.IGNORECASE)
+    if re.search(r"neg", monitor, re.IGNORECASE):  # `neg_loss` grows
+        return ""
+    if mode == "max" and falls:
         return f"waits for {monitor} to grow, and takes a model that learns for one that does not"
-    if mode == "min" and re.search(r"acc|auc|precision|recall|iou|f1|score|map\b", monitor, re.IGNORECASE):
+    if (
+        mode == "min"
+        and not falls
+        and re.search(r"acc|auc|precision|recall|iou|f1|map\b", monitor, re.IGNORECASE)
+    ):
         return f"waits for {monitor} to fall, and takes a model that learns for one that does not"
     return ""
 

@@ -43,25 +43,35 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     )
     if printed is not None:
         facts.append(Fact(clipped(printed.text, 140), printed.source))
-    meant = hidden in ("", "-1")
+    told = [said.event.environment for said in frameworks]
+    asked = next(
+        (one[key] for one in told for key in ("JAX_PLATFORMS", "JAX_PLATFORM_NAME") if one.get(key)), ""
+    )
+    meant = hidden in ("", "-1") or asked.lower() == "cpu"
     return Finding(
         "gpu-not-used",
         Strength.POSSIBLE if meant else Strength.ESTABLISHED,
         f"{names} is there, and training runs on the CPU",
         tuple(facts),
-        (Fact("CUDA_VISIBLE_DEVICES hides it on purpose"),) if meant else (),
+        (Fact("JAX_PLATFORMS is cpu" if asked else "CUDA_VISIBLE_DEVICES hides it on purpose"),)
+        if meant
+        else (),
         (
             Remedy(
                 "install the build that has CUDA, and only that one",
                 "your-choice",
-                'pip uninstall tensorflow tensorflow-cpu\npip install "tensorflow[and-cuda]"'
-                if backend != "jax"
-                else 'pip install "jax[cuda13]"',
+                _BUILDS.get(backend, _BUILDS["tensorflow"]),
             ),
         ),
         ends=False,
     )
 
+
+_BUILDS = {
+    "tensorflow": 'pip uninstall tensorflow tensorflow-cpu\npip install "tensorflow[and-cuda]"',
+    "jax": 'pip install "jax[cuda13]"',
+    "torch": "pip uninstall torch\npip install torch --index-url https://download.pytorch.org/whl/cu128",
+}
 
 PAGE = """\
 What it is

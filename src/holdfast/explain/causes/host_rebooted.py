@@ -23,10 +23,10 @@ def host_rebooted(evidence: Evidence) -> Finding | None:
     ]
     return Finding(
         "host-rebooted",
-        Strength.ESTABLISHED,
+        Strength.SUPPORTED,
         "the machine restarted while it ran",
         tuple(facts),
-        (),
+        (Fact("another machine of the same name looks so too: a pod that was moved"),),
         (
             going_on(evidence)
             or Remedy(

@@ -10,7 +10,7 @@ from holdfast.journal import events as ev
 
 
 def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
-    ended_so = evidence.exit_signal == "SIGKILL" and not evidence.stopped_by_us
+    ended_so = evidence.exit_signal == "SIGKILL" and not evidence.stopped_by_us and not evidence.oom_of_others
     rose = evidence.oom_kills
     if not ended_so:
         return _of_a_worker(evidence) if (rose or 0) > 0 else None

@@ -13,6 +13,7 @@ from holdfast.journal import events as ev
 
 _LOW = 1e-3  # of the highest rate
 _LOOP_STEPS = 100
+_STILL_LEARNS = 0.02  # of the loss, since the rate was low: then it was not too low
 
 
 def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
@@ -36,11 +37,13 @@ def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
         return None
     planned = fit.planned_epochs or len(rates)
     epoch, said = low[0]
-    left = planned - (epoch + 1)
+    begun = rates[0][0]  # epochs of a fit that goes on are counted from where the one before ended
+    left = planned - (epoch - begun + 1)
     last = rates[-1][1]
     rose_again = any((rate or 0.0) > _LOW * highest for at, rate, _ in rates if at > epoch)
     # A schedule may end at nothing, and may come down early if it rises again; for half the training it may not.
     scheduled = bool(evidence.model is not None and evidence.model.event.learning_rate_schedule)
+    scheduled = scheduled or bool(_callbacks(fit, "LearningRateScheduler"))
     if rose_again or left < (0.5 if scheduled and not reducers else 0.2) * planned:
         return None
     facts = [
@@ -52,13 +55,16 @@ def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
         *_who_sets_it(evidence, fit),
     ]
     losses = [number_of(one.event.logs.get("loss")) for _, _, one in rates]
-    later = [loss for loss in losses[epoch:] if loss is not None]
+    later = [loss for loss in losses[epoch - begun :] if loss is not None]
+    if len(later) > 1 and later[-1] < later[0] - _STILL_LEARNS * abs(later[0]):
+        return None
     if len(later) > 1:
         facts.append(Fact(f"the loss since: {number(later[0])} to {number(later[-1])}", rates[-1][2].source))
     return Finding(
         "learning-rate-collapsed",
         Strength.ESTABLISHED if reducers and len(later) > 1 else Strength.SUPPORTED,
-        f"the learning rate fell to {number(last)} after {epoch + 1} of {planned} epochs; since then nothing is learnt",
+        f"the learning rate fell to {number(last)} after {epoch - begun + 1} of {planned} epochs; "
+        "since then nothing is learnt",
         tuple(facts),
         (),
         (_PATIENCE, _SCHEDULE) if reducers else (_SCHEDULE,),

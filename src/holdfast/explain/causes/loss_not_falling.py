@@ -18,7 +18,10 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
 
 
 def _flat(evidence: Evidence) -> Finding | None:
-    epochs = [(number_of(said.event.logs.get("loss")), said) for said in evidence.all(ev.EpochDone)]
+    told = evidence.all(ev.EpochDone)
+    if _begun_anew(evidence) and evidence.fit is not None:  # folds and trials: each has a curve of its own
+        told = list(evidence.fit.epochs)
+    epochs = [(number_of(said.event.logs.get("loss")), said) for said in told]
     losses = [(loss, said) for loss, said in epochs if loss is not None]
     if not losses:
         return _same_again(evidence)
@@ -56,12 +59,14 @@ def _flat(evidence: Evidence) -> Finding | None:
     restored = evidence.last(ev.Restored)
     stood = any(fit.done is not None and fit.done.event.weights_changed is False for fit in evidence.fits)
     against = []
+    starts = [fit.started.event.iterations for fit in evidence.fits if fit.started is not None]
+    unsure = len(starts) > 1 and None in starts  # folds, or one model that goes on: nobody said
     if restored is not None and not stood:
         words = f"it began with the weights of {restored.event.path or 'an earlier run'}: it may be as good as it gets"
         against.append(Fact(words, restored.source))
     return Finding(
         "loss-not-falling",
-        Strength.SUPPORTED if spread < 0.005 and not against else Strength.POSSIBLE,
+        Strength.SUPPORTED if spread < 0.005 and not against and not unsure else Strength.POSSIBLE,
         f"the loss does not fall: {number(first)} to {number(last)} in {len(values)} epochs",
         tuple(facts),
         (
@@ -73,6 +78,12 @@ def _flat(evidence: Evidence) -> Finding | None:
         _REMEDIES,
         ends=False,
     )
+
+
+def _begun_anew(evidence: Evidence) -> bool:
+    """A later fit began with an optimizer that had done nothing: another model, or the same one compiled again."""
+    starts = [fit.started.event.iterations for fit in evidence.fits[1:] if fit.started is not None]
+    return any(iterations == 0 for iterations in starts)
 
 
 def _never_applied(evidence: Evidence) -> Finding | None:

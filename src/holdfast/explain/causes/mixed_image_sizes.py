@@ -26,7 +26,7 @@ def mixed_image_sizes(evidence: Evidence) -> Finding | None:
     pieces: Fact | None = None
     if pair:
         a, b = pair[1].split(","), pair[2].split(",")
-        if len(a) != len(b):
+        if len(a) != len(b) or len(a) == 1:  # sequences of different lengths are no pictures
             return None
         if a[:-1] == b[:-1] and len(a) == len(b) and {a[-1], b[-1]} <= {"1", "2", "3", "4"}:
             return None

@@ -8,7 +8,6 @@ from typing import Any
 from holdfast.errors import nearest
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
-from holdfast.explain.grounds import matched
 from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev
 
@@ -19,11 +18,9 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
     logged = set(epochs[-1].event.logs) if epochs and epochs[-1].event.logs else set()
     warned = next((said for said in evidence.all(ev.WarningSeen) if _NOT_THERE.search(said.event.text)), None)
     printed = evidence.output.last(_NOT_THERE.pattern, advice=True)
-    raised = (
-        matched(evidence, r"[Mm]onitor|conditioned on metric")
-        if evidence.error is not None and evidence.error.type == "ValueError"
-        else None
-    )
+    error = evidence.error
+    named = _REFUSED.search(error.text) if error is not None and error.type == "ValueError" else None
+    raised = (named, Fact(clipped(error.text, 160), error.source)) if named and error is not None else None
     watching = []
     for one in fit.started.event.callbacks if fit is not None and fit.started is not None else []:
         monitor = one.get("settings", {}).get("monitor")
@@ -74,6 +71,9 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
     )
 
 
+_REFUSED = re.compile(
+    r"received monitor=|conditioned on metric|[`'\"]?monitor[`'\"]?.{0,60}(not available|not found|does not exist)"
+)
 _NOT_THERE = re.compile(
     r"conditioned on metric [`'\"]?\w+[`'\"]? which is not available|Can save best model only with \w+ available"
 )

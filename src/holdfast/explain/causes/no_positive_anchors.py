@@ -8,6 +8,18 @@ from holdfast.explain.nodes import number_of
 from holdfast.explain.words import listed
 from holdfast.journal import events as ev
 
+_OF_BOXES = (
+    "box",
+    "regress",
+    "reg_",
+    "_reg",
+    "locali",
+    "loc_",
+    "_loc",
+    "iou",
+    "offset",
+)  # not `regularization_loss`
+
 
 def no_positive_anchors(evidence: Evidence) -> Finding | None:
     points = evidence.all(ev.LossSeen)
@@ -25,7 +37,7 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
     if not dead or not (alive or number_of(logs[-1].get("loss"))):
         return None
     source = points[-1].source if points else epochs[-1].source
-    boxlike = any(word in name for name in dead for word in ("box", "reg", "loc", "bbox", "iou", "offset"))
+    boxlike = any(word in name for name in dead for word in _OF_BOXES if "regulari" not in name)
     facts = [
         Fact(
             f"{listed(dead)} is exactly 0.0 at every one of {len(logs)} records, {evidence.step:,} steps",

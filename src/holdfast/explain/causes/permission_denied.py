@@ -48,7 +48,14 @@ def permission_denied(evidence: Evidence) -> Finding | None:
         else f"{path or 'a file'} may not be read or written by this user"
     )
     remedy = _another_disk(path) if read_only else _other_rights(path)
-    return Finding("permission-denied", Strength.ESTABLISHED, title, tuple(facts), (), (remedy,))
+    saved = [one for one in evidence.all(ev.SaveDone) if failed is not None and one.line > failed.line]
+    if said is None and saved and not evidence.went_wrong:  # the script caught it and had a way out
+        facts.append(Fact(f"saving {saved[-1].event.path or 'again'} succeeded after it", saved[-1].source))
+        return Finding("permission-denied", Strength.POSSIBLE, title, tuple(facts), (), (remedy,), ends=False)
+    # A word in the log of one that stands is not why it does.
+    aside = evidence.error is None and failed is None and evidence.stall is not None
+    sure = Strength.POSSIBLE if aside else Strength.ESTABLISHED
+    return Finding("permission-denied", sure, title, tuple(facts), (), (remedy,), ends=not aside)
 
 
 def _another_disk(path: str) -> Remedy:

@@ -27,7 +27,10 @@ def resume_lost_state(evidence: Evidence) -> Finding | None:
     printed = evidence.output.last("Skipping variable loading for optimizer", advice=True)
     if fit is None or fit.started is None or not (restored or skipped is not None or printed is not None):
         return None
-    resumed = fit.started.event.initial_epoch > 0 or len(evidence.earlier) > 0
+    begun = fit.started.event.initial_epoch
+    # Weights from elsewhere, then two phases with another optimizer: that is how one fine-tunes.
+    phases = begun > 0 and any(one.epochs for one in evidence.fits[:-1])
+    resumed = (begun > 0 and not phases) or len(evidence.earlier) > 0
     fresh = fit.started.event.iterations == 0
     if not resumed or not (fresh or skipped is not None or printed is not None):
         return None

@@ -21,7 +21,7 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     if event.signatures and event.signatures[-1].startswith("compiled in"):
         return None  # JAX: see recompiling
     rate = event.traces / max(1, event.calls)
-    if rate < 0.2 and event.traces < 40:
+    if (rate < 0.2 and event.traces < 40) or rate < 0.01:  # a few lengths of padding, among very many calls
         return RuledOut(
             "retracing",
             f"{event.function} was traced {event.traces} times in {whole(event.calls)} calls",
@@ -50,7 +50,11 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
         facts.append(grew(evidence))
     many = event.traces >= 15 and rate >= 0.5
     strength = (
-        Strength.ESTABLISHED if many else Strength.SUPPORTED if event.traces >= 15 else Strength.POSSIBLE
+        Strength.ESTABLISHED
+        if many
+        else Strength.SUPPORTED
+        if event.traces >= 15 and rate >= 0.2
+        else Strength.POSSIBLE
     )
     why, remedy = _WHY.get(event.reason, _WHY[""])
     return Finding(

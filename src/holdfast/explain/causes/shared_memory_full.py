@@ -55,12 +55,16 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     if evidence.oom_kills == 0:
         facts.append(Fact("the kernel's out-of-memory kill counter did not move", evidence.exit_source))
     worded = said is not None and "Bus error" not in said[1].fact
+    roomy = least is not None and not full and not any_full and not worded
+    against = (
+        [Fact("/dev/shm was never low: a file that was cut under a mapping ends so too")] if roomy else []
+    )
     return Finding(
         "shared-memory-full",
-        Strength.ESTABLISHED if full or worded else Strength.SUPPORTED,
+        Strength.POSSIBLE if roomy else Strength.ESTABLISHED if full or worded else Strength.SUPPORTED,
         "shared memory is full: a page of it could not be had",
         tuple(facts),
-        (),
+        tuple(against),
         (
             Remedy("give the container more", "your-choice", "docker run --shm-size=8g …"),
             Remedy("fewer workers, or smaller batches between processes", "your-choice"),

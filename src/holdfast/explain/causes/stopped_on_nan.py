@@ -13,6 +13,8 @@ from holdfast.journal import events as ev
 def stopped_on_nan(evidence: Evidence) -> Finding | None:
     asked = stop_request(evidence, lambda by, settings: "TerminateOnNaN" in by)
     printed = evidence.output.last(r"Batch \d+: Invalid loss, terminating training")
+    if asked is None and len(evidence.fits) > 1:
+        printed = None  # of an earlier fit, a trial of a search say
     raised = (
         matched(evidence, r"Invalid loss|NaN or Inf found in loss") if evidence.error is not None else None
     )

@@ -24,7 +24,8 @@ def swapping(evidence: Evidence) -> Finding | None:
         else 0.0
     )
     swapped = max((s.swap_bytes or 0 for _, s in late), default=0)
-    if seconds < 3 or faults < 50 or (pages < 50 and swapped < (32 << 20)):
+    read_back = pages >= 50 if first.swap_in_pages is not None else swapped >= (32 << 20)
+    if seconds < 3 or faults < 50 or not read_back:  # faults alone are those of mapped files, too
         return None
     source = f"vitals.jsonl:{first_line}-{last_line}"
     facts = [Fact(f"{whole(faults)} major page faults a second: memory read back from disk", source)]

@@ -27,7 +27,7 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
     steps = fit.started.event.validation_steps if fit is not None and fit.started is not None else None
     endless = data is not None and data.event.cardinality == -1 and not steps
     train = max(
-        [*(fit.steps_by_epoch if fit is not None else []), *(s.train_batches for _, s in evidence.samples), 1]
+        [*(fit.steps_by_epoch if fit is not None else []), *(s.train_batches for _, s in evidence.samples), 0]
     )
     planned = begun.event.planned_batches if begun is not None else None
     moving = not _stands_in_it(evidence)
@@ -59,7 +59,9 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
             )
         )
         endless = endless or seen[-1].event.sure
-    long = tested > 10 * train and unknown and not planned
+    # An `evaluate` of its own, beside or without a fit, may have all the data that there is.
+    inside = train > 0 and begun is not None and begun.event.fit is not None
+    long = tested > 10 * train and unknown and not planned and inside
     if not moving or not (endless or long):
         return None
     return Finding(

@@ -69,6 +69,9 @@ def worker_died(evidence: Evidence) -> Finding | None:
     strength = (
         Strength.ESTABLISHED if said is not None or (before and loader and not early) else Strength.SUPPORTED
     )
+    strange = bool(before) and not loader and all(_is_no_loader(one.event) for one in before)
+    if said is None and strange:
+        strength = Strength.POSSIBLE  # a program that did its work before the training, say
     if early or (lone and not any(one.event.oom_kills_rose for one in before) and not loader):
         strength = Strength.POSSIBLE
     return Finding(
@@ -81,6 +84,13 @@ def worker_died(evidence: Evidence) -> Finding | None:
         (),
         _remedies(evidence, bool(crashes)),
     )
+
+
+def _is_no_loader(event: ev.WorkerGone) -> bool:
+    """It ended well, or is another program: `tar` before the training."""
+    if event.oom_kills_rose or event.last_state.startswith("SIG"):
+        return False
+    return event.last_state == "exit code 0" or "python" not in f"{event.name} {event.command}".lower()
 
 
 def _remedies(evidence: Evidence, crashes: bool) -> tuple[Remedy, ...]:

@@ -24,6 +24,7 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
         text,
     )
     depth = re.search(r"(?:input depth|number of channels|channels?)\D{0,40}(\d)\D{1,60}(\d)", text)
+    torchs = re.search(r"to have (\d) channels, but got (\d) channels", text)
     ratio = re.search(
         r"[Dd]epth of input must be a multiple of depth of filter: (\d) vs (\d)\b", text
     )  # XLA's words
@@ -39,6 +40,8 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
         what = f"one image has {pair[2].split(',')[-1]} channels, another {pair[1].split(',')[-1]}"
     elif axis and re.search(r"[, ][1234]$", axis[2].strip().rstrip(",)")) and axis[1] in "1234":
         what = f"the model takes {axis[1]} channels and was given shape ({axis[2].strip()})"
+    elif torchs:
+        what = f"{torchs[1]} channels were wanted and {torchs[2]} given"
     elif ratio:
         what = f"{ratio[2]} channels were wanted and {ratio[1]} given"
     elif (
