@@ -177,9 +177,7 @@ def led(steps: int, gradient: Callable[[int], list[float]], rule: Rule, held: in
 
 
 def test_the_loss_scale_halves_on_overflow_and_does_not_count_as_divergence() -> None:
-    now, path = led(
-        2, lambda number: [np.inf, 1.0] if number == 0 else [1.0, 1.0], Rule(loss_scaling=True)
-    )
+    now, path = led(2, lambda number: [np.inf, 1.0] if number == 0 else [1.0, 1.0], Rule(loss_scaling=True))
     assert (float(now.scale), int(now.unapplied), int(now.count)) == (2.0**14, 0, 1)
     assert (path[0] == 0).all()
     assert (path[1] != 0).all()
