@@ -138,3 +138,21 @@ def test_a_reader_beside_a_writer_never_sees_a_torn_record(tmp_path: Path) -> No
     finally:
         child.kill()
         child.join()
+
+
+def test_the_ring_holds_no_descriptor_that_it_could_close_when_it_is_another_files(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    writer = BeatWriter(tmp_path / "beats")
+    assert set(os.listdir("/proc/self/fd")) == before
+    with (
+        (tmp_path / "data.bin").open("w+b", buffering=0) as data,
+        (tmp_path / "more.bin").open("w+b") as more,
+    ):
+        writer.beat(Phase.STEP, step=7)
+        del writer  # as a forked child does
+        data.write(b"precious\n")
+        more.write(b"precious\n")
+        more.flush()
+    beat = BeatReader(tmp_path / "beats").newest()
+    assert beat is not None
+    assert beat.step == 7

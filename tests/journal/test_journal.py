@@ -6,6 +6,8 @@ import json
 import math
 import multiprocessing
 import os
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -194,3 +196,71 @@ def test_a_writer_that_nobody_holds_gives_its_descriptor_back(tmp_path: Path) ->
     for number in range(20):
         JournalWriter(tmp_path / f"{number}.jsonl", by="trainer").append(RunOpened())
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def open_descriptors() -> list[int]:
+    return [int(name) for name in os.listdir("/proc/self/fd")]
+
+
+def test_a_file_of_the_scripts_own_that_got_our_number_is_not_written_to(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "j", by="probe")
+    writer.append(EpochDone(epoch=1))
+    [ours] = [number for number in open_descriptors() if _leads_to(number, tmp_path / "j")]
+    os.close(ours)
+    with (tmp_path / "data.bin").open("w+b", buffering=0) as data:
+        assert data.fileno() == ours
+        data.write(b"precious\n")
+        writer.append(EpochDone(epoch=2))
+        writer.append(EpochDone(epoch=3))
+        writer.close()
+        assert (tmp_path / "data.bin").read_bytes() == b"precious\n"
+        data.write(b"and open\n")
+    assert [entry.event.epoch for entry in reader.read(tmp_path / "j")] == [1, 2, 3]  # type: ignore[attr-defined]
+
+
+def test_a_writer_that_nobody_holds_leaves_a_file_of_the_scripts_own_open(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "j", by="probe")
+    [ours] = [number for number in open_descriptors() if _leads_to(number, tmp_path / "j")]
+    os.close(ours)
+    with (tmp_path / "data.bin").open("w+b", buffering=0) as data:
+        assert data.fileno() == ours
+        del writer
+        data.write(b"precious\n")
+    assert (tmp_path / "data.bin").read_bytes() == b"precious\n"
+
+
+def test_a_journal_that_was_closed_and_removed_is_not_written_anew(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "j", by="probe")
+    [ours] = [number for number in open_descriptors() if _leads_to(number, tmp_path / "j")]
+    os.close(ours)
+    (tmp_path / "j").rename(tmp_path / "kept")
+    (tmp_path / "j").write_text("another's\n")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        writer.append(EpochDone(epoch=1))
+    assert (tmp_path / "j").read_text() == "another's\n"
+    assert not any(_leads_to(number, tmp_path / "j") for number in open_descriptors())
+
+
+def test_the_standard_descriptors_are_left_to_the_script(tmp_path: Path) -> None:
+    """A daemon closes 0, 1 and 2, and opens them anew: the first that it opens has to get 0."""
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from holdfast.journal.events import NoteMade\n"
+        "from holdfast.journal.writer import JournalWriter\n"
+        "writer = JournalWriter(Path(sys.argv[1]), by='probe')\n"
+        "os.closerange(0, 256)\n"
+        "writer.append(NoteMade(text='told'))\n"
+        "opened = [os.open(os.devnull, os.O_RDWR) for _ in range(3)]\n"
+        "os._exit(0 if opened == [0, 1, 2] else 1)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "j")])
+    assert done.returncode == 0
+    assert [entry.event for entry in reader.read(tmp_path / "j")] == [NoteMade(text="told")]
+
+
+def _leads_to(number: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(number), path.stat())
+    except OSError:
+        return False

@@ -52,6 +52,27 @@ class Run:
         return beats.BeatReader(self.folder / "beats").since(0)
 
 
+def pretend_torch(folder: Path) -> Path:
+    """A folder for PYTHONPATH with a `torch` that computes nothing and calls its hooks as the real one does."""
+    package = folder / "torch" / "optim"
+    package.mkdir(parents=True)
+    (folder / "torch" / "__init__.py").write_text(
+        "__version__ = '0'\nfrom torch import optim\n"
+        "class cuda:\n    is_initialized = staticmethod(lambda: False)\n"
+        "get_num_threads = lambda: 1\n"
+    )
+    (package / "__init__.py").write_text("from torch.optim.optimizer import Optimizer\n")
+    (package / "optimizer.py").write_text(
+        "hooks = []\n"
+        "register_optimizer_step_post_hook = hooks.append\n"
+        "class Weight:\n    grad = None\n"
+        "class Optimizer:\n"
+        "    def __init__(self):\n        self.param_groups = [{'params': [Weight()], 'lr': 0.1}]\n"
+        "    def step(self):\n        for hook in hooks:\n            hook(self, (), {})\n"
+    )
+    return folder
+
+
 def run(
     *command: str | Path,
     folder: Path,

@@ -8,9 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from holdfast.journal import reader
+from holdfast.journal.events import NoteMade
 from holdfast.probe import exits
 from holdfast.probe.session import Session
+
+from .probed import pretend_torch, run
 
 
 def test_the_call_is_written_down_and_made(tmp_path: Path) -> None:
@@ -44,3 +49,41 @@ def test_a_signal_to_itself_is_written_down_and_sent(tmp_path: Path) -> None:
     said = [entry.event.facts["signal_sent"] for entry in reader.read(tmp_path / "journal.jsonl")]  # type: ignore[attr-defined]
     assert [one["signal"] for one in said] == ["SIGKILL", "signal 44"]
     assert said[0]["where"].partition(":")[0].endswith("test_exits.py")
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("os._exit(3)", 3),
+        ("os._exit(status=3)", 3),
+        ("os.kill(os.getpid(), 9)", -9),
+        ("sys.exit(3)", 3),
+    ],
+)
+def test_a_script_ends_itself_by_name_or_by_place(tmp_path: Path, call: str, code: int) -> None:
+    torch = pretend_torch(tmp_path / "packages")
+    done = run("-c", f"import os, sys, torch\n{call}", folder=tmp_path / "run", path=(torch,))
+    assert (done.code, done.output) == (code, "")
+    facts = [event.facts for event in done.all(NoteMade)]
+    assert [one["exit_called"]["code"] for one in facts if "exit_called" in one] == ([3] if code == 3 else [])
+
+
+@pytest.mark.parametrize(
+    "call", ["os._exit()", "os._exit(code=3)", "os.kill(pid=1)", "sys.exit(1, 2)", "os.kill(0)"]
+)
+def test_a_wrong_call_is_refused_in_the_same_words(tmp_path: Path, call: str) -> None:
+    torch = pretend_torch(tmp_path / "packages")
+    code = f"import os, sys, torch\ntry:\n    {call}\nexcept TypeError as error:\n    print(error)"
+    alone = run("-c", code, folder=tmp_path / "none", path=(torch,), probe=False)
+    assert run("-c", code, folder=tmp_path / "run", path=(torch,)).output == alone.output
+
+
+def test_the_functions_that_are_watched_can_be_sent_to_another_process(tmp_path: Path) -> None:
+    torch = pretend_torch(tmp_path / "packages")
+    code = (
+        "import os, pickle, sys, warnings, torch\n"
+        "for function in (os._exit, os.kill, sys.exit, warnings.warn, pickle.dump):\n"
+        "    assert pickle.loads(pickle.dumps(function)) is function\n"
+    )
+    done = run("-c", code, folder=tmp_path / "run", path=(torch,))
+    assert (done.code, done.output) == (0, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Iterator
@@ -12,8 +13,10 @@ from typing import Any
 import pytest
 
 import holdfast.probe
+from holdfast.probe import failures
 from holdfast.probe.holdings import bytes_of, length_of, user_globals, user_locals, walk
 from holdfast.probe.models import Alive
+from holdfast.probe.session import Session
 
 
 class Keeper:
@@ -128,18 +131,88 @@ def test_what_a_function_under_way_holds_and_nothing_is_kept_alive_by_looking() 
         history = [b"x"] * steps
         batch = Batch()
         gone = weakref.ref(batch)
-        found = {name: (value, where) for name, value, where in user_locals(sys._getframe())}
-        assert found["history in train"][0] is history
+        found = {name: value for name, value, _ in user_locals(sys._getframe())}
+        same = found["history in train"] is history  # an assertion of pytest's calls `locals()`
         del found, batch
-        return gone()
+        return same, gone()
 
-    assert train(3) is None
+    assert train(3) == (True, None)
+
+
+def looked_at_from_another_thread() -> list[str]:
+    """Once, as the probe's own thread does it."""
+    frame = sys._getframe(1)
+    names: list[str] = []
+    thread = threading.Thread(target=lambda: names.extend(name for name, _, _ in user_locals(frame)))
+    thread.start()
+    thread.join()
+    return names
+
+
+def test_what_a_function_has_from_locals_stays_as_it_was() -> None:
+    def train(rate: float = 0.1, epochs: int = 3) -> dict[str, Any]:
+        settings = locals()
+        rate = 0.05
+        model = object()
+        looked_at_from_another_thread()
+        return settings if rate and model else {}
+
+    def train_again(rate: float = 0.1) -> dict[str, Any]:
+        settings = vars()
+        rate = 0.05
+        looked_at_from_another_thread()
+        return settings if rate else {}
+
+    assert train() == {"rate": 0.1, "epochs": 3}
+    assert train_again() == {"rate": 0.1}
+
+
+def test_a_dictionary_of_its_variables_that_somebody_else_holds_is_not_emptied() -> None:
+    def remember() -> dict[str, Any]:
+        return sys._getframe(1).f_locals  # as libraries do that note the arguments of their caller
+
+    def train(rate: float = 0.1) -> float:
+        noted = remember()
+        looked_at_from_another_thread()
+        return float(noted["rate"])
+
+    assert train() == 0.1
+
+
+def test_a_function_that_asks_for_the_variables_of_another_object_is_looked_at() -> None:
+    def train(arguments: types.SimpleNamespace) -> list[str]:
+        settings = vars(arguments)
+        settings.pop("rate")
+        return looked_at_from_another_thread()
+
+    assert "settings in train" in train(types.SimpleNamespace(rate=0.1))
+
+
+def test_what_a_caught_error_left_behind_is_read_without_touching_what_a_function_holds(
+    tmp_path: Path,
+) -> None:
+    session = Session(str(tmp_path), attempt=1, role="main")
+
+    def load(path: str) -> None:
+        raise ValueError("bad picture")
+
+    def train(path: str = __file__, rate: float = 0.1) -> tuple[dict[str, Any], list[str]]:
+        settings = locals()
+        rate = 0.05
+        try:
+            load(path)
+        except ValueError as error:
+            found = failures.describe(session, error, left="loader").paths
+        return settings, found if rate else []
+
+    settings, found = train()
+    assert (settings["rate"], found) == (0.1, [__file__])
 
 
 def test_where_a_local_lies_is_its_functions_line() -> None:
     def train() -> list[str]:
         kept = [1.0] * 10
-        assert kept
+        kept.append(2.0)
         return [where for name, _, where in user_locals(sys._getframe()) if name == "kept in train"]
 
     line = train.__code__.co_firstlineno

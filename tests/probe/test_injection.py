@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.journal.events import ExceptionRaised, ExitStarted, ProcessJoined
+from holdfast.journal.events import ExceptionRaised, ExitStarted, NoteMade, ProcessJoined
+from holdfast.probe import start
 
 from .probed import INJECT, run
 
@@ -144,6 +145,34 @@ def test_spawned_children_say_that_they_are_workers(tmp_path: Path, frameworks: 
     done = run(script, folder=tmp_path / "run", path=(frameworks,), cwd=tmp_path)
     assert sorted(event.role for event in done.all(ProcessJoined)) == ["main", "worker"]
     assert len({beat.pid for beat in done.beats}) == 1
+
+
+@pytest.mark.parametrize("name", ["multiprocessing_train.py", "train.py"])
+def test_a_script_is_no_worker_because_of_its_name(tmp_path: Path, frameworks: Path, name: str) -> None:
+    folder = tmp_path / "joblib.externals" / "multiprocessing"
+    folder.mkdir(parents=True)
+    (folder / name).write_text("import jax, sys\nsys.exit('gave up: no data')\n")
+    done = run(folder / name, folder=tmp_path / "run", path=(frameworks,), cwd=tmp_path)
+    assert done.one(ProcessJoined).role == "main"
+    assert done.one(NoteMade).facts["exit_called"]["message"] == "gave up: no data"
+
+
+@pytest.mark.parametrize(
+    ("command", "worker"),
+    [
+        (["python", "-c", "from multiprocessing.spawn import spawn_main", "--multiprocessing-fork"], True),
+        (["python", "-B", "-W", "ignore", "-c", "from multiprocessing.forkserver import main; main()"], True),
+        (["trainer.exe", "--multiprocessing-fork", "pipe_handle=5"], True),
+        (["python", "-m", "joblib.externals.loky.backend.popen_loky_posix", "--process-name", "a"], True),
+        (["python", "-c", "import multiprocessing, jax"], False),
+        (["python", "-m", "multiprocessing_train"], False),
+        (["python", "/home/me/multiprocessing/train.py", "--workers", "2"], False),
+        (["python", "-m", "train", "-c", "from multiprocessing.config"], False),
+        (["python"], False),
+    ],
+)
+def test_a_worker_is_known_by_the_words_that_start_it(command: list[str], worker: bool) -> None:
+    assert start._is_worker(command) is worker
 
 
 def test_stacks_come_at_a_signal_while_the_main_thread_is_blocked(tmp_path: Path, frameworks: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -178,3 +179,44 @@ def test_the_small_gradient_nearest_the_loss_is_looked_at() -> None:
     assert finite.small_gradient([far, near, None]) is near
     assert finite.small_gradient([None]) is None
     assert finite.small_gradient(None) is None
+
+
+def _written_in_an_hour(loss: Callable[[int], float], hours_before: float) -> int:
+    now = [hours_before * 3600]
+    heard, losses = _losses(now)
+    for step in range(1, 18_001):  # five a second
+        now[0] += 0.2
+        losses.loop_step(None, {"loss": loss(step)}, None, step)
+    return len(heard.steps())
+
+
+def test_a_loss_that_stays_not_a_number_or_goes_around_zero_is_not_written_at_every_look() -> None:
+    around = lambda step: math.sin(step * step)  # noqa: E731
+    assert _written_in_an_hour(around, 0.0) <= 20 + 100 + 3600
+    for loss in (around, lambda step: math.nan):
+        assert 600 <= _written_in_an_hour(loss, 10.0) <= 20 + 100 + 600  # six seconds apart, after ten hours
+
+
+def test_the_first_turns_for_the_worse_are_written_at_once_after_any_time() -> None:
+    now = [36_000.0]
+    heard, losses = _losses(now)
+    for step in range(1, 2_000):
+        now[0] += 0.2
+        losses.loop_step(None, {"loss": 50.0 if step % 20 == 0 else 1.0}, None, step)
+    assert set(range(40, 1_980, 20)) <= set(heard.steps())
+
+
+def test_the_first_steps_of_a_fit_that_is_not_told_are_not_written() -> None:
+    now = [100.0]
+    heard, losses = _losses(now)
+    quiet = SimpleNamespace(untold=[True])
+    heard.seen["fits"] = SimpleNamespace(current=quiet)
+    losses.fit_begins(None)
+    for step in range(1, 11):
+        losses.logs_had(step, 0, step, {"loss": 1.0}, None)
+    assert heard.steps() == [1]
+    quiet.untold.clear()
+    losses.fit_begins(None)
+    for step in range(1, 11):
+        losses.logs_had(step, 1, step, {"loss": 1.0}, None)
+    assert heard.steps() == [1, *range(1, 11)]

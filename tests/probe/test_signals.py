@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,17 +14,18 @@ from holdfast.journal import reader
 from holdfast.probe import signals
 from holdfast.probe.session import Session
 
+_USED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT)
+_by_name = signal.signal  # as a script has it that imports `signal` from `signal`, before any framework
+
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    install, installed = signal.signal, signal.getsignal
-    before = installed(signal.SIGTERM), installed(signal.SIGUSR1), installed(signal.SIGINT)
-    monkeypatch.setattr(signal, "signal", install)
-    monkeypatch.setattr(signal, "getsignal", installed)
+    below: Any = signal._signal  # type: ignore[attr-defined]
+    before = {number: signal.getsignal(number) for number in _USED}
     yield Session(str(tmp_path), attempt=1, role="main")
-    install(signal.SIGTERM, before[0])
-    install(signal.SIGUSR1, before[1])
-    install(signal.SIGINT, before[2])
+    monkeypatch.setattr(signal, "_signal", below)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_what_came_is_told_before_the_handler_runs(session: Session) -> None:
@@ -55,3 +57,30 @@ def test_an_interrupt_that_the_script_catches_is_told(session: Session) -> None:
         os.kill(os.getpid(), signal.SIGINT)
     told = [entry.event.signal for entry in reader.read(session.folder.journal)]  # type: ignore[attr-defined]
     assert told == ["SIGINT"]
+
+
+def test_handlers_are_given_and_asked_for_by_name_or_by_place(session: Session) -> None:
+    came: list[int] = []
+
+    def handler(number: int, frame: object) -> None:
+        came.append(number)
+
+    signals.watch(session)
+    signal.signal(signalnum=signal.SIGTERM, handler=handler)
+    assert signal.getsignal(signalnum=signal.SIGTERM) is handler
+    assert _by_name(signal.SIGUSR1, handler) is signal.SIG_DFL
+    assert _by_name(signal.SIGUSR1, handler) is handler
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    assert came == [signal.SIGTERM, signal.SIGUSR1]
+    told = [entry.event.signal for entry in reader.read(session.folder.journal)]  # type: ignore[attr-defined]
+    assert told == ["SIGTERM", "SIGUSR1"]
+
+
+def test_the_modules_functions_are_pythons_own(session: Session) -> None:
+    install, installed = signal.signal, signal.getsignal
+    signals.watch(session)
+    assert (signal.signal, signal.getsignal) == (install, installed)
+    assert signal.sigpending() == set()
+    with pytest.raises(TypeError, match=r"must be signal\.SIG_IGN"):
+        signal.signal(signal.SIGTERM, "no handler")  # type: ignore[arg-type]

@@ -34,6 +34,15 @@ def test_steps_on_jax_alone_are_counted_and_gradients_that_train_nothing_are_not
     assert losses[-1] == pytest.approx(float(told.output.split()[-1]), rel=1e-5)
 
 
+def test_a_jitted_function_is_itself_in_everything_that_a_script_asks_of_it(tmp_path: Path) -> None:
+    bare = run(SCRIPTS / "jitted.py", folder=tmp_path / "none", cwd=SCRIPTS, probe=False, JAX_PLATFORMS="cpu")
+    told = run(SCRIPTS / "jitted.py", folder=tmp_path / "run", cwd=SCRIPTS, JAX_PLATFORMS="cpu")
+    assert bare.code == 0, bare.output
+    assert told.output.splitlines() == bare.output.splitlines()
+    assert told.all(ProbeFailed) == []
+    assert told.one(ExitStarted).steps == 5
+
+
 def test_a_parent_tells_how_its_workers_ended(tmp_path: Path) -> None:
     told = run(SCRIPTS / "workers_end.py", folder=tmp_path / "run", cwd=SCRIPTS)
     assert told.code == 0, told.output

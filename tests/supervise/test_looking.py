@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Frame
 from holdfast.journal.vitals import Sample
-from holdfast.supervise import capture, closer, machine, procfs, pyspy, waits, watch
+from holdfast.supervise import capture, cgroup, closer, companion, machine, procfs, pyspy, waits, watch
+from holdfast.supervise.attempt import Attempt
+from holdfast.supervise.child import Ended
 from holdfast.supervise.phases import Doing
 from holdfast.supervise.waits import Call
 
@@ -74,6 +79,56 @@ def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
         child.communicate(b"\n")
 
 
+def _stands_in_read(pid: int, thread: int | None = None) -> None:
+    deadline = time.monotonic() + 20
+    while (inside := waits.call(pid, thread or pid)) is None or inside.name != "read":
+        assert time.monotonic() < deadline
+
+
+PASSES_ON = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+HELPED = "import subprocess, time\nsubprocess.Popen(['cat'], stdin=subprocess.PIPE)\ntime.sleep(60)"
+FED = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE).wait()"
+
+
+@pytest.mark.parametrize(
+    "code,trains,person",
+    [
+        (PASSES_ON, "child", True),  # what it reads is the command's own standard input
+        (FED, "child", False),  # what it reads comes from its parent, not from a person
+        (HELPED, "root", False),  # a helper that waits for work: ffmpeg, a language server
+    ],
+)
+def test_only_the_trainer_at_the_commands_own_input_waits_for_a_person(
+    code: str, trains: str, person: bool
+) -> None:
+    root = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 20
+        while not (below := procfs.descendants(root.pid)):
+            assert time.monotonic() < deadline
+        _stands_in_read(below[0])
+        trainer = below[0] if trains == "child" else root.pid
+        assert closer.look(trainer, [root.pid, *below], with_stack=False).reads_terminal is person
+    finally:
+        for pid in [*procfs.descendants(root.pid), root.pid]:
+            os.kill(pid, signal.SIGKILL)
+        root.communicate()
+
+
+def test_a_thread_that_listens_for_a_key_is_not_the_training_that_waits() -> None:
+    code = "import threading, time; threading.Thread(target=input, daemon=True).start(); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 20
+        while len(threads := procfs.threads(child.pid)) < 2:
+            assert time.monotonic() < deadline
+        _stands_in_read(child.pid, threads[1])
+        assert not closer.look(child.pid, [child.pid], with_stack=False).reads_terminal
+    finally:
+        child.kill()
+        child.communicate()
+
+
 FOREVER = Call("futex", (1, 0x189, 0, 0, 0, 0))
 TIMED = Call("futex", (1, 0x189, 0, 0x7FFC0000, 0, 0))
 
@@ -88,27 +143,54 @@ def test_a_futex_without_a_time_limit_waits_for_ever() -> None:
     assert Call("epoll_wait", (4, 0, 64, 500, 0, 0)).timed
 
 
-def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path, absolute: bool) -> None:
     """The real thing: a thread of another process stands in openat."""
+    name = str(tmp_path / "pipe") if absolute else "pipe"
     os.mkfifo(tmp_path / "pipe")
     code = (
         "import sys, threading, time; threading.Thread(target=open, args=(sys.argv[1],), daemon=True).start()"
     )
-    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); time.sleep(60)", tmp_path / "pipe"],
-                             stdout=subprocess.PIPE)  # fmt: skip
+    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); time.sleep(60)", name],
+                             cwd=tmp_path, stdout=subprocess.PIPE)  # fmt: skip
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
         deadline = time.monotonic() + 10
         while not closer.look(child.pid, [child.pid], with_stack=False).opens_in_vain:
             assert time.monotonic() < deadline
         inside = [waits.describe(child.pid, waits.call(child.pid, tid)) for tid in procfs.threads(child.pid)]
-        assert f"openat ({tmp_path / 'pipe'})" in inside
+        assert f"openat ({name})" in inside
         assert not closer.look(os.getpid(), [os.getpid()], with_stack=False).opens_in_vain
     finally:
         child.kill()
         child.wait()
         assert child.stdout is not None
         child.stdout.close()
+
+
+def test_an_open_that_takes_long_is_not_in_vain_where_the_file_is_no_fifo(tmp_path: Path) -> None:
+    """As on gcsfuse, whose open waits for the network in the same state. Here a lease holds it up."""
+    file = tmp_path / "data"
+    file.write_bytes(b"x")
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    held = os.open(file, os.O_RDONLY)
+    try:
+        fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError:
+        pytest.skip("this file system gives no leases")
+    child = subprocess.Popen([sys.executable, "-c", "open('data', 'r+b')"], cwd=tmp_path)
+    try:
+        deadline = time.monotonic() + 20
+        while waits.describe(child.pid, waits.call(child.pid, child.pid)) != "openat (data)":
+            assert time.monotonic() < deadline
+        stat = procfs.stat(child.pid)
+        assert stat is not None and stat.state == "S"
+        assert not closer.look(child.pid, [child.pid], with_stack=False).opens_in_vain
+    finally:
+        child.kill()
+        child.wait()
+        os.close(held)
+        signal.signal(signal.SIGIO, before)
 
 
 @pytest.mark.parametrize(
@@ -248,3 +330,22 @@ def test_memory_that_ends_within_seconds_is_seen_coming(
     )
     assert watch.ends_soon(before, sample) is soon
     assert watch.ends_soon(None, sample) is False
+
+
+def test_the_kernels_log_is_asked_by_the_clock_that_it_is_written_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither it nor our clock counts the hour for which the machine was suspended; the time since boot does."""
+    asked: list[float] = []
+    monkeypatch.setattr(machine, "kernel_log", lambda *, since: asked.append(since) or [])
+    real = time.clock_gettime
+    monkeypatch.setattr(
+        time, "clock_gettime", lambda clock: real(clock) + 3600 * (clock == time.CLOCK_BOOTTIME)
+    )
+    began = time.monotonic()
+    watched = SimpleNamespace(
+        sampler=SimpleNamespace(group=cgroup.find("self")), oom_kills_before=0, pids_refused_before=0,
+        known_pids={1}, peak_bytes=1, relatives={},
+    )  # fmt: skip
+    companion._ended(watched, None, 5.0)  # type: ignore[arg-type]
+    attempt = Attempt(SimpleNamespace(pid=1 << 30), watched, None, on_stall="report", say=print)  # type: ignore[arg-type]
+    attempt._ended_event(Ended(0, resource.getrusage(resource.RUSAGE_CHILDREN)), began)
+    assert len(asked) == 2 and all(began - 10 <= since <= time.monotonic() for since in asked)

@@ -292,6 +292,11 @@ class Evidence:
         numbers |= {said.event.fit for said in self.all(ev.EpochDone)}
         return tuple(self._fit(number) for number in sorted(numbers))
 
+    @property
+    def fit_count(self) -> int:
+        """Of very many quick fits, most are told together."""
+        return sum(fit.done.event.fits if fit.done is not None else 1 for fit in self.fits)
+
     def _fit(self, number: int) -> Fit:
         started = [said for said in self.all(ev.FitStarted) if said.event.fit == number]
         done = [said for said in self.all(ev.FitDone) if said.event.fit == number]

@@ -109,7 +109,7 @@ def _given_up(evidence: Evidence) -> list[Fact]:
     kind = left[-1].event.raised
     places = [one.event.user_line for one in evidence.all(ev.ExceptionRaised) if one.event.type == kind]
     where = f" at {places[-1]}" if places and places[-1] else ""
-    total = len(evidence.fits)
+    total = evidence.fit_count
     were = "was" if len(left) == 1 else "were"
     words = f"{len(left)} of {total} fits {were} left by {kind}{where}; the script caught it and went on"
     return [Fact(words, left[-1].source)]

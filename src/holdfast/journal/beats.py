@@ -20,9 +20,12 @@ import itertools
 import mmap
 import os
 import struct
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from .descriptor import same_file
 
 
 class Phase(enum.IntEnum):
@@ -134,8 +137,8 @@ class BeatWriter:
         self._moved[1] = phase
 
     def close(self) -> None:
+        """No more beats. The map may not be closed, see `_mapped`."""
         self._moved.release()
-        self._map.close()
 
 
 class BeatReader:
@@ -232,6 +235,28 @@ def _create(path: Path) -> mmap.mmap:
             os.pwrite(fd, fresh.ljust(SIZE, b"\0"), 0)
             if os.fstat(fd).st_size != SIZE:
                 raise OSError(28, "No space left on device", str(path))
-        return mmap.mmap(fd, SIZE)
+        return _mapped(fd)
     finally:
         os.close(fd)
+
+
+def _mapped(fd: int) -> mmap.mmap:
+    """Without a descriptor. Before Python 3.13 a map keeps one and closes its number in the end, when that may have
+    become the number of a file of the script's: such a map is kept for ever, and its descriptor closed here."""
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(fd, SIZE, trackfd=False)
+    expected = os.dup(fd)  # the lowest that is free, which the map's own will be too
+    os.close(expected)
+    ring = mmap.mmap(fd, SIZE)
+    if same_file(expected, fd) and _keep_for_ever(ring):
+        os.close(expected)
+    return ring
+
+
+def _keep_for_ever(ring: mmap.mmap) -> bool:
+    try:
+        import ctypes
+    except ImportError:  # a Python that was built without it
+        return False
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(ring))
+    return True

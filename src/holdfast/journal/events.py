@@ -418,6 +418,7 @@ class StopRequested(Event):
 @_record
 class FitDone(Event):
     fit: int = 1
+    fits: int = 1  # more: it stands for so many quick ones up to this, told together
     steps: int = 0  # training batches of this fit, all epochs
     epochs: int = 0  # begun
     epochs_done: int = 0

@@ -38,6 +38,14 @@ class RunFolder:
     def stacks(self) -> Path:
         return self.path / "stacks"
 
+    def fault_file(self, pid: int) -> Path:
+        """What the fault handler of a process writes: its stacks when it is asked for them, and where it crashed."""
+        return self.stacks / f"faulthandler-{pid}.txt"
+
+    def unasked_file(self, pid: int) -> Path:
+        """There when the process uses SIGUSR2 itself, and must not be asked by it."""
+        return self.stacks / f"faulthandler-{pid}.unasked"
+
     @property
     def output(self) -> Path:
         return self.path / "output.log"

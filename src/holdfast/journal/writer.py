@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import events  # relative: the probe loads this package under another name
+from .descriptor import OwnDescriptor
 from .events import Event
 
 #: Kinds whose loss would matter more than a millisecond: they reach the disk before `append` returns.
@@ -39,12 +40,10 @@ class JournalWriter:
         self.attempt = attempt
         self._wall = wall
         self._monotonic = monotonic
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._file = os.fdopen(descriptor, "r+b", buffering=0)
-        self._fd = descriptor
+        self._file = OwnDescriptor(path, os.O_RDWR | os.O_APPEND)
 
     def append(self, event: Event) -> None:
-        """Writes the event. Raises OSError when the disk does not take it."""
+        """Writes the event. Raises OSError when the disk does not take it, or the file is gone."""
         line = encode(
             event,
             at=self._wall(),
@@ -58,25 +57,27 @@ class JournalWriter:
         self._write(line)
         if event.kind in _SYNCED:
             with contextlib.suppress(OSError):  # a file system without fsync is no reason to stop
-                os.fsync(self._fd)
+                os.fsync(self._file.number)
 
     def close(self) -> None:
         self._file.close()
 
     def __del__(self) -> None:  # a writer that nobody holds any more gives its descriptor back
-        with contextlib.suppress(AttributeError):
+        try:  # noqa: SIM105  # at the end of the interpreter there is no contextlib any more
             self._file.close()
+        except Exception:
+            pass
 
     def _ends_whole(self) -> bool:
-        size = os.fstat(self._fd).st_size
-        return size == 0 or os.pread(self._fd, 1, size - 1) == b"\n"
+        size = self._file.stat().st_size
+        return size == 0 or os.pread(self._file.number, 1, size - 1) == b"\n"
 
     def _write(self, line: bytes) -> None:
-        written = os.write(self._fd, line)
+        written = os.write(self._file.number, line)
         while written < len(
             line
         ):  # a nearly full disk takes a part; the rest is tried once more, then raises
-            written += os.write(self._fd, line[written:])
+            written += os.write(self._file.number, line[written:])
 
 
 def encode(event: Event, *, at: float, mono: float, by: str, pid: int, attempt: int) -> bytes:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from . import stacks, threads
 from .session import Session
 
 _PERIOD_S = 1.0
@@ -18,7 +19,7 @@ class Background:
         self._session = session
         self._actions: dict[str, Callable[[float], Any]] = {}
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: threads.Unlisted | None = None
         self._pid = 0
 
     def every_second(self, part: str, action: Callable[[float], Any]) -> None:
@@ -30,21 +31,22 @@ class Background:
     def _start(self) -> None:
         self._pid = os.getpid()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="holdfast-probe", daemon=True)
-        self._thread.start()
+        self._thread = threads.Unlisted(self._work)
         self._session.at_exit.append(self.stop)
 
     def stop(self) -> None:
         """Before the interpreter takes its modules apart; a look that is under way is given half a second."""
         self._stop.set()
         if self._thread is not None and self._pid == os.getpid():
-            self._thread.join(timeout=0.5)
+            self._thread.join(0.5)
 
     def _work(self) -> None:
         stop = self._stop
         while not stop.wait(_PERIOD_S):
             for part, action in list(self._actions.items()):
                 self._session.guard(part, action, time.monotonic())
+            self._session.guard(stacks.PART, self._session.stacks.mind)
+            threads.forget()
 
 
 def of(session: Session) -> Background:

@@ -97,7 +97,7 @@ class ListWatch:
 
     # -- training ---------------------------------------------------------------------------------
 
-    def train_begins(self, callbacks: Any) -> None:
+    def train_begins(self, callbacks: Any, *_: Any) -> None:
         fit = self.fits.current
         if fit is None:  # a CallbackList in a loop of the user's own
             fit = self.fits.begin(getattr(callbacks, "_model", None), {}, lines.caller_line())
@@ -113,7 +113,7 @@ class ListWatch:
             self.session.guard("saving", saving.backup_restored, self.session, fit.model)
         self.between(callbacks)
 
-    def epoch_begins(self, callbacks: Any, epoch: Any = 0) -> None:
+    def epoch_begins(self, callbacks: Any, epoch: Any = 0, *_: Any) -> None:
         fit = self.fits.current
         if isinstance(callbacks.callbacks, WatchedCallbacks):
             callbacks.callbacks.plan_batches()
@@ -183,10 +183,10 @@ def _wrap(
     def told(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not session.on(PART):
             return original(self, *args, **kwargs)
-        here.argument = args[0] if args else None
+        here.argument = args[0] if args else kwargs.get("epoch", kwargs.get("batch"))
         here.logs = args[-1] if args and isinstance(args[-1], dict) else kwargs.get("logs")
         if before is not None:
-            session.guard(PART, before, self, *args)
+            session.guard(PART, before, self, here.argument)
         result = calling.named(session, name, original, self, *args, **kwargs)
         if after is not None:
             session.guard(PART, after, self)

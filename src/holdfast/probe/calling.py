@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from . import failures
+from . import failures, variables
 from .session import Session
 
 #: Hooks before whose first callback Keras has just made Python numbers of the logs, and which are looked at there.
@@ -41,6 +41,10 @@ class WatchedCallbacks(list[Any]):
         self._watch = watch
         self._plans: dict[str, tuple[int, set[int]]] = {}  # by hook: how many there were, and which have it
         self.plan_batches()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A copy of it, and what pickle makes of it, is the plain list that it would be without us."""
+        return list, (list(list.__iter__(self)),)
 
     def plan_batches(self) -> None:
         """Whether any does something there: once an epoch, so that a step need not look it up."""
@@ -97,10 +101,11 @@ def raised(session: Session, error: BaseException) -> None:
     trace = error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if frame.f_code.co_name.startswith(("on_", "_on_", "_call_")) and "callback" in frame.f_locals:
-            callback = frame.f_locals["callback"]
-            failures.left_call(session, error, "callback", callback=type(callback).__name__)
-            return
+        if frame.f_code.co_name.startswith(("on_", "_on_", "_call_")):
+            callback = variables.of(frame).get("callback")
+            if callback is not None:
+                failures.left_call(session, error, "callback", callback=type(callback).__name__)
+                return
         trace = trace.tb_next
 
 

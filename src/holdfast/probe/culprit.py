@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..journal.events import BatchSeen
-from . import athand, nodes
+from . import athand, nodes, threads
 from .boxes import BoxColumns, judge
 from .outliers import Usual
 from .session import Session
@@ -44,18 +44,12 @@ def look(session: Session, spoilt: bool) -> None:
         return
     session.seen[PART] = True
     stop = threading.Event()
-    thread = threading.Thread(
-        target=session.guard,
-        args=(PART, _search, session, source, stop),
-        name="holdfast-culprit",
-        daemon=True,
-    )
-    thread.start()
+    thread = threads.Unlisted(session.guard, PART, _search, session, source, stop)
 
     def finish() -> None:
-        thread.join(timeout=_BUDGET_S)
+        thread.join(_BUDGET_S)
         stop.set()
-        thread.join(timeout=0.5)
+        thread.join(0.5)
 
     session.at_exit.append(finish)
 

@@ -6,11 +6,10 @@ import functools
 import os
 import signal
 import sys
-import threading
 from typing import Any
 
 from ..journal.events import NoteMade
-from . import lines
+from . import lines, stacks, threads
 from .session import Session
 
 PART = "exit"
@@ -27,15 +26,17 @@ def _watch_kill(session: Session, module: Any) -> None:
     original = module.kill
 
     @functools.wraps(original)
-    def told(*args: Any) -> Any:
+    def told(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 2 and args[0] in (os.getpid(), 0) and not session.forked and session.role == "main":
-            session.guard(PART, _say_signal, session, int(args[1]))
-        return original(*args)
+            session.guard(PART, _say_signal, session, args[1])
+        return original(*args, **kwargs)
 
+    told.__module__ = module.__name__  # where it can be found under its name, as pickle wants it
     module.kill = told
 
 
-def _say_signal(session: Session, number: int) -> None:
+def _say_signal(session: Session, given: Any) -> None:
+    number = int(given)
     if number:
         known = {one.value: one.name for one in signal.Signals}
         facts = {"signal": known.get(number, f"signal {number}"), "where": lines.caller_line()}
@@ -46,21 +47,23 @@ def _watch(session: Session, module: Any, name: str) -> None:
     original = getattr(module, name)
 
     @functools.wraps(original)
-    def told(*args: Any) -> Any:
+    def told(*args: Any, **kwargs: Any) -> Any:
+        given = args[0] if args else kwargs.get("status")
         ours = not session.forked and session.role == "main"
-        if ours and (name == "_exit" or threading.current_thread() is threading.main_thread()):
-            session.guard(PART, _say, session, f"{module.__name__}.{name}", args[0] if args else None)
+        if ours and (name == "_exit" or threads.in_main()):
+            session.guard(PART, _say, session, f"{module.__name__}.{name}", given)
         elif name == "_exit" and lines.is_user_file(sys._getframe(1).f_code.co_filename):
-            session.guard(
-                PART, _say_worker, session, args[0] if args else 0
-            )  # multiprocessing calls it too, at its end
-        return original(*args)
+            session.guard(PART, _say_worker, session, given)  # multiprocessing calls it too, at its end
+        if name == "_exit":
+            session.guard(stacks.PART, session.stacks.leave)
+        return original(*args, **kwargs)
 
+    told.__module__ = module.__name__
     setattr(module, name, told)
 
 
 def _say_worker(session: Session, code: Any) -> None:
-    facts = {"pid": os.getpid(), "code": code, "where": lines.caller_line()}
+    facts = {"pid": os.getpid(), "code": code or 0, "where": lines.caller_line()}
     session.say(NoteMade(text="os._exit was called in a worker", facts={"worker_exit": facts}))
 
 

@@ -10,12 +10,13 @@ from types import TracebackType
 from typing import Any
 
 from ..journal.events import ExceptionRaised, SignalSeen
-from . import lines, pieces
+from . import lines, pieces, variables
 from .session import Session
 
 _MESSAGE_LIMIT = 4000
 _FRAME_LIMIT = 40
 _PATH_LIMIT = 20
+_SAY_FIRST = 10  # failures of one kind
 _PROBE_FRAME = re.compile(
     r' *File "/?'
     + re.escape(lines.PROBE_FOLDER.lstrip("/"))
@@ -54,7 +55,28 @@ def left_call(session: Session, error: BaseException, left: str, *, callback: st
         return
     said.append(key)
     del said[:-32]
-    session.say(describe(session, error, left=left, callback=callback))
+    if not _again_and_again(session, error, left):
+        from . import fits  # late: it is not needed by most processes that fail
+
+        fits.tell_current(session)
+        session.say(describe(session, error, left=left, callback=callback))
+
+
+def _again_and_again(session: Session, error: BaseException, left: str) -> bool:
+    """Whether it has been said often enough: a loader may pass over a bad picture at every step. Its kind, its place
+    and what it left are counted; it is said the first times, then at each doubling."""
+    place = _innermost(error.__traceback__)
+    counts: dict[Any, int] = session.seen.setdefault("failures_counted", {})
+    key = (type(error).__name__, place, left)
+    count = counts[key] = counts.get(key, 0) + 1
+    return count > _SAY_FIRST and count & (count - 1) != 0
+
+
+def _innermost(trace: TracebackType | None) -> tuple[str, int]:
+    """The last line of the user's own, or of anybody's."""
+    places = [(file, line) for file, line, _, _ in lines.frames_of(trace) if not lines.is_probe(file)]
+    own = [place for place in places if lines.is_user_file(place[0])]
+    return (own or places or [("", 0)])[-1]
 
 
 def describe(
@@ -155,7 +177,9 @@ def _paths(message: str, trace: list[Any]) -> list[str]:
     found = [match.strip("'\"") for match in _PATH_IN_TEXT.findall(message) if not lines.is_source(match)]
     for file, _, _, frame in reversed(trace):
         if lines.is_user_file(file):
-            held = [value for name, value in list(frame.f_locals.items())[:50] if not name.startswith("__")]
+            held = [
+                value for name, value in list(variables.of(frame).items())[:50] if not name.startswith("__")
+            ]
             found.extend(path for value in held if (path := _path_of(value)))
     return list(dict.fromkeys(found))[:_PATH_LIMIT]
 

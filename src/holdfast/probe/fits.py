@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..journal.beats import Phase
-from ..journal.events import EpochDone, EpochStarted, FitDone, FitStarted, ValidationDone, ValidationStarted
+from ..journal.events import (
+    EpochDone,
+    EpochStarted,
+    Event,
+    FitDone,
+    FitStarted,
+    ValidationDone,
+    ValidationStarted,
+)
 from . import models, openloops
+from .manyfits import ManyFits
 from .progress import Stopwatch
 from .session import Session
 
@@ -42,6 +51,10 @@ class Fit:
     weights_before: float | None = None
     stopped: bool = False
     outer_place: tuple[int, int] = (0, 0)  # epoch and batches of it where the fit around this one stood
+    began_at: float = 0.0
+    untold: list[bool] = field(default_factory=list)  # not empty: nothing is said of it yet
+    started: FitStarted | None = None
+    withheld: list[Event] = field(default_factory=list)
 
 
 class Fits:
@@ -52,6 +65,12 @@ class Fits:
         self._open: list[Fit] = []
         self.current: Fit | None = None
         self._count = 0
+        self.many = ManyFits(session)
+
+    def forget(self) -> None:
+        """Another run begins, or none: what was held back is said, and counted anew."""
+        self.many.leave()
+        self.many = ManyFits(self._session)
 
     def begin(self, model: Any, arguments: dict[str, Any], where: str) -> Fit:
         session, progress = self._session, self._session.progress
@@ -60,6 +79,7 @@ class Fits:
         self._count += 1
         outer_place = progress.epoch, progress.train_batches
         fit = Fit(self._count, model, arguments, where, base_step=progress.step, outer_place=outer_place)
+        self.many.begins(fit)
         self._open.append(fit)
         self.current = fit
         progress.fit = fit.number
@@ -74,7 +94,8 @@ class Fits:
         fit.said = True
         self._session.guard(openloops.PART, openloops.tell, self._session)
         given = fit.arguments
-        self._session.say(
+        self.many.starts(
+            fit,
             FitStarted(
                 fit=fit.number,
                 model=str(getattr(fit.model, "name", "")),
@@ -95,7 +116,7 @@ class Fits:
                 data_wait="sampled"
                 if fit.data_wait == "none" and "pipeline" in self._session.seen
                 else fit.data_wait,
-            )
+            ),
         )
 
     def epoch_begins(self, fit: Fit, epoch: int) -> None:
@@ -108,7 +129,7 @@ class Fits:
         fit.epoch_clock = Stopwatch()
         fit.first_step_s = None
         fit.step_began_ns = 0
-        self._session.say(EpochStarted(fit=fit.number, epoch=epoch))
+        self.many.say(fit, EpochStarted(fit=fit.number, epoch=epoch))
 
     def epoch_ends(self, fit: Fit, epoch: int, logs: dict[str, float]) -> None:
         progress = self._session.progress
@@ -117,7 +138,8 @@ class Fits:
         fit.steps_by_epoch.append(progress.train_batches)
         if len(fit.steps_by_epoch) > 2 * _KEPT_EPOCHS:
             del fit.steps_by_epoch[_KEPT_EPOCHS]
-        self._session.say(
+        self.many.say(
+            fit,
             EpochDone(
                 fit=fit.number,
                 epoch=epoch,
@@ -128,7 +150,7 @@ class Fits:
                 duration_s=round(fit.epoch_clock.seconds, 4),
                 first_step_s=fit.first_step_s,
                 rss_bytes=rss_bytes(),
-            )
+            ),
         )
 
     def end(self, fit: Fit, error: BaseException | None) -> None:
@@ -141,7 +163,8 @@ class Fits:
         after = models.fingerprint(fit.model)
         changed = None if None in (after, fit.weights_before) else after != fit.weights_before
         steps = progress.step - fit.base_step
-        self._session.say(
+        self.many.over(
+            fit,
             FitDone(
                 fit=fit.number,
                 steps=steps,
@@ -152,7 +175,7 @@ class Fits:
                 steps_by_epoch=list(fit.steps_by_epoch),
                 iterations=models.iterations(fit.model),
                 weights_changed=changed,
-            )
+            ),
         )
         outer = self.current
         if outer is not None:  # a callback of it fitted another model: its own steps go on where they were
@@ -165,20 +188,23 @@ class Fits:
         progress = self._session.progress
         progress.test_batches = 0
         epoch = progress.epoch if fit else None
-        self._session.say(
-            ValidationStarted(fit=fit.number if fit else None, epoch=epoch, planned_batches=planned)
-        )
+        if fit is not None or self.many.evaluates():
+            number = fit.number if fit else None
+            self.many.say(fit, ValidationStarted(fit=number, epoch=epoch, planned_batches=planned))
 
     def validation_ends(self, fit: Fit | None, logs: dict[str, float], duration_s: float) -> None:
         progress = self._session.progress
-        self._session.say(
+        if fit is None and not self.many.evaluation_told:
+            return
+        self.many.say(
+            fit,
             ValidationDone(
                 fit=fit.number if fit else None,
                 epoch=progress.epoch if fit else None,
                 batches=progress.test_batches,
                 logs=logs,
                 duration_s=round(duration_s, 4),
-            )
+            ),
         )
 
 
@@ -187,6 +213,19 @@ def of(session: Session) -> Fits:
     if found is None:
         found = session.seen["fits"] = Fits(session)
     return found
+
+
+def say_notable(session: Session, event: Event) -> None:
+    """What is worth a fit's being told for it."""
+    fits = of(session)
+    fits.many.say_notable(fits.current, event)
+
+
+def tell_current(session: Session) -> None:
+    """Says of the fit that is under way what was held back: something is to be said that happened in it."""
+    fits = of(session)
+    if fits.current is not None:
+        fits.many.tell(fits.current)
 
 
 def numbers(logs: Any) -> dict[str, float]:

@@ -42,6 +42,7 @@ def _telling(session: Session, original: Callable[..., Any], has_value: bool, to
 
         return gradient
 
+    made_for_user.__module__ = "jax"  # where it can be found under its name, as pickle wants it
     return made_for_user
 
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from ..journal.events import HoldingsSeen
-from . import background, fits, lines, models, nodes
+from . import background, fits, lines, models, nodes, variables
 from .session import Session
 
 PART = "holdings"
@@ -88,21 +88,17 @@ def roots(session: Session) -> Iterator[tuple[str, Any, str]]:
 
 
 def user_locals(frame: FrameType | None) -> Iterator[tuple[str, Any, str]]:
-    """Of the functions that the training stands in, and what Keras was given to fit. What Python makes to show them
-    is emptied again, for it would keep alive what the function has let go."""
+    """Of the functions that the training stands in, and what Keras was given to fit."""
     while frame is not None:
         code = frame.f_code
         own = lines.is_user_file(code.co_filename)
         traced = frame.f_trace is not None  # a debugger writes back what it was shown
         if code.co_flags & inspect.CO_OPTIMIZED and not traced and (own or code.co_name == "fit"):
-            shown = frame.f_locals
-            for name, value in list(shown.items()):
+            for name, value in variables.of(frame).items():
                 if own:
                     yield f"{name} in {code.co_name}", value, lines.of_code(code)
                 elif name == "x" and type(value).__module__.partition(".")[0] not in _FRAMEWORKS:
                     yield type(value).__name__, value, lines.of_class(type(value))
-            if type(shown) is dict:
-                shown.clear()
         frame = frame.f_back
 
 

@@ -8,6 +8,7 @@ JAX computes in the background; a loss is read at a later call, and only once it
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 import time
@@ -30,7 +31,7 @@ class Steps:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._calls: list[Jitted] = []
+        self._calls: list[Watched] = []
         self._waiting: deque[tuple[int, Any]] = deque()  # steps with their losses, not read yet
         self._not_before_ns = 0
         self._read = 0
@@ -47,14 +48,14 @@ class Steps:
             self._calls[0].trains = True
         return bool(self._calls)
 
-    def begins(self, function: Jitted) -> None:
+    def begins(self, function: Watched) -> None:
         self._calls.append(function)
 
     def looked(self) -> None:
         """A function was traced and not called."""
         self._calls.pop()
 
-    def ends(self, function: Jitted, result: Any) -> None:
+    def ends(self, function: Watched, result: Any) -> None:
         self._calls.pop()
         if self._calls:
             return
@@ -62,7 +63,7 @@ class Steps:
             function.trains = gradients.come_out(function.differentiates, result)
             function.differentiates = ()
         if function.trains:
-            self._stepped(self._loop.losses_of(function, result).get("loss"))
+            self._stepped(self._loop.losses_of(function.function, result).get("loss"))
 
     def differentiated(self, slopes: list[Any], loss: Any) -> None:
         """The gradient of a set of weights was taken, by code of the user's own."""
@@ -93,47 +94,98 @@ class Steps:
             self._loop.jit_loss(step, value)
 
 
-class Jitted:
-    """A function of `jax.jit` that tells of its calls, and is the function itself in everything else."""
+class Watched:
+    """What is known of one jitted function."""
+
+    __slots__ = ("differentiates", "function", "session", "steps", "trains")
 
     def __init__(self, function: Any, steps: Steps, session: Session) -> None:
-        functools.update_wrapper(self, function, updated=())
-        self._function = function
-        self._steps = steps
-        self._session = session
+        self.function = function
+        self.steps = steps
+        self.session = session
         self.trains = False
         self.differentiates: tuple[tuple[int, ...], ...] = ()  # shapes of a gradient that is taken in it
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._session.on(PART):
-            return self._function(*args, **kwargs)
-        self._session.guard(PART, self._steps.begins, self)
-        result = None
-        try:
-            result = self._function(*args, **kwargs)
-            return result
-        finally:
-            self._session.guard(PART, self._steps.ends, self, result)
-
-    def lower(self, *args: Any, **kwargs: Any) -> Any:
-        return self._traced(self._function.lower, args, kwargs)
-
-    def trace(self, *args: Any, **kwargs: Any) -> Any:
-        return self._traced(self._function.trace, args, kwargs)
-
-    def _traced(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call after it need not trace again: who trains is found here."""
-        self._session.guard(PART, self._steps.begins, self)
+        self.session.guard(PART, self.steps.begins, self)
         try:
             return method(*args, **kwargs)
         finally:
-            self._session.guard(PART, self._steps.looked)
+            self.session.guard(PART, self.steps.looked)
+
+    def copied(self, function: Any) -> Jitted:
+        """A copy of the function shares what it has traced: it need not trace again to train."""
+        made = Jitted(function, self.steps, self.session)
+        found = _watched(made)
+        found.trains, found.differentiates = self.trains, self.differentiates
+        return made
+
+
+class Jitted:
+    """A function of `jax.jit` that tells of its calls, and is the function itself in everything else.
+
+    Every attribute but these few is the function's, its class among them. So are its copies and its pickle.
+    """
+
+    __slots__ = ("__weakref__", "_holdfast")
+
+    def __init__(self, function: Any, steps: Steps, session: Session) -> None:
+        object.__setattr__(self, "_holdfast", Watched(function, steps, session))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        watched = _watched(self)
+        if not watched.session.on(PART):
+            return watched.function(*args, **kwargs)
+        watched.session.guard(PART, watched.steps.begins, watched)
+        result = None
+        try:
+            result = watched.function(*args, **kwargs)
+            return result
+        finally:
+            watched.session.guard(PART, watched.steps.ends, watched, result)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        watched = _watched(self)
+        return watched.traced(watched.function.lower, args, kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        watched = _watched(self)
+        return watched.traced(watched.function.trace, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_function"], name)
+    def __copy__(self) -> Jitted:
+        return _watched(self).copied(copy.copy(_watched(self).function))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        return _watched(self).copied(copy.deepcopy(_watched(self).function, memo))
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OWN:
+            return object.__getattribute__(self, name)
+        return getattr(_watched(self).function, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_watched(self).function, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_watched(self).function, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(_watched(self).function)
+
+    def __repr__(self) -> str:
+        return repr(_watched(self).function)
+
+
+_OWN = frozenset({"lower", "trace", "__call__", "__get__", "__copy__", "__deepcopy__"})
+
+
+def _watched(function: Jitted) -> Watched:
+    found: Watched = object.__getattribute__(function, "_holdfast")
+    return found
 
 
 def hook(session: Session, module: Any) -> None:
@@ -147,6 +199,7 @@ def hook(session: Session, module: Any) -> None:
         users = lines.is_user_file(sys._getframe(1).f_code.co_filename)
         return Jitted(made, steps, session) if users and type(made).__name__ == "PjitFunction" else made
 
+    told.__module__ = module.__name__  # where it can be found under its name, as pickle wants it
     module.jit = told
     gradients.hook(session, module, steps.differentiated)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..journal.events import LossSeen, NonFiniteSeen
-from . import athand, culprit, finite, models
+from . import athand, culprit, finite, fits, models
 from .session import Session
 
 _KEEP = 64
@@ -23,6 +23,7 @@ _PLAIN = (int, float)
 _ORDINARY = 12  # steps that show what is usual
 _JUMP = 1e3  # times the loss of late: no step of an optimizer does it, a batch does
 _WORSE = 3.0  # times the loss of late: written at once, though not more often than ten times a second
+_WORSE_AT_ONCE = 100  # times in a process; a loss that is not a number, or around zero, would be so for ever
 
 
 class Losses:
@@ -37,6 +38,8 @@ class Losses:
         self._written_at = 0.0
         self._rate_at: tuple[float, float | None] | None = None
         self._fit_step = 0
+        self._fit_told = True
+        self._worse = 0
         self._said: set[str] = set()
         self._means = True  # what is reported is the mean since the epoch began
         self._last_finite: float | None = None
@@ -52,6 +55,8 @@ class Losses:
 
     def fit_begins(self, model: Any) -> None:
         self._fit_step = self._session.progress.step
+        fit = fits.of(self._session).current
+        self._fit_told = fit is None or not fit.untold
         self._average = None
         self._last_mean = (-1, 0, 0.0)
         self._means = True
@@ -171,8 +176,10 @@ class Losses:
         now = self._now()
         waited = now - self._written_at
         due = waited >= _EVERY_S and waited >= self._interval()
-        if due or step - self._fit_step <= _ALWAYS_FIRST or (worse and waited >= 0.1):
+        first = step - self._fit_step <= _ALWAYS_FIRST and self._fit_told
+        if due or first or (worse and waited >= self._pause()):
             self._written_at = now
+            self._worse += worse
             self._session.say(
                 LossSeen(
                     step=step,
@@ -208,6 +215,10 @@ class Losses:
     def _interval(self) -> float:
         hours = (self._now() - self._session.started) / 3600
         return _EVERY_S if hours < 1 else min(60.0, _EVERY_S * 10 * hours)
+
+    def _pause(self) -> float:
+        """Between two turns for the worse that are written."""
+        return 0.1 if self._worse < _WORSE_AT_ONCE else max(_EVERY_S, self._interval() / 10)
 
     def _remember(self, epoch: int, batch: int, mean: float) -> bool:
         """Keeps the loss; True when it has turned for the worse."""
@@ -246,7 +257,8 @@ class Losses:
         if what == "weights" and survey.weights is not False and not exact:
             return
         name = name or survey.name
-        self._session.say(
+        fits.say_notable(
+            self._session,
             NonFiniteSeen(
                 what=what,
                 name=name,
@@ -267,7 +279,7 @@ class Losses:
                     "seen": "at once" if exact else "later",
                     "loss_scale": models.loss_scale(model),
                 },
-            )
+            ),
         )
         self._session.guard(culprit.PART, culprit.look, self._session, survey.weights is False)
 

@@ -15,6 +15,7 @@ from .patch import observe
 from .session import Session
 
 PART = "models"
+_SAY_FIRST = 50
 
 
 def watch_compile(session: Session, kind: Any) -> None:
@@ -62,7 +63,8 @@ def seen(session: Session, model: Any, where: str = "") -> None:
     if where:
         session.seen.setdefault("models_where", {})[id(model)] = where
     said[id(model)] = key
-    if len(said) <= 50:
+    count = session.seen["model_events_said"] = session.seen.get("model_events_said", 0) + 1
+    if count <= _SAY_FIRST or count & (count - 1) == 0:  # its learning rate may be another one at each epoch
         session.say(event)
 
 

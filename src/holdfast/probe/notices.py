@@ -103,8 +103,10 @@ def _watch_warn(session: Session, notices: Notices) -> None:
         message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any
     ) -> None:
         session.guard(PART, _take, notices, message, category, sys._getframe(1))
-        original(message, category, max(1, stacklevel) + 1, source, **more)
+        least = 2 if more.get("skip_file_prefixes") else 1  # as Python itself has it
+        original(message, category, max(least, stacklevel) + 1, source, **more)
 
+    warn.__module__ = warnings.__name__
     warnings.warn = warn
 
 

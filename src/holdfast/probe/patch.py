@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from .session import Session
@@ -32,6 +33,10 @@ def observe(
     original = vars(owner).get(name)
     if original is None or not callable(original) or hasattr(original, "_holdfast_original"):
         return False
+    if isinstance(
+        original, staticmethod | classmethod
+    ):  # a function in its place would be given an object too much
+        return False
 
     @functools.wraps(original)
     def observed(*args: Any, **kwargs: Any) -> Any:
@@ -49,5 +54,7 @@ def observe(
         return result
 
     observed._holdfast_original = original  # type: ignore[attr-defined]
+    if isinstance(owner, ModuleType):
+        observed.__module__ = owner.__name__  # where it can be found under its name, as pickle wants it
     setattr(owner, name, observed)
     return True

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 from ..journal.events import NoteMade
-from . import lines
+from . import lines, variables
 from .session import Session
 
 _WORDS = re.compile(
@@ -32,7 +32,7 @@ def look(session: Session, error: BaseException, message: str) -> None:
 def odd_one(error: BaseException) -> dict[str, Any] | None:
     """The shape that most have, the first of another one, and where it stands in its list; innermost frames first."""
     for _, _, _, frame in reversed(list(lines.frames_of(error.__traceback__))):
-        for value in list(frame.f_locals.values())[:50]:
+        for value in list(variables.of(frame).values())[:50]:
             shapes = _shapes(value)
             if len(set(shapes)) < 2:
                 continue

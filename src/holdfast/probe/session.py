@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import os
-import signal
 import sys
 import threading
 import time
@@ -17,6 +15,7 @@ from ..journal.beats import BeatReader, BeatWriter, Phase
 from ..journal.events import Event, ExitStarted, ProbeFailed, ProcessJoined
 from ..journal.folder import RunFolder
 from ..journal.writer import JournalWriter
+from . import stacks
 from .progress import Progress
 
 Result = TypeVar("Result")
@@ -44,8 +43,7 @@ class Session:
         self._ring: BeatWriter | None = None
         self.off: set[str] = set()  # parts that have failed
         self._fault = os.environ.get(FAULT_VARIABLE, "")
-        self._stacks_file: Any = None
-        self._tells_crashes = False
+        self.stacks = stacks.Stacks()
         self.closed = False
         self._exiting = False
         self.at_exit: list[Callable[[], None]] = []
@@ -58,9 +56,10 @@ class Session:
         self._say_joined()
         if self.role == "main":
             self.take_ring()
-        self.guard("stacks", self._answer_with_stacks)
+        self.guard(stacks.PART, self.stacks.open, self.folder)
+        self.guard(stacks.PART, stacks.watch, self.stacks)
         self.guard("exit", self._watch_exit)
-        os.register_at_fork(after_in_child=self._after_fork)
+        os.register_at_fork(after_in_child=self._after_fork, after_in_parent=self._after_fork_above)
         from . import exits, failures, notices, signals
 
         self.guard(signals.PART, signals.watch, self)
@@ -94,9 +93,11 @@ class Session:
         self._say_joined()
         self.take_ring()
         self.progress.enter(Phase.BUILD)
-        self.guard("stacks", self._answer_with_stacks)
+        self.guard(stacks.PART, self.stacks.open, self.folder)
 
     def close(self) -> None:
+        if "fits" in self.seen:
+            self.guard("fits", self.seen["fits"].forget)
         self.closed = True
         self.progress.ring = None
 
@@ -104,7 +105,7 @@ class Session:
         """Beats go to the ring from now on, unless another process that lives is training into it."""
         newest = BeatReader(self.folder.beats).newest()
         if newest is not None and newest.pid != os.getpid() and newest.attempt == self.attempt:
-            if newest.phase not in _IDLE and _alive(newest.pid):
+            if newest.phase not in _IDLE and stacks.alive(newest.pid):
                 self.progress.ring = None
                 return False
             self._ring = None
@@ -193,15 +194,8 @@ class Session:
         self.say(ExitStarted(raised=raised, steps=self.progress.step))
         for action in reversed(self.at_exit):
             self.guard("exit", action)
-        self._tidy_stacks()
-
-    def _tidy_stacks(self) -> None:
-        """Files that no signal has written to: ours, and those of children that are gone."""
-        with contextlib.suppress(OSError):  # no files left to open, or no right to remove them: they stay
-            for path in self.folder.stacks.glob("faulthandler-*.txt"):
-                pid = int(path.stem.rpartition("-")[2])
-                if path.stat().st_size == 0 and (pid == os.getpid() or not _alive(pid)):
-                    path.unlink(missing_ok=True)  # ours is still open: a late signal writes into nothing
+        self.stacks.leave()
+        self.stacks.tidy()
 
     def _after_fork(self) -> None:
         """A forked child is a loader until it trains: it keeps the journal, but not its parent's ring."""
@@ -210,18 +204,11 @@ class Session:
         self._ring = None
         self.progress.forget()
         self.at_exit.clear()
-        self.guard("stacks", self._answer_with_stacks)
+        if not stacks.execs(sys._getframe(1)):
+            self.guard(stacks.PART, self.stacks.open, self.folder)
 
-    def _answer_with_stacks(self) -> None:
-        """SIGUSR2 writes all Python stacks, also while the main thread is blocked in native code; so does a crash."""
-        if signal.getsignal(signal.SIGUSR2) not in (signal.SIG_DFL, None) and self._stacks_file is None:
-            return  # the script uses the signal itself
-        self.folder.stacks.mkdir(parents=True, exist_ok=True)
-        self._stacks_file = (self.folder.stacks / f"faulthandler-{os.getpid()}.txt").open("a")
-        faulthandler.register(signal.SIGUSR2, file=self._stacks_file, all_threads=True)
-        if self._tells_crashes or not faulthandler.is_enabled():  # the script's own fault handler comes first
-            self._tells_crashes = True
-            faulthandler.enable(file=self._stacks_file, all_threads=True)
+    def _after_fork_above(self) -> None:
+        self.guard(stacks.PART, self.stacks.forked)
 
 
 def _script() -> str:
@@ -231,16 +218,6 @@ def _script() -> str:
         return str(found)
     argv = getattr(sys, "argv", None) or [""]
     return str(argv[0])
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _innermost(error: BaseException) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import signal
-import threading
+from collections.abc import Callable
 from typing import Any
 
 from ..journal.events import SignalSeen
+from . import stacks, threads
 from .session import Session
 
 PART = "signals"
@@ -15,22 +16,40 @@ _WATCHED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1)
 
 
 def watch(session: Session) -> None:
-    """The script sees its own handlers: `getsignal` and `signal` hand them out as they were given."""
-    install, installed = signal.signal, signal.getsignal
+    """The script sees its own handlers: `getsignal` and `signal` hand them out as they were given.
 
-    @functools.wraps(install)
-    def told(number: Any, handler: Any) -> Any:
-        return _own(install(number, _telling(session, number, handler)))
-
-    @functools.wraps(installed)
-    def asked(number: Any) -> Any:
-        return _own(installed(number))
-
-    signal.signal, signal.getsignal = told, asked  # type: ignore[assignment]
-    if threading.current_thread() is threading.main_thread():
+    Both are Python's own still. What they call is replaced below them, so that a script which has them by name
+    (`from signal import signal`, before any framework) is heard too.
+    """
+    below = _Below(session, signal._signal)  # type: ignore[attr-defined]
+    signal._signal = below  # type: ignore[attr-defined]
+    if threads.in_main():
         for number in _WATCHED:  # those that were there before the framework was imported
-            if callable(installed(number)):
-                told(number, installed(number))
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.getsignal(number))
+
+
+class _Below:
+    """The module `_signal`, as the module `signal` uses it."""
+
+    def __init__(self, session: Session, original: Any) -> None:
+        self._original = original
+
+        @functools.wraps(original.signal)
+        def install(number: Any, handler: Any) -> Any:
+            if number == signal.SIGUSR2:
+                session.guard(stacks.PART, session.stacks.give_up_signal)
+            return _own(original.signal(number, _telling(session, number, handler)))
+
+        @functools.wraps(original.getsignal)
+        def installed(number: Any) -> Any:
+            return _own(original.getsignal(number))
+
+        self.signal: Callable[..., Any] = install
+        self.getsignal: Callable[..., Any] = installed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_original"], name)
 
 
 def _telling(session: Session, number: Any, handler: Any) -> Any:

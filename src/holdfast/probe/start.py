@@ -13,6 +13,9 @@ from . import imports
 #: Set in the environment by the first Python process of a tree, so that those below know they are not it.
 FIRST_VARIABLE = "HOLDFAST_FIRST"
 
+_WORKERS_CODE = ("from multiprocessing.", "from multiprocess.", "from joblib.externals.loky.", "from loky.")
+_WORKERS_MODULE = ("joblib.externals.loky.", "loky.")
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` would cost every Python process of a run some milliseconds
     from types import TracebackType
@@ -81,13 +84,24 @@ def _framework_comes() -> None:
 
 def _role(this_run: str) -> str:
     """main; worker for a process that `multiprocessing` started; child when another Python of the run is above."""
-    words = " ".join(sys.orig_argv[:6])
-    if "multiprocessing" in words or "joblib.externals" in words:
+    if _is_worker(sys.orig_argv):
         return "worker"
     if os.environ.get(FIRST_VARIABLE) == this_run:
         return "child"
     os.environ[FIRST_VARIABLE] = this_run
     return "main"
+
+
+def _is_worker(command: list[str]) -> bool:
+    """By the words that start it, which are Python's or joblib's own, and no part of a path."""
+    for word, following in zip(command, [*command[1:], ""], strict=True):
+        if word == "-c":
+            return following.startswith(_WORKERS_CODE)
+        if word == "-m":
+            return following.startswith(_WORKERS_MODULE)
+        if word == "--multiprocessing-fork":
+            return True
+    return False
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

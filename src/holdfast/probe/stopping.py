@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 from ..journal.events import StopRequested
-from . import lines
+from . import lines, variables
 from .session import Session
 
 PART = "stopping"
@@ -45,12 +45,13 @@ def install(session: Session, kind: type) -> None:
 
 
 def stop_requested(session: Session, frame: FrameType | None) -> None:
-    from . import callbacks, calling, losses
+    from . import callbacks, calling, fits, losses
 
     callback = calling.running() or _callback_of(frame)
     setter = _setting_frame(frame)
     progress = session.progress
-    session.say(
+    fits.say_notable(
+        session,
         StopRequested(
             by=type(callback).__name__ if callback is not None else "script",
             where=lines.of_frame(setter),
@@ -58,7 +59,7 @@ def stop_requested(session: Session, frame: FrameType | None) -> None:
             step=progress.step,
             settings=callbacks.settings_of(callback) if callback is not None else {},
             logs=losses.of(session).numbers(session.seen.get("last_logs")),
-        )
+        ),
     )
 
 
@@ -77,7 +78,7 @@ def _setting_frame(frame: FrameType | None) -> FrameType | None:
 def _callback_of(frame: FrameType | None) -> Any:
     """The nearest `self` outwards that looks like a callback, for a callback called by the user's own loop."""
     while frame is not None:
-        owner = frame.f_locals.get("self")
+        owner = variables.of(frame).get("self")
         kind = type(owner)
         is_callback = hasattr(kind, "on_epoch_end") and hasattr(kind, "set_model")
         if is_callback and kind.__name__ != "CallbackList":

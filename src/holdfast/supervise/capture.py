@@ -1,7 +1,7 @@
 """Captures the stacks of all threads of all processes of a run, in several looks.
 
 Python frames come from py-spy; where it is missing or ptrace is refused, from the probe's faulthandler by
-SIGUSR2, and only in a process that has a handler for it: in any other the signal would be the end.
+SIGUSR2, and only in a process whose handler for it is the probe's: any other would run the script's own, or end.
 State, system call and file of every thread come from /proc, and so also for what is no Python.
 """
 
@@ -158,17 +158,35 @@ def looks_like_python(pid: int) -> bool:
 
 
 def ask_faulthandler(pid: int, folder: RunFolder) -> list[pyspy.PyThread]:
-    """The stacks that the process itself writes on SIGUSR2; empty when it does not answer."""
-    path = folder.stacks / f"faulthandler-{pid}.txt"
-    if not path.exists() or not procfs.catches(pid, signal.SIGUSR2):
-        return []
-    before = path.stat().st_size
+    """The stacks that the process itself writes on SIGUSR2; empty when it does not answer, or must not be asked."""
+    path = folder.fault_file(pid)
     try:
+        if not _may_be_asked(pid, folder):
+            return []
+        before = path.stat().st_size
         os.kill(pid, signal.SIGUSR2)
-    except OSError:
+        return parse_faulthandler(_await_growth(path, before), main_tid=pid)
+    except OSError:  # the process has ended, and has taken its file along
         return []
-    text = _await_growth(path, before)
-    return parse_faulthandler(text, main_tid=pid)
+
+
+def _may_be_asked(pid: int, folder: RunFolder) -> bool:
+    """It has a handler, the handler is the probe's and not the script's, and it still has the probe's file to write to:
+    a script may have closed that, and the answer would go into whatever has its number now."""
+    return (
+        procfs.catches(pid, signal.SIGUSR2)
+        and not folder.unasked_file(pid).exists()
+        and _holds_open(pid, folder.fault_file(pid))
+    )
+
+
+def _holds_open(pid: int, path: Path) -> bool:
+    wanted = path.stat()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), wanted):
+                return True
+    return False
 
 
 def _await_growth(path: Path, before: int) -> str:

@@ -24,7 +24,7 @@ def model_rebuilt(evidence: Evidence) -> Finding | None:
         )
         if count > alive:
             alive, source = count, said.source
-    fits, models = len(evidence.fits), len(evidence.all(ev.ModelSeen))
+    fits, models = evidence.fit_count, len(evidence.all(ev.ModelSeen))
     predicts = evidence.last(ev.PredictDone)
     calls = max(fits, models, predicts.event.count if predicts is not None else 0)
     if calls < 3 or (grown.when != "between-fits" and alive < 3 and models < 5):
@@ -45,7 +45,7 @@ def model_rebuilt(evidence: Evidence) -> Finding | None:
     kept = kept_by_objects(evidence)
     named = kept is not None and kept[0] > 0.5 * max(1, grown.total.bytes)
     strength = Strength.SUPPORTED if grown.when == "between-fits" or alive >= 5 else Strength.POSSIBLE
-    if grown.when == "between-fits" and alive >= 0.6 * fits and not named:
+    if grown.when == "between-fits" and alive >= 0.6 * len(evidence.fits) and not named:
         strength = Strength.ESTABLISHED
     return Finding(
         "model-rebuilt",

@@ -1,0 +1,79 @@
+"""What stands in the place of something else takes the same calls, and is copied and pickled as that would be."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+from holdfast.journal import reader
+from holdfast.journal.events import EpochDone, EpochStarted, FitStarted
+from holdfast.probe import callbacks
+from holdfast.probe.calling import WatchedCallbacks
+from holdfast.probe.patch import observe
+from holdfast.probe.session import Session
+
+
+class Callback:
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        pass
+
+
+def test_a_copy_of_the_watched_callbacks_is_a_plain_list(tmp_path: Path) -> None:
+    watch = callbacks.ListWatch(Session(str(tmp_path), attempt=1, role="main"))
+    watched = WatchedCallbacks([1, "two"], watch)
+    for made in (copy.copy(watched), copy.deepcopy(watched), pickle.loads(pickle.dumps(watched))):
+        assert made == [1, "two"]
+        assert type(made) is list
+
+
+def test_a_list_of_callbacks_is_called_by_name_or_by_place(tmp_path: Path) -> None:
+    """As loops of the user's own do."""
+
+    class CallbackList:
+        params: dict[str, int] = {"steps": 5}  # noqa: RUF012
+
+        def __init__(self) -> None:
+            self.callbacks = [Callback()]
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            pass
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            pass
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            for callback in self.callbacks:
+                callback.on_epoch_end(epoch, logs)
+
+    session = Session(str(tmp_path), attempt=1, role="main")
+    callbacks.hook_list(session, CallbackList)
+    made = CallbackList()
+    made.on_train_begin({})
+    made.on_epoch_begin(2, {})
+    made.on_epoch_end(2, {"loss": 0.5})
+    made.on_epoch_begin(epoch=3, logs={})
+    made.on_epoch_end(epoch=3, logs={"loss": 0.25})
+    assert session.off == set()
+    events = [entry.event for entry in reader.read(tmp_path / "journal.jsonl")]
+    assert [event.planned_steps_per_epoch for event in events if isinstance(event, FitStarted)] == [5]
+    assert [event.epoch for event in events if isinstance(event, EpochStarted)] == [2, 3]
+    done = [(event.epoch, event.logs) for event in events if isinstance(event, EpochDone)]
+    assert done == [(2, {"loss": 0.5}), (3, {"loss": 0.25})]
+
+
+def test_a_method_that_is_given_no_object_is_left_as_it_is(tmp_path: Path) -> None:
+    class Kind:
+        @staticmethod
+        def double(number: int) -> int:
+            return 2 * number
+
+        @classmethod
+        def name(cls) -> str:
+            return cls.__name__
+
+    session = Session(str(tmp_path), attempt=1, role="main")
+    assert not observe(session, Kind, "double", "part")
+    assert not observe(session, Kind, "name", "part")
+    assert (Kind().double(3), Kind().name()) == (6, "Kind")
