@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "process-suspended"
 # send = {signal = "SIGSTOP", to = "program"}
-# stall_after_s = 15
+# explain_at_s = 20
 # variants = ["LOOP=custom"]
 # ///
 """Somebody stops the process (Ctrl-Z, a batch system)."""

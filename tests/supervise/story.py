@@ -32,11 +32,15 @@ class Story:
     test_batches: int = 0
     alarm: Judgement | None = None
     alarm_at: float = 0.0
+    alarms: list[float] = field(default_factory=list)  # the limits of all of them
     sifted: int = 0
     _sequence: int = 0
     _beat: Beat | None = None
     _fresh: list[Beat] = field(default_factory=list)
     _suspended_at: float | None = None
+    _standing: tuple[Situation, Judgement] | None = None
+
+    _latest: Situation = field(init=False)
 
     def __post_init__(self) -> None:
         self.progress = Progress(self.now)
@@ -94,22 +98,34 @@ class Story:
             self._suspended_at = self._suspended_at or self.now
         else:
             self._suspended_at = None
-        judgement = stall.judge(
-            Situation(
-                now=self.now,
-                beat=self._beat,
-                suspended_for_s=None if self._suspended_at is None else self.now - self._suspended_at,
-                marks=self.progress.marks,
-                flat=self.progress.flat,
-                taken=self.progress.taken(),
-                closer=self.closer if judgement_would_look(self) else Closer(),
-                by_hand_s=self.by_hand_s,
-                sifted=self.sifted,
-                crowding=self.crowding,
-            )
+        situation = Situation(
+            now=self.now,
+            beat=self._beat,
+            suspended_for_s=None if self._suspended_at is None else self.now - self._suspended_at,
+            marks=self.progress.marks,
+            flat=self.progress.flat,
+            taken=self.progress.taken(),
+            closer=self.closer if judgement_would_look(self) else Closer(),
+            by_hand_s=self.by_hand_s,
+            sifted=self.sifted,
+            crowding=self.crowding,
         )
-        if judgement.stalled and self.alarm is None:
-            self.alarm, self.alarm_at = judgement, self.now
+        self._judge(situation)
+
+    def _judge(self, situation: Situation) -> None:
+        """As the alarm does: a stall stands until something moves, and what it was is remembered."""
+        if self._standing is not None and stall.moved_on(self._standing[0], situation):
+            self.progress.remember(stall.pause(*self._standing, self._latest))
+            self._standing = None
+        self._latest = situation
+        if self._standing is not None:
+            return
+        judgement = stall.judge(situation)
+        if judgement.stalled:
+            self._standing = (situation, judgement)
+            self.alarms.append(judgement.limit_s)
+            if self.alarm is None:
+                self.alarm, self.alarm_at = judgement, self.now
 
 
 def judgement_would_look(story: Story) -> bool:

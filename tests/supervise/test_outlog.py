@@ -77,3 +77,85 @@ def test_a_sink_that_takes_nothing_lets_the_others_go_on_and_says_what_is_missin
     assert held == [b"12345678", b"[32 missing]after"]
     os.close(reading)
     os.close(writing)
+
+
+def test_what_is_missing_at_the_end_is_said_too() -> None:
+    """Nothing comes after it that the line could stand in front of."""
+    reading, writing = os.pipe()
+    got: list[bytes] = []
+
+    def write(data: bytes) -> None:
+        os.read(reading, 1)
+        got.append(data)
+
+    sink = Sink(write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=16, stuck_after_s=0.05)
+    for number in range(4):
+        sink.put(b"%08d" % number)
+    os.write(writing, b"ggg")
+    sink.finish(within_s=10)
+    assert got == [b"00000000", b"00000001", b"[16 missing]"]
+    os.close(reading)
+    os.close(writing)
+
+
+def test_the_line_stands_where_the_bytes_are_missing() -> None:
+    """Behind what was waiting when there was no room, and before what came when there was."""
+    reading, writing = os.pipe()
+    got: list[bytes] = []
+
+    def write(data: bytes) -> None:
+        os.read(reading, 1)
+        got.append(data)
+
+    sink = Sink(write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=16, stuck_after_s=0.05)
+    for number in range(3):
+        sink.put(b"%08d" % number)
+    os.write(writing, b"g")
+    while not got:
+        threading.Event().wait(0.005)
+    sink.put(b"00000003")
+    os.write(writing, b"gg")
+    sink.finish(within_s=10)
+    assert got == [b"00000000", b"00000001", b"[8 missing]00000003"]
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_line_that_could_not_be_written_is_not_forgotten() -> None:
+    """The disk is full, takes nothing twice, and then has room again: all that is missing is counted once."""
+    got: list[bytes] = []
+    refused = [OSError(28, "full"), OSError(28, "full")]
+
+    def write(data: bytes) -> None:
+        if refused:
+            raise refused.pop()
+        got.append(data)
+
+    sink = Sink(write, gap=lambda count: b"[%d missing]" % count, retry_s=0.0)
+    for text in (b"abc", b"defgh", b"after"):
+        sink.put(text)
+        while not sink.empty:
+            threading.Event().wait(0.005)
+    sink.finish(within_s=10)
+    assert got == [b"[8 missing]after"]
+    assert sink.lost_bytes == 8
+
+
+def test_what_a_terminal_does_not_take_in_time_is_left_out_with_a_line() -> None:
+    reading, writing = os.pipe()
+    got: list[bytes] = []
+
+    def write(data: bytes) -> None:
+        os.read(reading, 1)
+        got.append(data)
+
+    sink = Sink(write, gap=lambda count: b"[%d missing]" % count)
+    for number in range(3):
+        sink.put(b"%08d" % number)
+    assert not sink.finish(within_s=0.05)
+    sink.leave_out_rest()
+    os.write(writing, b"gg")
+    sink.finish(within_s=10)
+    assert got == [b"00000000", b"[16 missing]"]
+    os.close(reading)
+    os.close(writing)

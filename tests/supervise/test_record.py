@@ -37,16 +37,28 @@ def test_samples_are_thinned_as_the_run_grows_old(tmp_path: Path) -> None:
     assert [mono for mono in kept if mono >= 50000] == [50000, 50014, 50028, 50042, 50056]
 
 
-def test_a_change_of_phase_is_always_kept(tmp_path: Path) -> None:
+def test_a_change_of_phase_is_kept(tmp_path: Path) -> None:
     record = Recorder(RunFolder(tmp_path))
-    for second, phase in [(0, "step"), (90000, "step"), (90001, "save"), (90002, "save"), (90003, "step")]:
+    for second, phase in [(0, "step"), (0.5, "save"), (0.6, "step"), (90000, "step"), (90001, "save")]:
         record.sample(Sample(mono=float(second), phase=phase))
     assert [sample.phase for _, sample in vitals.read(tmp_path / "vitals.jsonl")] == [
         "step",
-        "step",
         "save",
         "step",
+        "step",
+        "save",
     ]
+
+
+def test_a_loop_that_changes_its_phase_all_the_time_is_thinned_like_any_other(tmp_path: Path) -> None:
+    """Within the time between two samples one more is kept for a change of phase, not one for each."""
+    record = Recorder(RunFolder(tmp_path))
+    record.sample(Sample(mono=0.0, phase="step"))
+    for second in range(50_000, 50_300):
+        record.sample(Sample(mono=float(second), phase=("data-wait", "step", "between")[second % 3]))
+    kept = [sample.mono for _, sample in vitals.read(tmp_path / "vitals.jsonl")][1:]
+    assert kept[:5] == [50_000, 50_001, 50_015, 50_016, 50_030]
+    assert len(kept) <= 300 / 15 * 2
 
 
 def test_a_disk_that_takes_nothing_is_said_once(tmp_path: Path) -> None:

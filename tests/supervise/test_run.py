@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import json
@@ -15,96 +14,23 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from holdfast.journal import reader
 from holdfast.journal.events import (
     AttemptEnded,
-    AttemptStarted,
-    Event,
     NoteMade,
     Restarted,
     RunClosed,
     SignalReceived,
+    StacksCaptured,
     Stalled,
 )
-from holdfast.journal.folder import RunFolder
 from holdfast.supervise import pyspy
 
-HOLDFAST = [sys.executable, "-m", "holdfast", "run"]
-
-
-def run(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*HOLDFAST, *words],
-        cwd=cwd,
-        env=dict(os.environ),  # without what readline has put into pytest's own environment
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-def python(code: str) -> list[str]:
-    return ["--", sys.executable, "-c", code]
-
-
-def events(run_dir: Path) -> list[Event]:
-    return [entry.event for entry in reader.read(RunFolder(run_dir).journal)]
-
-
-def only(run_dir: Path, kind: type[Event]) -> Event:
-    (found,) = [event for event in events(run_dir) if isinstance(event, kind)]
-    return found
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, f"waited a minute for {what}"
-        time.sleep(0.05)
-
-
-@pytest.fixture
-def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts the supervisor in the background, and leaves nothing behind."""
-    made: list[subprocess.Popen[bytes]] = []
-
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [*HOLDFAST, "--run-dir", "r", *words],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            stdout=(tmp_path / "out").open("wb"),
-            stderr=(tmp_path / "err").open("wb"),
-        )
-        made.append(process)
-        return process
-
-    yield start
-    for process in made:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError, ValueError):
-            os.kill(child_pid(tmp_path / "r"), signal.SIGKILL)
-        process.kill()
-        process.wait()
-
-
-def child_pid(run_dir: Path) -> int:
-    event = only(run_dir, AttemptStarted)
-    assert isinstance(event, AttemptStarted)
-    return event.pid
-
-
-def state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return "gone"
-
+from .running import HOLDFAST, child_pid, events, only, python, run, state, until
 
 # -- the exit code and the streams ----------------------------------------------------------------
 
@@ -358,21 +284,32 @@ def test_a_stalled_command_is_started_again_and_given_up_when_it_stalls_again(tm
     assert [event.pause_s for event in events(tmp_path / "r") if isinstance(event, Restarted)] == [1.0]
 
 
-def test_a_suspended_command_is_noticed(
+def test_a_suspended_command_is_told_and_left_alone(
     tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
+    """Somebody lends the card to another for a while: that is no reason to end it."""
     process = started(
         "--on-stall",
         "stop",
-        *python("import pathlib, time\npathlib.Path('up').touch()\nwhile True: time.sleep(0.1)"),
+        *python(
+            "import pathlib, time\npathlib.Path('up').touch()\n"
+            "while not pathlib.Path('go').exists(): time.sleep(0.1)"
+        ),
     )
     until((tmp_path / "up").exists, "the command")
-    os.kill(child_pid(tmp_path / "r"), signal.SIGSTOP)
-    assert process.wait(timeout=60) == 124
+    pid = child_pid(tmp_path / "r")
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: any(isinstance(one, StacksCaptured) for one in events(tmp_path / "r")), "the stall")
     stalled = only(tmp_path / "r", Stalled)
     assert isinstance(stalled, Stalled)
     assert stalled.limit_from == "the process is suspended"
-    assert (tmp_path / "r/stacks" / stalled.stacks[0]).exists()
+    captured = tmp_path / "r/stacks" / stalled.stacks[0]
+    until(lambda: len(json.loads(captured.read_text())["looks"]) == 3, "all three looks")
+    (tmp_path / "go").touch()
+    time.sleep(3)
+    assert state(pid) == "T"
+    os.kill(pid, signal.SIGCONT)
+    assert process.wait(timeout=60) == 0
 
 
 def test_a_suspended_command_that_is_asked_to_end_ends(

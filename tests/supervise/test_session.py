@@ -105,3 +105,35 @@ def test_the_first_interrupt_asks_and_the_second_kills() -> None:
     assert respond(signal.SIGTERM, interrupts=2) is Response.TO_COMMAND
     assert respond(signal.SIGHUP, interrupts=0) is Response.TO_GROUP
     assert respond(signal.SIGTSTP, interrupts=0) is Response.SUSPEND
+
+
+def test_two_runs_that_start_at_once_never_share_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another start takes the name after it was seen to be free."""
+    free = naming.free_name
+
+    def seen_free(parent: Path, stem: str) -> Path:
+        found = free(parent, stem)
+        if found.name == "train-1":
+            found.mkdir(parents=True)
+        return found
+
+    monkeypatch.setattr(naming, "free_name", seen_free)
+    chosen = naming.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path / "runs")
+    assert chosen == tmp_path / "runs/train-2"
+    assert chosen.is_dir()
+
+
+def test_a_place_in_which_no_folder_can_be_made_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(NotADirectoryError):
+        naming.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path / "runs")
+
+
+def test_signals_that_were_ignored_before_us_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    ignored = {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1}
+    monkeypatch.setattr(
+        signal, "getsignal", lambda number: signal.SIG_IGN if number in ignored else signal.SIG_DFL
+    )
+    assert session._ignored() == ignored

@@ -293,3 +293,72 @@ def test_the_ages_tell_what_moved_last() -> None:
     assert story.alarm is not None
     assert story.alarm.progress["beat_s"] == pytest.approx(9, abs=1)
     assert story.alarm.progress["output_s"] > 15
+
+
+# -- pauses that come back ------------------------------------------------------------------------
+
+
+def test_a_pause_that_comes_back_is_an_alarm_once() -> None:
+    """A rate limit, a token that is refreshed, a disk that has spun down: every 300th step waits 15 s."""
+    story = trained()
+    for _ in range(20):
+        story.steps(30, 0.1).beat(Phase.STEP).wait(15)
+        story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
+    assert story.alarms == [8.5]
+
+
+def test_after_such_a_pause_the_limit_is_three_times_as_long_and_says_why() -> None:
+    story = trained()
+    story.beat(Phase.STEP).wait(15)
+    story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
+    story.steps(30, 0.1)
+    story.alarm = None
+    story.beat(Phase.STEP).wait(120)
+    assert story.alarm is not None
+    assert 45 <= story.alarm.limit_s <= 51  # the pause is known to a second
+    assert story.alarm.limit_from.startswith("three times the longest pause that ended by itself, 1")
+
+
+def test_a_command_without_a_framework_that_pauses_again_and_again_is_told_once() -> None:
+    story = Story()
+    for _ in range(6):
+        story.wait(20, cores=1).wait(100)
+    assert story.alarms == [60.0]
+
+
+def test_a_busy_pause_does_not_slow_the_notice_of_a_standstill() -> None:
+    """A step of another shape was compiled anew for a minute; that says nothing of steps in which nothing stirs."""
+    story = trained()
+    story.beat(Phase.STEP).wait(60, cores=1)
+    story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
+    story.steps(40, 0.2)
+    assert len(story.alarms) == 1
+    story.beat(Phase.STEP).wait(60, cores=1)
+    assert len(story.alarms) == 1
+    story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
+    story.steps(40, 0.2).beat(Phase.STEP).wait(20)
+    assert story.alarms[1:] == [8.5]
+
+
+def test_a_suspension_is_no_pause_of_the_training() -> None:
+    story = trained()
+    story.beat(Phase.STEP)
+    story.state = "T"
+    story.wait(100)
+    story.state = "S"
+    story.wait(2, cores=1)
+    story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
+    story.steps(40, 0.2).beat(Phase.STEP).wait(20)
+    assert story.alarms[1:] == [8.5]
+
+
+def test_the_time_of_a_suspension_is_not_taken_for_a_long_step() -> None:
+    story = trained(seconds=4.0)
+    story.beat(Phase.STEP).wait(2, cores=1)
+    story.state = "T"
+    story.wait(70)
+    story.state = "S"
+    story.wait(2, cores=1)
+    story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1)
+    story.steps(3, 4.0).beat(Phase.STEP).wait(60)
+    assert story.alarms == [0.0, 11.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.fits import Said
 from holdfast.explain.words import counted, size, span
 from holdfast.journal import events as ev
 
@@ -11,6 +12,10 @@ _NEARLY_ALL = 0.9
 _FRESH_S = 120.0
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 _LAST_STEPS_S = 3.0  # that a loop may go on for after a signal that ends it: the step under way, and one look
+_FINISHES_S = 60.0  # that a script may take to finish its epoch first, and to leave without an error
+_RAISES_S = 10.0  # within which a signal shows as an exception, where nobody counted steps
+#: The supervisor's words for what it held for the reason of the end.
+_HELD_FOR = {"SIGINT": "interrupt", "SIGQUIT": "interrupt", "SIGHUP": "hangup", "SIGTERM": "terminate"}
 
 
 def outcome(evidence: Evidence) -> str:
@@ -63,8 +68,8 @@ def last_sign(evidence: Evidence) -> float:
 
 def fell_short(evidence: Evidence) -> bool:
     """It ended by itself with clearly fewer steps than planned, or was told to stop."""
-    if any(fit.done is not None and fit.done.event.stopped for fit in evidence.fits):
-        fit = next(fit for fit in reversed(evidence.fits) if fit.done is not None and fit.done.event.stopped)
+    fit = evidence.fit  # of several, an earlier one that was told to stop is a fold, or the first part of two
+    if fit is not None and fit.done is not None and fit.done.event.stopped:
         done, planned = fit.steps, fit.planned_steps
         return planned is None or done < planned
     if any(fit.mixed for fit in evidence.fits):
@@ -72,11 +77,14 @@ def fell_short(evidence: Evidence) -> bool:
     step, planned = evidence.step, evidence.planned
     if planned is not None and step is not None:
         several = len(evidence.fits) > 1  # a loop of fits may have had more of them before it
-        given_up = sum((fit.planned_steps or 0) - fit.steps for fit in evidence.given_up)
+        told = [one for one in evidence.fits[:-1] if one.done is not None and one.done.event.stopped]
+        given_up = sum((one.planned_steps or 0) - one.steps for one in [*evidence.given_up, *told])
         return step < _NEARLY_ALL * (planned - given_up) or (several and bool(left_on_signal(evidence)))
     if left_on_signal(evidence) or (not step and _got_nothing(evidence)):
         return True
-    return any(_ended_short(fit) for fit in evidence.fits)
+    return any(
+        _ended_short(one) for one in evidence.fits if not (one.done is not None and one.done.event.stopped)
+    )
 
 
 def _got_nothing(evidence: Evidence) -> bool:
@@ -96,11 +104,35 @@ def left_on_signal(evidence: Evidence) -> str:
     return ""
 
 
+def went_on(evidence: Evidence, mono: float) -> bool:
+    """Whether steps were done after a signal, beyond the one under way: the script handled it."""
+    after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
+    return bool(after) and (evidence.step or 0) > after[0]
+
+
+def may_have_ended_it(evidence: Evidence, said: Said[ev.SignalReceived] | Said[ev.SignalSeen]) -> bool:
+    """Whether a signal may be why it ended: settings are read again at SIGHUP, and a picture is drawn at Ctrl-C."""
+    error, ended = evidence.error, evidence.ended
+    own_error = error is not None and error.type not in ("KeyboardInterrupt", "SystemExit")
+    if went_on(evidence, said.mono):
+        held = evidence.stopped_by_us == _HELD_FOR.get(said.event.signal)
+        soon = ended is not None and ended.mono - said.mono <= _FINISHES_S
+        return not own_error and (held or soon)
+    if own_error and not evidence.step:
+        raised = [one.mono for one in evidence.all(ev.ExceptionRaised)] or [
+            ended.mono if ended else said.mono
+        ]
+        return raised[-1] - said.mono <= _RAISES_S
+    return True
+
+
 def _ended_short(fit: object) -> bool:
     started, done = getattr(fit, "started", None), getattr(fit, "done", None)
     if started is None or done is None or done.event.raised or getattr(fit, "lost_count", False):
         return False
     planned = getattr(fit, "planned_epochs", None)
+    if started.event.epochs == 0:  # `fit(epochs=0)` builds a model, and trains nothing
+        return False
     return getattr(fit, "steps", 0) == 0 or (planned is not None and done.event.epochs_done < planned)
 
 
@@ -137,5 +169,5 @@ def _ending(evidence: Evidence, word: str) -> str:
     if word == "failed":
         code = f"exit code {evidence.exit_code}" if evidence.exit_code is not None else "with an error"
         return f"ended with {code}" if evidence.exit_code is not None else "ended with an error"
-    fits = len(evidence.fits)
+    fits = evidence.fit_count
     return f"ended by itself, {counted(fits, 'fit')}" if fits > 1 else "ended by itself"

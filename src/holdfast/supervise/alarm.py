@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ _LOOK_AGAIN_S = 15.0  # between closer looks, which hold the process up for some
 _CLOSER_PATIENCE_S = 3.0
 _MOST_CROWDED = 10.0
 _BEFORE_KILL_S = 1.5
+_MOST_CAPTURES = 20  # of one phase, which hold the process up for a moment each
+_STANDS_S = 600.0  # from which a stall is captured all the same: it is not one of those that end
 _WITH_STACK = frozenset(
     {
         Stage.STARTING,
@@ -64,6 +67,9 @@ class Alarm:
         self._closer_at = float("-inf")
         self._closer_sequence = -1
         self._stalled_at: Situation | None = None
+        self._judgement: Judgement | None = None  # of the stall that stands
+        self._latest: Situation | None = None  # the last look at which it stood
+        self._captures: Counter[str] = Counter()  # by phase
         self._capturing: Capturing | None = None
         self._looking: Errand[None] | None = None
         self._closer_errand: Errand[Closer] | None = None
@@ -83,6 +89,11 @@ class Alarm:
         return self._stalled_at is not None
 
     @property
+    def suspended(self) -> bool:
+        """Whether what stands was stopped by somebody, and not by itself."""
+        return self._stalled_at is not None and stall.is_suspended(self._stalled_at)
+
+    @property
     def captured(self) -> bool:
         """Whether the stacks of the stall that stands are all there."""
         return self._capturing is None or (self._capturing.done and self._looking is None)
@@ -94,6 +105,7 @@ class Alarm:
         situation = self._situation(look)
         if self._stalled_at is not None and self._is_over(self._stalled_at, situation):
             self._end(look.now)
+        self._latest = situation
         if self._stalled_at is None:
             judgement = stall.judge(situation)
             self.suspicious = judgement.suspicious
@@ -165,8 +177,8 @@ class Alarm:
 
     def _announce(self, judgement: Judgement, situation: Situation) -> None:
         beat = situation.beat
-        self._stalled_at = situation
-        self._capturing = self._new_capture("stall", beat)
+        self._stalled_at, self._judgement = situation, judgement
+        self._capturing = self._new_capture("stall", beat) if self._may_capture(beat) else None
         event = Stalled(
             phase=beat.phase.word if beat is not None else "",
             callback=self._told.callback_name(beat.detail) if beat is not None else "",
@@ -176,7 +188,7 @@ class Alarm:
             limit_s=round(judgement.limit_s, 1),
             limit_from=judgement.limit_from,
             progress={**judgement.progress, **self._counts(beat)},
-            stacks=[self._capturing.file],
+            stacks=[self._capturing.file] if self._capturing is not None else [],
         )
         self._record.append(event)
         self.words = describe(event)
@@ -196,17 +208,25 @@ class Alarm:
         return found
 
     def _end(self, now: float) -> None:
-        stood = self._stalled_at
-        self._stalled_at = None
+        stood, judgement, latest = self._stalled_at, self._judgement, self._latest
+        if stood is not None and judgement is not None and latest is not None and self._endless_key is None:
+            self._progress.remember(stall.pause(stood, judgement, latest))
+        self._stalled_at = self._judgement = None
         self._endless_key = None
         self._capturing = None
         self.words = ""
         if stood is not None:
-            silent_for_s = now - (stood.now if stood.beat is None else min(stood.now, stood.beat.mono))
+            began = min(stood.now, stood.beat.mono) if stood.beat else stood.now - stall.silent_for(stood)
+            silent_for_s = now - began
             self._record.append(StallEnded(silent_for_s=round(silent_for_s, 1)))
             self._say(f"holdfast: it moves again, after {duration(silent_for_s)}")
 
     # -- stacks -------------------------------------------------------------------------------
+
+    def _may_capture(self, beat: Beat | None) -> bool:
+        phase = beat.phase.word if beat is not None else ""
+        self._captures[phase] += 1
+        return self._captures[phase] <= _MOST_CAPTURES
 
     def _new_capture(self, reason: str, beat: Beat | None) -> Capturing:
         return Capturing(
@@ -223,6 +243,9 @@ class Alarm:
             if not self._looking.done:
                 return
             self._looking = None
+        stood = self._stalled_at
+        if stood is not None and self._capturing is None and now - stood.now >= _STANDS_S:
+            self._capturing = self._new_capture("stall", stood.beat)
         capturing = self._capturing
         if capturing is not None and not capturing.done:
             self._looking = Errand(lambda: self._take_look(capturing, list(pids), trainer, now))

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 
 from holdfast.errors import ExitCode
 from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent
-from holdfast.supervise import cgroup, machine, procfs
+from holdfast.supervise import cgroup, leftover, machine, procfs
 from holdfast.supervise.child import HELD, Child, Ended, signal_name
+from holdfast.supervise.procfs import Stat
 from holdfast.supervise.record import Recorder
-from holdfast.supervise.signals import STOPPED_BY, Response, respond
+from holdfast.supervise.signals import STOPPED_BY, Asked, Interrupts, Response, respond, still_counts
 from holdfast.supervise.watch import Watch
 
 _RELAY_LINGERS_S = 3.0
 _KILL_AFTER_S = 15.0  # between asking and killing
+_GRACE_S = 30.0  # that what a shell script left may take to save, as schedulers give it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,13 @@ class Attempt:
         self, child: Child, watch: Watch, recorder: Recorder, *, on_stall: str, say: Callable[[str], None]
     ) -> None:
         self._child = child
-        self._watch = watch
+        self.watch = watch
         self._record = recorder
         self._on_stall = on_stall
         self._say = say
-        self._interrupts = 0
-        self._stopped_by = ""
+        self._interrupts = Interrupts()
+        self._asked: Asked | None = None
+        self._told_since = False  # to end, after the command had
         self._stall = ""
         self._kill_at: float | None = None
         self._began = time.monotonic()
@@ -61,14 +64,15 @@ class Attempt:
             now = time.monotonic()
             if now >= due:
                 self._look(now)
-                due = time.monotonic() + self._watch.every_s
+                due = time.monotonic() + self.watch.every_s
 
     def _look(self, now: float) -> None:
         try:
             self._mind_terminal()
             self._mind_log()
             self._wake_to_end()
-            self._watch.tick(now=now, at=time.time())
+            self.watch.tick(now=now, at=time.time())
+            self._mind_asked(now)
             self._mind_stall(now)
         except Exception as error:  # whatever goes wrong in the watch, the child and its exit code come first
             self._record.complain("a look at the command", error)
@@ -79,9 +83,9 @@ class Attempt:
     # -- signals ------------------------------------------------------------------------------
 
     def _answer(self, told: signal.struct_siginfo) -> None:
-        number = told.si_signo
-        self._interrupts += number == signal.SIGINT
-        response = respond(number, interrupts=self._interrupts)
+        number, now = told.si_signo, time.monotonic()
+        interrupts = self._interrupts.add(now) if number == signal.SIGINT else 0
+        response = respond(number, interrupts=interrupts)
         if response is Response.RESIZE:
             self._child.resize()
         elif response is Response.RESUME:
@@ -90,7 +94,9 @@ class Attempt:
             self._suspend(told)
         else:
             self._note_signal(told)
-            self._stopped_by = self._stopped_by or STOPPED_BY.get(signal.Signals(number), "")
+            by = STOPPED_BY.get(signal.Signals(number))
+            if by is not None and self._stopped_by != "stall":
+                self._asked = Asked(by, now, self._batches)
             self._pass_on(number, response)
 
     def _pass_on(self, number: int, response: Response) -> None:
@@ -99,7 +105,9 @@ class Attempt:
         elif response is Response.TO_GROUP:
             self._child.send(number)
             if number == signal.SIGINT:
-                self._say("holdfast: the interrupt was passed on; a second Ctrl-C kills the command")
+                self._say(
+                    "holdfast: the interrupt was passed on; a second Ctrl-C within 10 s kills the command"
+                )
         else:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._child.pid, number)
@@ -130,12 +138,28 @@ class Attempt:
         self._child.board.keyboard = False
         if self._child.user is not None:
             self._child.user.take_back()
-        self._watch.alarm.ours_to_suspend = True
+        self.watch.alarm.ours_to_suspend = True
         self._child.send(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
         self._child.send(signal.SIGCONT)
-        self._watch.alarm.ours_to_suspend = False
+        self.watch.alarm.ours_to_suspend = False
         self._mind_terminal()
+
+    @property
+    def _stopped_by(self) -> str:
+        """What it was asked to end by, as long as that counts."""
+        return self._asked.by if self._asked is not None else ""
+
+    @property
+    def _batches(self) -> int | None:
+        beat = self.watch.pulse.newest
+        return None if beat is None else beat.step + beat.test_batches
+
+    def _mind_asked(self, now: float) -> None:
+        if self._asked is not None:
+            self._asked = self._asked.seen(now=now, batches=self._batches)
+            if not still_counts(self._asked, now=now):
+                self._asked = None
 
     # -- looking after ------------------------------------------------------------------------
 
@@ -155,10 +179,12 @@ class Attempt:
 
     def _mind_stall(self, now: float) -> None:
         """Once the stacks are there: asks the whole tree to end, and kills it when it does not."""
-        alarm = self._watch.alarm
+        alarm = self.watch.alarm
         if self._on_stall == "report" or not alarm.standing or not alarm.captured or self._stopped_by:
             return
-        self._stopped_by = "stall"
+        if alarm.suspended:  # somebody stopped it, to go on later
+            return
+        self._asked = Asked("stall", now)
         self._stall = alarm.words
         self._say(f"holdfast: the command is asked to end (--on-stall {self._on_stall})")
         self._record.append(SignalSent(signal="SIGTERM", to_pid=self._child.pid, why="it stalled"))
@@ -167,7 +193,7 @@ class Attempt:
         self._kill_at = now + _KILL_AFTER_S
 
     def _kill(self, why: str) -> None:
-        self._watch.alarm.capture_before_kill(self._watch.trainer, now=time.monotonic())
+        self.watch.alarm.capture_before_kill(self.watch.trainer, now=time.monotonic())
         self._record.append(SignalSent(signal="SIGKILL", to_pid=self._child.pid, why=why))
         for pid in [self._child.pid, *procfs.descendants(self._child.pid)]:
             with contextlib.suppress(ProcessLookupError):
@@ -178,11 +204,17 @@ class Attempt:
 
     def _finish(self, ended: Ended) -> Outcome:
         now = time.monotonic()
+        self._child.board.end_known = True
+        try:
+            self._mind_asked(now)
+            self._mind_left(now)
+        except Exception as error:
+            self._record.complain("what the command left running", error)
         self._await_relay()
         self._mind_log()
         if self._child.user is not None:
             self._child.user.take_back()
-        self._watch.close()
+        self.watch.close()
         try:
             event = self._ended_event(ended, now)
         except Exception as error:
@@ -196,8 +228,55 @@ class Attempt:
         return Outcome(
             ended=event,
             shell_code=int(ExitCode.STALLED) if stalled else ended.shell_code,
-            stall=self._stall or self._watch.alarm.words,
+            stall=self._stall or self.watch.alarm.words,
         )
+
+    def end_left(self) -> bool:
+        """Before another attempt, which must not begin beside what this one left. False: there shall be none."""
+        if leftover.stay(self._left):
+            self._say("holdfast: what the command left running is ended before it is started again")
+            leftover.end(self._left, within_s=_KILL_AFTER_S, told=self._note_left, wait=self._hurried)
+        return not self._told_since
+
+    def _mind_left(self, now: float) -> None:
+        """A shell ends at once when it is asked, and what it waited for does not: that is asked too.
+
+        After a stall the whole group was asked, and what does not end is killed. After SIGTERM it is given the time
+        to save, and nothing is killed: that is the scheduler's to do.
+        """
+        if self._stopped_by not in ("stall", "terminate") or not leftover.stay(self._left):
+            return
+        if self._stopped_by == "stall":
+            within_s = max(0.0, (self._kill_at or now) - time.monotonic())
+            leftover.end(
+                self._left,
+                within_s=within_s,
+                told=self._note_left,
+                asked_group=self._child.pid,
+                wait=self._hurried,
+            )
+            return
+        of_group = {pid: one for pid, one in self._left().items() if one.group == self._child.pid}
+        if of_group:
+            self._say(
+                "holdfast: the command has ended; what it left running gets SIGTERM too, and 30 s to end"
+            )
+            leftover.send(of_group, signal.SIGTERM, self._note_left)
+            leftover.gone_within(lambda: _same(self._left(), of_group), _GRACE_S, self._hurried)
+
+    def _left(self) -> dict[int, Stat]:
+        return leftover.find(self._child.pid, self.watch.relatives)
+
+    def _note_left(self, pid: int, number: signal.Signals) -> None:
+        self._record.append(
+            SignalSent(signal=number.name, to_pid=pid, why="the command ended and left it running")
+        )
+
+    def _hurried(self, seconds: float) -> bool:
+        """Waits for what was left; a Ctrl-C says that somebody has waited enough."""
+        told = signal.sigtimedwait(HELD - {signal.SIGCHLD}, seconds)
+        self._told_since |= told is not None and told.si_signo in STOPPED_BY
+        return told is not None and told.si_signo == signal.SIGINT
 
     def _await_relay(self) -> None:
         """Lets the last output through. A process left behind may hold the pipe open: that is not waited for."""
@@ -206,9 +285,9 @@ class Attempt:
             signal.sigtimedwait({signal.SIGCHLD}, 0.05)
 
     def _ended_event(self, ended: Ended, now: float) -> AttemptEnded:
-        state = cgroup.read(self._watch.sampler.group)
-        boot_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
-        log = machine.kernel_log(since=self._began + boot_s - 1)
+        state = cgroup.read(self.watch.sampler.group)
+        # The kernel's log keeps our clock: both stand still while the machine is suspended.
+        log = machine.kernel_log(since=self._began - 1)
         return AttemptEnded(
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -218,11 +297,11 @@ class Attempt:
             user_s=round(ended.usage.ru_utime, 3),
             system_s=round(ended.usage.ru_stime, 3),
             major_faults=ended.usage.ru_majflt,
-            oom_kills_before=self._watch.oom_kills_before,
+            oom_kills_before=self.watch.oom_kills_before,
             oom_kills_after=state.oom_kills,
-            pids_refused_before=self._watch.pids_refused_before,
+            pids_refused_before=self.watch.pids_refused_before,
             pids_refused_after=state.pids_refused,
-            kernel_log=machine.about(log, self._watch.known_pids),
+            kernel_log=machine.about(log, self.watch.known_pids),
             stopped_by_us=self._stopped_by,
             left_running=self._left_running(),
         )
@@ -231,13 +310,11 @@ class Attempt:
         """The kernel's own, unless it is what the process had of us before it became the command."""
         peak = ended.usage.ru_maxrss * 1024
         ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        return peak if peak > ours else (self._watch.peak_bytes or None)
+        return peak if peak > ours else (self.watch.peak_bytes or None)
 
     def _left_running(self) -> list[dict[str, object]]:
-        left = set(procfs.processes_of_group(self._child.pid))
-        for pid, one in self._watch.sampler.seen.items():
-            again = procfs.stat(pid)
-            if again is not None and again.started_ticks == one.started_ticks and again.state != "Z":
-                left.add(pid)
-        left.discard(self._child.pid)
-        return [{"pid": pid, "command": procfs.command_line(pid)[:200]} for pid in sorted(left)[:16]]
+        return [{"pid": pid, "command": procfs.command_line(pid)[:200]} for pid in list(self._left())[:16]]
+
+
+def _same(now: dict[int, Stat], before: dict[int, Stat]) -> dict[int, Stat]:
+    return {pid: one for pid, one in now.items() if pid in before}

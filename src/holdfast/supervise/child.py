@@ -2,7 +2,7 @@
 
 What of our own three streams is a terminal becomes the child's new terminal; standard input that is not
 one is handed on as it is; output that is not one becomes a pipe, so that standard output and standard
-error each arrive where the user sent them.
+error each arrive where the user sent them, and through one pipe, in their order, where that is one place.
 """
 
 from __future__ import annotations
@@ -140,8 +140,7 @@ def start(
 ) -> Child:
     """Starts the command; raises CommandNotFound, naming the nearest program, when there is none."""
     program = programs.find(command[0], environment)
-    user = _user_terminal()
-    ends = _lay(user)
+    ends, user = _lay(_user_terminal())
     try:
         pid = os.posix_spawn(
             program,
@@ -175,27 +174,36 @@ def start(
     return Child(pid, relay_pid, board, user, ends.ours)
 
 
-def _lay(user: UserTerminal | None) -> _Ends:
+def _lay(user: UserTerminal | None) -> tuple[_Ends, UserTerminal | None]:
+    """And the user's terminal, or None where the child has none: some containers cannot make one."""
     streams: list[relay.Stream] = []
     actions: list[tuple[object, ...]] = []
     childs: list[int] = []
-    ours: int | None = None
-    path = ""
-    if user is not None:
-        ours, theirs = terminal.open_like(user)
-        path = os.ttyname(theirs)
-        childs.append(theirs)
-        streams.append(relay.Stream(ours, 1 if _is_terminal(1) else 2))
+    made = terminal.open_like(user) if user is not None else None
+    if made is not None:
+        childs.append(made.theirs)
+        streams.append(relay.Stream(made.ours, 1 if _is_terminal(1) else 2))
     for number in (0, 1, 2):
-        if _is_terminal(number) and user is not None:
+        if _is_terminal(number) and made is not None:
             # Opened by the leader of a new session, it becomes the session's terminal.
-            actions.append((os.POSIX_SPAWN_OPEN, number, path, os.O_RDWR, 0))
+            actions.append((os.POSIX_SPAWN_OPEN, number, made.path, os.O_RDWR, 0))
+        elif number == 2 and streams and streams[-1].screen == 1 and _one_place(1, 2):
+            actions.append((os.POSIX_SPAWN_DUP2, childs[-1], number))
         elif number != 0:
             reading, writing = _pipe()
             actions.append((os.POSIX_SPAWN_DUP2, writing, number))
             streams.append(relay.Stream(reading, number))
             childs.append(writing)
-    return _Ends(tuple(streams), tuple(actions), tuple(childs), ours)
+    ours = made.ours if made is not None else None
+    return _Ends(tuple(streams), tuple(actions), tuple(childs), ours), user if made is not None else None
+
+
+def _one_place(one: int, other: int) -> bool:
+    """Whether both go into the same file or pipe, as with `> log 2>&1`."""
+    try:
+        return os.path.samestat(os.fstat(one), os.fstat(other))
+    except OSError:
+        return False
 
 
 def _pipe() -> tuple[int, int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Sequence
 
 from holdfast.journal.stacks import Frame
 from holdfast.supervise import procfs, pyspy, waits
+from holdfast.supervise.errand import Errand
 from holdfast.supervise.phases import Doing
 from holdfast.supervise.stall import Closer
 from holdfast.supervise.waits import Call
@@ -34,19 +37,26 @@ _NEVER_WAIT = (
 )  # fmt: skip
 _LOCKS = frozenset({"futex", "wait4", "waitid"})
 _LOOKED_AT = 8  # processes
+_TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
+_FILE_ANSWERS_S = 0.5  # within which a file says what it is; one on a dead mount never does
 
 
 def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> Closer:
-    """Costs a pause of some milliseconds where the stack is asked for. That wakes the threads: they are read before."""
+    """Costs a pause of some milliseconds where the stack is asked for. That wakes the threads: they are read before.
+
+    The command's own process comes first among `pids`.
+    """
     calls = {
         (pid, thread): waits.call(pid, thread) for pid in pids[:_LOOKED_AT] for thread in procfs.threads(pid)
     }
+    person = _waits_for_a_person(trainer, calls.get((trainer, trainer)), root=pids[0] if pids else trainer)
     in_vain = any(
-        call is not None and opens_in_vain(call, _state(pid, thread)) for (pid, thread), call in calls.items()
+        call is not None and opens_in_vain(pid, call, _state(pid, thread))
+        for (pid, thread), call in calls.items()
     )
     return Closer(
         doing=_doing(trainer) if with_stack else Doing.UNKNOWN,
-        reads_terminal=any(_waits_for_a_person(pid, call) for (pid, _), call in calls.items()),
+        reads_terminal=person,
         locked=len(pids) <= _LOOKED_AT and all_locked(calls.values()),
         opens_in_vain=in_vain,
     )
@@ -81,23 +91,38 @@ def all_locked(calls: Iterable[Call | None]) -> bool:
     return any(call is not None and call.name == "futex" for call in known)
 
 
-def opens_in_vain(call: Call, state: str) -> bool:
-    """Opening sleeps, and can be interrupted, at a FIFO without a partner. A dead disk or mount is state D."""
-    return call.name in ("open", "openat") and state == "S"
+def opens_in_vain(pid: int, call: Call, state: str) -> bool:
+    """Opening sleeps, and can be interrupted, at a FIFO without a partner. A dead disk or mount is state D; one that a
+    program serves (gcsfuse, sshfs) sleeps in the same way for as long as its network takes, so the file is asked."""
+    return call.name in ("open", "openat") and state == "S" and _is_fifo(waits.opened(pid, call))
+
+
+def _is_fifo(path: str) -> bool:
+    asked = Errand(lambda: stat.S_ISFIFO(os.stat(path).st_mode))
+    return asked.wait(_FILE_ANSWERS_S) and asked.result is True
 
 
 def _state(pid: int, thread: int) -> str:
-    stat = procfs.stat(pid, thread)
-    return stat.state if stat is not None else ""
+    one = procfs.stat(pid, thread)
+    return one.state if one is not None else ""
 
 
-def _waits_for_a_person(pid: int, call: Call | None) -> bool:
-    if call is None or call.name not in ("read", "poll", "ppoll", "select", "pselect6"):
+def _waits_for_a_person(trainer: int, call: Call | None, *, root: int) -> bool:
+    """Whether the main thread of the trainer, in this call, waits at a terminal or at the command's own input.
+
+    A helper that reads its work from a pipe (ffmpeg, a language server) and a thread that listens for a key stand in
+    the same call all day long.
+    """
+    if call is None:
         return False
-    if call.name != "read":  # readline waits in select, for standard input alone
-        return call.name in ("select", "pselect6") and call.arguments[0] == 1
-    path = waits.path_of(pid, call.arguments[0])
-    return path.startswith(("/dev/pts/", "/dev/tty", "/dev/console")) or call.arguments[0] == 0
+    if call.name in ("select", "pselect6") and call.arguments[0] == 1:  # readline, for standard input alone
+        number = 0
+    elif call.name == "read":
+        number = call.arguments[0]
+    else:
+        return False
+    path = waits.path_of(trainer, number)
+    return path.startswith(_TERMINALS) or (number == 0 and path == waits.path_of(root, 0))
 
 
 def _main(pid: int, threads: Sequence[pyspy.PyThread]) -> tuple[Frame, ...]:

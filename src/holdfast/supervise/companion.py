@@ -8,12 +8,13 @@ import select
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.journal.events import AttemptEnded, AttemptStarted, NoteMade, RunClosed
 from holdfast.journal.folder import RunFolder
 from holdfast.supervise import cgroup, machine, procfs
 from holdfast.supervise.gpu import Cards
+from holdfast.supervise.procfs import Stat
 from holdfast.supervise.record import Recorder
 from holdfast.supervise.watch import Watch
 
@@ -47,7 +48,7 @@ def main(words: list[str]) -> int:
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )
     began = time.monotonic()
-    told = _look_until_told(watch, pid)
+    told = look_until_told(watch, pid, record)
     watch.close()
     record.append(_ended(watch, told, time.monotonic() - began))
     code = 0 if told is not None and not told["raised"] else 1
@@ -56,22 +57,57 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _look_until_told(watch: Watch, pid: int) -> dict[str, Any] | None:
-    """What the block said when it was left, or None when the process has gone without a word."""
+class Ticks(Protocol):
+    """As much of the watch as is needed here."""
+
+    every_s: float
+
+    def tick(self, *, now: float, at: float) -> object: ...
+
+
+def look_until_told(watch: Ticks, pid: int, record: Recorder) -> dict[str, Any] | None:
+    """What the block said when it was left, or None when the process has gone without a word.
+
+    A forked worker holds our pipe open too, so that the pipe's end says nothing of the process.
+    """
     poll = select.poll()
     poll.register(sys.stdin.fileno(), select.POLLIN)
-    life = os.pidfd_open(pid)  # a forked worker holds our pipe open too, so its end says nothing
-    poll.register(life, select.POLLIN)
+    began = procfs.stat(pid)
+    life = _life(pid)
+    if life is not None:
+        poll.register(life, select.POLLIN)
     due = time.monotonic()
     while True:
         ready = dict(poll.poll(max(0.0, due - time.monotonic()) * 1000))
         if sys.stdin.fileno() in ready:
             return _message(sys.stdin.readline())
-        if life in ready:
+        if life in ready or not _is_there(pid, began):
             return None
         if time.monotonic() >= due:
-            watch.tick(now=time.monotonic(), at=time.time())
+            try:
+                watch.tick(now=time.monotonic(), at=time.time())
+            except Exception as error:  # one look that fails is no reason to see no more
+                record.complain("a look at the process", error)
             due = time.monotonic() + watch.every_s
+
+
+def _life(pid: int) -> int | None:
+    """A file that can be read once the process has gone; None before Linux 5.3, where each look asks anew."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _is_there(pid: int, began: Stat | None) -> bool:
+    """The process, and no later one of its number."""
+    now = procfs.stat(pid)
+    return (
+        now is not None
+        and began is not None
+        and now.started_ticks == began.started_ticks
+        and now.state not in "ZX"
+    )
 
 
 def _message(line: str) -> dict[str, Any] | None:
@@ -84,7 +120,7 @@ def _message(line: str) -> dict[str, Any] | None:
 def _ended(watch: Watch, told: dict[str, Any] | None, duration_s: float) -> AttemptEnded:
     """The end of the block, not of the process, unless the process is what ended."""
     state = cgroup.read(watch.sampler.group)
-    log = machine.kernel_log(since=time.clock_gettime(time.CLOCK_BOOTTIME) - duration_s - 1)
+    log = machine.kernel_log(since=time.monotonic() - duration_s - 1)
     return AttemptEnded(
         exit_code=None if told is None else int(bool(told["raised"])),
         duration_s=round(duration_s, 3),

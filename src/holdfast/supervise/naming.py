@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from holdfast.journal.folder import RunFolder
 
 
 def choose_folder(command: tuple[str, ...], *, run_dir: str | None, name: str | None, runs: Path) -> Path:
-    """The folder asked for, or `runs/<script>-<n>`. Never one in which a run is already."""
+    """The folder asked for, or `runs/<script>-<n>`, which is made. Never one in which a run is already."""
     if run_dir is not None or name is not None:
         path = Path(run_dir) if run_dir is not None else runs / str(name)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -25,12 +26,25 @@ def choose_folder(command: tuple[str, ...], *, run_dir: str | None, name: str | 
                 change=f"--run-dir {free_name(path.parent, path.name)}, or leave it out for a folder of its own",
             )
         return path
-    return free_name(runs, script_name(command))
+    return _claimed(runs, script_name(command))
+
+
+def _claimed(parent: Path, stem: str) -> Path:
+    """Made here: of two runs that start at once, the one that comes second to a name takes the next."""
+    while True:
+        path = free_name(parent, stem)
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            continue
+        except PermissionError:
+            return path  # whoever opens it says so, and what to do
 
 
 def free_name(parent: Path, stem: str) -> Path:
     number = 1
-    while (parent / f"{stem}-{number}").exists():
+    while os.path.lexists(parent / f"{stem}-{number}"):
         number += 1
     return parent / f"{stem}-{number}"
 

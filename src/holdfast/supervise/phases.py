@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from holdfast.journal.beats import Beat, Phase
 
@@ -112,6 +112,14 @@ class Taken:
     longest_step_s: float = 0.0
     median_step_s: float = 0.0
     longest_compile_s: float = 0.0
+    paused_s: dict[Stage, float] = field(
+        default_factory=dict
+    )  # stalls that ended by themselves: nothing stirred
+    worked_s: dict[Stage, float] = field(default_factory=dict)  # and those in which it worked all the time
+
+    def longest_pause_s(self, stage: Stage) -> float:
+        """Steps and what lies between them share theirs."""
+        return max(self.paused_s.get(one, 0.0) for one in (_STEPPING if stage in _STEPPING else (stage,)))
 
 
 _STEPPING = frozenset({Stage.STEP, Stage.LOOP_STEP, Stage.LOOP})
@@ -145,19 +153,24 @@ def _of_step(taken: Taken) -> Limit:
 
     Few steps say little about how much steps vary, so that until thirty are known twelve medians are allowed
     too. A step of another shape is compiled anew, so a busy one may take as long as the first compilation.
+    A stall that ended by itself was none: it may come back, at every shard or every hour.
     """
     idle_s = max(FLOOR_S, TIMES * taken.longest_step_s - 1.0)
     longest = f"three times the longest normal step of {taken.longest_step_s:.3g} s"
     why = f"{longest}, at least {FLOOR_S:g} s" if idle_s == FLOOR_S else f"{longest}, less a second to notice"
+    paused_s, worked_s = taken.longest_pause_s(Stage.STEP), max(taken.worked_s.values(), default=0.0)
+    if TIMES * paused_s > idle_s:
+        idle_s = TIMES * paused_s
+        why = f"three times the longest pause that ended by itself, {paused_s:.3g} s"
     if taken.steps < 30 and 12 * taken.median_step_s > idle_s:
         idle_s = 12 * taken.median_step_s
         why = f"twelve times the median of the first {taken.steps} steps, {taken.median_step_s:.3g} s"
-    return Limit(idle_s, max(20.0, 2 * idle_s, 1.5 * taken.longest_compile_s), why=why)
+    return Limit(idle_s, max(20.0, 2 * idle_s, 1.5 * taken.longest_compile_s, TIMES * worked_s), why=why)
 
 
 def _grown(first: Limit, stage: Stage, taken: Taken) -> Limit:
     """Three times what the stage has taken before, where that is more."""
-    before_s = taken.longest_s.get(stage, 0.0)
+    before_s = max(taken.longest_s.get(stage, 0.0), taken.longest_pause_s(stage))
     if stage is Stage.VALIDATION:
         before_s = max(before_s, taken.longest_step_s)
     if stage in (

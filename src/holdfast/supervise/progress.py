@@ -53,6 +53,15 @@ class Marks:
     working: float  # worked in earnest: a twentieth of a core, reads, output
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A stall that ended by itself."""
+
+    stage: Stage
+    for_s: float
+    busy: bool  # it worked all the time
+
+
 class Progress:
     """Keeps the marks, and learns how long things take."""
 
@@ -67,6 +76,15 @@ class Progress:
         self._steps: deque[float] = deque(maxlen=_KEPT_STEPS)
         self._longest_s: dict[Stage, float] = {}
         self._longest_compile_s = 0.0
+        self._suspended_s = 0.0  # since the last beat
+        self._paused_s: dict[Stage, float] = {}
+        self._worked_s: dict[Stage, float] = {}
+
+    def remember(self, pause: Pause | None) -> None:
+        """What has come once may come again, and is no stall then."""
+        if pause is not None:
+            kept = self._worked_s if pause.busy else self._paused_s
+            kept[pause.stage] = max(kept.get(pause.stage, 0.0), pause.for_s)
 
     def see(self, look: Look, fresh: list[Beat]) -> None:
         away_s = look.now - self._looks[-1].now if self._looks else 0.0
@@ -76,6 +94,9 @@ class Progress:
         for beat in fresh:
             self._learn(beat)
         self._mark(look)
+        if look.state == "T":  # it could not move, and is not to blame for that once it goes on
+            self._suspended_s += away_s
+            self._shift_marks(away_s, look.now)
         if away_s > _AWAY_S:
             self._forgive(away_s, look)
 
@@ -94,6 +115,8 @@ class Progress:
             longest_step_s=max(normal, default=0.0),
             median_step_s=median,
             longest_compile_s=self._longest_compile_s,
+            paused_s=dict(self._paused_s),
+            worked_s=dict(self._worked_s),
         )
 
     def _mark(self, look: Look) -> None:
@@ -142,6 +165,8 @@ class Progress:
             self._stepping_s, self._whole_step = 0.0, False
             return
         gap_s = beat.mono - last.mono
+        if gap_s >= self._suspended_s:  # else it is a shorter one, before or after the suspension
+            gap_s, self._suspended_s = gap_s - self._suspended_s, 0.0
         stage = stage_of(last)
         if last.phase is Phase.COMPILE:  # says nothing about how long later first batches take
             self._longest_compile_s = max(self._longest_compile_s, gap_s)
@@ -158,6 +183,9 @@ class Progress:
 
     def _forgive(self, away_s: float, look: Look) -> None:
         """Nobody looked meanwhile: what happened in that time is not held against the process."""
-        self.marks = Marks(*(min(look.now, getattr(self.marks, name) + away_s) for name in Marks.__slots__))
+        self._shift_marks(away_s, look.now)
         self._looks.clear()
         self._looks.append(look)
+
+    def _shift_marks(self, by_s: float, now: float) -> None:
+        self.marks = Marks(*(min(now, getattr(self.marks, name) + by_s) for name in Marks.__slots__))

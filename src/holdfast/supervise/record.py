@@ -16,7 +16,8 @@ from holdfast.journal.vitals import Sample
 from holdfast.journal.writer import JournalWriter
 
 #: How often a sample is kept, by the age of the run: a week then takes about 40 MB.
-_THINNING = ((3600.0, 1.0), (12 * 3600.0, 5.0), (float("inf"), 15.0))
+_FIRST_S = 1.0
+_THINNING = ((3600.0, _FIRST_S), (12 * 3600.0, 5.0), (float("inf"), 15.0))
 
 
 class Recorder:
@@ -33,6 +34,7 @@ class Recorder:
         self._complained: set[str] = set()
         self._kept_at = float("-inf")
         self._kept_phase = ""
+        self._changed_at = float("-inf")  # when a sample was last kept for its phase alone
         self._began: float | None = None
 
     @property
@@ -57,11 +59,15 @@ class Recorder:
             self.complain("journal", error)
 
     def sample(self, sample: Sample, *, always: bool = False) -> None:
-        """Keeps the sample if it is due: one a second in the first hour, fewer later."""
+        """Keeps the sample if it is due: one a second in the first hour, fewer later, and one more for a new phase."""
         self._began = sample.mono if self._began is None else self._began
         every_s = next(every for until, every in _THINNING if sample.mono - self._began < until)
-        if not always and sample.phase == self._kept_phase and sample.mono - self._kept_at < every_s * 0.9:
-            return
+        due = sample.mono - self._kept_at >= every_s * 0.9
+        if not (always or due):
+            often = every_s > _FIRST_S and sample.mono - self._changed_at < every_s
+            if sample.phase == self._kept_phase or often:  # a loop of one's own changes it at every look
+                return
+            self._changed_at = sample.mono
         self._kept_at, self._kept_phase = sample.mono, sample.phase
         try:
             if self._vitals is None:

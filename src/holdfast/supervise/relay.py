@@ -25,7 +25,7 @@ from holdfast.supervise.sink import Sink
 
 _READ_BYTES = 256 * 1024
 _LOG_RETRY_S = 5.0
-_LINGER_S = 5.0
+_LINGER_S = 5.0  # that a terminal may take for the rest: a shell writes there again by then
 
 
 class Board:
@@ -55,6 +55,15 @@ class Board:
     @keyboard.setter
     def keyboard(self, may_read: bool) -> None:
         self._map[2048] = int(may_read)
+
+    @property
+    def end_known(self) -> bool:
+        """Whether the supervisor saw the command end, so that nobody need wonder when it is gone itself."""
+        return self._map[2049] == 1
+
+    @end_known.setter
+    def end_known(self, known: bool) -> None:
+        self._map[2049] = int(known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +131,27 @@ class _Relay:
         self._screens = {fd: Sink(_writer(fd), gap=_not_shown) for fd in {s.screen for s in wiring.streams}}
         self._screen_of = {stream.source: self._screens[stream.screen] for stream in wiring.streams}
         self._hushed = {stream.source: Hush() for stream in wiring.streams if wiring.hush}
+        self._typed = b""  # what the child's terminal has no room for yet
+        if wiring.terminal is not None:
+            # A script that does not read what is typed must not stop its own output.
+            os.set_blocking(wiring.terminal, False)
 
     def work(self) -> None:
         poll = select.poll()
-        for source in self._screen_of:
-            poll.register(source, select.POLLIN)
         open_sources = set(self._screen_of)
         while open_sources:
+            for source in open_sources:
+                wants_room = self._typed and source == self._wiring.terminal
+                poll.register(source, select.POLLIN | select.POLLOUT if wants_room else select.POLLIN)
             self._mind_keyboard(poll)
-            for fd, _ in poll.poll(500):
-                if fd in open_sources:
-                    if not self._take(fd):
-                        poll.unregister(fd)
-                        open_sources.discard(fd)
-                elif fd == self._wiring.keyboard:
+            for fd, what in poll.poll(500):
+                if fd == self._wiring.keyboard:
+                    self._read_keyboard()
+                if fd == self._wiring.terminal and what & select.POLLOUT:
                     self._type()
+                if fd in open_sources and what & ~select.POLLOUT and not self._take(fd):
+                    poll.unregister(fd)
+                    open_sources.discard(fd)
             self._mind_supervisor()
             self._post(ended=False)
         self._finish()
@@ -145,6 +160,8 @@ class _Relay:
         """Reads what is there; False at the end. A terminal ends in EIO when its last user closes it."""
         try:
             data = os.read(source, _READ_BYTES)
+        except BlockingIOError:
+            return True
         except OSError:
             return False
         if not data:
@@ -161,28 +178,35 @@ class _Relay:
         keyboard = self._wiring.keyboard
         if keyboard is None:
             return
-        if self._board.keyboard and not self._orphaned:
+        if self._board.keyboard and not self._orphaned and not self._typed:
             poll.register(keyboard, select.POLLIN)
         else:
             with contextlib.suppress(KeyError):
                 poll.unregister(keyboard)
 
-    def _type(self) -> None:
-        keyboard, terminal = self._wiring.keyboard, self._wiring.terminal
-        if (
-            keyboard is None
-            or terminal is None
-            or os.getppid() != self._supervisor
-            or not self._board.keyboard
-        ):
+    def _read_keyboard(self) -> None:
+        keyboard = self._wiring.keyboard
+        if keyboard is None or os.getppid() != self._supervisor or not self._board.keyboard:
             return
         try:
-            typed = os.read(keyboard, 4096)
-            if typed:
-                os.write(terminal, typed)
-            else:
-                self._board.keyboard = False
+            self._typed = os.read(keyboard, 4096)
         except OSError:
+            self._typed = b""
+        if self._typed:
+            self._type()
+        else:
+            self._board.keyboard = False
+
+    def _type(self) -> None:
+        """What there is room for; the rest waits, and the keyboard with it, as it would without us."""
+        if self._wiring.terminal is None:
+            return
+        try:
+            self._typed = self._typed[os.write(self._wiring.terminal, self._typed) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._typed = b""
             self._board.keyboard = False
 
     def _mind_supervisor(self) -> None:
@@ -206,19 +230,35 @@ class _Relay:
             if rest := hush.rest():
                 self._screen_of[source].put(rest)
         self._log.finish(within_s=_LINGER_S)
-        for screen in self._screens.values():
-            screen.finish(within_s=_LINGER_S)
         self._mind_supervisor()
-        self._post(ended=True)
-        if self._orphaned:
+        if self._orphaned and not self._board.end_known:
             self._wiring.when_ended_orphaned(self._count)
+        for fd, screen in self._screens.items():
+            if not screen.finish(within_s=_LINGER_S if _is_terminal(fd) else None):
+                screen.leave_out_rest()
+                screen.finish(within_s=None)
+        self._log.finish(within_s=None)
+        self._post(ended=True)
+
+
+def _is_terminal(fd: int) -> bool:
+    """A pipe or a file is waited for as long as it takes: we are a process of our own, and hold up nobody."""
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
 
 
 def _writer(fd: int) -> Callable[[bytes], None]:
+    """Somebody else may have made our screen non-blocking; then we wait for room by ourselves."""
+
     def write(data: bytes) -> None:
         view = memoryview(data)
         while view:
-            view = view[os.write(fd, view) :]
+            try:
+                view = view[os.write(fd, view) :]
+            except BlockingIOError:
+                select.select((), (fd,), ())
 
     return write
 

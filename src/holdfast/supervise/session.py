@@ -128,8 +128,9 @@ class Session:
     def _attempts(self) -> tuple[Outcome, Watch, int]:
         failures: list[Failure] = []
         while True:
-            outcome, watch = self._attempt(self.orders.first_attempt + len(failures))
-            failures.append(_failure(outcome, watch))
+            outcome, attempt = self._attempt(self.orders.first_attempt + len(failures))
+            watch = attempt.watch
+            failures.append(_failure(outcome, watch, counts_on=self.orders.watch == "train"))
             if outcome.ended.exit_code in self.orders.final_codes:
                 return outcome, watch, len(failures)
             decision = restart.decide(failures, allowed=self.orders.restarts)
@@ -138,9 +139,10 @@ class Session:
                     self._record.append(RestartRefused(why=decision.why))
                     self._say(f"holdfast: not started again: {decision.why}")
                 return outcome, watch, len(failures)
+            wanted = attempt.end_left()
             self._record.append(Restarted(why=decision.why, pause_s=decision.pause_s))
             self._say(f"holdfast: started again in {decision.pause_s:g} s: {decision.why}")
-            if self._interrupted_within(decision.pause_s):
+            if not wanted or self._interrupted_within(decision.pause_s):
                 self._record.append(RestartRefused(why="interrupted before the next attempt"))
                 return outcome, watch, len(failures)
 
@@ -152,7 +154,7 @@ class Session:
                 return True
         return False
 
-    def _attempt(self, number: int) -> tuple[Outcome, Watch]:
+    def _attempt(self, number: int) -> tuple[Outcome, Attempt]:
         self._record.attempt = number
         self._record.append(machine.read(cgroup.find("self"), self._places, self._cards.describe()))
         script = source.read(self.orders.command, self.folder, cwd=Path.cwd())
@@ -180,7 +182,7 @@ class Session:
             say=self._say,
         )
         attempt = Attempt(started, watch, self._record, on_stall=self.orders.on_stall, say=self._say)
-        return attempt.run(), watch
+        return attempt.run(), attempt
 
     def _ending(self, outcome: Outcome, watch: Watch, *, attempts: int) -> Ending:
         beat = watch.pulse.newest
@@ -205,7 +207,8 @@ class Session:
         )
 
 
-def _failure(outcome: Outcome, watch: Watch) -> Failure:
+def _failure(outcome: Outcome, watch: Watch, *, counts_on: bool) -> Failure:
+    """`counts_on`: our own trainer's beats count the steps of all attempts; those of a script, of this one."""
     beat, told, ended = watch.pulse.newest, watch.told, outcome.ended
     return Failure(
         exit_code=ended.exit_code,
@@ -213,15 +216,16 @@ def _failure(outcome: Outcome, watch: Watch) -> Failure:
         stopped_by_us=ended.stopped_by_us,
         exception=told.exception,
         stalled_in=beat.phase.word if beat is not None else "",
-        reached=None if beat is None else told.start_iterations + beat.step,
+        reached=None if beat is None else beat.step + (0 if counts_on else told.start_iterations),
         saves=told.saves_done,
         manner=told.manner,
     )
 
 
 def _ignored() -> set[signal.Signals]:
-    """SIGHUP under nohup stays ignored, for us and for the child."""
-    return {number for number in (signal.SIGHUP,) if signal.getsignal(number) == signal.SIG_IGN}
+    """What was ignored when we were started stays so, for us and for the child: SIGHUP under nohup, SIGINT of a job
+    that a shell script starts with `&`. A signal that is held back is not ignored."""
+    return {number for number in child.HELD if signal.getsignal(number) == signal.SIG_IGN}
 
 
 def _outcome_word(outcome: Outcome) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from holdfast.journal.beats import Beat
 from holdfast.supervise.phases import FLOOR_S, TIMES, Doing, Limit, Stage, Taken, limit_of, stage_of
-from holdfast.supervise.progress import Marks
+from holdfast.supervise.progress import Marks, Pause
 
 _SUSPICIOUS_S = 6.0
 _SUSPENDED_S = 1.0  # a debugger or a shell may stop a process for a moment
@@ -47,6 +47,7 @@ class Judgement:
     limit_s: float
     limit_from: str
     progress: dict[str, float] = field(default_factory=dict)
+    busy: bool = False  # it works all the time, and no beat comes
 
 
 def judge(situation: Situation) -> Judgement:
@@ -54,15 +55,15 @@ def judge(situation: Situation) -> Judgement:
     now, marks, beat = situation.now, situation.marks, situation.beat
     stage = stage_of(beat)
     limit = _limit(situation, stage)
-    silent_for_s = now - (marks.beat if beat is not None else _last_stir(marks))
+    silent_for_s = silent_for(situation)
     idle_for_s = now - max(marks.beat, marks.working if stage in _STRICT else _last_stir(marks))
     progress = _ages(marks, now, beat)
-    if situation.suspended_for_s is not None and situation.suspended_for_s >= _SUSPENDED_S:
-        return Judgement(
-            True, True, stage, situation.suspended_for_s, 0.0, "the process is suspended", progress
-        )
+    if is_suspended(situation):
+        for_s = situation.suspended_for_s or 0.0
+        return Judgement(True, True, stage, for_s, 0.0, "the process is suspended", progress)
     over: tuple[float, float, str] | None = None
-    if idle_for_s > limit.idle_s:
+    idle = idle_for_s > limit.idle_s
+    if idle:
         over = (max(idle_for_s, silent_for_s), limit.idle_s, limit.why)
     elif silent_for_s > situation.crowding * limit.busy_s:
         over = (
@@ -77,11 +78,15 @@ def judge(situation: Situation) -> Judgement:
         why = f"busy: the dataset's filter was given {situation.sifted:,} elements and let none through"
         over = (silent_for_s, _sift_limit(situation, stage), why)
     if over is not None:
-        return Judgement(True, True, stage, *over, progress)
+        return Judgement(True, True, stage, *over, progress, busy=not idle)
     suspicious = idle_for_s > min(_SUSPICIOUS_S, 0.7 * limit.idle_s) or silent_for_s > 0.8 * min(
         limit.busy_s, limit.flat_s, _FLAT_LOOK_S
     )
     return Judgement(False, suspicious, stage, silent_for_s, limit.idle_s, limit.why, progress)
+
+
+def is_suspended(situation: Situation) -> bool:
+    return situation.suspended_for_s is not None and situation.suspended_for_s >= _SUSPENDED_S
 
 
 #: In these a little stirring counts for nothing: batches are due.
@@ -111,15 +116,33 @@ def _limit(situation: Situation, stage: Stage) -> Limit:
     if stage is Stage.EXIT or limit.idle_s <= FLOOR_S:
         return limit
     if closer.locked:
-        return Limit(
-            FLOOR_S, limit.busy_s, limit.flat_s, "every thread waits for another, without a time limit"
-        )
+        why = "every thread waits for another, without a time limit"
+        came_out_s = TIMES * situation.taken.longest_pause_s(
+            stage
+        )  # of it, and so may again: another process woke it
+        return Limit(max(FLOOR_S, came_out_s), limit.busy_s, limit.flat_s, why)
     if closer.opens_in_vain and stage not in _NOT_OURS:
         why = "it waits to open a file that nobody opens at the other end"
         return Limit(FLOOR_S, limit.busy_s, limit.flat_s, why)
     if closer.reads_terminal and stage not in _NOT_OURS:
         return Limit(FLOOR_S, limit.busy_s, limit.flat_s, "it waits for somebody to type")
     return limit
+
+
+def silent_for(situation: Situation) -> float:
+    """Since the last beat; where nothing beats, since anything stirred."""
+    marks = situation.marks
+    return situation.now - (marks.beat if situation.beat is not None else _last_stir(marks))
+
+
+def pause(stood: Situation, judgement: Judgement, latest: Situation) -> Pause | None:
+    """What a stall that is over was, by the last look at which it still stood.
+
+    None where somebody else was the reason: who suspended it, who was asked, who should have opened a file.
+    """
+    if is_suspended(stood) or stood.closer.reads_terminal or stood.closer.opens_in_vain:
+        return None
+    return Pause(judgement.stage, silent_for(latest), judgement.busy)
 
 
 def _last_stir(marks: Marks) -> float:
@@ -142,7 +165,7 @@ def _ages(marks: Marks, now: float, beat: Beat | None) -> dict[str, float]:
 
 def moved_on(stalled_at: Situation, situation: Situation) -> bool:
     """Whether a stall that was announced is over."""
-    if stalled_at.suspended_for_s is not None and stalled_at.suspended_for_s >= _SUSPENDED_S:
+    if is_suspended(stalled_at):
         return situation.suspended_for_s is None
     before, after = stalled_at.beat, situation.beat
     if after is not None:

@@ -11,6 +11,7 @@ import fcntl
 import os
 import pty
 import termios
+from dataclasses import dataclass
 from typing import Any
 
 _LOCAL_FLAGS = 3
@@ -59,19 +60,35 @@ class UserTerminal:
             self._quiet = False
 
 
-def open_like(user: UserTerminal) -> tuple[int, int]:
-    """A new terminal with the modes and the size of the user's: our side of it and the child's.
+@dataclass(frozen=True, slots=True)
+class Pair:
+    ours: int
+    theirs: int
+    path: str  # of their side
+
+
+def open_like(user: UserTerminal) -> Pair | None:
+    """A new terminal with the modes and the size of the user's; None where none can be made (no devpts).
 
     Line ends are left alone on the child's side: the user's terminal turns them already, and the log
     then holds the bytes that were printed. The child's side must stay open here until the child has
     opened it: a terminal without a user reads as ended.
     """
-    ours, theirs = pty.openpty()
-    modes = user.modes
-    modes[_OUTPUT_FLAGS] &= ~termios.OPOST
-    termios.tcsetattr(theirs, termios.TCSANOW, modes)
+    try:
+        ours, theirs = pty.openpty()
+    except OSError:
+        return None
+    try:
+        path = os.ttyname(theirs)
+        modes = user.modes
+        modes[_OUTPUT_FLAGS] &= ~termios.OPOST
+        termios.tcsetattr(theirs, termios.TCSANOW, modes)
+    except (OSError, termios.error):
+        os.close(ours)
+        os.close(theirs)
+        return None
     copy_size(user.fd, ours)
-    return ours, theirs
+    return Pair(ours, theirs, path)
 
 
 def copy_size(source: int, target: int) -> None:

@@ -105,6 +105,20 @@ def describe(pid: int, inside: Call | None) -> str:
     return f"{inside.name} fd={number} ({path_of(pid, number)})"
 
 
+_HERE = 0xFFFFFF9C  # AT_FDCWD, in 32 bits
+
+
+def opened(pid: int, inside: Call) -> str:
+    """Where we find the file that the call opens, whatever the process's own root and folder are; "" if unknown."""
+    path = text_at(pid, inside.arguments[_OPENING[inside.name]])
+    if not path or path.startswith("/"):
+        return path and f"/proc/{pid}/root{path}"
+    below = inside.arguments[0] & 0xFFFFFFFF
+    if inside.name == "open" or below == _HERE:
+        return f"/proc/{pid}/cwd/{path}"
+    return f"/proc/{pid}/fd/{below}/{path}"
+
+
 def text_at(pid: int, address: int) -> str:
     """A text in the memory of the process, "" where it may not be read."""
     try:

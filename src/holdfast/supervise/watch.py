@@ -117,6 +117,11 @@ class Watch:
         beat = self.pulse.newest
         return beat.pid if beat is not None and beat.pid in self.sampler.seen else self.sampler.root
 
+    @property
+    def relatives(self) -> dict[int, Stat]:
+        """The command's descendants as last seen; they stay known when the command itself ends."""
+        return {pid: worker.stat for pid, worker in self._workers.items()}
+
     def _mind(self, sample: Sample, beat: Beat | None) -> None:
         sums = self.sampler.sums
         alive = beat is not None and beat.pid in self.sampler.seen

@@ -8,13 +8,21 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import going_on
-from holdfast.explain.outcome import fell_short, left_on_signal
+from holdfast.explain.outcome import fell_short, left_on_signal, may_have_ended_it, went_on
 from holdfast.journal import events as ev
 
 
 def preempted(evidence: Evidence) -> Finding | None:
-    told = [said for said in evidence.all(ev.SignalReceived) if said.event.signal == "SIGTERM"]
-    seen = [said for said in evidence.all(ev.SignalSeen) if said.event.signal == "SIGTERM"]
+    told = [
+        said
+        for said in evidence.all(ev.SignalReceived)
+        if said.event.signal == "SIGTERM" and may_have_ended_it(evidence, said)
+    ]
+    seen = [
+        said
+        for said in evidence.all(ev.SignalSeen)
+        if said.event.signal == "SIGTERM" and may_have_ended_it(evidence, said)
+    ]
     by_term = evidence.exit_signal == "SIGTERM" and evidence.stopped_by_us != "stall"
     if not (told or seen or by_term) or evidence.stopped_by_us == "stall" or evidence.alive:
         return None
@@ -40,7 +48,9 @@ def preempted(evidence: Evidence) -> Finding | None:
         )
     elif evidence.exit_signal == "SIGKILL":
         facts.append(Fact("SIGKILL followed, as schedulers do after a time of grace", evidence.exit_source))
-    strength = Strength.SUPPORTED if inferred else Strength.ESTABLISHED
+    told_at = [said.mono for said in told] + [said.mono for said in seen]
+    finished_first = not by_term and any(went_on(evidence, mono) for mono in told_at)
+    strength = Strength.SUPPORTED if inferred or finished_first else Strength.ESTABLISHED
     strength = Strength.POSSIBLE if evidence.stands else strength
     return Finding(
         "preempted",
@@ -91,8 +101,9 @@ What it is
   process to end. SIGTERM comes first, SIGKILL after a time of grace.
 
 How Holdfast knows
-  The process ended on SIGTERM, or the supervisor or the script received it.
-  The sender is named where the kernel told it.
+  The process ended on SIGTERM, or the supervisor or the script received it
+  and the training did not go on after it. The sender is named where the
+  kernel told it.
 
 How to make it happen
   `kill PID` while it trains.

@@ -6,21 +6,23 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import users_line
-from holdfast.explain.outcome import fell_short, left_on_signal
+from holdfast.explain.outcome import fell_short, left_on_signal, may_have_ended_it, went_on
 from holdfast.journal import events as ev
 
 
 def terminal_signal(evidence: Evidence) -> Finding | None:
-    told = [said for said in evidence.all(ev.SignalReceived) if said.event.signal in ("SIGINT", "SIGHUP")]
+    sent = [said for said in evidence.all(ev.SignalReceived) if said.event.signal in ("SIGINT", "SIGHUP")]
+    told = [said for said in sent if may_have_ended_it(evidence, said)]
     interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
     by_signal = evidence.exit_signal if evidence.exit_signal in ("SIGINT", "SIGHUP", "SIGQUIT") else None
     caught = _caught(evidence)
-    if evidence.alive or not (
-        told or interrupted or by_signal or caught or evidence.stopped_by_us == "interrupt"
-    ):
+    by_us = evidence.stopped_by_us == "interrupt" and not sent
+    if evidence.alive or not (told or interrupted or by_signal or caught or by_us):
         return None
     if evidence.own_signal is not None and not told:
         return None
+    if evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence):
+        return None  # it was sent, and the script did all that it had planned
     name = by_signal or (told[-1].event.signal if told else caught.event.signal if caught else "SIGINT")
     facts = [
         Fact(f"the supervisor was sent {said.event.signal} and passed it on", said.source)
@@ -28,7 +30,7 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
     ]
     if by_signal:
         facts.append(Fact(f"the process ended on {by_signal}", evidence.exit_source))
-    inferred = False
+    inferred = bool(told) and not (interrupted or by_signal) and went_on(evidence, told[-1].mono)
     if caught and not (told or by_signal or interrupted):
         facts += _how_it_left(evidence, caught)
         inferred = not _raised_out_of(evidence)
@@ -100,7 +102,8 @@ How Holdfast knows
   The process ended on SIGINT or SIGHUP, or the script was left by
   KeyboardInterrupt, or the supervisor received the signal. A script that
   was sent it, caught it and left with exit code 0 is known by the signal
-  and by the steps that were not done after it.
+  and by the steps that were not done after it. A signal after which the
+  training went on is not held for the reason of a later end.
 
 How to make it happen
   Start a training with `nohup python train.py & tail -f nohup.out` and

@@ -8,6 +8,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.standing import Standing, Stands, Stood
 from holdfast.explain.words import clipped
+from holdfast.journal import events as ev
 
 
 def waiting_for_a_person(evidence: Evidence) -> Finding | None:
@@ -16,33 +17,59 @@ def waiting_for_a_person(evidence: Evidence) -> Finding | None:
         return None
     for process in (standing.process, *standing.others):
         for thread in process.threads:
-            found = _waits(thread, process.trains)
+            found = _waits(evidence, standing, process, thread)
             if found:
                 return _finding(evidence, standing, process, thread, found)
     return None
 
 
-def _waits(thread: Stood, trains: bool) -> str:
-    terminal = re.search(r"n_tty_read|tty_read|wait_for_tty", thread.wait) or re.match(
-        r"(read|pread64|poll|select|pselect6|ppoll)\b.*fd=0\b", thread.syscall
-    )
-    from_terminal = re.match(r"read\b.*\(/dev/(pts|tty)", thread.syscall)
-    asks = thread.within("getpass", "_raw_input", "unix_getpass")
+def _waits(evidence: Evidence, standing: Standing, process: Stands, thread: Stood) -> str:
+    """Only the main thread of the trainer, or a program that it waits for, holds up the training by asking.
+
+    A helper that reads its work from a pipe, a thread that listens for a key and a window beside the training wait for
+    a person all day long. A debugger does not: whatever it has stopped was meant to run.
+    """
     debugger = thread.within("/pdb.py", "/bdb.py", "ipdb", "cmdloop", "code.interact")
+    if debugger is not None and not thread.busy:
+        return "a command in the debugger"
+    if process is not standing.process:
+        return "an answer at the terminal" if _awaited(standing) and _at_terminal(thread) else ""
+    if not thread.main:
+        return ""
     window = thread.within(
         "/matplotlib/backends", "start_main_loop", "/tkinter/", "mainloop", "PyQt", "PySide", "wx/core"
     )
-    pipe_read = (thread.main and trains and "pipe_read" in thread.wait and not thread.syscall) or False
     if window is not None and not thread.busy:
         return "a window to be closed"
-    if debugger is not None and not thread.busy:
-        return "a command in the debugger"
-    if from_terminal or terminal or (asks is not None and not thread.busy):
+    asks = thread.within("getpass", "_raw_input", "unix_getpass")
+    if _at_terminal(thread) or _at_own_input(evidence, standing, thread) or (asks and not thread.busy):
         return "an answer on standard input"
-    own = thread.users
-    if pipe_read and own is not None and "input(" in own.code:
-        return "an answer on standard input"
-    return ""
+    own, pipe_read = thread.users, "pipe_read" in thread.wait and not thread.syscall
+    return "an answer on standard input" if pipe_read and own is not None and "input(" in own.code else ""
+
+
+def _awaited(standing: Standing) -> bool:
+    """Whether the training waits for a program that it started."""
+    main = standing.main
+    return main is not None and (
+        main.syscall.startswith(("wait4", "waitid")) or main.within("/subprocess.py") is not None
+    )
+
+
+def _at_terminal(thread: Stood) -> bool:
+    return bool(
+        re.search(r"n_tty_read|tty_read|wait_for_tty", thread.wait)
+        or re.match(r"read\b.*\(/dev/(pts|tty|console)", thread.syscall)
+    )
+
+
+def _at_own_input(evidence: Evidence, standing: Standing, thread: Stood) -> bool:
+    """Whether it reads the standard input that the command was given: below a launcher, the launcher holds it too."""
+    reads = re.match(r"(?:read|pread64)\b.*fd=0 \((.*)\)", thread.syscall)
+    started = evidence.last(ev.AttemptStarted)
+    if reads is None or started is None or started.event.pid in (0, standing.process.pid):
+        return reads is not None
+    return any(one.pid == started.event.pid and reads[1] in one.reads for one in standing.others)
 
 
 def _finding(evidence: Evidence, standing: Standing, process: Stands, thread: Stood, what: str) -> Finding:
@@ -87,8 +114,9 @@ What it is
   dead.
 
 How Holdfast knows
-  A thread stands in a read of standard input or a terminal, or inside a
-  window's main loop or a debugger; your line is named.
+  The main thread stands in a read of standard input or a terminal, or
+  inside a window's main loop, or it waits for a program that reads the
+  terminal, or any thread is in a debugger; your line is named.
 
 How to make it happen
   `input("go on?")` in `on_epoch_end`.

@@ -1,0 +1,76 @@
+"""Starts the real supervisor over real small children, and reads what it wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.journal import reader
+from holdfast.journal.events import AttemptStarted, Event
+from holdfast.journal.folder import RunFolder
+
+HOLDFAST = [sys.executable, "-m", "holdfast", "run"]
+
+
+def run(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*HOLDFAST, *words],
+        cwd=cwd,
+        env=dict(os.environ),  # without what readline has put into pytest's own environment
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def python(code: str) -> list[str]:
+    return ["--", sys.executable, "-c", code]
+
+
+def events(run_dir: Path) -> list[Event]:
+    return [entry.event for entry in reader.read(RunFolder(run_dir).journal)]
+
+
+def only(run_dir: Path, kind: type[Event]) -> Event:
+    (found,) = [event for event in events(run_dir) if isinstance(event, kind)]
+    return found
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, f"waited a minute for {what}"
+        time.sleep(0.05)
+
+
+def child_pid(run_dir: Path) -> int:
+    event = only(run_dir, AttemptStarted)
+    assert isinstance(event, AttemptStarted)
+    return event.pid
+
+
+def state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "gone"
+
+
+def at_work_in(folder: Path) -> list[int]:
+    """Processes whose current folder is this one: nobody else works there."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if (
+                entry.name.isdigit()
+                and (entry / "cwd").readlink() == folder
+                and state(int(entry.name)) != "Z"
+            ):
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,112 @@
+"""The alarm over a made-up process: what it writes, and what it captures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal import reader
+from holdfast.journal.beats import Beat, Phase
+from holdfast.journal.events import StacksCaptured, Stalled, StallEnded
+from holdfast.journal.folder import RunFolder
+from holdfast.supervise import alarm as alarms
+from holdfast.supervise.alarm import Alarm
+from holdfast.supervise.progress import Look
+from holdfast.supervise.record import Recorder
+from holdfast.supervise.stall import Closer
+from holdfast.supervise.told import Told
+
+
+class Captured:
+    """Stands in for the real capture, which reads stacks: done after one look."""
+
+    def __init__(self, folder: RunFolder, *, reason: str, **_: object) -> None:
+        self.reason, self.begun, self.done = reason, False, False
+        Captured.count += 1
+        self.file = f"{reason}-{Captured.count}.json"
+
+    count = 0
+
+    def look(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
+        self.begun = self.done = True
+
+
+class Watched:
+    """A run of which a step takes as long as it is told, seen once a second by an alarm."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = RunFolder(path)
+        self.now, self.step, self.cpu_s = 1000.0, 1, 0.0
+        record = Recorder(self.folder, say=lambda text: None)
+        self.alarm = Alarm(self.folder, record, Told(), now=self.now, by_hand_s=5.0, say=lambda text: None)
+
+    def steps(self, count: int, seconds: int, *, cores: float) -> None:
+        for _ in range(count):
+            self.step += 1
+            for second in range(seconds):
+                self.now += 1
+                self.cpu_s += cores
+                beat = Beat(
+                    self.step,
+                    self.now - second,
+                    Phase.STEP,
+                    1,
+                    7,
+                    0,
+                    1,
+                    0,
+                    self.step,
+                    9,
+                    0,
+                    0,
+                    0,
+                    0.1,
+                    True,
+                    10,
+                )
+                self.alarm.look(Look(self.now, beat, cpu_s=self.cpu_s), [beat], [], 7)
+                while self.alarm._looking is not None and not self.alarm._looking.done:
+                    pass
+                while self.alarm._closer_errand is not None and not self.alarm._closer_errand.done:
+                    pass
+
+    def kinds(self) -> list[object]:
+        return [entry.event for entry in reader.read(self.folder.journal)]
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    Captured.count = 0
+    monkeypatch.setattr(alarms, "Capturing", Captured)
+    monkeypatch.setattr(alarms.closer, "look", lambda *_, **__: Closer())
+    return Watched(tmp_path)
+
+
+def test_a_phase_that_pauses_for_ever_is_captured_twenty_times(watched: Watched) -> None:
+    """The limit is set by hand, so that it does not grow with the pauses."""
+    for _ in range(25):
+        watched.steps(2, 1, cores=1.0)
+        watched.steps(1, 10, cores=0.0)
+    said = watched.kinds()
+    assert len([one for one in said if isinstance(one, Stalled)]) == 25
+    assert len([one for one in said if isinstance(one, StacksCaptured)]) == 20
+    assert [len(one.stacks) for one in said if isinstance(one, Stalled)] == [1] * 20 + [0] * 5
+
+
+def test_the_one_that_does_not_end_is_captured_all_the_same(watched: Watched) -> None:
+    for _ in range(22):
+        watched.steps(2, 1, cores=1.0)
+        watched.steps(1, 10, cores=0.0)
+    watched.steps(1, 700, cores=0.0)
+    captured = [one.file for one in watched.kinds() if isinstance(one, StacksCaptured)]
+    assert len(captured) == 21 and captured[-1] == "stall-21.json"
+
+
+def test_how_long_it_stood_is_counted_from_when_it_last_moved(watched: Watched) -> None:
+    watched.steps(2, 1, cores=1.0)
+    watched.steps(1, 10, cores=0.0)
+    watched.steps(2, 1, cores=1.0)
+    (ended,) = [one for one in watched.kinds() if isinstance(one, StallEnded)]
+    assert ended.silent_for_s == 10.0
