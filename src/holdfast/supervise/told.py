@@ -91,7 +91,9 @@ class Told:
                 self.save_folders.add(Path(path).parent)
             case events.SaveDone():
                 self.saves_done += 1
-            case events.ExceptionRaised(type=kind, user_line=line, left="fit" | "callback" | "evaluate" | "script"):
+            case events.ExceptionRaised(
+                type=kind, user_line=line, left="fit" | "callback" | "evaluate" | "script"
+            ):
                 self.exception = f"{kind} at {line}" if line else kind
             case events.ExitStarted(raised=raised):
                 self.exit_raised = raised
