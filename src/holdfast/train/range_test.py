@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 LOWEST, HIGHEST = 1e-6, 1.0
 SMOOTHING = 0.9
-TOO_HIGH, TOO_LOW = 4.0, 10.0  # times the suggestion: beyond these a recipe's rate is worth a word
+#: Times the suggestion, beyond which a recipe's rate is worth a word: twice the rate of the lowest loss, and a tenth.
+TOO_HIGH, TOO_LOW = 20.0, 10.0
+NEAR, FEWEST = 5, 10  # steps on either side that a loss is averaged with; steps without which nothing is said
+SURE = 4.0  # times the noise of such an average
 TORN_LOOSE = 4.0  # times the lowest loss: beyond this the network has lost its way, and the test ends
 
 
@@ -52,23 +55,46 @@ def is_over(losses: Sequence[float]) -> bool:
 
 
 def suggest(seen: Sequence[Point], *, batch: int) -> Suggestion:
-    """A tenth of the rate at which the loss was lowest, and no more than where it fell fastest."""
-    finite = [point for point in seen if math.isfinite(point.smooth)]
-    if len(finite) < 10:
+    """A tenth of the rate at which the loss was lowest, where it fell by more than it wavers from batch to batch."""
+    finite = [point for point in seen if math.isfinite(point.loss)]
+    if len(finite) < FEWEST:
         return Suggestion(None, f"only {len(finite)} steps were finite; the loss breaks at every rate tried")
-    lowest = min(range(len(finite)), key=lambda at: finite[at].smooth)
-    if lowest == 0:
+    levels = centred([point.loss for point in finite])
+    lowest = min(range(len(levels)), key=lambda at: levels[at])
+    fell = _mean(levels[:FEWEST]) - levels[lowest]
+    if lowest < NEAR or fell <= 0:
         return Suggestion(None, "the loss rose from the first step on; no rate tried lowers it")
-    steepest = min(range(1, lowest + 1), key=lambda at: finite[at].smooth - finite[at - 1].smooth)
-    rate = min(finite[lowest].rate / 10, finite[steepest].rate)
+    wavers = _wavering([point.loss for point in finite[: lowest + 1]], levels)
+    if fell < SURE * wavers / math.sqrt(2 * NEAR + 1):
+        said = f"the loss fell by {fell:.2g}, and wavers by {wavers:.2g} from batch to batch"
+        return Suggestion(None, f"{said}: this shows nothing; try more steps or larger batches")
+    steepest = min(range(NEAR, lowest + 1), key=lambda at: levels[at] - levels[at - NEAR])
     edge = lowest == len(finite) - 1
     beyond = "up to the highest rate tried" if edge else "and rose beyond it"
     return Suggestion(
-        float(f"{rate:.1g}"),
+        float(f"{finite[lowest].rate / 10:.1g}"),
         f"with batches of {batch} the loss was lowest at a rate of {finite[lowest].rate:.2g} {beyond}, and fell "
-        f"fastest at {finite[steepest].rate:.2g}; a tenth of the "
-        "former leaves room, and no more than the latter is taken",
+        f"fastest at {finite[steepest].rate:.2g}; a tenth of the former leaves room",
     )
+
+
+def centred(losses: Sequence[float]) -> list[float]:
+    """Each with its neighbours on both sides: a mean that begins with one value would take its noise for a fall."""
+    found = []
+    for at in range(len(losses)):
+        reach = min(NEAR, at, len(losses) - 1 - at) if at >= NEAR else NEAR
+        near = losses[max(0, at - reach) : at + reach + 1]
+        found.append(_mean(near))
+    return found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _wavering(losses: Sequence[float], levels: Sequence[float]) -> float:
+    """How far a batch's loss is from those around it, as a standard deviation."""
+    return math.sqrt(_mean([(loss - level) ** 2 for loss, level in zip(losses, levels, strict=False)]))
 
 
 def verdict(rate: float, suggested: float) -> str:

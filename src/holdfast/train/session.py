@@ -444,10 +444,10 @@ def raised(error: Exception) -> ev.ExceptionRaised:
     import traceback
 
     frames = [f"{one.filename}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)]
-    message = error.what if isinstance(error, HoldfastError) else str(error)
+    message, found = (error.what, error.found) if isinstance(error, HoldfastError) else (str(error), ())
     return ev.ExceptionRaised(
         type=type(error).__name__, message=message[:2000], left="script", frames=frames[-30:],
-        errno=getattr(error, "errno", None),
+        errno=getattr(error, "errno", None), chain=[str(one)[:500] for one in found],
     )  # fmt: skip
 
 
