@@ -56,13 +56,13 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
         facts.append(Fact("the kernel's out-of-memory kill counter did not move", evidence.exit_source))
     worded = said is not None and "Bus error" not in said[1].fact
     roomy = least is not None and not full and not any_full and not worded
-    against = (
-        [Fact("/dev/shm was never low: a file that was cut under a mapping ends so too")] if roomy else []
-    )
+    against = [Fact("/dev/shm itself was never low")] if roomy else []
     return Finding(
         "shared-memory-full",
-        Strength.POSSIBLE if roomy else Strength.ESTABLISHED if full or worded else Strength.SUPPORTED,
-        "shared memory is full: a page of it could not be had",
+        Strength.ESTABLISHED if full or worded else Strength.SUPPORTED,
+        "a page of a mapped file could not be had: its memory file system is full, or the file was cut"
+        if roomy
+        else "shared memory is full: a page of it could not be had",
         tuple(facts),
         tuple(against),
         (
