@@ -144,7 +144,7 @@ def test_a_new_run_neither_takes_nor_removes_what_another_put_there(store: Store
         copies.refuse_others(url)
     assert caught.value.found == ("the newest is step-1800",)
     copies.refuse_others("gs://runs/empty/checkpoints")
-    store.faults = [Fault("503", lambda method, path: True, times=100)]
+    store.faults = [Fault("403", lambda method, path: True, times=100)]
     copies.refuse_others(url)  # which cannot be known now
     store.faults = []
     copier = copies.Copier(copies.Places(url), tmp_path, Heard(), all_ours=False)
@@ -174,7 +174,7 @@ def test_a_bucket_that_gives_errors_does_not_keep_a_run_from_what_is_here(
 ) -> None:
     url, heard = "gs://runs/away/checkpoints", Heard()
     checkpoints.write(tmp_path / "here", snapshot(25))
-    store.faults = [Fault("503", lambda method, path: True, times=100)]
+    store.faults = [Fault("403", lambda method, path: True, times=100)]
     copies.bring_newest(url, tmp_path / "here", heard)
     assert [fact["fetch_failed"] for fact in heard.facts] == [url]
     with pytest.raises(FileError):
