@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 LOWEST, HIGHEST = 1e-6, 1.0
 SMOOTHING = 0.9
-#: Times the suggestion, beyond which a recipe's rate is worth a word: twice the rate of the lowest loss, and a tenth.
+#: Times the suggestion, beyond which a recipe's rate is worth a word: twice the highest that was borne, and a tenth.
 TOO_HIGH, TOO_LOW = 20.0, 10.0
 NEAR, FEWEST = 5, 10  # steps on either side that a loss is averaged with; steps without which nothing is said
-SURE = 4.0  # times the noise of such an average
+SURE, ALIKE = 4.0, 2.0  # times the noise of such an average: a fall that is one, and levels that are the same
 TORN_LOOSE = 4.0  # times the lowest loss: beyond this the network has lost its way, and the test ends
 
 
@@ -55,7 +55,7 @@ def is_over(losses: Sequence[float]) -> bool:
 
 
 def suggest(seen: Sequence[Point], *, batch: int) -> Suggestion:
-    """A tenth of the rate at which the loss was lowest, where it fell by more than it wavers from batch to batch."""
+    """A tenth of the highest rate at which the loss was still as low as it got, if it fell by more than it wavers."""
     finite = [point for point in seen if math.isfinite(point.loss)]
     if len(finite) < FEWEST:
         return Suggestion(None, f"only {len(finite)} steps were finite; the loss breaks at every rate tried")
@@ -65,16 +65,21 @@ def suggest(seen: Sequence[Point], *, batch: int) -> Suggestion:
     if lowest < NEAR or fell <= 0:
         return Suggestion(None, "the loss rose from the first step on; no rate tried lowers it")
     wavers = _wavering([point.loss for point in finite[: lowest + 1]], levels)
-    if fell < SURE * wavers / math.sqrt(2 * NEAR + 1):
+    noise = wavers / math.sqrt(2 * NEAR + 1)
+    if fell < SURE * noise:
         said = f"the loss fell by {fell:.2g}, and wavers by {wavers:.2g} from batch to batch"
         return Suggestion(None, f"{said}: this shows nothing; try more steps or larger batches")
     steepest = min(range(NEAR, lowest + 1), key=lambda at: levels[at] - levels[at - NEAR])
-    edge = lowest == len(finite) - 1
-    beyond = "up to the highest rate tried" if edge else "and rose beyond it"
+    # Lowest is where noise puts it, on a level stretch: what is borne is told by where the loss rises for good.
+    highest = lowest
+    while highest + 1 < len(levels) and levels[highest + 1] <= levels[lowest] + ALIKE * noise:
+        highest += 1
+    beyond = "up to the highest rate tried" if highest == len(finite) - 1 else "and rose beyond it"
     return Suggestion(
-        float(f"{finite[lowest].rate / 10:.1g}"),
-        f"with batches of {batch} the loss was lowest at a rate of {finite[lowest].rate:.2g} {beyond}, and fell "
-        f"fastest at {finite[steepest].rate:.2g}; a tenth of the former leaves room",
+        float(f"{finite[highest].rate / 10:.1g}"),
+        f"with batches of {batch} the loss was as low as it got at rates from {finite[lowest].rate:.2g} to "
+        f"{finite[highest].rate:.2g} {beyond}, and fell fastest at {finite[steepest].rate:.2g}; a tenth of the highest "
+        "leaves room",
     )
 
 
