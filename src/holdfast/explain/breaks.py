@@ -23,7 +23,8 @@ def non_finite(evidence: Evidence) -> Said[ev.NonFiniteSeen] | None:
     ]
     last_fit = evidence.fit.started if evidence.fit is not None else None
     if last_fit is not None and len(evidence.fits) > 1:  # a search may well lose a trial and go on
-        found = [said for said in found if said.mono > last_fit.mono - 1]
+        over = max((fit.done.line for fit in evidence.fits[:-1] if fit.done is not None), default=0)
+        found = [said for said in found if said.line > over and said.mono > last_fit.mono - 1]
     weights = [said for said in found if said.event.what in ("weights", "gradient")]
     losses = [said for said in found if said.event.what == "loss"]
     if weights and (not losses or weights[0].line < losses[0].line):
