@@ -32,15 +32,21 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
 # -- a keyboard that nobody reads -----------------------------------------------------------------
 
 
+def _at_a_terminal(folder: Path, code: str) -> tuple[int, int]:
+    """A watched program with a terminal of its own: its process and the master of the terminal."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execv(HOLDFAST[0], [*HOLDFAST, "--run-dir", "r", *python(code)])
+    return pid, master
+
+
 def test_a_paste_that_the_command_does_not_read_does_not_stop_its_output(tmp_path: Path) -> None:
     code = (
         "import pathlib, time\nprint('ready', flush=True)\n"
         "while not pathlib.Path('pasted').exists(): time.sleep(0.05)\nprint('still heard', flush=True)"
     )
-    pid, master = pty.fork()
-    if pid == 0:
-        os.chdir(tmp_path)
-        os.execv(HOLDFAST[0], [*HOLDFAST, "--run-dir", "r", *python(code)])
+    pid, master = _at_a_terminal(tmp_path, code)
     shown = _until_shown(master, b"ready")
     _paste_all_it_takes(master)
     (tmp_path / "pasted").touch()
@@ -59,10 +65,7 @@ def test_what_is_typed_in_one_piece_arrives_whole_at_a_command_that_reads_late(t
         "got = [sys.stdin.readline() for _ in range(1000)]\n"
         "print('whole' if got == [f'{n:063}\\n' for n in range(1000)] else 'torn', flush=True)"
     )
-    pid, master = pty.fork()
-    if pid == 0:
-        os.chdir(tmp_path)
-        os.execv(HOLDFAST[0], [*HOLDFAST, "--run-dir", "r", *python(code)])
+    pid, master = _at_a_terminal(tmp_path, code)
     _until_shown(master, b"ready")
     os.set_blocking(master, False)
     left = b"".join(b"%063d\n" % number for number in range(1000))

@@ -49,8 +49,7 @@ def for_training(
             setup, None, made.step_peak_bytes, made.method.name, card.name, _said(setup, made, room)
         )
     except (HoldfastError, OSError, subprocess.TimeoutExpired) as error:
-        what = error.what if isinstance(error, HoldfastError) else str(error)
-        return Planned(setup, said=f"the memory of a step was not predicted: {what}")
+        return Planned(setup, said=f"the memory of a step was not predicted: {error}")
 
 
 def _searched(setup: Setup, room: Room, card: str, price: Any) -> Planned:

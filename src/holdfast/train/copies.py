@@ -130,9 +130,8 @@ class Copier:
         except FileNotFoundError:  # it was superseded meanwhile, and a newer one is on its way
             return True
         except (HoldfastError, OSError) as error:
-            what = error.what if isinstance(error, HoldfastError) else str(error)
             found = " ".join(str(one) for one in getattr(error, "found", []))
-            text = f"{path.name} is not copied to {url}: {what} {found}; it is tried again"
+            text = f"{path.name} is not copied to {url}: {error} {found}; it is tried again"
             self._tell(ev.NoteMade(text=text, facts={"copy_failed": url}))
             return False
         took_s = time.monotonic() - began
@@ -204,8 +203,7 @@ def bring_newest(url: str, folder: Path, say: Callable[[ev.Event], None]) -> Non
     except (HoldfastError, OSError) as error:
         if newest is None:
             raise
-        what = error.what if isinstance(error, HoldfastError) else str(error)
-        text = f"{url} was not looked into: {what}; goes on from what is on this machine"
+        text = f"{url} was not looked into: {error}; goes on from what is on this machine"
         say(ev.NoteMade(text=text, facts={"fetch_failed": url}))
 
 

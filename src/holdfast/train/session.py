@@ -151,8 +151,7 @@ class Session:
         try:
             copier.put_model(path)
         except (HoldfastError, OSError) as error:  # a bucket that gives errors stops nothing
-            what = error.what if isinstance(error, HoldfastError) else str(error)
-            text = f"the model is not copied to its bucket: {what}; it is on this machine, in {path}"
+            text = f"the model is not copied to its bucket: {error}; it is on this machine, in {path}"
             self.say(ev.NoteMade(text=text, facts={"copy_failed": str(path)}))
 
     def _copied(self, copier: copies.Copier, grace_s: float) -> None:
