@@ -124,28 +124,8 @@ def cause_pages() -> Iterator[tuple[str, str]]:
     for cause in CAUSES:
         yield (
             cause.slug,
-            _joined([f"# {cause.slug}", f"{cause.brief} ({cause.group})", _markdown(cause.page)]),
+            _joined([f"# {cause.slug}", f"{cause.brief} ({cause.group})", cause.page.replace("<", "&lt;")]),
         )
-
-
-def _markdown(page: str) -> str:
-    """A page for a terminal: a heading at the margin, text indented by two, code by six."""
-    parts: list[str] = []
-    for line in page.splitlines():
-        depth = len(line) - len(line.lstrip())
-        if not line.strip():
-            parts.append("")
-        elif depth == 0:
-            parts += ["", f"## {line}", ""]
-        elif depth >= 6:
-            if parts and parts[-1] == "```":
-                parts.pop()
-            else:
-                parts += ["", "```text"]
-            parts += [line[6:], "```"]
-        else:
-            parts.append(line[2:].replace("<", "&lt;"))
-    return "\n".join(parts)
 
 
 def events() -> str:

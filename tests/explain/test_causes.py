@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength, Verdict
-from holdfast.explain.causes import CAUSES
+from holdfast.explain.causes import CAUSES, declare
+from holdfast.explain.causes.declare import Cause
 from holdfast.report.verdict import render
 from tests.explain.made import Run
 from tests.explain.stories import control, data, machine, memory
@@ -69,8 +70,8 @@ def test_every_finding_names_its_sources_and_a_remedy(slug: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=SLUGS)
-def test_every_page_is_whole(cause: object) -> None:
-    page = cause.page  # type: ignore[attr-defined]
+def test_every_page_is_whole(cause: Cause) -> None:
+    page = cause.page
     for heading in (
         "What it is",
         "How Holdfast knows",
@@ -78,5 +79,20 @@ def test_every_page_is_whole(cause: object) -> None:
         "How to cure it",
         "When Holdfast would be wrong",
     ):
-        assert heading + "\n" in page
+        assert f"## {heading}\n" in page
     assert max(len(line) for line in page.splitlines()) <= 110
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=SLUGS)
+def test_every_relation_names_a_cause(cause: Cause) -> None:
+    assert set(cause.specialises) <= set(SLUGS) - {cause.slug}
+    module = cause.judge.__module__.rpartition(".")
+    assert (
+        module[2] == cause.slug.replace("-", "_") and module[0].rpartition(".")[2] == cause.group.name.lower()
+    )
+
+
+def test_slugs_and_pages_are_one_to_one() -> None:
+    assert len(set(SLUGS)) == len(SLUGS)
+    pages = Path(declare.__file__).parent.parent / "pages"
+    assert sorted(page.stem for page in pages.iterdir()) == sorted(SLUGS)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.explain.causes import BY_SLUG, CAUSES
+from holdfast.explain.causes.declare import Group
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, RuledOut, Strength, Verdict
 from holdfast.explain.gather import gather
@@ -71,7 +72,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 def _while_it_lives(finding: Finding) -> Finding:
     """A run that is close to its limit of memory and still runs has not run out of it."""
-    memory = BY_SLUG[finding.cause].group == "memory of the host"
+    memory = BY_SLUG[finding.cause].group is Group.MEMORY
     return replace(finding, strength=Strength.POSSIBLE) if memory and finding.ends else finding
 
 

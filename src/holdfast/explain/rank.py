@@ -4,60 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.explain.causes import CAUSES
 from holdfast.explain.finding import Finding, Strength
 
-#: What happened, as against why. They are the verdict only when no cause behind them is more than possible.
-MECHANISMS = frozenset(
-    {"killed-for-memory", "memory-refused", "device-memory-exhausted", "worker-died", "exit-hang", "stopped-on-nan",
-     "callback-raised", "callback-blocked", "loss-not-finite", "swapping"}
-)  # fmt: skip
-
-#: A general reading -> those that say the same more exactly. The general one is dropped beside any of them.
+#: A general cause -> those that say the same more exactly. The general one is dropped beside any of them.
 GENERAL: dict[str, frozenset[str]] = {
-    "script-error": frozenset(
-        {"undecodable-image", "wrong-channels", "corrupt-record", "class-id-out-of-range", "mixed-image-sizes",
-         "disk-full", "checkpoint-torn", "cache-lock-stale", "file-locked", "too-many-open-files", "path-missing",
-         "permission-denied", "callback-raised", "memory-refused", "device-memory-exhausted",
-         "device-memory-fragmented", "device-memory-held-by-others", "larger-sample-than-before", "batched-twice",
-         "generator-not-thread-safe", "download-blocked", "monitor-missing", "thread-limit", "shared-memory-full",
-         "terminal-signal", "bad-boxes", "input-not-finite", "dataset-empty", "peer-missing", "uneven-batches",
-         "worker-died", "stopped-on-nan", "nothing-trainable", "preempted"}
-    ),
-    "native-crash": frozenset(
-        {"disk-full", "memory-refused", "thread-limit", "shared-memory-full", "illegal-instruction",
-         "device-memory-exhausted"}
-    ),
-    "killed-from-outside": frozenset({"killed-for-memory", "preempted", "host-rebooted"}),
-    "loss-not-finite": frozenset(
-        {"learning-rate-too-high", "loss-singular", "half-precision-overflow", "input-not-finite", "bad-boxes",
-         "input-scale-mismatch", "class-id-out-of-range"}
-    ),
-    "input-not-finite": frozenset({"bad-boxes"}),
-    "loss-not-falling": frozenset(
-        {"nothing-trainable", "learning-rate-collapsed", "no-positive-anchors", "input-scale-mismatch",
-         "loss-not-finite", "learning-rate-too-high", "loss-singular", "input-not-finite", "bad-boxes"}
-    ),
-    "stopped-by-callback": frozenset({"early-stopping", "stopped-on-nan"}),
-    "callback-raised": frozenset({"disk-full", "file-locked", "permission-denied", "path-missing", "monitor-missing",
-                                  "device-memory-exhausted", "memory-refused"}),
-    "callback-blocked": frozenset({"waiting-for-a-person", "output-pipe-full", "deadlock", "process-suspended"}),
-    "worker-died": frozenset(),
-    "input-blocked": frozenset(
-        {"worker-died", "fork-deadlock", "deadlock", "filter-never-passes", "loader-swallows-errors",
-         "waiting-for-a-person", "output-pipe-full", "process-suspended", "peer-missing", "download-blocked"}
-    ),
-    "input-starved": frozenset({"storage-slow", "shuffle-refill-pause"}),
-    "memory-leak": frozenset(
-        {"retracing", "model-rebuilt", "evaluation-accumulates", "worker-memory-grows", "cache-too-large",
-         "shuffle-buffer-too-large", "prefetch-too-deep"}
-    ),
-    "dataset-exhausted": frozenset({"dataset-empty", "generator-exhausted", "data-silently-dropped",
-                                    "cardinality-changes", "dataset-smaller-than-batch", "callback-raised"}),
-    "dataset-empty": frozenset({"dataset-smaller-than-batch", "already-at-target", "path-missing"}),
-    "recompiling": frozenset({"retracing"}),
-}  # fmt: skip
-
-_BREAKS = frozenset({"script-error", "native-crash", "callback-raised", "killed-from-outside"})
+    general: frozenset(one.slug for one in CAUSES if general in one.specialises)
+    for general in {slug for one in CAUSES for slug in one.specialises}
+}
+MECHANISMS = frozenset(one.slug for one in CAUSES if one.mechanism)
+_BREAKS = frozenset(one.slug for one in CAUSES if one.breaks)
 
 
 def rank(findings: Sequence[Finding], outcome: str) -> tuple[Finding, ...]:

@@ -1,0 +1,76 @@
+"""There is a GPU, and the framework does not use it."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.explain.causes.declare import Group, cause
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.words import clipped, listed
+from holdfast.journal import events as ev
+
+
+@cause("gpu-not-used", Group.ENVIRONMENT)
+def gpu_not_used(evidence: Evidence) -> Finding | None:
+    machine, frameworks = evidence.last(ev.MachineRead), evidence.all(ev.FrameworkSeen)
+    if machine is None or not machine.event.gpus or not frameworks:
+        return None
+    seen = [device for said in frameworks for device in said.event.devices]
+    backend = next((said.event.backend for said in frameworks if said.event.backend), "")
+    if any(re.search(r"gpu|cuda|rocm", device, re.I) for device in seen) or not seen:
+        return None
+    hidden = next(
+        (
+            said.event.environment.get("CUDA_VISIBLE_DEVICES")
+            for said in frameworks
+            if "CUDA_VISIBLE_DEVICES" in said.event.environment
+        ),
+        None,
+    )
+    names = listed([str(card.get("name", "GPU")) for card in machine.event.gpus], 3)
+    facts = [
+        Fact(f"the machine has {names}", machine.source),
+        Fact(f"the framework sees {listed(seen, 4)} only", frameworks[-1].source),
+    ]
+    if hidden is not None:
+        facts.append(Fact(f"CUDA_VISIBLE_DEVICES is {hidden!r}", frameworks[-1].source))
+    built = [said for said in frameworks if said.event.built_with_cuda is False]
+    if built:
+        facts.append(Fact(f"this build of {built[0].event.name} has no CUDA", built[0].source))
+    printed = evidence.output.first(
+        r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w+.*(cannot open|not found)|failed "
+        r"call to cuInit",
+        advice=True,
+    )
+    if printed is not None:
+        facts.append(Fact(clipped(printed.text, 140), printed.source))
+    told = [said.event.environment for said in frameworks]
+    asked = next(
+        (one[key] for one in told for key in ("JAX_PLATFORMS", "JAX_PLATFORM_NAME") if one.get(key)), ""
+    )
+    meant = hidden in ("", "-1") or asked.lower() == "cpu"
+    return Finding(
+        "gpu-not-used",
+        Strength.POSSIBLE if meant else Strength.ESTABLISHED,
+        f"{names} is there, and training runs on the CPU",
+        tuple(facts),
+        (Fact("JAX_PLATFORMS is cpu" if asked else "CUDA_VISIBLE_DEVICES hides it on purpose"),)
+        if meant
+        else (),
+        (
+            Remedy(
+                "install the build that has CUDA, and only that one",
+                "your-choice",
+                _BUILDS.get(backend, _BUILDS["tensorflow"]),
+            ),
+        ),
+        ends=False,
+    )
+
+
+_BUILDS = {
+    "tensorflow": 'pip uninstall tensorflow tensorflow-cpu\npip install "tensorflow[and-cuda]"',
+    "jax": 'pip install "jax[cuda13]"',
+    "torch": "pip uninstall torch\npip install torch --index-url https://download.pytorch.org/whl/cu128",
+}
