@@ -1,6 +1,7 @@
 """A baseline for BCCD that learns nothing but sizes: cells by their colour, and round ones by their distance transform.
 
-    python benchmarks/bccd_by_colour.py ../shared/data/bccd OUT
+    git clone https://github.com/Shenggan/BCCD_Dataset bccd
+    python benchmarks/bccd_by_colour.py bccd OUT
     holdfast eval --ground-truth OUT/gt/annotations/instances_test.json --detections OUT/dt.json
 
 Purple pixels are nuclei: large pieces white blood cells, small ones platelets. The other pixels darker than the

@@ -1,7 +1,8 @@
-"""The fifteen examples of ../shared/seeds, bare and under Holdfast: `python -m tests.seeds_proof`.
+"""Fifteen published code examples, bare and under Holdfast: `python -m tests.seeds_proof` (docs/before-and-after.md).
 
-The code is read from the documents at run time; what stands here only completes it: names that an
-example uses and does not define, files that it expects, and the smallest edit that lets it run at all.
+They come from five articles about Keras trainings that halt, which are not ours to distribute: the code is read from
+`articles/*.txt` in HOLDFAST_TEST_DATA at run time. This module adds what an example lacks: names that it uses and does
+not define, files that it expects, and the smallest edit that lets it run at all.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .real_data import ARTICLES
 from .zoo.runs import Outcome, run
 from .zoo.trials import Trial, World
 
-SEEDS = Path(__file__).resolve().parents[2] / "shared" / "seeds"
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LIMIT_S = 150.0
 
@@ -117,7 +118,7 @@ COMPLETIONS = {
 
 def examples() -> Iterator[tuple[str, str]]:
     """Name and code of every example, '000-1' the first of the first document."""
-    for document in sorted(SEEDS.glob("*.txt")):
+    for document in sorted(ARTICLES.glob("*.txt")):
         for number, found in enumerate(_BLOCK.finditer(document.read_text(errors="replace")), start=1):
             yield f"{document.name[:3]}-{number}", found.group(1)
 
@@ -167,8 +168,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path)
     asked = parser.parse_args()
-    if not SEEDS.is_dir():
-        print(f"{SEEDS} is not here; nothing to do")
+    if not ARTICLES.is_dir():
+        print("HOLDFAST_TEST_DATA has no articles; nothing to do")
         return 0
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,9 @@ from typing import Any
 
 from PIL import Image
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
+from tests import real_data
+
+REAL = real_data.DATA
 
 
 def picture(

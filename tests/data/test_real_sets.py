@@ -11,10 +11,11 @@ from holdfast.data.checks import Part, Report, check
 from holdfast.data.detect import sources
 from holdfast.data.reading import read
 from holdfast.errors import UnreadableAnnotation
+from tests import real_data
 
 from . import made
 
-pytestmark = pytest.mark.skipif(not made.REAL.is_dir(), reason="the real sets are not at ../shared/data")
+pytestmark = real_data.needs(made.REAL)
 TENSORFLOW = made.REAL / "tfrecord_misc" / "tensorflow_models"
 
 

@@ -1,4 +1,3 @@
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -9,10 +8,11 @@ from holdfast.detectors.backbone_weights import WeightsDoNotFit, find_file
 from holdfast.detectors.backbones import build_backbone, vgg16_reduced
 from holdfast.detectors.blocks import to_caffe, to_minus_one_and_one
 from holdfast.errors import PathMissing
+from tests import real_data
 
 pytestmark = pytest.mark.hot
 
-WEIGHTS = Path(__file__).parents[2].parent / "shared" / "weights" / "mobilenet_v2"
+WEIGHTS = real_data.WEIGHTS / "mobilenet_v2"
 
 
 def numpy(tensor):
@@ -28,7 +28,7 @@ def test_preprocessing_is_that_of_the_weights():
     np.testing.assert_allclose(numpy(to_caffe(images)), expected, atol=1e-4)
 
 
-@pytest.mark.skipif(not WEIGHTS.is_dir(), reason="../shared/weights is not here")
+@real_data.needs(WEIGHTS)
 def test_blocks_with_weights_equal_the_network_of_keras():
     images = np.random.default_rng(1).integers(0, 256, (1, 96, 96, 3)).astype(np.uint8)
     backbone = build_backbone("mobilenet_v2", (96, 96), for_ssd=True, weights=str(WEIGHTS))
@@ -63,7 +63,7 @@ def test_weights_that_are_not_there(tmp_path):
     assert find_file(str(tmp_path), "resnet50").name == "ResNet-50_notop.weights.h5"
 
 
-@pytest.mark.skipif(not WEIGHTS.is_dir(), reason="../shared/weights is not here")
+@real_data.needs(WEIGHTS)
 def test_weights_of_another_network_are_named():
     file = find_file(str(WEIGHTS), "mobilenet_v2")
     with pytest.raises(WeightsDoNotFit) as caught:

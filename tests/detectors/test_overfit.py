@@ -4,7 +4,6 @@ A plain training loop, on purpose: it is the detector that is tried here, not th
 """
 
 import functools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,16 +12,16 @@ from PIL import Image
 from holdfast.detectors.export_compare import Answer, Tolerance, compare
 from holdfast.evaluate.coco import score
 from holdfast.evaluate.columns import Found, Truth
+from tests import real_data
 
-SHARED = Path(__file__).parents[2].parent / "shared"
-PICTURES = SHARED / "data" / "microcontroller"
-WEIGHTS = SHARED / "weights" / "mobilenet_v2"
+PICTURES = real_data.DATA / "microcontroller"
+WEIGHTS = real_data.WEIGHTS / "mobilenet_v2"
 
 pytestmark = [
     pytest.mark.hot,
     pytest.mark.proof,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(not (PICTURES.is_dir() and WEIGHTS.is_dir()), reason="../shared is not here"),
+    real_data.needs(PICTURES, WEIGHTS),
 ]
 
 SIDE = 160

@@ -1,7 +1,6 @@
-"""The published pairs in ../shared/data: skipped, saying so, where they are not."""
+"""Published pairs of ground truth and detections, with published values."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,13 +9,14 @@ from holdfast.evaluate.coco import NUMBERS, score
 from holdfast.evaluate.columns import Found, Truth
 from holdfast.evaluate.files import read_found, read_truth
 from holdfast.evaluate.voc import average_precision
+from tests import real_data
 
-PAIRS = Path(__file__).parents[2].parent / "shared" / "data" / "eval_pairs"
+PAIRS = real_data.DATA / "eval_pairs"
 # The published VOC case counts pixels inclusively: a box from 10 to 10 is one pixel wide.
 INCLUSIVE = np.array([0, 0, 1, 1])
 LONG = {"s": "small", "m": "medium", "l": "large"}
 
-pytestmark = pytest.mark.skipif(not PAIRS.is_dir(), reason="../shared/data/eval_pairs is not here")
+pytestmark = real_data.needs(PAIRS)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from tests import real_data
 
 from holdfast.data.reading import read
 from holdfast.pipeline import columns
@@ -14,13 +13,12 @@ from holdfast.pipeline.stream import Stream
 
 pytestmark = pytest.mark.hot
 
-SETS = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+SETS = real_data.DATA
 
 
+@real_data.needs(SETS)
 @pytest.mark.parametrize("name", ["hyphal_tfrecord", "tfrecord_misc", "microcontroller"])
 def test_every_box_comes_back_through_the_mapping(name: str) -> None:
-    if not SETS.is_dir():
-        pytest.skip("the real sets are not beside the project")
     path = next((SETS / name).rglob("*.record*"), SETS / name) if "tfrecord" in name else SETS / name
     path = next(SETS.rglob("pets_examples.record")) if name == "tfrecord_misc" else path
     data = columns.of_dataset(read(str(path), strict=False))
