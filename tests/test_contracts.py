@@ -15,7 +15,18 @@ import holdfast
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "holdfast"
-COLD = ("errors", "settings", "journal", "supervise", "explain", "report", "cli", "__main__", "__init__")
+COLD = (
+    "errors",
+    "atomic_write",
+    "settings",
+    "journal",
+    "supervise",
+    "explain",
+    "report",
+    "cli",
+    "__main__",
+    "__init__",
+)
 LONG = {SOURCE / "journal" / "events.py"}  # one vocabulary, read as a table
 HEAVY = (
     "tensorflow",

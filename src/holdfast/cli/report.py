@@ -6,6 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
+from holdfast import atomic_write
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, PathMissing, of_os
 
 
@@ -51,17 +52,14 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
             change="choose another name, or remove it",
         )
     page = html.render(told, verdict)
-    part = target.with_name(target.name + ".part")
     try:
-        part.write_text(page, encoding="utf-8")
-        part.replace(target)
+        atomic_write.write_text(target, page, errors="backslashreplace")
     except OSError as error:
         raise _not_written(error, target) from error
     return target
 
 
 def _not_written(error: OSError, target: Path) -> HoldfastError:
-    """By the name that was asked for, not by that of our unfinished file."""
     folder = target.absolute().parent
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return PathMissing(

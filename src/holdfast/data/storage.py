@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from holdfast import atomic_write
 from holdfast.errors import FileError, NotAFile, PathMissing, PermissionRefused, needs
 
 
@@ -81,10 +82,7 @@ def write_bytes(path: str, data: bytes) -> None:
         return
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.writing")
-    with naming(target):
-        unfinished.write_bytes(data)
-        os.replace(unfinished, target)
+    atomic_write.write_bytes(target, data, sync=False)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import atomic_write
 from holdfast.detectors.build import Detector
 from holdfast.detectors.export_compare import SAME, Compared, Pictures, Tolerance, compare
 from holdfast.detectors.export_graph import any_size, reading
@@ -22,7 +23,7 @@ def to_onnx(detector: Detector, path: Path, pictures: Pictures, tolerance: Toler
     function = any_size(detector)
     partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_bytes(_converted(detector, function).SerializeToString())
+        atomic_write.write_bytes(partial, _converted(detector, function).SerializeToString())
         compared = compare(reading(function), reading(_runner(partial)), pictures, tolerance)
         partial.replace(path)
     finally:

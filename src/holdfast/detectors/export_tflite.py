@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from holdfast import atomic_write
 from holdfast.detectors.build import Detector
 from holdfast.detectors.export_compare import (
     EIGHT_BITS,
@@ -39,7 +40,7 @@ def to_tflite(
     partial = path.with_name(f".{path.name}.partial")
     limit = tolerance or (EIGHT_BITS if len(calibration) else SAME)
     try:
-        partial.write_bytes(_converted(detector, function, calibration))
+        atomic_write.write_bytes(partial, _converted(detector, function, calibration))
         _add_classes(partial, detector.spec.classes)
         compared = compare(
             reading(lambda picture: function(picture[None])), reading(_runner(partial)), pictures, limit

@@ -6,7 +6,6 @@ Not HDF5: on a full disk `.weights.h5` ends the process with SIGSEGV, and numpy 
 from __future__ import annotations
 
 import json
-import os
 import re
 import zipfile
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast import atomic_write
 from holdfast.detectors.anchors import LevelShapes
 from holdfast.detectors.backbone_weights import WeightsDoNotFit
 from holdfast.detectors.build import Detector, build
@@ -57,12 +57,8 @@ def save(detector: Detector, path: Path) -> None:
     """Write beside the target and rename, so that a file under this name is always whole."""
     arrays: dict[str, Array] = {name: np.asarray(value) for name, value in named_weights(detector).items()}
     header = np.frombuffer(json.dumps(detector.spec.as_json()).encode(), dtype=np.uint8)
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
+    with atomic_write.replacing(path) as file:
         np.savez(file, **{SPEC_NAME: header}, **arrays)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def load(path: Path, *, precision: str | None = None) -> Detector:

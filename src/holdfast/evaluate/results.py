@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast import atomic_write
 from holdfast.data.naming import class_numbers, image_numbers
 from holdfast.data.records import Dataset, Record
 from holdfast.evaluate.dataset import SeenInPicture
@@ -43,6 +44,4 @@ def _numbers_in(source: Dataset, records: Sequence[Record]) -> list[int]:
 
 
 def write(rows: list[dict[str, Any]], path: Path) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(rows), encoding="utf-8")
-    partial.replace(path)
+    atomic_write.write_text(path, json.dumps(rows))

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import atomic_write
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -68,9 +70,8 @@ class Capture:
 
 def write(path: Path, capture: Capture) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(asdict(capture), default=str))
-    part.replace(path)
+    # Not synced: a stall may be the disk's, and the supervisor must not wait for it too.
+    atomic_write.write_text(path, json.dumps(asdict(capture), default=str), sync=False)
 
 
 def read(path: Path) -> Capture | None:

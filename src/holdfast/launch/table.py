@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from holdfast import atomic_write
 from holdfast.errors import NotARun
 from holdfast.launch.pace import OWN, TOGETHER
 from holdfast.launch.view import Seen
@@ -32,10 +33,9 @@ def rows(seen: Iterable[Seen], now: float) -> list[dict[str, Any]]:
 
 
 def write(folder: Path, found: list[dict[str, Any]], *, attempt: int, at: float) -> None:
-    fresh = folder / f".{FILE}.new"
+    text = json.dumps({"at": at, "attempt": attempt, "processes": found})
     with contextlib.suppress(OSError):  # a full disk is told of by those who watch it
-        fresh.write_text(json.dumps({"at": at, "attempt": attempt, "processes": found}))
-        fresh.replace(folder / FILE)
+        atomic_write.write_text(folder / FILE, text, sync=False)  # made again in two seconds
 
 
 def read(folder: Path) -> dict[str, Any]:

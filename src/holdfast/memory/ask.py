@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast import atomic_write
 from holdfast.data.cache import cache_folder
 from holdfast.errors import HoldfastError
 from holdfast.memory.cards import Card
@@ -137,9 +138,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _write(path: Path, content: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):  # a full or read-only home: compiled again next time
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(content))
-        part.replace(path)
+        atomic_write.write_text(path, json.dumps(content), sync=False)
 
 
 def _of_json(content: dict[str, Any]) -> HoldfastError:

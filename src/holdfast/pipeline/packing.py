@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from holdfast import atomic_write
 from holdfast.data.pictures import as_rgb
 from holdfast.data.records import Picture
 from holdfast.errors import DiskFull
@@ -120,20 +121,13 @@ def _finished_shard(folder: Path, number: int) -> dict[str, Any] | None:
 def _write_shard(folder: Path, number: int, encoded: Iterator[bytes], items: list[Item]) -> dict[str, Any]:
     name = f"shard-{number:05d}.jpgs"
     pictures, at = [], 0
-    partial = folder / f"{name}.{os.getpid()}.partial"
-    try:
-        with partial.open("wb") as file:
-            for item, data in zip(items, encoded, strict=True):
-                if data:
-                    file.write(data)
-                    pictures.append([item.row, at, len(data), item.width, item.height])
-                    at += len(data)
-                _leave_room(folder)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, folder / name)
-    finally:
-        partial.unlink(missing_ok=True)
+    with atomic_write.replacing(folder / name) as file:
+        for item, data in zip(items, encoded, strict=True):
+            if data:
+                file.write(data)
+                pictures.append([item.row, at, len(data), item.width, item.height])
+                at += len(data)
+            _leave_room(folder)
     shard = {"file": name, "bytes": at, "pictures": pictures}
     _commit(folder / f"shard-{number:05d}.json", json.dumps(shard).encode())
     return shard
@@ -175,9 +169,7 @@ def _encoded(item: Item) -> bytes:
 
 
 def _commit(path: Path, data: bytes) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(data)
-    os.replace(partial, path)
+    atomic_write.write_bytes(path, data)
 
 
 def _main(folder: Path) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
+from holdfast import atomic_write
 from holdfast.settings.recipe import TABLES, Recipe, is_required, rule_of, toml_value
 
 
 def store(recipe: Recipe, path: Path) -> None:
     """At once or not at all: a kill must not leave half of a run's recipe."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(to_toml(recipe))
-    fresh.replace(path)
+    atomic_write.write_text(path, to_toml(recipe))
 
 
 def to_toml(recipe: Recipe) -> str:

@@ -7,7 +7,6 @@ All are for eyes alone: nothing reads them to train, and one that cannot be writ
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import atomic_write
 from holdfast.data.gallery import thumbnail
 from holdfast.data.records import Picture
 from holdfast.evaluate.coco import CocoScore
@@ -50,9 +50,7 @@ class Album:
 
     def _put(self, path: Path, make: Callable[[], dict[str, Any]]) -> None:
         try:
-            fresh = path.with_name(f".{path.name}.{os.getpid()}")
-            fresh.write_text(json.dumps(make()))
-            fresh.replace(path)
+            atomic_write.write_text(path, json.dumps(make()), sync=False)
         except Exception as error:  # pictures of users' files: whatever is wrong with them was said before
             print(f"holdfast: {path.name} is not written: {error}; training goes on", flush=True)
 

@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast import atomic_write
+
 Array = NDArray[Any]
 Groups = Mapping[str, Mapping[str, Array]]
 
@@ -123,9 +125,7 @@ def recover(folder: Path) -> None:
 
 def point(folder: Path, name: str, target: str) -> None:
     """Makes `latest` or `best` say `target`, at once or not at all."""
-    fresh = folder / f".{name}.new"
-    fresh.write_text(target + "\n")
-    fresh.replace(folder / name)
+    atomic_write.write_text(folder / name, target + "\n")
 
 
 def point_again(folder: Path, name: str, step: int) -> None:

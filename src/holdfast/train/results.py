@@ -7,6 +7,7 @@ import csv
 import io
 from pathlib import Path
 
+from holdfast import atomic_write
 from holdfast.journal.events import Event, FitDone, LossSeen, ValidationDone
 
 METRICS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
@@ -49,9 +50,7 @@ class Results:
         self._put()
 
     def _put(self) -> None:
-        fresh = self._path.with_name(f".{self._path.name}.new")
-        fresh.write_text(_line(self._columns) + "".join(self._rows.values()))
-        fresh.replace(self._path)
+        atomic_write.write_text(self._path, _line(self._columns) + "".join(self._rows.values()))
 
 
 def _rows_until(path: Path, step: int) -> list[dict[str, str]]:

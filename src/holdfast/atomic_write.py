@@ -1,0 +1,80 @@
+"""A file appears under its name complete, by a rename, or not at all.
+
+The content goes to a new file with a random name in the same folder. The folder may be a stranger's: a run that
+somebody sent can hold a symbolic link under any name that is known beforehand, and writing through it overwrites
+a file of whoever looks at the run. A destination that is a link is replaced itself; what it points to stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+_TRIES = 16  # 64 random bits: a second try is luck or somebody's aim, and a tenth is neither
+_NO_FSYNC = (
+    errno.EINVAL,
+    errno.ENOSYS,
+    errno.ENOTSUP,
+)  # file systems that do not know it; the rename still holds
+
+
+def write_text(path: Path, text: str, *, errors: str = "strict", sync: bool = True) -> None:
+    """In UTF-8, whatever the locale."""
+    write_bytes(path, text.encode("utf-8", errors), sync=sync)
+
+
+def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
+    with replacing(path, sync=sync) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+    """A file to write into; at the end of the block it takes the place of `path`, after an error nothing does.
+
+    Without `sync` a power cut may leave an empty file: for what is written often, or by those who must not wait for a
+    disk that hangs. An OSError names `path`, not the temporary file.
+    """
+    temporary: Path | None = None
+    try:
+        fd, temporary = _new_file(path)
+        with os.fdopen(fd, "wb") as file:
+            yield file
+            file.flush()
+            if sync:
+                _sync(fd)
+        os.replace(temporary, path)
+    except BaseException as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(error, OSError) and (temporary is None or error.filename in (None, str(temporary))):
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+def _new_file(path: Path) -> tuple[int, Path]:
+    """Opened by O_EXCL, which takes no name that exists, as a link neither. The mode is the umask's to narrow."""
+    for _ in range(_TRIES):
+        temporary = _temporary(path)
+        with contextlib.suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            return os.open(temporary, flags, 0o666), temporary
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+
+
+def _temporary(path: Path) -> Path:
+    """Beside `path`, since a rename does not leave its file system. Shortened: four bytes a letter at most, of 255."""
+    return path.with_name(f".{path.name[:40]}.{os.urandom(8).hex()}.part")
+
+
+def _sync(fd: int) -> None:
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _NO_FSYNC:
+            raise
