@@ -18,6 +18,7 @@ SOURCE = ROOT / "src" / "holdfast"
 COLD = (
     "errors",
     "atomic_write",
+    "units",
     "settings",
     "journal",
     "supervise",

@@ -88,5 +88,3 @@ def test_small_words() -> None:
     assert table.sparkline([0.0, 1.0, 0.5], 5) == "0.5"
     assert table.sparkline([float(at) for at in range(100)], 8) == "▁▁▂▃▄▅▆█ 99"
     assert table.sparkline([math.nan], 10) == ""
-    assert [table.span(s) for s in (None, 59, 3700, 90000)] == ["", "0m 59s", "1h 01m", "1d 1h"]
-    assert [table.size(n) for n in (0, 999, 1024**2, 5 * 1024**3)] == ["", "999.0 B", "1.0 MiB", "5.0 GiB"]

@@ -1,58 +1,42 @@
-"""Numbers as people read them."""
+"""Old names of `holdfast.units`, for causes that still build sentences. It goes with the last of them."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
+
+from holdfast.units import count, duration, number, percent, size
+
+__all__ = [
+    "clipped",
+    "counted",
+    "listed",
+    "median",
+    "number",
+    "share",
+    "size",
+    "span",
+    "whole",
+    "without_colour",
+]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def size(count: float | None) -> str:
-    """1536 -> "1.5 KiB"."""
-    if count is None:
-        return "an unknown size"
-    sign, rest = ("-", -count) if count < 0 else ("", count)
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if rest < 1024 or unit == "TiB":
-            break
-        rest /= 1024
-    return f"{sign}{rest:.0f} {unit}" if unit == "bytes" or rest >= 100 else f"{sign}{rest:.1f} {unit}"
+def whole(number: float) -> str:
+    return count(number)
 
 
-def whole(count: float) -> str:
-    """1234567 -> "1,234,567"."""
-    return f"{count:,.0f}"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """(1, "step") -> "1 step"; (3, "step") -> "3 steps"."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def counted(number: int, one: str, many: str = "") -> str:
+    return count(number, one, many)
 
 
 def span(seconds: float) -> str:
-    """95 -> "95 s"; 4000 -> "67 min"; 0.012 -> "12 ms"."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 2 * 3600:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
-
-
-def number(value: float | None) -> str:
-    """A loss or a rate with four figures."""
-    if value is None:
-        return "unknown"
-    return f"{value:.4g}" if math.isfinite(value) else str(value)
+    return duration(seconds)
 
 
 def share(part: float, of: float) -> str:
-    return f"{100 * part / of:.0f} %" if of else "0 %"
+    return percent(part / of) if of else "0 %"
 
 
 def without_colour(text: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from holdfast.report import evaluation
 from holdfast.report.series import Chart, Mark
 from holdfast.report.story import Story
+from holdfast.units import long_duration
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _GOOD, _WARN = ("finished", "running"), ("stopped-early",)
@@ -121,7 +122,7 @@ def _head(story: Story, verdict: Mapping[str, Any]) -> str:
         one
         for one in (
             reached,
-            _span(story.duration_s) if story.duration_s else "",
+            long_duration(story.duration_s) if story.duration_s else "",
             f"began {began}" if began else "",
             story.host,
         )
@@ -131,14 +132,6 @@ def _head(story: Story, verdict: Mapping[str, Any]) -> str:
     return (
         f'<header><h1>{escape(story.name)} <span class="outcome {kind}">{escape(outcome)}</span></h1>'
         f'<p class="soft">{escape(" · ".join(facts))}</p>{command}</header>'
-    )
-
-
-def _span(seconds: float) -> str:
-    whole = int(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    return (
-        f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
     )
 
 

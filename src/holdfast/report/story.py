@@ -13,7 +13,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
 from holdfast.report import charts
 from holdfast.report.series import Chart, Mark
-from holdfast.report.table import size
+from holdfast.units import size
 
 _MANY = ("epoch", "save", "validation")  # kinds of marks of which a long run has thousands
 

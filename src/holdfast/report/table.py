@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from holdfast.report.overview import RunLine
 from holdfast.report.text import BOLD, DIM, PLAIN, RED
+from holdfast.units import short_duration, size
 
 _BARS = "▁▂▃▄▅▆▇█"
 _GREEN, _YELLOW = "\x1b[32m", "\x1b[33m"
@@ -27,7 +28,8 @@ def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -
         if colour:
             state = _COLOURS.get(one.state, RED) + state + PLAIN
         step = f"{one.step:,}" + (f"/{one.of:,}" if one.of else "")
-        left, memory = span(one.seconds_left), size(one.memory_bytes)
+        left = "" if one.seconds_left is None else short_duration(one.seconds_left)
+        memory = size(one.memory_bytes) if one.memory_bytes else ""
         text = f"{_cut(one.name, names):<{names}}  {state} {step:>13}  {left:>7}  {memory:>9}"
         rows.append(f"{text}  {sparkline(one.losses, bars)}".rstrip())
         if one.verdict and one.state not in ("finished", "running"):
@@ -49,24 +51,6 @@ def sparkline(values: Sequence[float], width: int) -> str:
     low, high = min(shown), max(shown)
     scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
     return "".join(_BARS[int((value - low) * scale)] for value in shown) + f" {last}"
-
-
-def span(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    whole = int(seconds)
-    if whole >= 86400:
-        return f"{whole // 86400}d {whole // 3600 % 24}h"
-    return (
-        f"{whole // 3600}h {whole // 60 % 60:02d}m" if whole >= 3600 else f"{whole // 60}m {whole % 60:02d}s"
-    )
-
-
-def size(count: int) -> str:
-    value, unit = float(count), 0
-    while value >= 1000 and unit < 4:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}" if count else ""
 
 
 def _cut(text: str, width: int) -> str:
