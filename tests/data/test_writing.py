@@ -197,6 +197,46 @@ def test_a_repaired_copy_is_clean_and_every_change_is_listed(tmp_path: Path) -> 
     assert by_id["003"].file_name == "003.png"
 
 
+def _with_an_image_to_redraw(folder: Path) -> Path:
+    source = made.clean_voc(folder)
+    (source / "004.jpg").write_bytes(made.picture(seed=4, mode="CMYK"))
+    return source
+
+
+@pytest.mark.parametrize("redraws", [False, True])
+def test_repair_removes_only_what_it_made(tmp_path: Path, redraws: bool) -> None:
+    source = (_with_an_image_to_redraw if redraws else made.clean_voc)(tmp_path / "src")
+    (tmp_path / "out.mended").mkdir()
+    (tmp_path / "out.mended" / "thesis.txt").write_text("precious")
+    repaired = repair(str(source), str(tmp_path / "out"))
+    assert len(repaired.changes) == redraws
+    assert files(tmp_path / "out.mended") == {"thesis.txt": b"precious"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.mended", "src"]
+
+
+def test_an_interrupted_repair_continues_though_its_redrawn_images_are_drawn_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = _with_an_image_to_redraw(tmp_path / "src")
+    repair(str(source), str(tmp_path / "whole"))
+    real, written = Staging.write, []
+
+    def interrupted(self: Staging, name: str, data: bytes) -> None:
+        if len(written) == 9:
+            raise KeyboardInterrupt
+        written.append(name)
+        real(self, name, data)
+
+    monkeypatch.setattr(Staging, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        repair(str(source), str(tmp_path / "copy"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.partial", "src", "whole"]
+    monkeypatch.setattr(Staging, "write", real)
+    repair(str(source), str(tmp_path / "copy"))
+    assert files(tmp_path / "copy") == files(tmp_path / "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "src", "whole"]
+
+
 def test_a_leak_is_taken_out_of_training(tmp_path: Path) -> None:
     made.clean_voc(tmp_path / "src" / "train")
     data = (tmp_path / "src" / "train" / "003.jpg").read_bytes()

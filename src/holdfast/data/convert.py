@@ -67,9 +67,18 @@ def refuse_nesting(source: str, destination: str) -> None:
 
 
 def write(
-    dataset: Dataset, destination: str, to: str, options: Options, extra: dict[str, bytes] | None = None
+    dataset: Dataset,
+    destination: str,
+    to: str,
+    options: Options,
+    extra: dict[str, bytes] | None = None,
+    *,
+    drawn_from: Sequence[Record] = (),
 ) -> None:
-    """Write a dataset in one of the four formats; `extra` files go beside it."""
+    """Write a dataset in one of the four formats; `extra` files go beside it.
+
+    `drawn_from` are the records before their images were redrawn into a folder that has another name each time.
+    """
     if not dataset.records:
         raise DataError("there is nothing to write: the dataset has no usable picture", where=dataset.path)
     if not options.annotations_only:
@@ -80,7 +89,7 @@ def write(
         )
     names = picture_names(dataset.records, correct_suffix=options.correct_suffix)
     named = list(zip(dataset.records, names, strict=True))
-    staging = Staging(destination, _plan(dataset, to, options), overwrite=options.overwrite)
+    staging = Staging(destination, _plan(dataset, drawn_from, to, options), overwrite=options.overwrite)
     if to != "tfrecord" and not options.annotations_only:
         for record, name in tracked(named, "copying pictures", len(named)):
             _copy(record, _place(to, record, name), staging)
@@ -128,10 +137,10 @@ def _refuse_missing(records: Sequence[Record]) -> None:
         )  # fmt: skip
 
 
-def _plan(dataset: Dataset, to: str, options: Options) -> dict[str, object]:
+def _plan(dataset: Dataset, drawn_from: Sequence[Record], to: str, options: Options) -> dict[str, object]:
     """What makes two starts the same write."""
     digest = hashlib.blake2b(digest_size=16)
-    for record in dataset.records:
+    for record in drawn_from or dataset.records:
         digest.update(repr(record).encode("utf-8", "replace"))
     return {
         "to": to,

@@ -84,22 +84,45 @@ def repair(
             kept += [(record, looked.facts)] if record is not None else []
     changes += _pictures_of(main, unread, {record.picture.path for record, _ in kept})
     records = list(_one_name_a_class(list(_one_of_each(kept, changes)), changes))
-    pictures = _beside(destination)
+    redraws = _Redraws(destination)
     try:
-        redrawn = [_redrawn(record, facts, pictures, changes) for record, facts in records]
+        redrawn = [_redrawn(record, facts, redraws, changes) for record, facts in records]
         dataset = _without_unused(as_dataset(main, redrawn), redrawn, changes)
         extra = {CHANGES: listed(changes).encode("utf-8", "replace")}
-        write(dataset, destination, target, Options(overwrite, correct_suffix=True), extra)
+        options = Options(overwrite, correct_suffix=True)
+        write(dataset, destination, target, options, extra, drawn_from=[record for record, _ in records])
     finally:
-        shutil.rmtree(pictures, ignore_errors=True)
+        redraws.remove()
     return Repaired(dataset, tuple(changes))
 
 
-def _beside(destination: str) -> Path:
-    """Where redrawn pictures wait: beside a folder; for a URL, on this machine."""
-    if storage.is_url(destination):
-        return Path(tempfile.mkdtemp(prefix="holdfast-mended-"))
-    return Path(destination.rstrip("/") + ".mended")
+class _Redraws:
+    """Where redrawn images wait: a folder that is made here with the first of them, so that no other is removed.
+
+    It is next to the destination; for a URL, on this machine.
+    """
+
+    def __init__(self, destination: str) -> None:
+        self._destination = None if storage.is_url(destination) else Path(os.path.abspath(destination))
+        self._folder: Path | None = None
+        self._count = 0
+
+    def new(self, suffix: str) -> Path:
+        if self._folder is None:
+            self._folder = self._made()
+        self._count += 1
+        return self._folder / f"{self._count:07d}{suffix}"
+
+    def _made(self) -> Path:
+        if self._destination is None:
+            return Path(tempfile.mkdtemp(prefix="holdfast-redrawn-"))
+        parent = self._destination.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f"{self._destination.name[:40]}.redrawn-", dir=parent))
+
+    def remove(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _loses(problem: Problem) -> bool:
@@ -285,14 +308,13 @@ def _without_unused(dataset: Dataset, records: list[Record], changes: list[Chang
     )
 
 
-def _redrawn(record: Record, facts: Facts, folder: Path, changes: list[Change]) -> Record:
+def _redrawn(record: Record, facts: Facts, redraws: _Redraws, changes: list[Change]) -> Record:
     """The record with its picture upright and in RGB, written again only where it has to be."""
     changed = upright_rgb(record.picture, facts)
     if changed is None:
         return record
     data, suffix, reasons = changed
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{len(os.listdir(folder)):07d}{suffix}"
+    path = redraws.new(suffix)
     with storage.naming(path):
         path.write_bytes(data)
     for reason, detail in reasons:
