@@ -12,17 +12,19 @@ import pytest
 
 from holdfast.launch import conductor
 from holdfast.launch.conductor import Conductor, Terms
+from holdfast.launch.messages import FROM_COORDINATOR, Hello, Ping, Pong, ProcessEnded, Status
 from holdfast.launch.wire import Line, listening
+
+HELLO = Hello(0, "t", "here", 1)
 
 
 def test_how_far_a_group_got_is_what_the_ended_one_says_and_not_its_last_report() -> None:
     server = listening("127.0.0.1", 0)
     group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
     member = Line(socket.create_connection(server.getsockname()))
-    member.send({"hello": 0, "token": "t", "host": "here", "pid": 1})
-    report = {"sequence": 40, "step": 12, "phase": "step", "state": "R", "pid": 7}
-    member.send({"status": report})
-    member.send({"ended": 1, "exit_code": None, "signal": "SIGKILL", "shell_code": 137, "step": 17})
+    member.send(HELLO)
+    member.send(Status(True, 1, pid=7, step=12, phase="step", sequence=40, state="R"))
+    member.send(ProcessEnded(1, signal="SIGKILL", shell_code=137, step=17))
     while not group._endings:
         group._turn(judged=False)
     assert group._failure(137).reached == 17
@@ -38,14 +40,15 @@ def test_a_member_is_pinged_once_a_second_however_fast_it_answers(monkeypatch: p
     group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
     member = Line(socket.create_connection(server.getsockname()))
     member.sock.settimeout(0.01)
-    member.send({"hello": 0, "token": "t", "host": "here", "pid": 1})
+    member.send(HELLO)
     pings = []
     for turn in range(100):  # 5 seconds of the clock
         now[0] = 100.0 + turn * 0.05
         group._turn(judged=False)
-        for message in member.receive() or []:
-            pings.append(message["ping"])
-            member.send({"pong": message["ping"]})
+        member.fill()
+        while isinstance(message := member.take(FROM_COORDINATOR), Ping):
+            pings.append(message.at)
+            member.send(Pong(message.at))
     assert 4 <= len(pings) <= 5
     assert all(later - sooner >= 0.99 for sooner, later in itertools.pairwise(pings))
     assert len(group.seats[0].seen.round_trips_s) >= 4
@@ -58,14 +61,16 @@ def test_a_program_that_answers_late_over_a_quick_link_is_not_a_slow_link() -> N
     server = listening("127.0.0.1", 0)
     group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
     member = Line(socket.create_connection(server.getsockname()))
-    member.send({"hello": 0, "token": "t", "host": "here", "pid": 1})
+    member.send(HELLO)
     until = time.monotonic() + 20
     while not (group.seats and group.seats[0].seen.round_trips_s) and time.monotonic() < until:
         group._turn(judged=False)
         if group.seats and select.select([member.sock], [], [], 0)[0]:
-            (message,) = member.receive() or []
+            member.fill()
+            message = member.take(FROM_COORDINATOR)
+            assert isinstance(message, Ping)
             time.sleep(0.3)
-            member.send({"pong": message["ping"]})
+            member.send(Pong(message.at))
     assert group.seats[0].seen.round_trips_s[0] < 0.2
     member.close()
     server.close()

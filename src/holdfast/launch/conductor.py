@@ -3,8 +3,8 @@ when one falls brings all to an end and starts them again together."""
 
 from __future__ import annotations
 
+import hmac
 import math
-import select
 import signal
 import socket
 import time
@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.journal.events import Event, NoteMade
-from holdfast.launch import view
+from holdfast.launch import messages, view
+from holdfast.launch.connections import Connections
+from holdfast.launch.messages import Hello, Message, Pong, ProcessEnded, Stacks, Status
 from holdfast.launch.table import EVERY_S
 from holdfast.launch.view import Ended, Rate, Remark, Seen
-from holdfast.launch.wire import Line, Message, free_port
+from holdfast.launch.wire import Line, NotAMessage, free_port
 from holdfast.supervise import restart
 from holdfast.supervise.restart import Again, Failure
 
@@ -56,7 +58,7 @@ class Seat:
     sequence: int = -1
     pinged: float = -math.inf
     unanswered: bool = False  # the last ping
-    stacks: Message | None = None
+    stacks: Stacks | None = None
 
 
 class Conductor:
@@ -66,10 +68,10 @@ class Conductor:
         self, terms: Terms, server: socket.socket, *, say: Callable[[str], None], note: Callable[[Event], None],
         respawn: Callable[[int], bool] = lambda rank: False, show: Callable[[list[Seen], int], None] | None = None,
     ) -> None:  # fmt: skip
-        self.terms, self._server, self._say, self._note, self._respawn = terms, server, say, note, respawn
+        self.terms, self._say, self._note, self._respawn = terms, say, note, respawn
+        self._connections = Connections(server, agents=terms.count)
         self._show, self._shown_at = show, 0.0
         self.seats: dict[int, Seat] = {}
-        self._greeting: list[Line] = []
         self._endings: list[Ended] = []
         self._asked = ""
         self._killing = False
@@ -102,9 +104,8 @@ class Conductor:
                 self._wait(decision.pause_s, lambda: bool(self._asked))
         finally:
             for seat in self.seats.values():
-                seat.line.send({"leave": 0})
-                seat.line.close()
-            self._server.close()
+                seat.line.send(messages.Leave())
+            self._connections.close_all()
 
     # -- before a start ----------------------------------------------------------------------------
 
@@ -148,10 +149,9 @@ class Conductor:
             seat.last, seat.sequence, seat.stacks = {}, -1, None
             seat.seen.rates, seat.seen.running, seat.seen.pace = [], True, 0
             seat.seen.moved_at = time.monotonic()
-            seat.line.send(
-                {"start": number, "count": self.terms.count, "coordinator": f"{self.terms.advertised}:{port}",
-                 "resume": self.terms.resume or again}
-            )  # fmt: skip
+            address = f"{self.terms.advertised}:{port}"
+            resume = self.terms.resume or again
+            seat.line.send(messages.Start(number, self.terms.count, address, resume))
         while not self._endings:
             self._turn(judged=True)
             if self._asked:
@@ -180,7 +180,7 @@ class Conductor:
     def _end_in_order(self) -> int:
         self._tell(f"{self._asked} came: all save at the same step and end")
         for seat in self.seats.values():
-            seat.line.send({"stop": self._asked})
+            seat.line.send(messages.Stop(self._asked))
         if not self._wait(GRACE_S, self._all_ended):
             return self._bring_down()
         return self._code()
@@ -193,7 +193,7 @@ class Conductor:
             self._killing = True
             for rank, seat in self.seats.items():
                 if not self._has_ended(rank):
-                    seat.line.send({"kill": "the group is brought down"})
+                    seat.line.send(messages.Kill("the group is brought down"))
             self._wait(KILLED_S, self._all_ended)
             for rank in [rank for rank in self.seats if not self._has_ended(rank)]:
                 self._drop(rank, "it does not end when told")
@@ -204,14 +204,14 @@ class Conductor:
         asked = [seat for rank, seat in self.seats.items() if not self._has_ended(rank)]
         for seat in asked:
             seat.stacks = None
-            seat.line.send({"stacks": "group"})
+            seat.line.send(messages.TakeStacks())
         self._wait(STACKS_S, lambda: all(seat.stacks is not None for seat in asked))
         for seat in asked:
             if seat.stacks is not None:
-                main = " < ".join(seat.stacks.get("main", [])[:4]) or "no Python frames"
+                main = " < ".join(seat.stacks.main[:4]) or "no Python frames"
                 self._tell(
                     f"process {seat.seen.rank} stands in {main}",
-                    stacks={"rank": seat.seen.rank, **seat.stacks},
+                    stacks={"rank": seat.seen.rank, "file": seat.stacks.file, "main": list(seat.stacks.main)},
                 )
 
     def _tell_ending(self) -> None:
@@ -250,22 +250,14 @@ class Conductor:
         return True
 
     def _turn(self, *, judged: bool) -> None:
-        lines = {seat.line.sock: seat.line for seat in self.seats.values()}
-        lines |= {line.sock: line for line in self._greeting}
-        try:
-            readable, _, _ = select.select([self._server, *lines], [], [], LOOK_S)
-        except InterruptedError:
-            return
-        for sock in readable:
-            if sock is self._server:
-                self._greeting.append(Line(self._server.accept()[0]))
-            else:
-                self._hear(lines[sock])
+        for line in self._connections.poll(LOOK_S):
+            self._hear(line)
+        self._connections.close_late()
         now = time.monotonic()
         for seat in self.seats.values():
             if not seat.unanswered and now - seat.pinged >= PING_EVERY_S:
                 seat.pinged, seat.unanswered = now, True
-                seat.line.send({"ping": now})
+                seat.line.send(messages.Ping(now))
         if self._show is not None and now - self._shown_at >= EVERY_S:
             self._shown_at = now
             self._show([seat.seen for seat in self.seats.values()], self.attempts)
@@ -296,65 +288,78 @@ class Conductor:
     # -- what comes in -----------------------------------------------------------------------------
 
     def _hear(self, line: Line) -> None:
-        messages = line.receive()
-        seat = next((one for one in self.seats.values() if one.line is line), None)
-        if messages is None:
-            line.close()
-            if line in self._greeting:
-                self._greeting.remove(line)
-            if seat is not None:
-                if not self._has_ended(seat.seen.rank) and seat.seen.running:
-                    self._end(seat.seen.rank, gone=True)
-                self._drop(seat.seen.rank, "")
-            return
-        for message in messages:
-            if seat is not None:
+        """A line that sends no message is closed, and nothing else happens because of it."""
+        is_open = line.fill()
+        try:
+            seat = self._seat_of(line)
+            while seat is not None and (message := line.take(messages.FROM_AGENT)) is not None:
                 self._take(seat, message)
-            elif "hello" in message:
-                seat = self._welcome(line, message)
+        except NotAMessage as error:
+            self._lose(line, str(error))
+            return
+        if not is_open:
+            self._lose(line, "")
 
-    def _welcome(self, line: Line, message: Message) -> Seat | None:
-        rank = int(message["hello"])
-        self._greeting.remove(line)
-        if message.get("token") != self.terms.token or not 0 <= rank < self.terms.count or rank in self.seats:
-            line.close()
-            return None
-        now = time.monotonic()
-        seen = Seen(rank, str(message.get("host", "?")), heard_at=now, pid=int(message.get("pid", 0)))
-        self.seats[rank] = Seat(line, seen)
-        return self.seats[rank]
+    def _seat_of(self, line: Line) -> Seat | None:
+        """Of the agent at the other end, from its hello on; None while the token has not come."""
+        if not self._connections.waits(line):
+            return next((one for one in self.seats.values() if one.line is line), None)
+        hello = line.take(messages.BEFORE_TOKEN, most_bytes=messages.HELLO_BYTES)
+        return self._welcome(line, hello) if isinstance(hello, Hello) else None
+
+    def _welcome(self, line: Line, hello: Hello) -> Seat:
+        if not same_token(hello.token, self.terms.token):
+            raise NotAMessage("its token is not the group's")
+        if not hello.rank < self.terms.count or hello.rank in self.seats:
+            raise NotAMessage(f"process {hello.rank} is not expected")
+        self._connections.admit(line)
+        seen = Seen(hello.rank, hello.host, heard_at=time.monotonic(), pid=hello.pid)
+        self.seats[hello.rank] = Seat(line, seen)
+        return self.seats[hello.rank]
+
+    def _lose(self, line: Line, fault: str) -> None:
+        seat = next((one for one in self.seats.values() if one.line is line), None)
+        self._connections.close(line)
+        if seat is None:
+            return  # anybody can knock: to say so would fill the journal for them
+        rank = seat.seen.rank
+        if not self._has_ended(rank) and seat.seen.running:
+            self._end(rank, gone=True)
+        self._drop(rank, fault)
 
     def _take(self, seat: Seat, message: Message) -> None:
         now = time.monotonic()
         seat.seen.heard_at = now
-        if "pong" in message:
-            answered_s, link_s = now - float(message["pong"]), seat.line.round_trip_s()
-            trip_s = answered_s if link_s is None else min(answered_s, link_s)
-            trips = [*seat.seen.round_trips_s, trip_s]
-            seat.seen.round_trips_s, seat.unanswered = trips[-view.ROUND_TRIPS :], False
-        elif "stacks" in message:
-            seat.stacks = dict(message["stacks"])
-        elif "ended" in message:
-            self._end(seat.seen.rank, message=message)
-        elif "status" in message:
-            self._take_status(seat, message["status"], now)
+        if isinstance(message, Pong):
+            self._take_pong(seat, message, now)
+        elif isinstance(message, Stacks):
+            seat.stacks = message
+        elif isinstance(message, ProcessEnded):
+            self._end(seat.seen.rank, ended=message)
+        elif isinstance(message, Status):
+            self._take_status(seat, message, now)
 
-    def _take_status(self, seat: Seat, status: Message, now: float) -> None:
+    def _take_pong(self, seat: Seat, pong: Pong, now: float) -> None:
+        if not seat.unanswered or pong.at != seat.pinged:
+            raise NotAMessage("it answered a ping that was not sent")
+        answered_s, link_s = now - seat.pinged, seat.line.round_trip_s()
+        trip_s = answered_s if link_s is None else min(answered_s, link_s)
+        trips = [*seat.seen.round_trips_s, trip_s]
+        seat.seen.round_trips_s, seat.unanswered = trips[-view.ROUND_TRIPS :], False
+
+    def _take_status(self, seat: Seat, status: Status, now: float) -> None:
         seen = seat.seen
-        if "step" not in status:
+        if status.step is None:
             return
-        if status["sequence"] != seat.sequence or status.get("pace", 0) != seen.pace:
-            seat.sequence, seen.moved_at = status["sequence"], now
-        seen.step, seen.phase, seen.state = int(status["step"]), str(status["phase"]), str(status["state"])
-        seen.pid, seen.pace = int(status["pid"]), int(status.get("pace", 0))
-        if "steps" in status:
+        if status.sequence != seat.sequence or status.pace != seen.pace:
+            seat.sequence, seen.moved_at = status.sequence, now
+        seen.step, seen.phase, seen.state = status.step, status.phase, status.state
+        seen.pid, seen.pace = status.pid, status.pace
+        if status.steps is not None:
             counters = {
-                "at": now,
-                "steps": status["steps"],
-                "own_s": status["own_s"],
-                "data_s": status["data_s"],
-                "together_s": status["together_s"],
-            }
+                "at": now, "steps": status.steps, "own_s": status.own_s, "data_s": status.data_s,
+                "together_s": status.together_s,
+            }  # fmt: skip
             if rate := _rate(seat.last, counters):
                 seen.rates = [*seen.rates[-4:], rate]
                 seat.last = counters
@@ -362,15 +367,14 @@ class Conductor:
 
     # -- endings -----------------------------------------------------------------------------------
 
-    def _end(self, rank: int, *, message: Message | None = None, gone: bool = False) -> None:
-        seat, told = self.seats[rank], message or {}
+    def _end(self, rank: int, *, ended: ProcessEnded | None = None, gone: bool = False) -> None:
+        seat, ended = self.seats[rank], ended or ProcessEnded(attempt=0)
         seat.seen.running = False
-        seat.seen.step = max(seat.seen.step, int(told.get("step") or 0))  # its last report may be seconds old
-        code = int(told.get("shell_code", 137))
+        seat.seen.step = max(seat.seen.step, ended.step or 0)  # its last report may be seconds old
         self._endings.append(
             Ended(
-                rank, seat.seen.host, time.monotonic(), told.get("exit_code"), told.get("signal"), code,
-                by_us=self._killing, gone=gone, verdict=told.get("verdict") or {},
+                rank, seat.seen.host, time.monotonic(), ended.exit_code, ended.signal, ended.shell_code,
+                by_us=self._killing, gone=gone, verdict=ended.verdict,
             )
         )  # fmt: skip
 
@@ -383,13 +387,18 @@ class Conductor:
     def _drop(self, rank: int, why: str) -> None:
         seat = self.seats.pop(rank, None)
         if seat is not None:
-            seat.line.close()
+            self._connections.close(seat.line)
         if why:
             self._tell(f"process {rank} is given up: {why}")
 
     def _tell(self, text: str, **facts: Any) -> None:
         self._say(f"holdfast: {text}")
         self._note(NoteMade(text=text, facts={"by": "conductor", **facts}))
+
+
+def same_token(shown: str, ours: str) -> bool:
+    """In a time that does not say how much of it was right."""
+    return hmac.compare_digest(*(one.encode("utf-8", "surrogatepass") for one in (shown, ours)))
 
 
 def since_progress(failures: list[Failure]) -> list[Failure]:

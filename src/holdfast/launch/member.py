@@ -10,21 +10,23 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import select
+import selectors
 import shlex
 import signal
 import socket
 import sys
 import threading
 import time
-from dataclasses import dataclass
+import traceback
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
-from holdfast.launch import pace, place
-from holdfast.launch.wire import Line, Message, split_address
+from holdfast.launch import messages, pace, place
+from holdfast.launch.messages import FROM_COORDINATOR, Message
+from holdfast.launch.wire import Line, NotAMessage, split_address
 from holdfast.supervise import capture, child, procfs, session
 
 CONDUCTOR, TOKEN, MEMBER_RANK, MEMBER_DIR = (
@@ -71,10 +73,7 @@ def main() -> int:
     if line is None:
         print(f"holdfast: nobody answers at {duty.conductor}", file=sys.stderr)
         return NO_CONDUCTOR
-    line.send(
-        {"hello": duty.rank, "token": duty.token, "host": socket.gethostname(), "pid": os.getpid(),
-         "folder": str(duty.folder.path.resolve())}
-    )  # fmt: skip
+    line.send(messages.Hello(duty.rank, duty.token, socket.gethostname(), os.getpid()))
     return Member(duty, line).serve()
 
 
@@ -90,7 +89,7 @@ def connected(address: str) -> Line | None:
 class Member:
     def __init__(self, duty: Duty, line: Line) -> None:
         self._duty, self._line = duty, line
-        self._orders: queue.Queue[Message] = queue.Queue()
+        self._orders: queue.Queue[messages.Start | messages.Leave | Literal["lost"]] = queue.Queue()
         self._attempt = 0
         self._running = self._killed = False
         self._beats = BeatReader(duty.folder.beats)
@@ -100,21 +99,20 @@ class Member:
         reporter.start()
         while True:
             order = self._orders.get()
-            if "leave" in order:
-                return int(order["leave"])
-            if "start" in order:
-                self._train(order)
-            if "lost" in order:
-                print("holdfast: the conductor of the group has gone", file=sys.stderr)
+            if order == "lost":
+                self._say("holdfast: the conductor of the group has gone")
                 return NO_CONDUCTOR
+            if isinstance(order, messages.Leave):
+                return order.exit_code
+            self._train(order)
 
     # -- one attempt, in the main thread -----------------------------------------------------------
 
-    def _train(self, order: Message) -> None:
-        duty, self._attempt, self._killed = self._duty, int(order["start"]), False
-        ours = place.Place(duty.rank, int(order["count"]), str(order["coordinator"]), duty.group.resolve())
+    def _train(self, order: messages.Start) -> None:
+        duty, self._attempt, self._killed = self._duty, order.attempt, False
+        ours = place.Place(duty.rank, order.count, order.coordinator, duty.group.resolve())
         os.environ.update(ours.environment())
-        resumed = ["--resume"] if order.get("resume") else []
+        resumed = ["--resume"] if order.resume else []
         orders = session.Orders(
             command=(*duty.command, str(duty.folder.path), *resumed), run_dir=duty.folder.path, watch="train",
             first_attempt=self._attempt,
@@ -125,13 +123,12 @@ class Member:
         finally:
             self._running = False
         ending = finished.ending
+        verdict = {} if self._killed or finished.exit_code == 0 else verdict_of(duty.folder)
         self._line.send(
-            {
-                "ended": self._attempt, "exit_code": ending.exit_code, "signal": ending.signal,
-                "shell_code": finished.exit_code, "step": ending.step,
-                "verdict": {} if self._killed or finished.exit_code == 0 else verdict_of(duty.folder),
-            }
-        )  # fmt: skip
+            messages.ProcessEnded(
+                self._attempt, ending.exit_code, ending.signal, finished.exit_code, ending.step, verdict
+            )
+        )
 
     def _say(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -140,59 +137,73 @@ class Member:
     # -- the conductor, in a thread ----------------------------------------------------------------
 
     def _report(self) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, child.HELD)  # they are the main thread's
+        """Whatever ends this thread, nobody hears of this process any more: the same as a coordinator that has gone."""
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, child.HELD)  # they are the main thread's
+            self._talk()
+        except NotAMessage as error:
+            self._say(f"holdfast: what answers at {self._duty.conductor} is no coordinator: {error}")
+        except Exception:
+            self._say(traceback.format_exc())
+        finally:
+            self._lose()
+
+    def _talk(self) -> None:
+        """Until the coordinator has closed, or is silent for too long."""
         due = heard_at = time.monotonic()
-        while True:
-            readable, _, _ = select.select([self._line.sock], [], [], max(0.0, due - time.monotonic()))
-            if readable:
-                messages = self._line.receive()
-                if messages is None:
-                    self._lose()
-                    return
-                heard_at = time.monotonic()
-                for message in messages:
-                    self._obey(message)
-            if time.monotonic() >= due:
-                due = time.monotonic() + REPORT_EVERY_S
-                if due - heard_at > SILENT_S:
-                    self._lose()
-                    return
-                self._line.send({"status": self._status()})
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._line.sock, selectors.EVENT_READ)
+            while True:
+                if selector.select(max(0.0, due - time.monotonic())):
+                    is_open = self._line.fill()
+                    while (message := self._line.take(FROM_COORDINATOR)) is not None:
+                        self._obey(message)
+                    if not is_open:
+                        return
+                    heard_at = time.monotonic()
+                if time.monotonic() >= due:
+                    due = time.monotonic() + REPORT_EVERY_S
+                    if due - heard_at > SILENT_S:
+                        return
+                    self._line.send(self._status())
 
     def _obey(self, message: Message) -> None:
-        if "ping" in message:
-            self._line.send({"pong": message["ping"]})
-        elif "start" in message or "leave" in message:
+        if isinstance(message, messages.Ping):
+            self._line.send(messages.Pong(message.at))
+        elif isinstance(message, messages.Start | messages.Leave):
             self._orders.put(message)
-        elif "stop" in message:
+        elif isinstance(message, messages.Stop):
             os.kill(os.getpid(), signal.SIGTERM if self._running else 0)
-        elif "stacks" in message:
-            self._line.send({"stacks": self._stacks()})
-        elif "kill" in message and self._running:
+        elif isinstance(message, messages.TakeStacks):
+            self._line.send(self._stacks())
+        elif isinstance(message, messages.Kill) and self._running:
             self._killed = True
             self._kill()
 
     def _lose(self) -> None:
-        """Without a conductor nobody knows how the others are: the trainer ends here too."""
-        if self._running:
-            self._kill()
-        self._orders.put({"lost": True})
+        """Without a coordinator nobody knows how the others are: the trainer ends here too."""
+        self._line.close()
+        try:
+            if self._running:
+                self._kill()
+        finally:
+            self._orders.put("lost")
 
-    def _status(self) -> Message:
+    def _status(self) -> messages.Status:
         beat = self._beats.newest()
         noted = pace.read(self._duty.folder.path / pace.FILE)
         if beat is None or not self._running or beat.attempt != self._attempt & 0xFFFF:
-            return {"running": self._running, "attempt": self._attempt}
+            return messages.Status(self._running, self._attempt)
         stat = procfs.stat(beat.pid)
-        status: Message = {
-            "running": self._running, "attempt": self._attempt, "pid": beat.pid, "step": beat.step,
-            "phase": beat.phase.word, "sequence": beat.sequence, "state": stat.state if stat else "",
-            "data_s": beat.data_wait_ns / 1e9,
-        }  # fmt: skip
-        if noted is not None and noted.pid == beat.pid:
-            status |= {"pace": noted.state, "steps": noted.steps, "own_s": noted.own_s,
-                       "together_s": noted.together_s}  # fmt: skip
-        return status
+        status = messages.Status(
+            self._running, self._attempt, beat.pid, beat.step, beat.phase.word, beat.sequence,
+            stat.state if stat else "", beat.data_wait_ns / 1e9,
+        )  # fmt: skip
+        if noted is None or noted.pid != beat.pid:
+            return status
+        return replace(
+            status, pace=noted.state, steps=noted.steps, own_s=noted.own_s, together_s=noted.together_s
+        )
 
     def _trainers(self) -> list[int]:
         """Leaders of the sessions below us: the trainer is started in a session of its own."""
@@ -208,12 +219,12 @@ class Member:
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
 
-    def _stacks(self) -> Message:
+    def _stacks(self) -> messages.Stacks:
         """Where the trainer stands, in a few lines, and the file that holds all of it."""
         folder, beat = self._duty.folder, self._beats.newest()
         trainer = next(iter(self._trainers()), None)
         if trainer is None:
-            return {"file": "", "main": []}
+            return messages.Stacks("")
         taken = capture.Capturing(
             folder, attempt=self._attempt, reason="group", phase=beat.phase.word if beat else "",
             step=beat.step if beat else 0, at=time.time(),
@@ -223,15 +234,13 @@ class Member:
             taken.look([trainer], trainer=trainer, now=time.monotonic())
             main = capture.process_stacks(trainer, trains=True, folder=folder, native=False)
         except OSError as error:
-            return {"file": "", "main": [str(error)]}
+            return messages.Stacks("", (str(error),))
         frames = next((thread.frames for thread in main.threads if thread.main), []) if main else []
-        return {
-            "file": f"stacks/{taken.file}",
-            "main": [f"{frame.function} ({Path(frame.file).name}:{frame.line})" for frame in frames[:6]],
-        }
+        main_thread = tuple(f"{one.function} ({Path(one.file).name}:{one.line})" for one in frames[:6])
+        return messages.Stacks(f"stacks/{taken.file}", main_thread)
 
 
-def verdict_of(folder: RunFolder) -> Message:
+def verdict_of(folder: RunFolder) -> dict[str, Any]:
     """The first finding of this process alone, for the group's verdict."""
     try:
         from holdfast.explain import explain

@@ -1,18 +1,22 @@
-"""Messages between the conductor of a group and its members: JSON objects, one a line, over TCP."""
+"""A connection between the coordinator of a group and an agent: messages, one a line, over TCP."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 import struct
 import sys
 import threading
-from typing import Any
+from collections import deque
 
-Message = dict[str, Any]
-LONGEST_BYTES = 1 << 20  # of one message; more is not ours
+from holdfast.launch import messages
+from holdfast.launch.messages import Kinds, Message
+
 _ROUND_TRIP_AT = 68  # in the kernel's tcp_info: microseconds, smoothed
+
+
+class NotAMessage(Exception):
+    """The other side sent something else than a message of the kinds that are expected of it."""
 
 
 class Line:
@@ -20,14 +24,16 @@ class Line:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
+        self._lines: deque[bytes] = deque()
         self._rest = b""
         self._sending = threading.Lock()
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):  # gone already: the first read says so
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.settimeout(5.0)
 
     def send(self, message: Message) -> bool:
         """False when the other side is not there any more."""
-        data = json.dumps(message, default=str).encode() + b"\n"
+        data = messages.encode(message)
         try:
             with self._sending:
                 self.sock.sendall(data)
@@ -35,24 +41,29 @@ class Line:
             return False
         return True
 
-    def receive(self) -> list[Message] | None:
-        """What has come; None when the other side has closed. Call it when the socket is readable."""
+    def fill(self) -> bool:
+        """Reads what has come, for `take`; call it when the socket is readable. False when the other side closed."""
         try:
             data = self.sock.recv(65536)
         except TimeoutError:
-            return []
+            return True
         except OSError:
+            return False
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._lines.extend(lines)
+        return bool(data)
+
+    def take(self, kinds: Kinds, *, most_bytes: int = messages.LINE_BYTES) -> Message | None:
+        """The next message that has come complete. Raises NotAMessage for anything else: close the line then."""
+        if not self._lines:
+            if len(self._rest) > most_bytes:
+                raise NotAMessage(f"it sent a line of over {most_bytes} bytes")
             return None
-        if not data or len(self._rest) > LONGEST_BYTES:
-            return None
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        found = []
-        for line in whole:
-            with contextlib.suppress(ValueError):
-                message = json.loads(line)
-                if isinstance(message, dict):
-                    found.append(message)
-        return found
+        line = self._lines.popleft()
+        message = messages.parse(line, kinds) if len(line) <= most_bytes else None
+        if message is None:
+            raise NotAMessage(f"it sent something else than {' or '.join(kinds)}")
+        return message
 
     def round_trip_s(self) -> float | None:
         """As the kernel measures it, from what was sent to its acknowledgement: a busy program does not lengthen it."""
@@ -66,6 +77,8 @@ class Line:
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)  # wakes another thread that sends
+        with self._sending, contextlib.suppress(OSError):
             self.sock.close()
 
 

@@ -1,0 +1,75 @@
+"""An agent at the other end of something that is no coordinator."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.launch import member, messages
+from holdfast.launch.wire import listening
+from tests.launch.malformed import VALID
+
+STAYS = """
+import os, pathlib, sys, time
+own = pathlib.Path(sys.argv[1])
+(own / "new").write_text(str(os.getpid()))
+(own / "new").rename(own / "pid")
+time.sleep(1000)
+"""
+
+
+@contextmanager
+def agent(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """A real one, and the connection it has made, with its hello read."""
+    folder.mkdir()
+    with listening("127.0.0.1", 0) as server:
+        environment = os.environ | {
+            member.CONDUCTOR: f"127.0.0.1:{server.getsockname()[1]}", member.TOKEN: "word",
+            member.MEMBER_RANK: "0", member.MEMBER_DIR: str(folder),
+            member.COMMAND: shlex.join([sys.executable, "-c", STAYS]),
+        }  # fmt: skip
+        process = subprocess.Popen([sys.executable, "-m", "holdfast.launch.member"], env=environment)
+        try:
+            sock = server.accept()[0]
+            with sock:
+                sock.settimeout(60.0)
+                assert b'"word"' in sock.recv(65536)
+                yield process, sock
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("line", [
+    b"[" * 100_000, b"nothing", b'{"leave": "x"}', b'{"kind": "leave", "exit_code": "x"}', b"\xff" * 2_000_000,
+    messages.encode(VALID[2])[:-1],
+], ids=["deep", "text", "old", "type", "long", "of an agent"])  # fmt: skip
+def test_an_agent_that_hears_something_else_ends_as_without_a_coordinator(
+    tmp_path: Path, line: bytes
+) -> None:
+    with agent(tmp_path / "run") as (process, sock):
+        sock.sendall(line + b"\n")  # and the connection stays open
+        assert process.wait(60) == member.NO_CONDUCTOR
+
+
+def test_the_trainer_of_an_agent_that_hears_something_else_ends_too(tmp_path: Path) -> None:
+    with agent(tmp_path / "run") as (process, sock):
+        sock.sendall(messages.encode(messages.Start(1, 2, "127.0.0.1:9", False)))
+        started, until = tmp_path / "run" / "pid", time.monotonic() + 60
+        while not started.exists() and time.monotonic() < until:
+            sock.sendall(messages.encode(messages.Ping(1.0)))
+            time.sleep(0.1)
+        assert started.exists()
+        sock.sendall(b"[" * 100_000 + b"\n")
+        assert process.wait(120) == member.NO_CONDUCTOR
+    trainer = int(started.read_text())
+    assert not Path(f"/proc/{trainer}").exists()
