@@ -5,13 +5,19 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 COLD := .venv-cold/bin
-# The tests of the cold zone run where TensorFlow is not installed; the contracts in both places.
-COLD_TESTS := tests/test_errors.py tests/test_contracts.py tests/cli tests/explain tests/journal tests/report tests/settings tests/supervise
-HOT_TESTS := tests/test_contracts.py tests/data tests/detectors tests/docs tests/evaluate tests/launch tests/memory tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
+# The tests of the cold zone run where TensorFlow is not installed. Those of the data run apart from the hot ones:
+# in a process that has loaded TensorFlow, every worker that reads images starts a new interpreter instead of a fork.
+COLD_TESTS := tests/test_errors.py tests/cli tests/explain tests/journal tests/report tests/settings tests/supervise
+DATA_TESTS := tests/test_contracts.py tests/data
+HOT_TESTS := tests/detectors tests/docs tests/evaluate tests/launch tests/memory tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
+# Tests that compute get a core each; those of the cold zone mostly wait for processes that they started.
+CORES := $(shell nproc 2>/dev/null || echo 2)
+SPREAD := --dist worksteal -n
 
+unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters are started: each would compile the same files again
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test test-cold test-hot browser docs lint bench proof clean
+.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof clean
 
 setup: .venv/ready .venv-cold/ready
 
@@ -27,19 +33,22 @@ setup: .venv/ready .venv-cold/ready
 .venv-cold/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-cold
 	$(COLD)/python -m pip install --quiet --upgrade pip
-	$(COLD)/python -m pip install --quiet -e . pytest pytest-timeout hypothesis playwright
+	$(COLD)/python -m pip install --quiet -e . pytest pytest-timeout pytest-xdist hypothesis playwright
 	touch $@
 
 demo: .venv/ready
 	$(BIN)/holdfast demo
 
-test: test-cold test-hot
+test: test-cold test-data test-hot
 
 test-cold: .venv-cold/ready browser
-	$(COLD)/python -m pytest -m "not proof and not hot" $(COLD_TESTS)
+	$(COLD)/python -m pytest $(SPREAD) $$(( 3 * $(CORES) )) -m "not proof and not hot" $(COLD_TESTS)
+
+test-data: .venv/ready
+	$(BIN)/python -m pytest $(SPREAD) $(CORES) -m "not proof" $(DATA_TESTS)
 
 test-hot: .venv/ready
-	$(BIN)/python -m pytest -m "not proof" --durations=25 $(HOT_TESTS)
+	$(BIN)/python -m pytest $(SPREAD) $(CORES) -m "not proof" --durations=25 $(HOT_TESTS)
 
 # The site in site/: Markdown by Sphinx and MyST, with a reference made from the code.
 docs: .venv/docs-ready

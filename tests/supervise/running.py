@@ -16,6 +16,9 @@ from holdfast.journal.folder import RunFolder
 
 HOLDFAST = [sys.executable, "-m", "holdfast", "run"]
 
+#: Waits in a program under test. One long sleep would miss a signal that arrives just before it begins.
+WAIT = "[time.sleep(0.1) for _ in range(6000)]"
+
 
 def run(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(

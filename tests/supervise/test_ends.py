@@ -16,7 +16,7 @@ from holdfast.journal.events import AttemptEnded, Restarted, SignalSent
 from holdfast.supervise import leftover, procfs
 from holdfast.supervise.signals import Asked, Interrupts, still_counts
 
-from .running import HOLDFAST, at_work_in, child_pid, events, only, python, run, state, until
+from .running import HOLDFAST, WAIT, at_work_in, child_pid, events, only, python, run, state, until
 
 Started = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -60,7 +60,7 @@ def test_sigterm_reaches_the_training_below_a_shell_script_which_is_waited_for(
     (tmp_path / "train.py").write_text(
         "import signal, sys, time, pathlib\n"
         "def save(*_):\n    time.sleep(1); pathlib.Path('saved').touch(); sys.exit(0)\n"
-        "signal.signal(15, save)\npathlib.Path('up').touch()\ntime.sleep(600)"
+        f"signal.signal(15, save)\npathlib.Path('up').touch()\n{WAIT}"
     )
     process = started("--", "bash", "-c", f"{sys.executable} train.py; true")
     until((tmp_path / "up").exists, "the training")
