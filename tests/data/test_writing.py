@@ -219,7 +219,8 @@ def test_an_interrupted_repair_continues_though_its_redrawn_images_are_drawn_aga
 ) -> None:
     source = _with_an_image_to_redraw(tmp_path / "src")
     repair(str(source), str(tmp_path / "whole"))
-    real, written = Staging.write, []
+    real = Staging.write
+    written: list[str] = []
 
     def interrupted(self: Staging, name: str, data: bytes) -> None:
         if len(written) == 9:

@@ -86,12 +86,14 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _convert(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.convert import Options, convert
+    from holdfast.data.shown import in_a_line
 
     options = Options(
         args.overwrite, args.annotations_only, args.shards,
         processes=args.processes,
     )  # fmt: skip
-    dataset = convert(args.source, args.destination, args.to, format=args.format, options=options)
+    converted = convert(args.source, args.destination, args.to, format=args.format, options=options)
+    dataset = converted.dataset
     counts = {"images": len(dataset.records), "boxes": dataset.boxes, "classes": list(dataset.classes)}
     text = (
         f"{args.destination}: {len(dataset.records)} pictures and {dataset.boxes} boxes, "
@@ -103,11 +105,13 @@ def _convert(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
         "from": dataset.format,
         "to": args.to,
         **counts,
-    }, text
+        "findings": [finding.as_json() for finding in converted.findings],
+    }, "\n".join([text, *map(in_a_line, converted.findings)])
 
 
 def _repair(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.repair import CHANGES, repair
+    from holdfast.data.shown import in_a_line
 
     repaired = repair(args.source, args.destination, to=args.to, format=args.format, overwrite=args.overwrite)
     counted = Counter((change.done, change.what, change.reason) for change in repaired.changes)
@@ -122,11 +126,13 @@ def _repair(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     lines.append(
         f"every one of them is in {args.destination}/{CHANGES}" if rows else "nothing had to be changed"
     )
+    lines += map(in_a_line, repaired.findings)
     result = {
         "destination": args.destination,
         "images": len(repaired.dataset.records),
         "boxes": repaired.dataset.boxes,
         "changes": rows,
+        "findings": [finding.as_json() for finding in repaired.findings],
     }
     return result, "\n".join(lines)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.data import detect, splits, workers
+from holdfast.data import detect, outside, splits, workers
 from holdfast.data.cache import Cache, cache_file, key_of
 from holdfast.data.census import Census, place_of
 from holdfast.data.compare import Compared, compare
@@ -197,6 +197,9 @@ def _look(shared: tuple[Source, Any], entry: Entry) -> Looked:
     judged = tuple(judge_record(parsed.record, facts, relative=source.relative))
     if not (parsed.record.boxes or parsed.lost or facts.problem):
         judged += (Judged(Problem("image-without-boxes", place_of(parsed.record), "no boxes")),)
+    elsewhere = outside.problem_of(parsed.record.picture, outside.folder_of(source))
+    if elsewhere is not None and facts.problem != "missing-image":
+        judged += (Judged(elsewhere),)
     if facts.problem == "missing-image" and source.format in ("voc", "labelme"):
         said = f"its picture {parsed.record.file_name} is not there"
         judged += (Judged(Problem("annotation-without-image", parsed.record.source, said)),)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from holdfast.data import storage
+from holdfast.data import outside, storage
+from holdfast.data.findings import Finding, Tally
 from holdfast.data.formats.tfrecord_writer import write_tfrecord
 from holdfast.data.formats.writers import Named, write_coco, write_voc, write_yolo, yolo_picture
 from holdfast.data.naming import picture_names
@@ -18,6 +19,14 @@ from holdfast.data.staging import Staging
 from holdfast.errors import DataError, UsageError, nearest
 
 WRITTEN = ("coco", "voc", "yolo", "tfrecord")
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What was written, and what is to be known about it: files that are no images were left out."""
+
+    dataset: Dataset
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +42,28 @@ class Options:
 
 def convert(
     source: str, destination: str, to: str, *, format: str | None = None, options: Options | None = None
-) -> Dataset:
-    """Read `source`, write `destination`; returns what was read."""
+) -> Converted:
+    """Read `source`, write `destination`."""
+    options = options or Options()
     refuse_format(to)
     refuse_nesting(source, destination)
     dataset = read(source, format)
-    write(dataset, destination, to, options or Options())
-    return dataset
+    tally = Tally()
+    for problem in outside.outside(dataset):
+        tally.add(problem)
+    if not options.annotations_only:
+        records, others = outside.without_other_files(dataset.records)
+        for problem in others:
+            tally.add(problem)
+        if others and not records:
+            raise DataError(
+                "none of the files that the dataset names is an image",
+                where=others[0].file,
+                found=others[0].detail,
+            )
+        dataset = replace(dataset, records=records)
+    write(dataset, destination, to, options)
+    return Converted(dataset, tally.findings())
 
 
 def refuse_format(to: str) -> None:

@@ -154,6 +154,11 @@ KINDS: dict[str, Kind] = {
         "pictures have no boxes and are trained on as negatives",
         "nothing, if there is nothing in them",
     ),
+    "outside-dataset": Kind(
+        "note",
+        "images lie outside the dataset folder",
+        "nothing, if you know these files; paths and links of a dataset that somebody sent can name any file of yours",
+    ),
     "image-without-annotation": Kind(
         "warning", "pictures have no annotation", "annotate them, or take them out of the folder"
     ),

@@ -247,7 +247,16 @@ def _first_scan(data: bytes) -> int:
 
 
 def _why_not(data: bytes, error: Exception) -> str:
+    if type(error).__name__ == "UnidentifiedImageError" or not data.strip(b"\0"):
+        return unrecognised(data)
+    return _short(str(error) or type(error).__name__)
+
+
+def unrecognised(data: bytes) -> str:
+    """What bytes are that begin as no image does."""
     start = data[:16]
+    if not data:
+        return "the file is empty: 0 bytes"
     if start.lstrip().lower().startswith((b"<!doctype", b"<html")):
         return "this is a web page, not a picture: the download gave an error page"
     if start.startswith(b"version https://"):
@@ -256,9 +265,7 @@ def _why_not(data: bytes, error: Exception) -> str:
         return f"{len(data)} bytes, all of them zero"
     if b"ftypheic" in data[:32] or b"ftypavif" in data[:32]:
         return "HEIC and AVIF pictures are not read: convert them to JPEG"
-    if type(error).__name__ == "UnidentifiedImageError":
-        return f"no picture format begins with {start[:8]!r}"
-    return _short(str(error) or type(error).__name__)
+    return f"no picture format begins with {start[:8]!r}"
 
 
 def _short(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from holdfast.data import detect, workers
+from holdfast.data import detect, outside, workers
 from holdfast.data.listing import Listing
 from holdfast.data.records import Dataset, Record, names_in
 from holdfast.data.source import Entry, Parsed, Problem, Source
@@ -38,7 +38,8 @@ def as_dataset(source: Source, records: Iterable[Record]) -> Dataset:
     used = names_in(kept)
     declared = sorted(ids, key=lambda name: (ids[name], name))
     classes = (*declared, *(name for name in used if name not in ids))
-    return Dataset(source.path, source.format, tuple(kept), classes, tuple(ids.get(name) for name in classes))
+    class_ids = tuple(ids.get(name) for name in classes)
+    return Dataset(source.path, source.format, tuple(kept), classes, class_ids, outside.folder_of(source))
 
 
 def refuse(source: Source, problems: list[Problem]) -> None:

@@ -7,7 +7,7 @@ Boxes are `(x1, y1, x2, y2)` in absolute pixels, `x2` and `y2` exclusive: a box 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,8 @@ class Dataset:
     records: tuple[Record, ...]
     classes: tuple[str, ...]
     class_ids: tuple[int | None, ...] = ()
+    #: On this machine, where the images are expected; empty for a URL or for shards.
+    folder: str = field(default="", compare=False)
 
     @property
     def boxes(self) -> int:

@@ -16,7 +16,7 @@ from holdfast.data import detect, storage
 from holdfast.data.census import near_duplicates, place_of
 from holdfast.data.checks import Looked, frame_size, look
 from holdfast.data.convert import WRITTEN, Options, refuse_format, refuse_nesting, write
-from holdfast.data.findings import SEVERITIES
+from holdfast.data.findings import SEVERITIES, Finding, Tally
 from holdfast.data.judge import box_verdict, boxes_fit, frame_of, right_suffix, shown, wrapped, wrong_suffix
 from holdfast.data.listing import Listing, stem_of, suffix_of
 from holdfast.data.mend import upright_rgb
@@ -52,6 +52,7 @@ class Change:
 class Repaired:
     dataset: Dataset
     changes: tuple[Change, ...]
+    findings: tuple[Finding, ...] = ()  # notes on what was kept
 
 
 def repair(
@@ -74,8 +75,12 @@ def repair(
             what = _WHAT.get(problem.finding, "annotation")
             changes.append(Change(problem.file, "left out", what, problem.finding, problem.detail))
     unread: set[str] = set()
+    tally = Tally()
     for looked in look(main, what=f"reading {source}"):
         changes += _left_out(looked)
+        for judged in looked.judged:
+            if judged.problem.finding == "outside-dataset":
+                tally.add(judged.problem)
         if looked.parsed.record is None:
             problems = looked.parsed.problems
             unread |= {stem_of(one.file) for one in problems if one.finding == "unreadable-annotation"}
@@ -93,7 +98,7 @@ def repair(
         write(dataset, destination, target, options, extra, drawn_from=[record for record, _ in records])
     finally:
         redraws.remove()
-    return Repaired(dataset, tuple(changes))
+    return Repaired(dataset, tuple(changes), tally.findings())
 
 
 class _Redraws:

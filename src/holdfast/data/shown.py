@@ -18,6 +18,13 @@ def as_text(report: Report, *, colour: bool = False) -> str:
     return "\n".join(lines)
 
 
+def in_a_line(finding: Finding) -> str:
+    """For a command that wrote something, and names what it met on the way."""
+    first = finding.places[0]
+    title = KINDS[finding.slug].title
+    return f"{finding.severity}[{finding.slug}]: {title} ({finding.count}), the first is {first.file}: {first.detail}"
+
+
 def _summary(report: Report) -> str:
     names = ", ".join(report.classes[:6]) + (" …" if len(report.classes) > 6 else "")
     count = len(report.classes)

@@ -1,0 +1,92 @@
+"""Files that a dataset names and that are not in its folder, or are no images.
+
+Whole paths and links out of the folder are usual, so they are followed and named. But whoever wrote the annotations
+chose the paths: a copy must not take along a private key that one of them calls an image.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from holdfast.data import storage
+from holdfast.data.image_header import HEAD_BYTES, begins_an_image
+from holdfast.data.listing import Listing
+from holdfast.data.pictures import refused, unrecognised
+from holdfast.data.records import Dataset, Picture, Record
+from holdfast.data.source import Problem, Source
+from holdfast.errors import HoldfastError
+
+_HERE = "file://"
+
+
+def folder_of(source: Source) -> str:
+    """The folder on this machine that the images of a source are expected in; empty where there is none."""
+    listing = getattr(source, "listing", None)
+    if not isinstance(listing, Listing) or storage.is_url(listing.root):
+        return ""
+    return listing.root or "."
+
+
+def problem_of(picture: Picture, folder: str) -> Problem | None:
+    """A note where the file of an image is outside `folder`, by its path or by a link."""
+    if not folder or picture.in_shard or picture.inside or storage.is_url(picture.path):
+        return None
+    place = _real(picture.path)
+    if place.is_relative_to(_real_folder(folder)):
+        return None
+    named = str(place) == os.path.abspath(picture.path)
+    return Problem("outside-dataset", picture.path, "named by this path" if named else f"a link to {place}")
+
+
+def outside(dataset: Dataset) -> list[Problem]:
+    found = (problem_of(record.picture, dataset.folder) for record in dataset.records)
+    return [problem for problem in found if problem is not None]
+
+
+def without_other_files(records: Iterable[Record]) -> tuple[tuple[Record, ...], list[Problem]]:
+    """The records whose images may be copied, and what the others name. A file that is not there is kept."""
+    kept: list[Record] = []
+    problems: list[Problem] = []
+    for record in records:
+        problem = _no_image(record.picture)
+        if problem is None:
+            kept.append(record)
+        else:
+            problems.append(problem)
+    return tuple(kept), problems
+
+
+def _no_image(picture: Picture) -> Problem | None:
+    """Only a whole file of this machine can be another than the dataset's: a slice of a shard is the shard's own."""
+    path = picture.path.removeprefix(_HERE)
+    if picture.in_shard or picture.inside or storage.is_url(path):
+        return None
+    facts = refused(Picture(path))
+    if facts is not None:
+        return None if facts.problem == "missing-image" else _not_copied(picture, facts.detail)
+    try:
+        head = storage.read_bytes(path, 0, HEAD_BYTES)
+    except HoldfastError as error:
+        return _not_copied(picture, error.what)
+    if begins_an_image(head):
+        return None
+    return _not_copied(picture, unrecognised(head if head.strip(b"\0") else storage.read_bytes(path)))
+
+
+def _not_copied(picture: Picture, why: str) -> Problem:
+    return Problem("unreadable-image", picture.path, f"{why}: it is not copied")
+
+
+def _real(path: str) -> Path:
+    """Links resolved; the folder's once for all of its files."""
+    if os.path.islink(path):
+        return Path(os.path.realpath(path))
+    return _real_folder(os.path.dirname(path) or ".") / os.path.basename(path)
+
+
+@functools.lru_cache(maxsize=4096)
+def _real_folder(path: str) -> Path:
+    return Path(os.path.realpath(path))
