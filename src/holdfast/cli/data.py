@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.cli import data_pack
 from holdfast.cli.arguments import PORT, PROCESSES, whole
 from holdfast.cli.patience import patience
-from holdfast.errors import ExitCode
+from holdfast.errors import ExitCode, UsageError
 
 HELP = "convert a dataset, write a cleaned copy, or look at it"
 _FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")
@@ -53,7 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data_pack.add_arguments(actions.add_parser("pack", help=data_pack.HELP))
     serve = actions.add_parser("serve", help="make batches for trainings on other machines (tf.data service)")
     serve.add_argument("--port", type=PORT, default=5050, help="to listen on (5050); 0 takes a free one")
-    serve.add_argument("--host", help="this machine's name, as the others know it; its own when left out")
+    serve.add_argument("--host", help="as the clients know this machine (localhost)")
+    serve.add_argument(
+        "--allow-any-client",
+        action="store_true",
+        help="listen to other machines too: whoever reaches the ports can read and write your files",
+    )
     for each in (convert, repair, inspect):
         each.add_argument("--format", choices=_FORMATS, help="read the source as this instead of finding out")
         each.add_argument("--overwrite", action="store_true", help="replace what is already there")
@@ -76,11 +81,24 @@ def _serve(args: argparse.Namespace) -> int:
     import os
     import socket
 
+    from holdfast.pipeline.loopback import is_loopback
+
+    if args.host and not is_loopback(args.host) and not args.allow_any_client:
+        raise UsageError(
+            "other machines are not served without --allow-any-client",
+            where="the command line",
+            found=f"--host {args.host}; whoever reaches the ports can read and write your files",
+            change=[
+                "leave --host out, and forward the two ports: ssh -L 5050:localhost:5050 -L 5051:localhost:5051",
+                "--allow-any-client, in a network where you trust every machine and user",
+            ],
+        )
     os.environ.update(CUDA_VISIBLE_DEVICES="-1")  # it decodes pictures; a card is not for that
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from holdfast.pipeline import service
 
-    service.serve(args.host or socket.gethostname(), args.port, say=lambda text: print(text, flush=True))
+    host = args.host or (socket.gethostname() if args.allow_any_client else "localhost")
+    service.serve(host, args.port, any_client=args.allow_any_client, say=lambda text: print(text, flush=True))
     return ExitCode.FINE
 
 
