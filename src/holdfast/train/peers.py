@@ -159,11 +159,15 @@ def join(place: Place, *, devices: int) -> None:
         place.rank,
         initialization_timeout=JOIN_S,
         heartbeat_timeout_seconds=HEARTBEAT_S,
-        coordinator_bind_address=f"0.0.0.0:{place.coordinator.rpartition(':')[2]}"
-        if place.rank == 0
-        else None,
+        coordinator_bind_address=bind_address(place.coordinator) if place.rank == 0 else None,
     )
     _connect_all()
+
+
+def bind_address(coordinator: str) -> str:
+    """Where JAX's coordinator listens. It asks nobody for a password, so a group on one machine keeps it there."""
+    host, _, port = coordinator.rpartition(":")
+    return f"127.0.0.1:{port}" if host in ("127.0.0.1", "localhost") else f"0.0.0.0:{port}"
 
 
 def _connect_all() -> None:
