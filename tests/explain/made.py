@@ -5,13 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from holdfast.explain import Verdict, explain
+from holdfast.explain import Finding, Remedy, Verdict, explain
 from holdfast.journal import events as ev
 from holdfast.journal import stacks, vitals
 from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread
 from holdfast.journal.writer import JournalWriter
+from holdfast.report import wording
+from holdfast.report.comparison import since_last_good
 
 MIB, GIB = 1 << 20, 1 << 30
+
+# -- the words of a verdict ---------------------------------------------------------------------------
+
+sentence = wording.sentence
+why_of = wording.why_not
+
+
+def title_of(finding: Finding) -> str:
+    return wording.title(finding.title)
+
+
+def do_of(remedy: Remedy) -> str:
+    return wording.advice(remedy)[0]
+
+
+def code_of(remedy: Remedy) -> str:
+    return wording.advice(remedy)[1]
+
+
+def summary_of(verdict: Verdict) -> str:
+    return wording.summary(verdict.summary)
+
+
+def changes_of(verdict: Verdict) -> list[str]:
+    return since_last_good(verdict.changes)
+
+
 NOW = 1_800_000_000.0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.journal import events as ev
-from tests.explain.made import Run
+from tests.explain.made import Run, title_of
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,6 @@ def test_a_generator_of_the_validation(tmp_path: Path, batches: list[int], kind:
     found = run.verdict().findings
     assert [one.cause for one in found] == (["generator-exhausted"] if ended else [])
     if ended:
-        assert found[0].title == (
+        assert title_of(found[0]) == (
             "the generator of the validation ended: 3 later validations measured only the first two batches again"
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.explain import Strength, Verdict
 from holdfast.journal import events as ev
-from tests.explain.made import Run
+from tests.explain.made import Run, sentence, title_of
 
 
 def _first(verdict: Verdict) -> tuple[str, Strength]:
@@ -15,7 +15,9 @@ def _first(verdict: Verdict) -> tuple[str, Strength]:
 
 
 def _text(verdict: Verdict) -> str:
-    return "\n".join([verdict.findings[0].title, *(fact.fact for fact in verdict.findings[0].because)])
+    return "\n".join(
+        [title_of(verdict.findings[0]), *(sentence(fact) for fact in verdict.findings[0].because)]
+    )
 
 
 def _full(path: str, **more: object) -> ev.SaveFailed:
@@ -180,8 +182,8 @@ def test_a_launchers_word_for_what_ended_its_child_is_not_the_cause(tmp_path: Pa
     )
     finding = run.verdict().findings[0]
     assert finding.cause == "path-missing"
-    assert finding.title == "labels/classes.txt is not there"
-    assert "work.py:4" in "\n".join(fact.fact for fact in finding.because)
+    assert title_of(finding) == "labels/classes.txt is not there"
+    assert "work.py:4" in "\n".join(sentence(fact) for fact in finding.because)
 
 
 def _as_another(run: Run) -> None:
@@ -210,7 +212,7 @@ def test_a_reader_that_is_gone_is_no_callbacks_fault(tmp_path: Path) -> None:
     )
     finding = run.verdict().findings[0]
     assert (finding.cause, finding.strength) == ("script-error", Strength.ESTABLISHED)
-    assert finding.title == "whoever read what it writes is gone: BrokenPipeError at work.py:3"
+    assert title_of(finding) == "whoever read what it writes is gone: BrokenPipeError at work.py:3"
 
 
 def _search(path: Path, *raised: str, code: int = 0) -> Verdict:
@@ -234,8 +236,8 @@ def _search(path: Path, *raised: str, code: int = 0) -> Verdict:
 def test_trials_that_were_pruned_are_no_early_end(tmp_path: Path) -> None:
     verdict = _search(tmp_path / "run", "", "", "Pruned", "Pruned", "Pruned")
     assert (verdict.outcome, verdict.findings) == ("finished", ())
-    assert verdict.known[0].fact == (
-        "3 of 5 fits were left by Pruned at train.py:16; the script caught it and went on"
+    assert sentence(verdict.known[0]) == (
+        "3 of 5 fits were ended by Pruned at train.py:16; the script caught it and continued"
     )
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 from holdfast.explain import Strength, Verdict
 from holdfast.explain.causes import CAUSES, declare
 from holdfast.explain.causes.declare import Cause
+from holdfast.report import wording
 from holdfast.report.verdict import render
-from tests.explain.made import Run
+from holdfast.report.verdict_json import as_json
+from tests.explain.made import Run, title_of
 from tests.explain.stories import control, data, machine, memory
 
 STORIES = (memory, data, control, machine)
@@ -43,7 +46,7 @@ def told(slug: str, tmp_path: Path, prefix: str = "") -> Verdict:
 def test_the_cause_comes_first(slug: str, tmp_path: Path) -> None:
     verdict = told(slug, tmp_path)
     assert verdict.findings[0].cause == slug
-    assert not [fact for fact in verdict.known if "could not be judged" in fact.fact]
+    assert not [fact for fact in verdict.known if fact.kind == "cause.not-judged"]
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -51,12 +54,18 @@ def test_the_near_miss_is_not_blamed(slug: str, tmp_path: Path) -> None:
     verdict = told(slug, tmp_path, "near_")
     blamed = [one.cause for one in verdict.findings if one.strength >= Strength.SUPPORTED]
     assert slug not in blamed
-    assert not [fact for fact in verdict.known if "could not be judged" in fact.fact]
+    assert not [fact for fact in verdict.known if fact.kind == "cause.not-judged"]
 
 
 @pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE])
 def test_the_text_is_the_stored_one(slug: str, tmp_path: Path, stored: Callable[[str, str], None]) -> None:
     stored(f"explain/{slug}", render(told(slug, tmp_path)).rstrip("\n"))
+
+
+@pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE])
+def test_every_sentence_has_its_words_and_its_values(slug: str, tmp_path: Path) -> None:
+    text = json.dumps(as_json(told(slug, tmp_path)), allow_nan=False)
+    assert wording.UNWORDED not in text
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -66,7 +75,7 @@ def test_every_finding_names_its_sources_and_a_remedy(slug: str, tmp_path: Path)
     first = told(slug, tmp_path).findings[0]
     assert first.because and all(fact.source for fact in first.because)
     assert 1 <= len(first.remedies) <= 2
-    assert "failed to" not in first.title and not first.title.endswith("?")
+    assert "failed to" not in title_of(first) and not title_of(first).endswith("?")
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=SLUGS)

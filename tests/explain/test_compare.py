@@ -11,13 +11,14 @@ import pytest
 
 from holdfast.cli import main as command_line
 from holdfast.explain import explain
-from holdfast.explain.compare import compare, told
+from holdfast.explain.compare.differences import compare
+from holdfast.explain.compare.last_good import last_good, script_of
+from holdfast.explain.compare.portrait import Portrait, portray
 from holdfast.explain.gather import gather
-from holdfast.explain.neighbours import last_good, script_of
-from holdfast.explain.portrait import Portrait, portray
 from holdfast.journal import events as ev
-from holdfast.report.verdict import render_comparison
-from tests.explain.made import GIB, MIB, NOW, Run, pipeline
+from holdfast.report.comparison import lines
+from holdfast.report.comparison import render as render_comparison
+from tests.explain.made import GIB, MIB, NOW, Run, changes_of, pipeline
 
 
 def _run(path: Path, *, shuffle: int, batch: int = 4, peak: int = 800, code: int | None = 0) -> Path:
@@ -69,7 +70,7 @@ def test_a_larger_shuffle_buffer_accounts_for_the_memory(tmp_path: Path) -> None
     new = _portrait(_run(tmp_path / "tuesday", shuffle=1000, peak=1700))
     found = compare(old, new)
     assert found.memory_change == 900 * MIB
-    effect = next(one for one in found.effects if "shuffle" in one.what)
+    effect = next(one for one in found.effects if one.values.get("op") == "shuffle")
     # 100 elements is what the source holds at most (cardinality 100): the buffer never holds more
     assert effect.known == "estimated"
     assert [one.what for one in found.differences if one.what == "pipeline"] == ["pipeline"]
@@ -80,9 +81,9 @@ def test_parameters_and_slots_are_counted() -> None:
     new = Portrait(
         "b", parameters=30_000_000, trainable=30_000_000, slots=2, peak_bytes=GIB + 400_000_000, base_bytes=0
     )
-    amounts = {one.what: one.amount for one in compare(old, new).effects}
-    assert amounts["20,000,000 parameters and their gradients"] == 160_000_000
-    assert amounts["what the optimizer keeps for each parameter"] == 240_000_000
+    amounts = {one.kind: one.amount for one in compare(old, new).effects}
+    assert amounts["model.parameters"] == 160_000_000
+    assert amounts["optimizer.slots"] == 240_000_000
     shares = [compare(old, new).of(one) for one in compare(old, new).effects]
     assert shares == [0.6, 0.4]
 
@@ -94,8 +95,8 @@ def test_a_doubled_batch_doubles_the_activations() -> None:
     found = compare(old, new)
     memory = next(one for one in found.effects if one.on == "memory")
     assert (memory.amount, memory.known, found.of(memory)) == (1000 * MIB, "estimated", 1.0)
-    time = {one.what: round(one.amount, 3) for one in found.effects if one.on == "time"}
-    assert time == {"computing": 0.08, "2 times the values a step": 0.08, "waiting for data": 0.02}
+    time = {one.kind: round(one.amount, 3) for one in found.effects if one.on == "time"}
+    assert time == {"step.computing": 0.08, "step.values": 0.08, "step.data-wait": 0.02}
 
 
 def test_equal_runs_differ_in_nothing(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_the_last_good_run_of_the_script_is_found(tmp_path: Path) -> None:
     os.utime(good, (NOW, NOW))
     found = last_good(gather(bad, now=NOW))
     assert found is not None and found.name == "monday"
-    changes = explain(bad, now=NOW).changes
+    changes = changes_of(explain(bad, now=NOW))
     assert changes[0] == "the last good run of this script, monday:"
     assert any(
         "pipeline: shuffle(10) > batch(4) before, shuffle(1000) > batch(4) now" in line for line in changes
@@ -162,5 +163,5 @@ def test_what_counts_as_the_same_script(command: list[str], script: tuple[str, .
 
 def test_nothing_recorded_is_said(tmp_path: Path) -> None:
     found = compare(Portrait("a"), Portrait("b"))
-    assert told(found) == ()
+    assert lines(found) == []
     assert render_comparison(found) == "compare: a and b\n  nothing that is recorded differs\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength
-from tests.explain.made import Run
+from tests.explain.made import Run, title_of
 
 _URLLIB = ["train.py:17 fetch", "urllib/request.py:216 urlopen", "urllib/request.py:643 http_error_default"]
 
@@ -47,7 +47,7 @@ def test_what_was_answered_is_said(tmp_path: Path, kind: str, message: str, titl
     run = Run(tmp_path / "run")
     run.raised(kind, message, frames=_URLLIB, user_line="train.py:17", user_code="urlopen(url)")
     found = run.verdict().findings[0]
-    assert (found.cause, found.strength, found.title) == ("download-blocked", Strength.ESTABLISHED, title)
+    assert (found.cause, found.strength, title_of(found)) == ("download-blocked", Strength.ESTABLISHED, title)
 
 
 def test_an_answer_to_what_a_callback_sent_is_the_callbacks(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from holdfast.journal import events as ev
 from holdfast.journal import vitals
 from holdfast.journal.beats import Beat, BeatWriter, Phase
 from holdfast.journal.writer import JournalWriter
-from tests.explain.made import MIB, NOW, Run, growing
+from holdfast.report.verdict_json import as_json
+from tests.explain.made import MIB, NOW, Run, growing, sentence, title_of
 from tests.explain.stories import machine, memory
 
 
@@ -38,7 +39,7 @@ def test_an_output_log_alone_is_enough(tmp_path: Path) -> None:
     (tmp_path / "output.log").write_text(log)
     verdict = explain(tmp_path, now=NOW)
     assert (verdict.outcome, verdict.findings[0].cause) == ("failed", "script-error")
-    assert verdict.findings[0].title == "ZeroDivisionError at /home/me/train.py:3: division by zero"
+    assert title_of(verdict.findings[0]) == "ZeroDivisionError at /home/me/train.py:3: division by zero"
     assert verdict.findings[0].because[0].source == "output.log:4"
 
 
@@ -49,7 +50,7 @@ def test_a_torn_journal_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
         file.write(b'{"kind": "run_closed", "at": 18000')
     verdict = run.verdict()
     assert verdict.findings[0].cause == "killed-for-memory"
-    assert any("torn" in fact.fact for fact in verdict.known)
+    assert any(fact.kind == "journal.cut-off" for fact in verdict.known)
 
 
 def test_a_journal_of_a_later_format_is_refused(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_a_living_process_is_running_and_a_dead_one_killed(tmp_path: Path) -> No
     _opened_here(gone, 2**22 + 1)
     verdict = explain(gone)
     assert verdict.outcome == "killed"
-    assert any("the process is gone" in fact.fact for fact in verdict.known)
+    assert any(fact.kind == "process.gone" for fact in verdict.known)
 
 
 def test_a_run_close_to_its_limit_is_not_blamed_while_it_lives(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_another_machine_cannot_know(tmp_path: Path) -> None:
     verdict = run.verdict()
     assert verdict.outcome == "killed"
     assert verdict.findings[0].cause == "unknown"
-    assert any("cannot be known from this machine" in fact.fact for fact in verdict.known)
+    assert any(fact.kind == "process.unknown" for fact in verdict.known)
 
 
 def test_only_the_last_attempt_is_judged_and_the_others_are_told(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_only_the_last_attempt_is_judged_and_the_others_are_told(tmp_path: Path)
         )
     verdict = explain(path)
     assert verdict.outcome == "finished" and not verdict.findings
-    assert verdict.known[0].fact == "attempt 1 ended after 30 s: SIGKILL"
+    assert sentence(verdict.known[0]) == "attempt 1 ended after 30 s: SIGKILL"
 
 
 def test_a_shell_s_exit_code_names_the_signal(tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ def test_a_shell_s_exit_code_names_the_signal(tmp_path: Path) -> None:
     run.ended(137, oom=1)
     verdict = run.verdict()
     assert (verdict.outcome, verdict.findings[0].cause) == ("killed", "killed-for-memory")
-    assert "told by a shell's exit code" in verdict.summary
+    assert verdict.summary[0].values == {"signal": "SIGKILL", "by_shell": True}
 
 
 def test_a_command_without_a_probe_is_judged_by_its_end(tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_command_without_a_probe_is_judged_by_its_end(tmp_path: Path) -> None:
     run.ended(3)
     first = run.verdict().findings[0]
     assert (first.cause, first.strength) == ("script-error", Strength.SUPPORTED)
-    assert "make: *** [all] Error 3" in first.because[1].fact
+    assert "make: *** [all] Error 3" in sentence(first.because[1])
 
 
 def test_a_healthy_run_finds_nothing(tmp_path: Path) -> None:
@@ -172,10 +173,11 @@ def test_a_healthy_run_finds_nothing(tmp_path: Path) -> None:
 def test_the_json_is_the_contract_s(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     memory.shuffle_buffer_too_large(run)
-    found = json.loads(json.dumps(run.verdict().as_json()))
+    found = json.loads(json.dumps(as_json(run.verdict())))
     assert {"run", "outcome", "step", "of", "findings", "ruled_out"} <= found.keys()
     first = found["findings"][0]
     assert {"cause", "strength", "title", "because", "against", "remedies", "led_to", "more"} <= first.keys()
+    assert {"fact", "source", "kind", "values"} == first["because"][0].keys()
     assert (found["outcome"], found["step"], found["of"]) == ("killed", 0, 300)
     assert first["led_to"] == "killed-for-memory"
     assert first["more"] == "holdfast causes shuffle-buffer-too-large"
@@ -186,7 +188,7 @@ def test_the_digest_of_the_weights_is_handed_on(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.probe(ev.NoteMade(text="weights", facts={"weights_sha256": "ab12"}))
     run.ended(0)
-    assert run.verdict().as_json()["weights_sha256"] == "ab12"
+    assert as_json(run.verdict())["weights_sha256"] == "ab12"
 
 
 def test_a_cause_that_breaks_does_not_cost_the_answer(tmp_path: Path) -> None:
@@ -196,7 +198,7 @@ def test_a_cause_that_breaks_does_not_cost_the_answer(tmp_path: Path) -> None:
     run.ended(signal="SIGKILL", oom=1)
     verdict = run.verdict()
     assert verdict.findings[0].cause == "killed-for-memory"
-    assert any("could not be judged" in fact.fact for fact in verdict.known)
+    assert any(fact.kind == "cause.not-judged" for fact in verdict.known)
 
 
 # -- the log ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from holdfast.report.verdict import render
-from tests.explain.made import Run
+from tests.explain.made import Run, do_of, sentence, title_of
 
 
 def _rates_of_epochs(path: Path, rates: list[float], changed: bool) -> Run:
@@ -31,8 +31,8 @@ def test_a_rate_of_nothing_from_the_first_epoch_on(tmp_path: Path) -> None:
     assert [(one.cause, one.strength) for one in verdict.findings] == [
         ("learning-rate-collapsed", Strength.ESTABLISHED)
     ]
-    assert verdict.findings[0].title == "the learning rate is 0 in all 6 epochs: nothing is learnt"
-    assert [fact.fact for fact in verdict.findings[0].because] == [
+    assert title_of(verdict.findings[0]) == "the learning rate is 0 in all 6 epochs: nothing is learnt"
+    assert [sentence(fact) for fact in verdict.findings[0].because] == [
         "the learning rate was 0 at the end of all 6 epochs",
         "LearningRateScheduler sets it before each epoch",
         "after 600 steps no weight had changed",
@@ -43,9 +43,9 @@ def test_a_scheduler_that_returns_nothing_is_named_and_no_patience_is_advised(tm
     verdict = _rates_of_epochs(tmp_path / "run", [1e-3, 1e-4] + [0.0] * 6, changed=True).verdict()
     assert verdict.findings[0].cause == "learning-rate-collapsed"
     assert "LearningRateScheduler sets it before each epoch" in [
-        fact.fact for fact in verdict.findings[0].because
+        sentence(fact) for fact in verdict.findings[0].because
     ]
-    assert [one.do for one in verdict.findings[0].remedies] == ["a schedule that ends with the training"]
+    assert [do_of(one) for one in verdict.findings[0].remedies] == ["a schedule that ends with the training"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_schedule_that_runs_out_in_a_loop_of_ones_own(
     assert bool(found) is collapsed
     if collapsed:
         assert found[0].strength == Strength.SUPPORTED
-        assert found[0].because[0].fact == "the learning rate was 0.008409 at its highest"
+        assert sentence(found[0].because[0]) == "the learning rate was 0.008409 at its highest"
 
 
 def _by_the_batch(path: Path, *trainable: int) -> list[str]:
@@ -92,8 +92,8 @@ def test_gradients_that_nobody_applies(tmp_path: Path) -> None:
     run.ended(0)
     finding = run.verdict().findings[0]
     assert (finding.cause, finding.strength) == ("loss-not-falling", Strength.SUPPORTED)
-    assert finding.title == "the gradients taken at train.py:23 are never applied: no weight changed"
-    assert [fact.fact for fact in finding.because][:2] == [
+    assert title_of(finding) == "the gradients taken at train.py:23 are never applied: no weight changed"
+    assert [sentence(fact) for fact in finding.because][:2] == [
         "gradients of the weights were taken 192 times at train.py:23",
         "the Adam made at train.py:13 took no step in the whole run",
     ]
@@ -124,7 +124,7 @@ def test_a_loss_that_no_gradient_comes_from_is_no_frozen_model(
     run.raised("ValueError", "No gradients provided for any variable.", user_line="train.py:20")
     found = run.verdict().findings[0]
     assert (found.cause, found.strength) == ("nothing-trainable", Strength.ESTABLISHED)
-    assert found.title.startswith("nothing is trainable" if reached else "no gradient reaches any weight")
+    assert title_of(found).startswith("nothing is trainable" if reached else "no gradient reaches any weight")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_what_keras_warned_of_stands_beside_an_end_that_is_no_fault(tmp_path: Pa
     verdict = run.verdict()
     assert verdict.findings == ()
     assert verdict.went_well
-    assert [fact.fact for fact in verdict.warned] == [
+    assert [sentence(fact) for fact in verdict.warned] == [
         f"train.py:6: {_SOFTMAX}",
         "train.py:9: Gradients do not exist for variables ['gate/kernel'] when minimizing the loss.",
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread
-from tests.explain.made import Run, user
+from tests.explain.made import Run, sentence, title_of, user
 
 _POOL = "/usr/lib/python3.11/multiprocessing/pool.py"
 
@@ -19,14 +19,14 @@ def test_a_wrapper_that_was_killed_while_the_training_runs_on(tmp_path: Path) ->
     run.ended(None, "SIGKILL", left_running=[{"pid": trains, "command": "python work.py"}])
     finding = run.verdict().findings[0]
     assert (finding.cause, finding.strength) == ("killed-from-outside", Strength.ESTABLISHED)
-    assert f"the training below it runs on: process {trains} (python work.py)" in finding.title
+    assert f"the training below it runs on: process {trains} (python work.py)" in title_of(finding)
 
 
 def test_a_helper_that_was_left_is_no_training(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit(epochs=1)
     run.ended(None, "SIGKILL", left_running=[{"pid": 1, "command": "tensorboard"}])
-    assert "runs on" not in run.verdict().findings[0].title
+    assert "runs on" not in title_of(run.verdict().findings[0])
 
 
 def test_a_pool_that_is_not_done_when_the_script_is_over(tmp_path: Path) -> None:
@@ -48,8 +48,8 @@ def test_a_pool_that_is_not_done_when_the_script_is_over(tmp_path: Path) -> None
     run.stopped()
     finding = run.verdict().findings[0]
     assert finding.cause == "exit-hang"
-    assert finding.title.endswith("the pool made at train.py:7 is not done")
-    facts = [fact.fact for fact in finding.because]
+    assert title_of(finding).endswith("the pool made at train.py:7 is not done")
+    facts = [sentence(fact) for fact in finding.because]
     assert "process 4100 (python) still lives, at /home/me/train.py:4 in busy" in facts
     assert not any("4101" in fact for fact in facts)
 
@@ -86,7 +86,7 @@ def _pool_waits(path: Path, child: ProcessStacks) -> list[str]:
     )
     run.stalled("after", waits, others=(child,))
     run.stopped()
-    return [f"{one.cause}: {one.title}" for one in run.verdict().findings]
+    return [f"{one.cause}: {title_of(one)}" for one in run.verdict().findings]
 
 
 def test_a_forked_child_that_calls_tensorflow(tmp_path: Path) -> None:

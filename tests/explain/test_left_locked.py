@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.explain import Finding, Strength
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, Thread
-from tests.explain.made import KERAS, Run, main_in_fit, python_thread, user
+from tests.explain.made import KERAS, Run, main_in_fit, python_thread, sentence, title_of, user
 
 
 def _main(code: str) -> Thread:
@@ -27,7 +27,7 @@ def _stalled(path: Path, *threads: Thread) -> Finding:
 def test_the_thread_that_ended_is_named(tmp_path: Path) -> None:
     found = _stalled(tmp_path / "run", _main("with LOCK: print(e)"))
     assert (found.cause, found.strength) == ("deadlock", Strength.SUPPORTED)
-    assert found.because[-1].fact == (
+    assert sentence(found.because[-1]) == (
         "a thread had ended with ValueError at train.py:16: a lock that it had taken then stays taken"
     )
 
@@ -35,12 +35,12 @@ def test_the_thread_that_ended_is_named(tmp_path: Path) -> None:
 def test_threads_that_want_the_same_lock_do_not_wait_for_one_another(tmp_path: Path) -> None:
     other = python_thread(4002, user(25, "log", "LOCK.acquire()"), syscall="futex for ever")
     found = _stalled(tmp_path / "run", _main("with LOCK:"), other)
-    assert found.title.startswith("a thread waits for a lock that nobody releases")
+    assert title_of(found).startswith("a thread waits for a lock that nobody releases")
     assert found.strength == Strength.SUPPORTED
 
 
 def test_threads_that_want_two_locks_do(tmp_path: Path) -> None:
     other = python_thread(4002, user(25, "log", "with SECOND:"), syscall="futex for ever")
     found = _stalled(tmp_path / "run", _main("with FIRST:"), other)
-    assert found.title.startswith("threads wait for one another's locks")
+    assert title_of(found).startswith("threads wait for one another's locks")
     assert found.strength == Strength.ESTABLISHED

@@ -9,7 +9,7 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from holdfast.journal.vitals import Process
-from tests.explain.made import MIB, Run, pipeline
+from tests.explain.made import MIB, Run, pipeline, sentence
 
 
 @pytest.mark.parametrize(("first_step_s", "paused"), [(6.5, True), (0.4, False)])
@@ -28,7 +28,9 @@ def test_a_pause_at_the_start_of_every_pass(tmp_path: Path, first_step_s: float,
     assert bool(found) is paused
     if paused:
         assert found[0].strength == Strength.SUPPORTED
-        assert found[0].because[0].fact == "the first step of each later epoch took 6.5 s, any other 10 ms"
+        assert (
+            sentence(found[0].because[0]) == "the first step of each later epoch took 6.5 s, any other 10 ms"
+        )
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,28 @@ import pytest
 
 from holdfast.cli import main as command_line
 from holdfast.explain import explain
-from holdfast.explain.compare import compare, told
+from holdfast.explain.compare.differences import compare
+from holdfast.explain.compare.portrait import portray
 from holdfast.explain.gather import gather, sources
-from holdfast.explain.portrait import portray
 from holdfast.journal import events as ev
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Frame
+from holdfast.report.comparison import lines
 from holdfast.supervise import source
-from tests.explain.made import MIB, NOW, Run, main_in_fit, python_thread, user
+from tests.explain.made import (
+    MIB,
+    NOW,
+    Run,
+    changes_of,
+    code_of,
+    do_of,
+    main_in_fit,
+    python_thread,
+    sentence,
+    summary_of,
+    title_of,
+    user,
+)
 from tests.explain.test_compare import _later
 
 QUEUE = Frame("/usr/lib/python3.11/queue.py", 171, "Queue.get")
@@ -23,7 +37,7 @@ LOCK = Frame("/usr/lib/python3.11/threading.py", 327, "Condition.wait")
 
 
 def _because(run: Run) -> list[str]:
-    return [fact.fact for fact in run.verdict().findings[0].because]
+    return [sentence(fact) for fact in run.verdict().findings[0].because]
 
 
 # -- a queue that nobody fills ----------------------------------------------------------------------
@@ -35,7 +49,7 @@ def test_a_queue_is_called_a_queue_and_its_line_is_named(tmp_path: Path) -> None
     run.stalled("step", main_in_fit(), python_thread(4002, LOCK, QUEUE, user(15, "gen", "yield q.get()")))
     run.stopped()
     first = run.verdict().findings[0]
-    assert (first.cause, first.title) == (
+    assert (first.cause, title_of(first)) == (
         "input-blocked",
         "the next batch never comes: a reader waits for ever for a queue at /home/me/train.py:15",
     )
@@ -46,7 +60,7 @@ def test_a_queue_is_called_a_queue_and_its_line_is_named(tmp_path: Path) -> None
     )
     assert "its line: `yield q.get()`" in said
     assert "no other thread of the script is alive: nobody is left to put anything into it" in said
-    assert [remedy.code for remedy in first.remedies] == [
+    assert [code_of(remedy) for remedy in first.remedies] == [
         "item = queue.get(timeout=60)   # raises queue.Empty",
         "finally: queue.put(None)",
     ]
@@ -56,8 +70,8 @@ def test_no_batch_is_spoken_of_where_no_training_was_seen(tmp_path: Path) -> Non
     run = Run(tmp_path / "run")
     run.stalled("", python_thread(4000, LOCK, QUEUE, user(4, "<module>", "q.get()"), main=True))
     first = run.verdict().findings[0]
-    assert first.title == "a reader waits for ever for a queue at /home/me/train.py:4"
-    assert first.because[0].fact == "nothing moved for 90 s; no framework was seen in it"
+    assert title_of(first) == "a reader waits for ever for a queue at /home/me/train.py:4"
+    assert sentence(first.because[0]) == "nothing moved for 90 s; no framework was seen in it"
 
 
 def test_what_the_producers_do_is_told(tmp_path: Path) -> None:
@@ -77,7 +91,7 @@ def test_a_socket_keeps_its_own_advice(tmp_path: Path) -> None:
     reading = python_thread(4002, user(15, "gen", "data = sock.recv(99)"), wait="sk_wait_data")
     run.stalled("step", main_in_fit(), reading)
     run.stopped()
-    assert run.verdict().findings[0].remedies[0].code == "socket.setdefaulttimeout(30)"
+    assert code_of(run.verdict().findings[0].remedies[0]) == "socket.setdefaulttimeout(30)"
 
 
 # -- how long it stands ------------------------------------------------------------------------------
@@ -87,14 +101,14 @@ def test_a_stall_grows_older_while_it_is_looked_at(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit()
     run.stalled("step", main_in_fit(), python_thread(4002, LOCK, QUEUE, user(15, "gen", "yield q.get()")))
-    assert "did not move for 90 s" in run.verdict().summary
+    assert "did not move for 90 s" in summary_of(run.verdict())
     stalled = gather(run.path, now=NOW).stall
     assert stalled is not None
     run.samples(400, rss_bytes=MIB, phase="step")  # one a second, from second 101 on
     evidence = gather(run.path, now=NOW)
     assert evidence.silent_for_s == 90.0 + (500.0 - stalled.mono)
-    assert (
-        f"did not move for {evidence.silent_for_s / 60:.0f} min (noticed after 90 s)" in run.verdict().summary
+    assert f"did not move for {evidence.silent_for_s / 60:.0f} min (noticed after 90 s)" in summary_of(
+        run.verdict()
     )
 
 
@@ -107,10 +121,10 @@ def test_nothing_saved_is_not_called_saved(tmp_path: Path) -> None:
     run.ended(code=143)
     journal = run.path / "journal.jsonl"
     journal.write_text(journal.read_text().replace('"watch": "run"', '"watch": "train"'))  # our own trainer
-    assert "begin again: no step was saved" in [one.do for one in run.verdict().findings[0].remedies]
+    assert "begin again: no step was saved" in [do_of(one) for one in run.verdict().findings[0].remedies]
     (run.path / "checkpoints" / "step-000120").mkdir(parents=True)
     (run.path / "checkpoints" / "step-000140.part").mkdir()
-    assert "go on from step 120, which is saved" in [one.do for one in run.verdict().findings[0].remedies]
+    assert "go on from step 120, which is saved" in [do_of(one) for one in run.verdict().findings[0].remedies]
 
 
 def test_who_sent_the_signal_is_said_as_far_as_it_is_known(tmp_path: Path) -> None:
@@ -144,10 +158,10 @@ def test_in_a_group_the_supervisor_itself_is_not_called_the_sender(tmp_path: Pat
     )
     run.ended(code=143)
     first = run.verdict().findings[0]
-    assert first.title == (
+    assert title_of(first) == (
         "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
     )
-    assert [fact.fact for fact in first.because[:2]] == [
+    assert [sentence(fact) for fact in first.because[:2]] == [
         f"the group was told: {note}",
         "the supervisor was sent SIGTERM by itself, at the word of the group's conductor, and passed it on",
     ]
@@ -162,7 +176,7 @@ def test_what_a_group_found_slow_stands_in_the_verdict_of_a_run_that_finished(tm
             ev.NoteMade(text=words, facts={"by": "conductor", "remark": "slow-link", "ranks": [1]})
         )
     run.ended(code=0)
-    assert [one.fact for one in run.verdict().known if "message" in one.fact] == [
+    assert [sentence(one) for one in run.verdict().known if "message" in sentence(one)] == [
         "a message to process 1 on b and back takes 400 ms"
     ]
 
@@ -175,8 +189,8 @@ def test_a_network_that_carries_no_step_is_not_blamed_on_a_process(tmp_path: Pat
     run.ended(signal="SIGKILL", stopped_by_us="stall")
     first = run.verdict().findings[0]
     assert (first.cause, first.strength.word) == ("peer-missing", "supported")
-    assert first.title == "the network between the processes of the group does not carry a step"
-    assert [one.fact for one in first.because] == [words]
+    assert title_of(first) == "the network between the processes of the group does not carry a step"
+    assert [sentence(one) for one in first.because] == [words]
 
 
 def test_nobody_starves_who_has_not_taken_a_step(tmp_path: Path) -> None:
@@ -224,7 +238,7 @@ def _keeps(run: Run, text: str) -> None:
 def test_what_a_failed_start_never_saw_is_no_difference(tmp_path: Path) -> None:
     _good(tmp_path / "a")
     run = _failed_start(tmp_path / "b")
-    assert explain(run.path, now=NOW).changes == ()
+    assert changes_of(explain(run.path, now=NOW)) == []
 
 
 def test_the_edited_line_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,12 +246,12 @@ def test_the_edited_line_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[s
     bad = _failed_start(
         tmp_path / "b", "import model\nrate = 1e-1\nsteps = 8\nmodel.fit(rate, steps)\nprint('done')\n"
     )
-    assert explain(bad.path, now=NOW).changes == (
+    assert changes_of(explain(bad.path, now=NOW)) == [
         "the last good run of this script, a:",
         "script: train.py:2: `rate = 1e-3` before, `rate = 1e-1` now",
         "script: train.py:3: `steps = 9` before, `steps = 8` now",
         "script: train.py:5: nothing before, `print('done')` now",
-    )
+    ]
     assert command_line.main(["compare", str(good.path), str(bad.path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "before, a: finished; ended by itself, 300 of 300 steps done" in said
@@ -253,9 +267,9 @@ def test_a_module_beside_the_script_is_noticed_by_its_digest(tmp_path: Path) -> 
     (tmp_path / "model.py").write_text("layers = 4\n")
     new = _good(tmp_path / "b", "import model\n")
     portraits = [portray(gather(one.path, now=NOW), sources(one.path)) for one in (old, new)]
-    assert told(compare(*portraits), everything=False) == (
+    assert lines(compare(*portraits), everything=False) == [
         "script: model.py was edited; its text was not kept",
-    )
+    ]
 
 
 def test_settings_of_a_recipe_are_compared(tmp_path: Path) -> None:
@@ -263,7 +277,7 @@ def test_settings_of_a_recipe_are_compared(tmp_path: Path) -> None:
     (old.path / "recipe.toml").write_text("[train]\nbatch = 8\nsteps = 100\n")
     (new.path / "recipe.toml").write_text("[train]\nbatch = 16\nsteps = 100\n")
     portraits = [portray(gather(one.path, now=NOW), sources(one.path)) for one in (old, new)]
-    assert told(compare(*portraits), everything=False) == ("recipe: train.batch: 8 before, 16 now",)
+    assert lines(compare(*portraits), everything=False) == ["recipe: train.batch: 8 before, 16 now"]
 
 
 # -- which file is the script ------------------------------------------------------------------------

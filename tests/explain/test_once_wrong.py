@@ -11,7 +11,7 @@ from holdfast.explain.raised import read_fatal
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks
 from holdfast.report.verdict import render
-from tests.explain.made import MIB, Run, main_in_fit, python_thread, user
+from tests.explain.made import MIB, Run, code_of, do_of, main_in_fit, python_thread, sentence, title_of, user
 
 
 def _first(verdict: Verdict) -> tuple[str, Strength]:
@@ -19,7 +19,7 @@ def _first(verdict: Verdict) -> tuple[str, Strength]:
 
 
 def _facts(verdict: Verdict) -> str:
-    return "\n".join(fact.fact for fact in verdict.findings[0].because)
+    return "\n".join(sentence(fact) for fact in verdict.findings[0].because)
 
 
 def _weights_broke_behind_a_relu(
@@ -106,7 +106,7 @@ def test_an_exception_that_left_every_fit_is_told_though_the_script_caught_it(tm
     verdict = run.verdict()
     assert verdict.outcome == "stopped-early"
     assert _first(verdict) == ("script-error", Strength.ESTABLISHED)
-    assert verdict.findings[0].title == (
+    assert title_of(verdict.findings[0]) == (
         "no fit got through, and the script went on as if it had: ValueError at train.py:10: Input 0 of layer 'dense' "
         "is incompatible with the layer: expected axis -1 of input shape to have value 12, but received input with "
         "shape (32, 7)"
@@ -136,9 +136,9 @@ def test_a_script_that_ends_itself_is_told_by_its_line_and_its_words(tmp_path: P
     verdict = _ended_itself(tmp_path / "a", 1, steps=[100] * 3, message="the loss is above the gate")
     assert _first(verdict) == ("script-error", Strength.ESTABLISHED)
     title = "the script ended itself by sys.exit at train.py:9: the loss is above the gate"
-    assert verdict.findings[0].title == title
+    assert title_of(verdict.findings[0]) == title
     short = _ended_itself(tmp_path / "b", 0, steps=[100], by="os._exit", code=0, phase="callback")
-    assert short.findings[0].title == "the script ended itself by os._exit at train.py:9"
+    assert title_of(short.findings[0]) == "the script ended itself by os._exit at train.py:9"
 
 
 def test_an_exit_that_was_asked_for_or_caught_blames_nobody(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_thread_that_ended_with_an_exception_is_the_root_of_the_wait_for_its_q
     verdict = run.verdict()
     assert _first(verdict) == ("worker-died", Strength.ESTABLISHED)
     assert (
-        verdict.findings[0].title
+        title_of(verdict.findings[0])
         == "a thread ended with IndexError at train.py:12, and the loader waits for it for ever"
     )
     assert "input-blocked" not in [one.cause for one in verdict.findings]
@@ -249,7 +249,7 @@ def test_a_crash_is_placed_at_the_line_that_led_there(tmp_path: Path) -> None:
     verdict = run.verdict()
     assert _first(verdict) == ("native-crash", Strength.ESTABLISHED)
     title = "it crashed in native code (SIGSEGV) at /home/me/train.py:10 in on_train_batch_end"
-    assert verdict.findings[0].title == title
+    assert title_of(verdict.findings[0]) == title
     assert "Segmentation fault in /usr/lib/python3.11/ctypes/__init__.py:519 in string_at" in _facts(verdict)
 
 
@@ -263,7 +263,7 @@ def test_an_exception_of_python_inside_a_graph_is_told_by_its_own_name(tmp_path:
     )
     run.raised("UnknownError", message, user_line="train.py:7")
     title = "RecursionError at train.py:7: maximum recursion depth exceeded"
-    assert run.verdict().findings[0].title == title
+    assert title_of(run.verdict().findings[0]) == title
 
 
 def _stopped(path: Path, monitor: str, mode: str) -> Verdict:
@@ -279,12 +279,12 @@ def _stopped(path: Path, monitor: str, mode: str) -> Verdict:
 
 def test_early_stopping_with_its_mode_turned_round_is_a_fault(tmp_path: Path) -> None:
     turned = _stopped(tmp_path / "a", "val_accuracy", "min")
-    assert turned.findings[0].title == (
+    assert title_of(turned.findings[0]) == (
         "EarlyStopping ended the training at epoch 4 of 40: it waits for val_accuracy to fall, and takes a model that "
         "learns for one that does not"
     )
     assert not turned.went_well
-    assert 'mode="max"' in turned.findings[0].remedies[0].code
+    assert 'mode="max"' in code_of(turned.findings[0].remedies[0])
     for monitor, mode in (("val_accuracy", "max"), ("val_loss", "min"), ("val_loss", "auto")):
         assert _stopped(tmp_path / monitor / mode, monitor, mode).went_well
 
@@ -299,8 +299,8 @@ def test_early_stopping_of_our_own_trainer_is_told_in_its_own_words(tmp_path: Pa
     verdict = run.verdict()
     first = verdict.findings[0]
     assert (first.cause, verdict.went_well) == ("early-stopping", True)
-    assert first.title == "early stopping ended the training at step 200 of 400: this is what it is for"
-    assert [fact.fact for fact in first.because] == [
+    assert title_of(first) == "early stopping ended the training at step 200 of 400: this is what it is for"
+    assert [sentence(fact) for fact in first.because] == [
         "AP was not better in the last 3 validations; the patience is 3",
         "the best was 0.5 at step 80, and model.npz has those weights",
     ]
@@ -317,7 +317,7 @@ def test_an_empty_validation_is_the_root_of_a_metric_that_is_missing(tmp_path: P
     verdict = run.verdict()
     assert [one.cause for one in verdict.findings] == ["dataset-empty", "monitor-missing"]
     assert (
-        verdict.findings[0].title
+        title_of(verdict.findings[0])
         == "the validation dataset (train.py:30) is empty: there are no val_ metrics"
     )
     assert verdict.findings[0].led_to == "monitor-missing"
@@ -372,7 +372,7 @@ def test_xla_that_compiles_without_a_trace_is_known_by_its_machine_code(tmp_path
     verdict = _machine_code(tmp_path / "a", (1, 2), (20, 42), (60, 120))
     assert _first(verdict) == ("recompiling", Strength.ESTABLISHED)
     title = "XLA compiles one_step_on_data anew for nearly every batch: about 59 times in 59 steps"
-    assert verdict.findings[0].title == title
+    assert title_of(verdict.findings[0]) == title
 
 
 def test_a_few_programs_for_a_few_shapes_are_no_recompiling(tmp_path: Path) -> None:
@@ -394,11 +394,11 @@ def test_a_run_of_our_own_trainer_is_told_how_to_go_on_with_it(tmp_path: Path) -
 
     found = going_on(Opened("train", 1200), first="make room, then ")  # type: ignore[arg-type]
     assert found is not None
-    assert (found.do, found.code) == (
+    assert (do_of(found), code_of(found)) == (
         "make room, then go on from step 1,200, which is saved", "holdfast train --resume --run-dir RUN"
     )  # fmt: skip
     found = going_on(Opened("train"), first="make room, then ")  # type: ignore[arg-type]
-    assert found is not None and found.do == "make room, then begin again: no step was saved"
+    assert found is not None and do_of(found) == "make room, then begin again: no step was saved"
     assert going_on(Opened("run")) is None  # type: ignore[arg-type]
 
 
@@ -424,7 +424,7 @@ def test_a_command_that_complains_and_ends_itself_is_told_by_its_complaint(tmp_p
         run = Run(tmp_path / name)
         (tmp_path / name / "output.log").write_text(f"usage: train.py\n{last}\n")
         run.ended(2)
-        assert run.verdict().findings[0].title == title
+        assert title_of(run.verdict().findings[0]) == title
 
 
 def _waits(path: Path, waited_s: list[float]) -> Verdict:
@@ -456,7 +456,7 @@ def test_a_loss_that_grew_without_end_is_told_though_it_stayed_finite(tmp_path: 
     verdict = run.verdict()
     assert _first(verdict) == ("learning-rate-too-high", Strength.SUPPORTED)
     assert "the loss was 8 at step 1 and 4e+06 at step 10" in _facts(verdict)
-    assert "a learning rate of 0.05" in verdict.findings[0].remedies[0].do
+    assert "a learning rate of 0.05" in do_of(verdict.findings[0].remedies[0])
 
 
 def test_a_loss_that_grows_a_hundredfold_may_be_meant(tmp_path: Path) -> None:
@@ -501,7 +501,7 @@ def test_a_generator_that_waits_below_fit_on_jax_is_named_though_a_library_told_
     verdict = run.verdict()
     assert [one.cause for one in verdict.findings] == ["input-blocked"]
     assert (
-        verdict.findings[0].title
+        title_of(verdict.findings[0])
         == "the next batch never comes: a reader waits for ever at /home/me/train.py:7"
     )
 
@@ -548,7 +548,7 @@ def test_a_model_file_that_keras_calls_missing_and_that_is_there_is_torn(tmp_pat
 def test_a_model_file_that_is_missing_is_missing(tmp_path: Path) -> None:
     verdict = _keras_calls_it_missing(tmp_path, [])
     assert _first(verdict) == ("path-missing", Strength.ESTABLISHED)
-    assert verdict.findings[0].title == "old/last.keras is not there"
+    assert title_of(verdict.findings[0]) == "old/last.keras is not there"
     assert "checkpoint-torn" not in [one.cause for one in verdict.findings]
 
 
@@ -639,7 +639,7 @@ def test_channels_in_the_words_of_xla(tmp_path: Path) -> None:
     run.ended(1)
     verdict = run.verdict()
     assert _first(verdict) == ("wrong-channels", Strength.ESTABLISHED)
-    assert verdict.findings[0].title == "3 channels were wanted and 1 given"
+    assert title_of(verdict.findings[0]) == "3 channels were wanted and 1 given"
 
 
 def test_what_the_trainer_refuses_is_told_in_its_own_words(tmp_path: Path) -> None:
@@ -655,9 +655,12 @@ def test_what_the_trainer_refuses_is_told_in_its_own_words(tmp_path: Path) -> No
     run.probe(ev.ExceptionRaised(type="UnknownFormat", message=refused.what, left="script"))
     run.ended(2)
     finding = run.verdict().findings[0]
-    assert (finding.cause, finding.title) == ("script-error", "no annotations were found here (/data/pets)")
-    assert [fact.fact for fact in finding.because] == ["the folder is empty"]
-    assert [remedy.do for remedy in finding.remedies] == ["give another"]
+    assert (finding.cause, title_of(finding)) == (
+        "script-error",
+        "no annotations were found here (/data/pets)",
+    )
+    assert [sentence(fact) for fact in finding.because] == ["the folder is empty"]
+    assert [do_of(remedy) for remedy in finding.remedies] == ["give another"]
 
 
 def test_a_trainer_that_is_interrupted_before_its_first_step_had_data(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.explain import Strength, Verdict
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread
-from tests.explain.made import Run, main_in_fit, user
+from tests.explain.made import Run, main_in_fit, sentence, title_of, user
 
 _LAUNCH = "/home/me/launch.py"
 _SUBPROCESS = Frame("/usr/lib/python3.11/subprocess.py", 2047, "_try_wait")
@@ -31,7 +31,9 @@ def _verdict(path: Path, main: Thread, *others: ProcessStacks, phase: str = "bet
 
 
 def _text(verdict: Verdict) -> str:
-    return "\n".join([verdict.findings[0].title, *(fact.fact for fact in verdict.findings[0].because)])
+    return "\n".join(
+        [title_of(verdict.findings[0]), *(sentence(fact) for fact in verdict.findings[0].because)]
+    )
 
 
 def test_the_launcher_that_does_not_read_is_named_with_its_line(tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ def test_a_pipe_of_the_users_own_that_its_reader_does_not_read(tmp_path: Path) -
     sink = ProcessStacks(pid=4200, name="python", command="python sink.py", state="S", reads=["pipe:[78]"])
     verdict = _verdict(tmp_path / "run", main, sink, phase="callback")
     assert verdict.findings[0].cause == "output-pipe-full"
-    assert "/home/me/train.py:5" in verdict.findings[0].title
+    assert "/home/me/train.py:5" in title_of(verdict.findings[0])
 
 
 def test_a_pools_own_pipe_is_a_symptom(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.made import NOW, Run
+from tests.explain.made import NOW, Run, sentence, title_of
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_who_sends_it_is_told(tmp_path: Path, signal: str, cause: str, words: st
     run.ended(None, signal)
     finding = run.verdict().findings[0]
     assert finding.cause == cause and finding.strength >= Strength.SUPPORTED
-    assert words in finding.title
+    assert words in title_of(finding)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_hard_limit_on_processor_time_ends_by_sigkill(
     run.ended(None, "SIGKILL", user_s=used_s, system_s=0.1)
     finding = run.verdict().findings[0]
     assert finding.cause == "killed-from-outside"
-    assert ("processor time" in finding.title) is told
+    assert ("processor time" in title_of(finding)) is told
 
 
 def test_a_worker_that_ended_itself_is_told_by_its_line(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_worker_that_ended_itself_is_told_by_its_line(tmp_path: Path) -> None:
     run.stopped()
     finding = run.verdict().findings[0]
     assert finding.cause == "worker-died"
-    assert "it ended itself by os._exit at train.py:6" in [fact.fact for fact in finding.because]
+    assert "it ended itself by os._exit at train.py:6" in [sentence(fact) for fact in finding.because]
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
@@ -71,7 +71,7 @@ def test_a_signal_that_the_script_sent_itself_came_from_nobody_else(tmp_path: Pa
     verdict = run.verdict()
     assert verdict.outcome == "failed"
     assert [(one.cause, one.strength) for one in verdict.findings] == [("script-error", Strength.ESTABLISHED)]
-    assert verdict.findings[0].title == f"the script sent itself {name} at train.py:14"
+    assert title_of(verdict.findings[0]) == f"the script sent itself {name} at train.py:14"
 
 
 def test_a_signal_that_it_sent_itself_and_handled_is_not_the_one_that_ended_it(tmp_path: Path) -> None:

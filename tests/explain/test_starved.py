@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.made import MIB, Run
+from tests.explain.made import MIB, Run, why_of
 
 
 def _starved(path: Path) -> Run:
@@ -44,5 +44,5 @@ def test_what_the_pipeline_tells_at_each_look_counts_before_a_sum_that_lags(tmp_
         run._tick()
         run.probe(ev.PipelineSeen(role="train", step=step, waiting_share=0.84, step_s=0.025))
     run.ended(0)
-    said = [one.why for one in run.verdict().ruled_out if one.cause == "input-starved"]
+    said = [why_of(one) for one in run.verdict().ruled_out if one.cause == "input-starved"]
     assert not any("58%" in why for why in said), said

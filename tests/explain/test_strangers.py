@@ -13,7 +13,7 @@ from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread
 from holdfast.report.verdict import render
-from tests.explain.made import GIB, MIB, Run, main_in_fit, python_thread, user
+from tests.explain.made import GIB, MIB, Run, main_in_fit, python_thread, sentence, title_of, user
 
 FUTURES = "/usr/lib/python3.11/concurrent/futures/"
 
@@ -23,7 +23,7 @@ def _first(verdict: Verdict) -> tuple[str, Strength]:
 
 
 def _facts(verdict: Verdict) -> list[str]:
-    return [fact.fact for fact in verdict.findings[0].because]
+    return [sentence(fact) for fact in verdict.findings[0].because]
 
 
 def _slugs(verdict: Verdict) -> list[str]:
@@ -133,7 +133,7 @@ def test_a_pool_whose_threads_wait_for_its_own_tasks_is_a_deadlock(tmp_path: Pat
     waits = (Frame(FUTURES + "_base.py", 451, "result"), user(7, "image", "parts[0].result()"))
     both = _pool(tmp_path / "both", _pool_thread(4002, *waits), _pool_thread(4003, *waits))
     assert _first(both) == ("deadlock", Strength.SUPPORTED)
-    assert "/home/me/train.py:7 in image" in both.findings[0].title
+    assert "/home/me/train.py:7 in image" in title_of(both.findings[0])
     free = _pool_thread(4003)  # in `work_queue.get`: it could do what the other one waits for
     assert "deadlock" not in _slugs(_pool(tmp_path / "one", _pool_thread(4002, *waits), free))
     child = ProcessStacks(pid=4100, name="python", state="S", threads=[python_thread(4100)])
@@ -177,7 +177,7 @@ def test_a_wordless_crash_in_an_operation_under_a_limit_on_address_space(tmp_pat
     assert _first(_crashed(tmp_path / "limit", **{"as": 9 * GIB})) == ("memory-refused", Strength.SUPPORTED)
     free = _crashed(tmp_path / "free")
     assert _first(free) == ("native-crash", Strength.ESTABLISHED)
-    assert free.findings[0].title == (
+    assert title_of(free.findings[0]) == (
         "it crashed in native code (SIGSEGV) while /home/me/train.py:4 in <module> ran"
     )
 
@@ -281,11 +281,11 @@ def _did_not_stack(path: Path, usual: list[int], odd: list[int]) -> Verdict:
 def test_arrays_that_do_not_stack_are_told_by_what_differs(tmp_path: Path) -> None:
     alpha = _did_not_stack(tmp_path / "alpha", [48, 48, 3], [48, 48, 4])
     assert _first(alpha) == ("wrong-channels", Strength.ESTABLISHED)
-    assert alpha.findings[0].title == "one image has 4 channels, the others 3"
+    assert title_of(alpha.findings[0]) == "one image has 4 channels, the others 3"
     assert "number 5 of 8 has shape [48, 48, 4], most have [48, 48, 3]" in _facts(alpha)
     grey = _did_not_stack(tmp_path / "grey", [48, 48, 3], [48, 48])
     assert _first(grey) == ("wrong-channels", Strength.ESTABLISHED)
-    assert grey.findings[0].title == "one image has no axis of channels, the others have 3"
+    assert title_of(grey.findings[0]) == "one image has no axis of channels, the others have 3"
     sizes = _did_not_stack(tmp_path / "sizes", [48, 48, 3], [40, 52, 3])
     assert _first(sizes) == ("mixed-image-sizes", Strength.ESTABLISHED)
     assert "wrong-channels" not in _slugs(sizes)
@@ -305,7 +305,7 @@ def test_a_loop_of_ones_own_over_an_endless_dataset_never_ends(tmp_path: Path) -
     endless = _loop_over(tmp_path / "endless", -1)
     assert set(_slugs(endless)) == {"epoch-never-ends", "preempted"}
     never = next(one for one in endless.findings if one.cause == "epoch-never-ends")
-    assert never.title.startswith("the loop at train.py:14 never ends")
+    assert title_of(never).startswith("the loop at train.py:14 never ends")
     assert _slugs(_loop_over(tmp_path / "finite", 20)) == ["preempted"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength, Verdict
 from holdfast.journal import events as ev
-from tests.explain.made import Run
+from tests.explain.made import Run, title_of
 
 IN_MULTIPROCESSING = (
     "train.py:4 <module>",
@@ -40,7 +40,7 @@ def test_a_pipe_between_processes_that_breaks_is_a_process_that_died(
     )  # fmt: skip
     first = verdict.findings[0]
     assert (first.cause, first.strength) == ("worker-died", sure)
-    assert first.title == "a loader process died while the main process read from it"
+    assert title_of(first) == "a loader process died while the main process read from it"
     assert [finding.cause for finding in verdict.findings] == ["worker-died"]
 
 
@@ -62,7 +62,7 @@ def test_a_connection_that_is_reset_is_a_download_for_sure_where_a_library_of_th
 
 def test_a_target_out_of_bounds(tmp_path: Path) -> None:
     verdict = _raised(tmp_path / "run", "IndexError", "Target 3 is out of bounds.", ("train.py:4 <module>",))
-    assert (verdict.findings[0].cause, verdict.findings[0].title) == (
+    assert (verdict.findings[0].cause, title_of(verdict.findings[0])) == (
         "class-id-out-of-range",
         "class id 3 is not among those that the model predicts",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength
-from tests.explain.made import Run
+from tests.explain.made import Run, code_of
 
 SAID = (
     "CUDA out of memory. Tried to allocate 32.00 GiB. GPU 0 has a total capacity of 139.80 GiB of which 9.17 GiB is "
@@ -30,4 +30,4 @@ def test_a_full_card_in_torchs_words(tmp_path: Path, used: str, idle: str, cause
     first = run.verdict().findings[0]
     assert first.cause == cause
     assert first.strength >= Strength.SUPPORTED
-    assert code in (first.remedies[0].code or "")
+    assert code in (code_of(first.remedies[0]) or "")

@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.explain import Finding, Strength
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread
-from tests.explain.made import Run, main_in_fit, native, python_thread, user
+from tests.explain.made import Run, code_of, main_in_fit, native, python_thread, sentence, title_of, user
 
 _FEEDS = (
     Frame(
@@ -36,8 +36,8 @@ def test_a_thread_that_naps_beside_the_reader_is_not_it(tmp_path: Path) -> None:
     )
     found = _stalled(tmp_path / "run", _NAPS, reader)
     assert (found.cause, found.strength) == ("input-blocked", Strength.ESTABLISHED)
-    assert found.title == "the next batch never comes: a reader waits for ever at /home/me/train.py:21"
-    assert found.because[1].fact.endswith(
+    assert title_of(found) == "the next batch never comes: a reader waits for ever at /home/me/train.py:21"
+    assert sentence(found.because[1]).endswith(
         "waits in recvfrom fd=7 (socket:[1]), at /home/me/train.py:21 in gen"
     )
 
@@ -47,7 +47,7 @@ def test_a_reader_in_native_code_comes_before_a_thread_that_naps(tmp_path: Path)
         tmp_path / "run", _NAPS, native(4003, wait="wait_for_partner", syscall="openat", name="python")
     )
     assert (found.cause, found.strength) == ("input-blocked", Strength.ESTABLISHED)
-    assert "train.py:15" not in found.title
+    assert "train.py:15" not in title_of(found)
 
 
 def test_a_thread_that_naps_alone_is_blamed_for_nothing(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_a_program_that_does_not_end_is_named(tmp_path: Path) -> None:
     program = ProcessStacks(pid=4100, parent=4000, name="ffmpeg", command="ffmpeg -i a.mp4", state="S")
     found = _stalled(tmp_path / "run", reader, others=(program,))
     assert (found.cause, found.strength) == ("input-blocked", Strength.ESTABLISHED)
-    assert found.title == (
+    assert title_of(found) == (
         "the next batch never comes: a reader waits for ever for `ffmpeg -i a.mp4` at /home/me/train.py:14"
     )
-    assert found.remedies[0].code == "subprocess.run([…], timeout=60, check=True)"
+    assert code_of(found.remedies[0]) == "subprocess.run([…], timeout=60, check=True)"
 
 
 def test_the_only_file_of_a_dataset_is_the_one_that_cannot_be_opened(tmp_path: Path) -> None:
@@ -76,5 +76,5 @@ def test_the_only_file_of_a_dataset_is_the_one_that_cannot_be_opened(tmp_path: P
     run.stalled("fill", main_in_fit(), native(4003, wait="wait_for_partner", syscall="openat", name="python"))
     run.stopped()
     found = run.verdict().findings[0]
-    assert found.title == "the next batch never comes: a reader waits for ever: labels.csv"
-    assert not any("readers.py" in fact.fact for fact in found.because)
+    assert title_of(found) == "the next batch never comes: a reader waits for ever: labels.csv"
+    assert not any("readers.py" in sentence(fact) for fact in found.because)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.explain import Finding
-from tests.explain.made import Run
+from tests.explain.made import Run, do_of, summary_of, title_of
 
 
 def _raised(path: Path, kind: str, message: str, **more: object) -> Finding:
@@ -17,7 +17,7 @@ def _raised(path: Path, kind: str, message: str, **more: object) -> Finding:
 def test_a_database_may_be_locked_by_the_process_itself(tmp_path: Path) -> None:
     found = _raised(tmp_path / "run", "OperationalError", "database is locked")
     assert found.cause == "file-locked"
-    assert found.title == "the database is locked by another connection, of this process or of another"
+    assert title_of(found) == "the database is locked by another connection, of this process or of another"
     assert "HDF5" not in str(found.remedies)
 
 
@@ -25,13 +25,13 @@ def test_a_pool_that_told_is_not_advised_to_be_one(tmp_path: Path) -> None:
     words = "A process in the process pool was terminated abruptly while the future was running or pending."
     found = _raised(tmp_path / "run", "BrokenProcessPool", words)
     assert found.cause == "worker-died"
-    assert [one.do for one in found.remedies] == ["fewer workers, or threads, which cannot die alone"]
+    assert [do_of(one) for one in found.remedies] == ["fewer workers, or threads, which cannot die alone"]
 
 
 def test_a_question_that_nobody_can_answer(tmp_path: Path) -> None:
     code = 'if input("save? ") == "y":'
     found = _raised(tmp_path / "run", "EOFError", "EOF when reading a line", user_code=code)
-    assert found.remedies[0].do == (
+    assert do_of(found.remedies[0]) == (
         "nobody is there to answer: let train.py:41 take it from an option, or start it at a terminal"
     )
 
@@ -40,14 +40,14 @@ def test_an_array_that_is_too_large_is_told_in_numpys_numbers(tmp_path: Path) ->
     words = "Unable to allocate 234. GiB for an array with shape (40000, 512, 512, 3) and data type float64"
     found = _raised(tmp_path / "run", "MemoryError", words)
     assert found.cause == "memory-refused"
-    assert found.title == (
+    assert title_of(found) == (
         "a request for memory of the host of 234 GiB, for an array of (40000, 512, 512, 3) float64, was refused"
     )
-    assert found.remedies[0].do == "float32 takes half of it"
+    assert do_of(found.remedies[0]) == "float32 takes half of it"
 
 
 def test_one_step_is_a_step(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.samples(2, rss_bytes=1 << 20, phase="step", step=1)
     run.ended(0)
-    assert "1 step done" in run.verdict().summary
+    assert "1 step done" in summary_of(run.verdict())

@@ -18,6 +18,7 @@ from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Beat, BeatReader
 from holdfast.launch.place import folder_of
+from tests.explain.made import code_of, sentence, title_of
 
 ROOT = Path(__file__).parent.parent.parent
 WAIT_S = 300.0  # on a machine that is busy with other tests
@@ -93,8 +94,8 @@ def test_an_error_in_one_ends_all_with_its_exit_code_and_is_the_verdict(tmp_path
     assert code == 2, log
     assert log.rstrip().endswith("ended with exit code 2")
     first = explain(tmp_path / "run").findings[0]
-    assert (first.cause, first.title) == ("peer-missing", "process 1 of the group ended with exit code 2")
-    assert first.remedies[0].code == "holdfast explain RUN/peers/1"
+    assert (first.cause, title_of(first)) == ("peer-missing", "process 1 of the group ended with exit code 2")
+    assert code_of(first.remedies[0]) == "holdfast explain RUN/peers/1"
 
 
 def test_a_supervisor_that_is_killed_is_replaced(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_sigterm_to_one_ends_all_at_the_same_step(tmp_path: Path) -> None:
     assert len(ends) == 2
     assert ends[0] == ends[1]
     assert "SIGTERM came to the host of process" in log
-    told = [fact.fact for fact in explain(tmp_path / "run" / "peers" / "1").findings[0].because]
+    told = [sentence(fact) for fact in explain(tmp_path / "run" / "peers" / "1").findings[0].because]
     assert told[0].startswith(f"the supervisor was sent SIGTERM from process {os.getpid()} (")
 
 
@@ -139,7 +140,7 @@ def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> No
     assert f"ended at {saved}" in log
     first = explain(tmp_path / "run").findings[0]
     assert first.cause == "preempted"
-    assert [fact.fact for fact in first.because[:2]] == [  # not the supervisor, which only passes it on
+    assert [sentence(fact) for fact in first.because[:2]] == [  # not the supervisor, which only passes it on
         "the group was told: SIGTERM came: all save at the same step and end",
         "the supervisor was sent SIGTERM by itself, at the word of the group's conductor, and passed it on",
     ]
@@ -151,7 +152,7 @@ def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> Non
     group.process.send_signal(signal.SIGINT)
     _, log = group.ended()
     assert "SIGINT came: all save at the same step and end" in log
-    assert explain(tmp_path / "run").findings[0].title == (
+    assert title_of(explain(tmp_path / "run").findings[0]) == (
         "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
     )
 

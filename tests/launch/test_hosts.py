@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.explain import explain
 from holdfast.journal.beats import BeatReader
+from tests.explain.made import sentence
 
 pytestmark = [
     pytest.mark.proof,
@@ -135,7 +136,7 @@ def test_a_slow_cable_is_named_and_stands_in_the_verdict(
     assert int(line.split("back takes ")[1].split()[0]) >= 50
     assert first.wait(600) == 0
     assert second.wait(60) == 0
-    known = [one.fact for one in explain(tmp_path / "a").known]
+    known = [sentence(one) for one in explain(tmp_path / "a").known]
     assert any("a message to process 1" in fact for fact in known), known
     assert any(fact.startswith("the exchange of a step takes") for fact in known), known
 

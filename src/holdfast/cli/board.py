@@ -48,12 +48,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _explain(folder: RunFolder) -> dict[str, Any]:
     from holdfast.explain import explain
+    from holdfast.report.verdict_json import as_json
 
-    return explain(folder.path).as_json()
+    return as_json(explain(folder.path))
 
 
 def _compare(old: RunFolder, new: RunFolder) -> str:
     from holdfast.cli.compare import compared
-    from holdfast.report.verdict import render_comparison
+    from holdfast.report.comparison import render
 
-    return render_comparison(compared(old.path, new.path), 100)
+    return render(compared(old.path, new.path), 100)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.explain.compare import Comparison
+    from holdfast.explain.compare.differences import Comparison
 
 HELP = "what changed between two runs, and how much memory and time each change accounts for"
 
@@ -23,13 +23,14 @@ def run(args: argparse.Namespace) -> int:
     import sys
 
     comparison = compared(args.old, args.new)
+    from holdfast.report.comparison import as_json, render
+
     if args.json:
-        print(json.dumps(comparison.as_json(), indent=1, ensure_ascii=False))
+        print(json.dumps(as_json(comparison), indent=1, ensure_ascii=False))
         return 0
     from holdfast.report.text import terminal_width
-    from holdfast.report.verdict import render_comparison
 
-    sys.stdout.write(render_comparison(comparison, terminal_width(sys.stdout)))
+    sys.stdout.write(render(comparison, terminal_width(sys.stdout)))
     return 0
 
 
@@ -38,10 +39,10 @@ def compared(old: Path, new: Path) -> Comparison:
     import time
     from dataclasses import replace
 
-    from holdfast.explain.compare import compare, ended
+    from holdfast.explain.compare.differences import compare, ended
+    from holdfast.explain.compare.portrait import portray
     from holdfast.explain.gather import gather, sources
     from holdfast.explain.judge import judge
-    from holdfast.explain.portrait import portray
 
     now = time.time()
     evidence = [gather(path, now=now) for path in (old, new)]

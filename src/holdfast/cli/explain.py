@@ -22,7 +22,9 @@ def run(args: argparse.Namespace) -> int:
 
     verdict = explain(args.run)
     if args.json:
-        print(json.dumps(verdict.as_json(), indent=1, ensure_ascii=False))
+        from holdfast.report.verdict_json import as_json
+
+        print(json.dumps(as_json(verdict), indent=1, ensure_ascii=False))
     else:
         from holdfast.report.text import terminal_width, wants_colour
         from holdfast.report.verdict import render

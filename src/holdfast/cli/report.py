@@ -37,9 +37,10 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
     from holdfast.journal.folder import RunFolder
     from holdfast.report import html, story
     from holdfast.report import redact as redacting
+    from holdfast.report.verdict_json import as_json
 
     folder = RunFolder(run_folder)
-    verdict = explain(run_folder).as_json()
+    verdict = as_json(explain(run_folder))
     told = story.tell(folder)
     if redact:
         verdict, told = redacting.verdict(verdict, told.host), redacting.story(told)

@@ -105,13 +105,15 @@ def _explain(folder: RunFolder, say: _Say) -> None:
         from holdfast.explain import explain
         from holdfast.report.text import terminal_width, wants_colour
         from holdfast.report.verdict import render
+        from holdfast.report.verdict_json import as_json
 
         verdict = explain(folder.path)
         say("\n" + render(verdict, terminal_width(sys.stderr), wants_colour(sys.stderr)).rstrip("\n"))
+        text = json.dumps(as_json(verdict), indent=1, ensure_ascii=False)
     except Exception as error:
         say(f"holdfast: the run could not be explained: {type(error).__name__}: {error}")
         return
     try:
-        folder.verdict.write_text(json.dumps(verdict.as_json(), indent=1, ensure_ascii=False) + "\n")
+        folder.verdict.write_text(text + "\n")
     except OSError as error:
         say(f"holdfast: verdict.json is not written: {error}")

@@ -6,9 +6,9 @@ import math
 from itertools import pairwise
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact
 from holdfast.explain.fits import Said
 from holdfast.explain.nodes import number_of
+from holdfast.explain.unconverted import Fact
 from holdfast.journal import events as ev
 
 _ORDINARY = 12  # losses that show what is usual

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.explain import raised
+from holdfast.explain.finding import Fact
 from holdfast.explain.fits import Fit, Said
 from holdfast.explain.growth import Growth, read_growth, when_killed
 from holdfast.explain.nodes import PipelineNode, number_of, op_name, part_bytes, sized_nodes
@@ -67,7 +68,7 @@ class Evidence:
     fatal: raised.Fatal | None = None  # what Python's fault handler wrote at a crash
     alive: bool | None = None  # the process of the last attempt; None: cannot be known from here
     same_boot: bool | None = None  # the machine has not restarted since; None: another machine, or not known
-    missing: tuple[str, ...] = ()  # records that are not there or could not be read, in words
+    missing: tuple[Fact, ...] = ()  # records that are not there or could not be read
     saved: int | None = None  # the newest step of our own trainer that is saved
 
     # -- events ---------------------------------------------------------------------------------

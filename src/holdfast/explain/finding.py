@@ -1,12 +1,21 @@
-"""What an explanation is made of: facts, findings, what was ruled out, and the verdict around them."""
+"""What an explanation is made of: facts, findings, what was ruled out, and the verdict around them.
+
+All of it is data: a kind and its values. `holdfast.report.wording` makes the sentences.
+"""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from holdfast.explain.compare.last_good import LastGood
 
 Safety = Literal["automatic", "your-choice", "guess"]
+#: What a kind is filled with: everything in it can be written as JSON. An enum in it is a `StrEnum`.
+Values: TypeAlias = Mapping[str, Any]
 
 
 class Strength(enum.IntEnum):
@@ -21,98 +30,81 @@ class Strength(enum.IntEnum):
         return self.name.lower()
 
 
+class Outcome(enum.StrEnum):
+    """How a run ended, or that it did not, whatever the cause."""
+
+    FINISHED = "finished"  # by itself, with all its planned steps
+    STOPPED_EARLY = "stopped-early"  # by itself, with fewer
+    FAILED = "failed"  # an exception, an exit code, a crash
+    KILLED = "killed"  # a signal from outside, or the kernel
+    STALLED = "stalled"  # it stood still, and was ended for it or still does
+    RUNNING = "running"
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
-    fact: str
+    kind: str  # "memory.grew": the subject, then what was seen of it
+    values: Values = field(default_factory=dict)
     source: str = ""  # "journal.jsonl:41", "exit status": where a person can open it
 
 
 @dataclass(frozen=True, slots=True)
+class Title:
+    """The finding in one sentence: the kind is the cause's slug, with ".variant" where there are several."""
+
+    kind: str
+    values: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Remedy:
-    do: str
+    kind: str  # "disk.make-room": the subject, then what to do
+    values: Values = field(default_factory=dict)
     safety: Safety = "your-choice"
-    code: str = ""  # a few lines that can be pasted
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    cause: str
     strength: Strength
-    title: str
+    title: Title
     because: tuple[Fact, ...] = ()
     against: tuple[Fact, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     led_to: str | None = None
-    ends: bool = True  # it says why the run ended or stands; False: it says what spoiled or slowed it
+    ends: bool = True  # it says why the run ended or does not move; False: what spoiled or slowed it
     normal: bool = False  # what was asked for, and no fault: EarlyStopping at work
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "cause": self.cause,
-            "strength": self.strength.word,
-            "title": self.title,
-            "because": [{"fact": one.fact, "source": one.source} for one in self.because],
-            "against": [{"fact": one.fact, "source": one.source} for one in self.against],
-            "remedies": [_remedy(one) for one in self.remedies],
-            "led_to": self.led_to,
-            "normal": self.normal,
-            "more": f"holdfast causes {self.cause}",
-        }
-
-
-def _remedy(remedy: Remedy) -> dict[str, str]:
-    plain = {"do": remedy.do, "safety": remedy.safety}
-    return {**plain, "code": remedy.code} if remedy.code else plain
+    cause: str = ""  # filled in from the declaration
 
 
 @dataclass(frozen=True, slots=True)
 class RuledOut:
     """A cause that was looked for, with what speaks against it."""
 
-    cause: str
-    why: str
+    kind: str
+    values: Values = field(default_factory=dict)
     source: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        return {"cause": self.cause, "why": self.why, "source": self.source}
+    cause: str = ""  # filled in from the declaration
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     run: str
-    outcome: str
+    outcome: Outcome
     step: int | None
     of: int | None
-    summary: str  # one line: how it ended, whatever the cause
+    summary: tuple[Fact, ...]  # how it ended and how far it got, whatever the cause: one line
     findings: tuple[Finding, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
-    known: tuple[
-        Fact, ...
-    ] = ()  # what is known of the run apart from causes: earlier attempts, missing records
+    known: tuple[Fact, ...] = ()  # of the run apart from causes: earlier attempts, missing records
     warned: tuple[Fact, ...] = ()  # by the framework, and it speaks against the result
-    changes: tuple[str, ...] = ()  # since the last good run of this script
+    changes: LastGood | None = None  # since the last good run of this script
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def went_well(self) -> bool:
         """It did what it was asked, and nothing blames it."""
-        if self.outcome not in ("finished", "stopped-early", "running"):
+        if self.outcome not in (Outcome.FINISHED, Outcome.STOPPED_EARLY, Outcome.RUNNING):
             return False
         blaming = [one for one in self.findings if one.strength >= Strength.SUPPORTED and not one.normal]
-        asked_for = self.outcome == "finished" or any(one.normal for one in self.findings[:1])
-        return not blaming and (asked_for or self.outcome == "running")
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "run": self.run,
-            "outcome": self.outcome,
-            "step": self.step,
-            "of": self.of,
-            "summary": self.summary,
-            "findings": [one.as_json() for one in self.findings],
-            "ruled_out": [one.as_json() for one in self.ruled_out],
-            "known": [{"fact": one.fact, "source": one.source} for one in self.known],
-            "warned": [{"fact": one.fact, "source": one.source} for one in self.warned],
-            "since_last_good": list(self.changes),
-            **self.extra,
-        }
+        asked_for = self.outcome == Outcome.FINISHED or any(one.normal for one in self.findings[:1])
+        return not blaming and (asked_for or self.outcome == Outcome.RUNNING)

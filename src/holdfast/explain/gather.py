@@ -17,6 +17,7 @@ from typing import Any
 from holdfast.errors import NotARun, PathMissing, nearest
 from holdfast.explain import output, raised
 from holdfast.explain.evidence import Attempt, Evidence, Sources
+from holdfast.explain.finding import Fact
 from holdfast.explain.fits import Said
 from holdfast.journal import events as ev
 from holdfast.journal import reader, stacks, vitals
@@ -52,7 +53,7 @@ def gather(path: Path, *, now: float) -> Evidence:
         )
     if not path.is_dir() or not folder.is_run:
         raise _no_run(path)
-    missing: list[str] = []
+    missing: list[Fact] = []
     entries = _journal(folder.journal, missing)
     number = max((entry.attempt for entry in entries), default=1)
     ours = tuple(
@@ -139,15 +140,15 @@ def _said(entry: Entry) -> Said[Any]:
     return Said(entry.event, entry.line, entry.at, entry.mono, entry.by, entry.pid, entry.attempt)
 
 
-def _journal(path: Path, missing: list[str]) -> list[Entry]:
+def _journal(path: Path, missing: list[Fact]) -> list[Entry]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        missing.append(f"no journal ({error.strerror or error})")
+        missing.append(Fact("missing.journal", {"error": error.strerror or str(error)}))
         return []
     lines = raw.split(b"\n")
     if lines[-1]:
-        missing.append(f"the journal's last line is torn (line {len(lines)})")
+        missing.append(Fact("journal.cut-off", {"line": len(lines)}))
     lines.pop()
     wanted = _thinned(lines)
     entries = [
@@ -157,7 +158,7 @@ def _journal(path: Path, missing: list[str]) -> list[Entry]:
     ]
     torn = len(wanted) - len(entries)
     if torn:
-        missing.append(f"the journal has {torn} {'line' if torn == 1 else 'lines'} that could not be read")
+        missing.append(Fact("journal.unreadable", {"lines": torn}))
     return entries
 
 
@@ -329,14 +330,10 @@ def _earlier(entries: list[Entry], number: int) -> tuple[Attempt, ...]:
     return tuple(found)
 
 
-def _absent(folder: RunFolder, samples: tuple[Any, ...], beats: tuple[Any, ...]) -> list[str]:
-    absent = []
-    if not samples:
-        absent.append("no vital signs of this attempt (vitals.jsonl)")
-    if not beats:
-        absent.append(
-            "no heartbeats of this attempt (beats): the process had no probe in it, or ended before it spoke"
-        )
-    if not folder.output.exists():
-        absent.append("no output.log")
-    return absent
+def _absent(folder: RunFolder, samples: tuple[Any, ...], beats: tuple[Any, ...]) -> list[Fact]:
+    absent = {
+        "missing.samples": not samples,
+        "missing.heartbeats": not beats,
+        "missing.output": not folder.output.exists(),
+    }
+    return [Fact(kind) for kind, is_absent in absent.items() if is_absent]

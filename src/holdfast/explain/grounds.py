@@ -8,10 +8,10 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Remedy
 from holdfast.explain.fits import Fit, Said
 from holdfast.explain.nodes import PipelineNode, op_name
 from holdfast.explain.output import is_advice
+from holdfast.explain.unconverted import Fact, Remedy
 from holdfast.explain.words import clipped, size, span
 from holdfast.journal import events as ev
 

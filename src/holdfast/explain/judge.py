@@ -9,14 +9,13 @@ from typing import Any
 
 from holdfast.explain.causes import BY_SLUG, CAUSES
 from holdfast.explain.causes.declare import Group
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, RuledOut, Strength, Verdict
+from holdfast.explain.evidence import Attempt, Evidence
+from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict
 from holdfast.explain.gather import gather
 from holdfast.explain.outcome import outcome, summary
 from holdfast.explain.rank import rank
 from holdfast.explain.unknown import unknown
 from holdfast.explain.warned import warned
-from holdfast.explain.words import span
 from holdfast.journal import events as ev
 from holdfast.journal.folder import RunFolder
 
@@ -28,7 +27,7 @@ def explain(path: Path | RunFolder, now: float | None = None, *, compare: bool =
     verdict = judge(evidence)
     if not compare or verdict.went_well:
         return verdict
-    from holdfast.explain.neighbours import since_last_good
+    from holdfast.explain.compare.last_good import since_last_good
 
     return replace(verdict, changes=since_last_good(evidence))
 
@@ -40,31 +39,28 @@ def judge(evidence: Evidence) -> Verdict:
     doubts: list[Fact] = []
     for cause in CAUSES:
         try:
-            said = cause.judge(evidence)
+            said = cause.look(evidence)
         except Exception as error:  # a journal of another version must not cost the whole answer
-            doubts.append(
-                Fact(
-                    f"the cause {cause.slug} could not be judged: {type(error).__name__}: {error}", "holdfast"
-                )
-            )
+            values = {"cause": cause.slug, "error": f"{type(error).__name__}: {error}"}
+            doubts.append(Fact("cause.not-judged", values, "holdfast"))
             continue
         if isinstance(said, Finding):
             found.append(said)
         elif said is not None:
             ruled_out.append(said)
-    word = outcome(evidence)
-    ranked = rank([_while_it_lives(one) if word == "running" else one for one in found], word)
-    if not ranked and word not in ("finished", "running"):
-        ranked = (unknown(evidence, word),)
+    how = outcome(evidence)
+    ranked = rank([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found], how)
+    if not ranked and how not in (Outcome.FINISHED, Outcome.RUNNING):
+        ranked = (unknown(evidence, how),)
     return Verdict(
         run=evidence.name,
-        outcome=word,
+        outcome=how,
         step=evidence.step,
         of=evidence.planned,
-        summary=summary(evidence, word),
+        summary=summary(evidence, how),
         findings=ranked,
         ruled_out=tuple(ruled_out),
-        known=(*_known(evidence, word), *doubts),
+        known=(*_known(evidence, how), *doubts),
         warned=warned(evidence),
         extra=_extra(evidence),
     )
@@ -80,26 +76,30 @@ def blames(verdict: Verdict) -> bool:
     return any(one.strength >= Strength.SUPPORTED and not one.normal for one in verdict.findings)
 
 
-def _known(evidence: Evidence, word: str) -> list[Fact]:
-    facts = []
-    for attempt in evidence.earlier:
-        after = f" after {span(attempt.duration_s)}" if attempt.duration_s is not None else ""
-        reached = f", step {attempt.step:,}" if attempt.step is not None else ""
-        facts.append(
-            Fact(f"attempt {attempt.number} ended{after}: {attempt.ended}{reached}", "journal.jsonl")
-        )
-    if evidence.ended is None and word in ("killed", "running"):
+def _known(evidence: Evidence, how: Outcome) -> list[Fact]:
+    facts = [_attempt(one) for one in evidence.earlier]
+    if evidence.ended is None and how in (Outcome.KILLED, Outcome.RUNNING):
         facts += _alive(evidence)
     facts += _given_up(evidence) + _of_the_group(evidence)
-    for said in evidence.all(ev.WatchFailed):
+    for watch in evidence.all(ev.WatchFailed):
         facts.append(
-            Fact(f"a part of the watch did not work: {said.event.part}: {said.event.error}", said.source)
+            Fact("watch.failed", {"part": watch.event.part, "error": watch.event.error}, watch.source)
         )
     for probe in evidence.all(ev.ProbeFailed):
         facts.append(
-            Fact(f"a part of the probe did not work: {probe.event.part}: {probe.event.error}", probe.source)
+            Fact("probe.failed", {"part": probe.event.part, "error": probe.event.error}, probe.source)
         )
-    return facts + [Fact(text, "") for text in evidence.missing]
+    return [*facts, *evidence.missing]
+
+
+def _attempt(attempt: Attempt) -> Fact:
+    values = {
+        "attempt": attempt.number,
+        "ended": attempt.ended,
+        "seconds": attempt.duration_s,
+        "step": attempt.step,
+    }
+    return Fact("attempt.ended", values, "journal.jsonl")
 
 
 def _given_up(evidence: Evidence) -> list[Fact]:
@@ -107,28 +107,25 @@ def _given_up(evidence: Evidence) -> list[Fact]:
     left = [fit.done for fit in evidence.given_up if fit.done is not None]
     if not left:
         return []
-    kind = left[-1].event.raised
-    places = [one.event.user_line for one in evidence.all(ev.ExceptionRaised) if one.event.type == kind]
-    where = f" at {places[-1]}" if places and places[-1] else ""
-    total = evidence.fit_count
-    were = "was" if len(left) == 1 else "were"
-    words = f"{len(left)} of {total} fits {were} left by {kind}{where}; the script caught it and went on"
-    return [Fact(words, left[-1].source)]
+    error = left[-1].event.raised
+    lines = [one.event.user_line for one in evidence.all(ev.ExceptionRaised) if one.event.type == error]
+    values = {"fits": len(left), "of": evidence.fit_count, "error": error, "line": lines[-1] if lines else ""}
+    return [Fact("fits.abandoned", values, left[-1].source)]
 
 
 def _of_the_group(evidence: Evidence) -> list[Fact]:
     """What the conductor of several processes found slow, and went on with: the newest of each kind."""
     newest = {said.event.facts.get("remark"): said for said in evidence.all(ev.NoteMade)}
     slow = [newest[kind] for kind in ("straggler", "exchange", "slow-link") if kind in newest]
-    return [Fact(said.event.text, said.source) for said in slow]
+    return [Fact("group.remark", {"text": said.event.text}, said.source) for said in slow]
 
 
 def _alive(evidence: Evidence) -> list[Fact]:
     if evidence.alive is None:
-        return [Fact("whether the process still lives cannot be known from this machine", "journal.jsonl")]
+        return [Fact("process.unknown", {}, "journal.jsonl")]
     if evidence.alive:
-        return [Fact("the process lives", "its process number")]
-    return [Fact("the process is gone, and so is the supervisor, which recorded no end", "journal.jsonl")]
+        return [Fact("process.alive", {}, "its process number")]
+    return [Fact("process.gone", {}, "journal.jsonl")]
 
 
 def _extra(evidence: Evidence) -> dict[str, Any]:

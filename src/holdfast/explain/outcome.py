@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.words import counted, size, span
+from holdfast.explain.finding import Fact, Outcome
+from holdfast.explain.fits import Fit, Said
 from holdfast.journal import events as ev
 
 #: A share of the planned steps that counts as all of them: datasets of unknown size vary a little.
 _NEARLY_ALL = 0.9
 _FRESH_S = 120.0
+#: A stall that lasted this many times as long as when it was noticed is shown with both durations.
+_NOTICED_AT_ONCE = 1.2
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 _LAST_STEPS_S = 3.0  # that a loop may go on for after a signal that ends it: the step under way, and one look
 _FINISHES_S = 60.0  # that a script may take to finish its epoch first, and to leave without an error
@@ -18,20 +20,20 @@ _RAISES_S = 10.0  # within which a signal shows as an exception, where nobody co
 _HELD_FOR = {"SIGINT": "interrupt", "SIGQUIT": "interrupt", "SIGHUP": "hangup", "SIGTERM": "terminate"}
 
 
-def outcome(evidence: Evidence) -> str:
+def outcome(evidence: Evidence) -> Outcome:
     if evidence.stands and (evidence.ended is None or _stopped_from_outside(evidence)):
         if evidence.ended is None and evidence.alive is False:
-            return "killed"
-        return "stalled"
+            return Outcome.KILLED
+        return Outcome.STALLED
     if evidence.stopped_by_us == "stall":
-        return "stalled"
+        return Outcome.STALLED
     if evidence.ended is None:
         return _without_an_end(evidence)
     if evidence.exit_signal is not None:
-        return "failed" if evidence.crashed or evidence.own_signal else "killed"
+        return Outcome.FAILED if evidence.crashed or evidence.own_signal else Outcome.KILLED
     if evidence.exit_code != 0:
-        return "failed"
-    return "stopped-early" if fell_short(evidence) else "finished"
+        return Outcome.FAILED
+    return Outcome.STOPPED_EARLY if fell_short(evidence) else Outcome.FINISHED
 
 
 def _stopped_from_outside(evidence: Evidence) -> bool:
@@ -42,21 +44,21 @@ def _stopped_from_outside(evidence: Evidence) -> bool:
     )
 
 
-def _without_an_end(evidence: Evidence) -> str:
+def _without_an_end(evidence: Evidence) -> Outcome:
     if evidence.alive:
-        return "running"
+        return Outcome.RUNNING
     leaving = evidence.last(ev.ExitStarted)
     if leaving is not None and evidence.alive is False:
         if leaving.event.raised or leaving.event.exit_code:
-            return "failed"
-        return "stopped-early" if fell_short(evidence) else "finished"
+            return Outcome.FAILED
+        return Outcome.STOPPED_EARLY if fell_short(evidence) else Outcome.FINISHED
     if evidence.alive is False:
-        return "killed"
+        return Outcome.KILLED
     if evidence.entries and evidence.now - last_sign(evidence) < _FRESH_S:
-        return "running"
+        return Outcome.RUNNING
     if not evidence.entries and evidence.output.traceback is not None and evidence.output.traceback.closes:
-        return "failed"
-    return "killed"
+        return Outcome.FAILED
+    return Outcome.KILLED
 
 
 def last_sign(evidence: Evidence) -> float:
@@ -126,48 +128,49 @@ def may_have_ended_it(evidence: Evidence, said: Said[ev.SignalReceived] | Said[e
     return True
 
 
-def _ended_short(fit: object) -> bool:
-    started, done = getattr(fit, "started", None), getattr(fit, "done", None)
-    if started is None or done is None or done.event.raised or getattr(fit, "lost_count", False):
+def _ended_short(fit: Fit) -> bool:
+    if fit.started is None or fit.done is None or fit.done.event.raised or fit.lost_count:
         return False
-    planned = getattr(fit, "planned_epochs", None)
-    if started.event.epochs == 0:  # `fit(epochs=0)` builds a model, and trains nothing
+    if fit.started.event.epochs == 0:  # `fit(epochs=0)` builds a model, and trains nothing
         return False
-    return getattr(fit, "steps", 0) == 0 or (planned is not None and done.event.epochs_done < planned)
+    planned = fit.planned_epochs
+    return fit.steps == 0 or (planned is not None and fit.done.event.epochs_done < planned)
 
 
-def summary(evidence: Evidence, word: str) -> str:
-    """One line: how it ended and how far it got."""
-    parts = [_ending(evidence, word)]
+def summary(evidence: Evidence, how: Outcome) -> tuple[Fact, ...]:
+    """How it ended and how far it got."""
+    parts = [_ending(evidence, how)]
     if evidence.step is not None:
-        of = f" of {evidence.planned:,}" if evidence.planned is not None else ""
-        parts.append(f"{evidence.step:,}{of} {'step' if evidence.step == 1 and not of else 'steps'} done")
+        parts.append(Fact("summary.steps", {"steps": evidence.step, "of": evidence.planned}))
     if evidence.ended is not None and evidence.ended.event.duration_s:
-        parts.append(f"ran for {span(evidence.ended.event.duration_s)}")
+        parts.append(Fact("summary.duration", {"seconds": evidence.ended.event.duration_s}))
     peak = max(evidence.growth.peak_bytes, (evidence.ended.event.max_rss_bytes or 0) if evidence.ended else 0)
     if peak:
-        parts.append(f"at most {size(peak)} of memory")
-    return ", ".join(parts)
+        parts.append(Fact("summary.memory", {"peak_bytes": peak}))
+    return tuple(parts)
 
 
-def _ending(evidence: Evidence, word: str) -> str:
-    if word == "running":
-        return "running" if evidence.alive else "running when last heard of"
-    if word == "stalled":
-        silent = ""
-        if evidence.stall is not None:
-            now_s, then_s = evidence.silent_for_s, evidence.stall.event.silent_for_s
-            noticed = f" (noticed after {span(then_s)})" if now_s > 1.2 * then_s else ""
-            silent = f" for {span(now_s)}{noticed}"
-        where = f" in phase {evidence.phase}" if evidence.phase else ""
-        return f"did not move{silent}{where}"
+def _ending(evidence: Evidence, how: Outcome) -> Fact:
+    if how == Outcome.RUNNING:
+        return Fact("summary.running", {"alive": evidence.alive})
+    if how == Outcome.STALLED:
+        return Fact("summary.stalled", _stalled(evidence))
     if evidence.exit_signal is not None:
-        by = " (told by a shell's exit code)" if evidence.by_shell else ""
-        return f"ended by {evidence.exit_signal}{by}"
-    if evidence.ended is None and word == "killed":
-        return "the record stops without an end"
-    if word == "failed":
-        code = f"exit code {evidence.exit_code}" if evidence.exit_code is not None else "with an error"
-        return f"ended with {code}" if evidence.exit_code is not None else "ended with an error"
-    fits = evidence.fit_count
-    return f"ended by itself, {counted(fits, 'fit')}" if fits > 1 else "ended by itself"
+        return Fact("summary.signal", {"signal": evidence.exit_signal, "by_shell": evidence.by_shell})
+    if evidence.ended is None and how == Outcome.KILLED:
+        return Fact("summary.no-end")
+    if how == Outcome.FAILED:
+        return Fact("summary.failed", {"exit_code": evidence.exit_code})
+    return Fact("summary.by-itself", {"fits": evidence.fit_count})
+
+
+def _stalled(evidence: Evidence) -> dict[str, str | float | None]:
+    stall = evidence.stall
+    values: dict[str, str | float | None] = {"phase": evidence.phase}
+    if stall is not None:
+        late = evidence.silent_for_s > _NOTICED_AT_ONCE * stall.event.silent_for_s
+        values |= {
+            "seconds": evidence.silent_for_s,
+            "noticed_after_s": stall.event.silent_for_s if late else None,
+        }
+    return values

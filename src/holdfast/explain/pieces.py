@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact
+from holdfast.explain.unconverted import Fact
 from holdfast.journal import events as ev
 
 Shape = tuple[int, ...]

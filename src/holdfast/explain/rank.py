@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.explain.causes import CAUSES
-from holdfast.explain.finding import Finding, Strength
+from holdfast.explain.finding import Finding, Outcome, Strength
 
 #: A general cause -> those that say the same more exactly. The general one is dropped beside any of them.
 GENERAL: dict[str, frozenset[str]] = {
@@ -16,10 +16,10 @@ MECHANISMS = frozenset(one.slug for one in CAUSES if one.mechanism)
 _BREAKS = frozenset(one.slug for one in CAUSES if one.breaks)
 
 
-def rank(findings: Sequence[Finding], outcome: str) -> tuple[Finding, ...]:
+def rank(findings: Sequence[Finding], outcome: Outcome) -> tuple[Finding, ...]:
     """The findings that stand, the verdict first."""
     standing = _without_the_general(findings)
-    ended_badly = outcome in ("failed", "killed", "stalled")
+    ended_badly = outcome in (Outcome.FAILED, Outcome.KILLED, Outcome.STALLED)
     about_the_end = _about_the_end(standing)
 
     def order(pair: tuple[int, Finding]) -> tuple[int, int, int, int, int, int]:

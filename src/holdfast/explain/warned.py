@@ -6,7 +6,6 @@ import re
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
-from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
 
 _MOST = 3
@@ -32,8 +31,6 @@ def warned(evidence: Evidence) -> tuple[Fact, ...]:
     for said in evidence.all(ev.WarningSeen):
         match = _AGAINST.search(said.event.text)
         if match is not None and match[0].lower() not in found:
-            text = clipped(" ".join(said.event.text.split()), 240)
-            found[match[0].lower()] = Fact(
-                f"{said.event.where}: {text}" if said.event.where else text, said.source
-            )
+            values = {"text": said.event.text, "where": said.event.where}
+            found[match[0].lower()] = Fact("framework.warned", values, said.source)
     return tuple(found.values())[:_MOST]

@@ -244,8 +244,9 @@ def verdict_of(folder: RunFolder) -> dict[str, Any]:
     """The first finding of this process alone, for the group's verdict."""
     try:
         from holdfast.explain import explain
+        from holdfast.report.verdict_json import as_json
 
-        verdict = explain(folder.path).as_json()
+        verdict = as_json(explain(folder.path))
         first = verdict["findings"][0] if verdict["findings"] else {}
         kept = {key: first[key] for key in ("cause", "title", "strength", "because") if key in first}
         return {"summary": verdict["summary"], **kept}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.explain.compare import Comparison, Ended, not_compared, told
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Verdict
+from holdfast.report import wording
+from holdfast.report.comparison import since_last_good
 from holdfast.report.text import BOLD, PLAIN, RED, labelled, wrap
 
 _GREEN = "\x1b[32m"
 _SAFETY = {"automatic": "safe", "your-choice": "your choice", "guess": "a guess"}
 _SURE = {
     Strength.ESTABLISHED: "established: the evidence leaves no other reading",
-    Strength.SUPPORTED: "supported: nothing else that was looked for fits as well",
+    Strength.SUPPORTED: "supported: the best fit among the causes checked",
     Strength.POSSIBLE: "possible: it fits, and so do other readings",
 }
 _MOST_RULED_OUT = 4
@@ -22,14 +23,19 @@ def render(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
     blocks: list[tuple[str, list[str]]] = []
     blocks.append(("warned", [_fact(fact) for fact in verdict.warned]))
     blocks.append(("also", [_also(other, verdict) for other in verdict.findings[1:]]))
-    blocks.append(("since", list(verdict.changes)))
-    blocks.append(("not", [f"{one.cause}: {one.why}" for one in verdict.ruled_out[:_MOST_RULED_OUT]]))
+    blocks.append(("since", since_last_good(verdict.changes)))
+    blocks.append(
+        ("not", [f"{one.cause}: {wording.why_not(one)}" for one in verdict.ruled_out[:_MOST_RULED_OUT]])
+    )
     blocks.append(("known", [_fact(fact) for fact in _worth_knowing(verdict)]))
     if first is not None and first.cause != "unknown":
         blocks.append(("more", [f"holdfast causes {first.cause}"]))
     lines = _headline(verdict, first, width, colour)
     lines += labelled(
-        "run", [f"{verdict.run}: {verdict.outcome}; {verdict.summary}"], width=width, colour=colour
+        "run",
+        [f"{verdict.run}: {verdict.outcome}; {wording.summary(verdict.summary)}"],
+        width=width,
+        colour=colour,
     )
     lines += _finding(first, width, colour) if first is not None else []
     for label, texts in blocks:
@@ -39,7 +45,9 @@ def render(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
 
 def _headline(verdict: Verdict, first: Finding | None, width: int, colour: bool) -> list[str]:
     head = f"verdict[{first.cause if first is not None else verdict.outcome}]: "
-    lines = wrap(head + (first.title if first is not None else _quiet(verdict)), width=width, hang=2)
+    lines = wrap(
+        head + (wording.title(first.title) if first is not None else _quiet(verdict)), width=width, hang=2
+    )
     if colour:
         shade = _GREEN if verdict.went_well else RED
         lines[0] = f"{shade}{BOLD}{head}{PLAIN}{BOLD}{lines[0][len(head) :]}{PLAIN}"
@@ -62,18 +70,20 @@ def _finding(finding: Finding, width: int, colour: bool) -> list[str]:
 
 def _remedy(label: str, remedy: Remedy, width: int, colour: bool) -> list[str]:
     """What to do, and the code under it as it is to be typed: code is not folded."""
-    lines = labelled(label, [f"{remedy.do}  ({_SAFETY[remedy.safety]})"], width=width, colour=colour)
-    return lines + [" " * 14 + line for line in remedy.code.splitlines()]
+    do, code = wording.advice(remedy)
+    lines = labelled(label, [f"{do}  ({_SAFETY[remedy.safety]})"], width=width, colour=colour)
+    return lines + [" " * 14 + line for line in code.splitlines()]
 
 
 def _fact(fact: Fact) -> str:
-    return f"{fact.fact}  [{fact.source}]" if fact.source else fact.fact
+    text = wording.sentence(fact)
+    return f"{text}  [{fact.source}]" if fact.source else text
 
 
 def _also(finding: Finding, verdict: Verdict) -> str:
     root = next((one.cause for one in verdict.findings if one.led_to == finding.cause), None)
     how = f", from {root}" if root else ""
-    return f"{finding.cause} ({finding.strength.word}{how}): {finding.title}"
+    return f"{finding.cause} ({finding.strength.word}{how}): {wording.title(finding.title)}"
 
 
 def _worth_knowing(verdict: Verdict) -> list[Fact]:
@@ -88,26 +98,3 @@ def _quiet(verdict: Verdict) -> str:
     if verdict.warned:
         return f"{goes}; what the framework warned of speaks against the result"
     return f"{goes}, and nothing speaks against it"
-
-
-def _ended(one: Ended) -> str:
-    found = f"; {one.cause}: {one.title}" if one.cause else ""
-    return f"{one.outcome}; {one.summary}{found}"
-
-
-def render_comparison(comparison: Comparison, width: int = 80) -> str:
-    """How each ended, the change in memory and time with what accounts for it, then every setting that differs."""
-    lines = list(told(comparison)) or ["nothing that is recorded differs"]
-    if missing := not_compared(comparison):
-        lines.append(missing)
-    head = f"compare: {comparison.old.name} and {comparison.new.name}"
-    if comparison.endings is not None:
-        runs = (("before", comparison.old.name), ("now", comparison.new.name))
-        lines[:0] = [
-            f"{when}, {name}: {_ended(one)}"
-            for (when, name), one in zip(runs, comparison.endings, strict=True)
-        ]
-    folded = [
-        part for line in lines for part in wrap(line, width=width - 2, hang=6 if line.startswith(" ") else 4)
-    ]
-    return "\n".join([head, *("  " + line for line in folded)]) + "\n"

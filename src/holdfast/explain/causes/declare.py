@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -42,6 +42,11 @@ class Cause:
     mechanism: bool = False
     #: It says that the run broke off; what only spoiled the run's course does not replace it.
     breaks: bool = False
+
+    def look(self, evidence: Evidence) -> Finding | RuledOut | None:
+        """What the rule says, under the name of this cause."""
+        found = self.judge(evidence)
+        return replace(found, cause=self.slug) if found is not None and not found.cause else found
 
     @property
     def brief(self) -> str:

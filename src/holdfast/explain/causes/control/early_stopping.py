@@ -6,10 +6,10 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import stop_request
 from holdfast.explain.nodes import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import number
 from holdfast.journal.events import StopRequested
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Fit, Said
 from holdfast.explain.nodes import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import number, whole
 from holdfast.journal import events as ev
 

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.errors import nearest
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import stop_request
 from holdfast.explain.nodes import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import listed, number
 
 

@@ -8,9 +8,9 @@ import re
 from holdfast.explain.breaks import non_finite
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, users_line
 from holdfast.explain.nodes import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import number
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from holdfast.explain.breaks import non_finite
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import matched
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import listed, number
 from holdfast.journal import events as ev
 

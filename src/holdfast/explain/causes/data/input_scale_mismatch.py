@@ -9,8 +9,8 @@ from typing import Any
 from holdfast.explain.breaks import non_finite, outlier
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.nodes import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import median, number
 from holdfast.journal import events as ev
 

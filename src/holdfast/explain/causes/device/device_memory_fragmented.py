@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import gpu_refused
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import size
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import matched, users_line
 from holdfast.explain.standing import plain_name
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.journal import events as ev
 
 

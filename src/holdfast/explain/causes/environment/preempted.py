@@ -6,10 +6,10 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import going_on
 from holdfast.explain.outcome import fell_short, left_on_signal, may_have_ended_it, went_on
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.journal import events as ev
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import reader_gone, users_line
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.raised import Raised
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
 

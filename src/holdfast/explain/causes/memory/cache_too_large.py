@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.grounds import at_the_end, grew, memory_end
 from holdfast.explain.nodes import PipelineNode
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.words import size
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import grew, memory_end
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.words import clipped, listed, whole
 from holdfast.journal import events as ev
 

@@ -7,7 +7,7 @@ import math
 from holdfast.explain.breaks import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.words import median, number
 from holdfast.journal import events as ev
 

@@ -7,9 +7,9 @@ import math
 from holdfast.explain.breaks import non_finite, steps_before
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.nodes import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, number
 from holdfast.journal import events as ev
 

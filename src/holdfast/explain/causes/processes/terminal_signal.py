@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import users_line
 from holdfast.explain.outcome import fell_short, left_on_signal, may_have_ended_it, went_on
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.journal import events as ev
 
 

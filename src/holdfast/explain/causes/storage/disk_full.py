@@ -8,9 +8,9 @@ from pathlib import Path
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.fits import Said
 from holdfast.explain.grounds import FULL_DISK, file_named, full_disk, going_on, users_line
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, size
 from holdfast.journal import events as ev
 

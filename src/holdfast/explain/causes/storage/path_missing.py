@@ -7,8 +7,8 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength
 from holdfast.explain.grounds import is_there, matched, users_line
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.journal import events as ev
 
 

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.explain.compare import compare, told
+from holdfast.explain.compare.differences import Comparison, compare
+from holdfast.explain.compare.portrait import portray
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.gather import gather, sources
-from holdfast.explain.portrait import portray
 from holdfast.journal.folder import RunFolder
 
 _LOOK_AT = 200  # neighbours, the newest first
 _WEIGH = 3  # of them read whole
-_TELL = 12  # lines
 _END_BYTES = 16 << 10
 
 
-def since_last_good(evidence: Evidence) -> tuple[str, ...]:
-    """What changed since the last run of this script that finished; empty when there is none."""
+@dataclass(frozen=True, slots=True)
+class LastGood:
+    """What changed since the last run of this script that finished."""
+
+    comparison: Comparison
+    old: Path
+    new: Path
+
+
+def since_last_good(evidence: Evidence) -> LastGood | None:
     good = last_good(evidence)
     if good is None:
-        return ()
+        return None
     found = compare(portray(good, sources(good.path)), portray(evidence, sources(evidence.path)))
-    lines = told(found, everything=False)
-    more = (
-        (f"… {len(lines) - _TELL} more: holdfast compare {good.path} {evidence.path}",)
-        if len(lines) > _TELL
-        else ()
-    )
-    return (f"the last good run of this script, {good.name}:", *lines[:_TELL], *more) if lines else ()
+    return LastGood(found, good.path, evidence.path)
 
 
 def last_good(evidence: Evidence) -> Evidence | None:

@@ -1,0 +1,1 @@
+"""What changed between two runs, and what each change accounts for."""

@@ -1,0 +1,82 @@
+"""Sentences about a run as a whole: how it ended, what is known of it, what is missing; and of no known cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.report.wording.advice import Advice
+from holdfast.report.wording.template import Text
+from holdfast.units import count
+
+FACTS: dict[str, Text] = {
+    # -- the summary -------------------------------------------------------------------------------
+    "summary.running": lambda values: "running" if values["alive"] else "running when last heard of",
+    "summary.stalled": "did not move[ for {seconds:duration}][ (noticed after {noticed_after_s:duration})]"
+    "[ in phase {phase}]",
+    "summary.signal": "ended by {signal}[{by_shell:if} (from a shell's exit code)]",
+    "summary.no-end": "the record stops without an end",
+    "summary.failed": lambda values: (
+        f"ended with exit code {values['exit_code']}"
+        if values["exit_code"] is not None
+        else "ended with an error"
+    ),
+    "summary.by-itself": lambda values: (
+        "ended by itself" + (f", {count(values['fits'], 'fit')}" if values["fits"] > 1 else "")
+    ),
+    "summary.steps": lambda values: _steps(values),
+    "summary.duration": "ran for {seconds:duration}",
+    "summary.memory": "at most {peak_bytes:size} of memory",
+    # -- what is known -------------------------------------------------------------------------------
+    "attempt.ended": "attempt {attempt} ended[ after {seconds:duration}]: {ended}[, step {step:count}]",
+    "process.unknown": "this machine cannot tell whether the process is still running",
+    "process.alive": "the process is still running",
+    "process.gone": "the process is gone, and so is the supervisor, which recorded no end",
+    "fits.abandoned": lambda values: (
+        f"{values['fits']} of {values['of']} fits {'was' if values['fits'] == 1 else 'were'} ended by "
+        f"{values['error']}{' at ' + values['line'] if values['line'] else ''}; the script caught it and continued"
+    ),
+    "group.remark": "{text}",
+    "watch.failed": "a part of the supervisor did not work: {part}: {error}",
+    "probe.failed": "a part of the probe did not work: {part}: {error}",
+    "cause.not-judged": "the cause {cause} could not be judged: {error}",
+    "framework.warned": "[{where}: ]{text:clip 240}",
+    # -- what is missing ----------------------------------------------------------------------------
+    "missing.journal": "no journal ({error})",
+    "journal.cut-off": "the journal's last line is cut off (line {line})",
+    "journal.unreadable": "the journal has {lines:count line} that could not be read",
+    "missing.samples": "no vital signs of this attempt (vitals.jsonl)",
+    "missing.heartbeats": "no heartbeats of this attempt: the process had no probe, or ended too early",
+    "missing.output": "no output.log",
+    # -- no known cause -----------------------------------------------------------------------------
+    "end.seen": lambda values: f"it ended with {values['signal'] or 'exit code ' + str(values['exit_code'])}",
+    "stall.silent": "it did not move for {seconds:duration} in phase {phase}",
+    "stall.main-thread": "the main thread was at {where}[, waiting in {wait}]",
+    "output.last-line": "its last line of output: {text:clip}",
+    "missing.exception": "not found: an exception, in the journal or in the output",
+    "missing.oom-kill": "not found: an out-of-memory kill by the kernel",
+    "missing.probe": "the probe did not report: not a Python process, or started with -I, -E or -S",
+    "missing.stacks": "not found: stacks of the stall",
+}
+
+TITLES: dict[str, Text] = {
+    "unknown": lambda values: {
+        "stalled": "it does not move, and the cause is not known",
+        "killed": "it was ended, and it is not known by whom",
+        "failed": "it failed, and the cause is not known",
+        "stopped-early": "it ended by itself before its planned end, and the cause is not known",
+    }.get(values["outcome"], "the cause is not known"),
+}
+
+REMEDIES = {
+    "unknown.shorter-limit": Advice(
+        "run it again under Holdfast with a shorter limit: `holdfast run --stall-after 60 -- …`"
+    ),
+    "unknown.send-the-folder": Advice("report a missing cause, with the run's folder"),
+}
+
+
+def _steps(values: Mapping[str, Any]) -> str:
+    if values["of"] is None:
+        return f"{count(values['steps'], 'step')} done"
+    return f"{count(values['steps'])} of {count(values['of'], 'step', 'steps')} done"
