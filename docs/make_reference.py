@@ -1,11 +1,12 @@
 """Writes docs/reference/ from the code: commands, settings, causes, events, errors, findings about data.
 
-Run by the site's build (conf.py), and by hand: python docs/make_reference.py. Nothing in it is written by hand.
+The build of the site (conf.py) runs it; by hand: python docs/make_reference.py. No reference page is written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
 import os
 import re
@@ -40,7 +41,10 @@ def commands() -> str:
     from holdfast.cli.main import _GROUPS, COMMANDS
 
     os.environ["COLUMNS"] = "96"
-    parts = ["# Commands", "Exit codes: 0 fine, 1 bad news, 2 could not; `run` returns its command's own."]
+    parts = [
+        "# Commands",
+        "Exit codes: 0 success, 1 bad news, 2 the command could not run. `run` returns that of its command.",
+    ]
     for when, title in _GROUPS.items():
         parts.append(f"## {title[0].upper()}{title[1:]}")
         for command in COMMANDS:
@@ -66,9 +70,9 @@ def recipe() -> str:
 
     parts = [
         "# Settings",
-        "A recipe is one TOML file. Everything has a default but `data.train`; an unknown name is an error that "
-        "says the nearest one. `holdfast recipe` prints this as a file; `--set section.name=value` changes one "
-        "setting on the command line.",
+        "A recipe is one TOML file. Every setting except `data.train` has a default; an unknown name is an error "
+        "that suggests the nearest one. `holdfast recipe` prints this as a file; `--set section.name=value` changes "
+        "one setting on the command line.",
     ]
     for section in fields(Recipe):
         rows = ["| setting | default | what it is |", "|---|---|---|"]
@@ -104,7 +108,7 @@ def causes() -> str:
 
     parts = [
         "# Causes",
-        "What `holdfast explain` looks for. `holdfast causes SLUG` prints the same pages in a terminal.",
+        "The causes that `holdfast explain` checks. `holdfast causes SLUG` prints the same pages in a terminal.",
     ]
     for group in dict.fromkeys(cause.group for cause in CAUSES):
         rows = ["| cause | what |", "|---|---|"]
@@ -133,9 +137,8 @@ def events() -> str:
 
     parts = [
         "# Events of the journal",
-        "`journal.jsonl` holds one JSON object a line: `kind`, when (`at`, `mono`), who (`by`, `pid`, `attempt`) and "
-        "the event's own fields under `event`. Every field has a default, so that an older journal reads with a newer "
-        "program.",
+        "`journal.jsonl` has one JSON object per line: `kind`, when (`at`, `mono`), who (`by`, `pid`, `attempt`) and "
+        "the event's own fields under `event`. Every field has a default, so a newer Holdfast reads older journals.",
     ]
     for event in EVENTS:
         said = (event.__doc__ or "").strip()
@@ -160,12 +163,8 @@ def _comments(event: type) -> dict[str, str]:
 
 
 def errors() -> str:
-    from holdfast.errors import HoldfastError
-
     rows = ["| error | exit code | what it is |", "|---|---|---|"]
-    for one in sorted(_below(HoldfastError), key=lambda one: one.slug):
-        said = (one.__dict__.get("__doc__") or one.slug.replace("-", " ")).strip().split("\n")[0]
-        rows.append(f"| `{one.slug}` | {int(one.exit_code)} | {_cell(said)} |")
+    rows += [f"| `{slug}` | {code} | {_cell(text)} |" for slug, code, text in sorted(_errors())]
     intro = (
         "An error says what is wrong, where, what was found and what to change; with `--json` it is an object with "
         "those names. The slug never changes once released."
@@ -173,8 +172,34 @@ def errors() -> str:
     return _joined(["# Errors", intro, "\n".join(rows)])
 
 
-def _below(error: type) -> set[type]:
-    return {error}.union(*(_below(one) for one in error.__subclasses__()))
+def _errors() -> set[tuple[str, int, str]]:
+    """Slug, exit code and first line of every error, read from the source: importing all would load TensorFlow."""
+    import holdfast
+    from holdfast.errors import ExitCode
+
+    trees = [ast.parse(path.read_text()) for path in Path(holdfast.__file__).parent.rglob("*.py")]
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    known = {"Exception": ("", "COULD_NOT")}
+    rows: dict[ast.ClassDef, tuple[str, int, str]] = {}
+    while new := [one for one in classes if one not in rows and _base(one) in known and _is_ours(one, rows)]:
+        for one in new:
+            set_here = {target.id: line.value for line in one.body if isinstance(line, ast.Assign)
+                        for target in line.targets if isinstance(target, ast.Name)}  # fmt: skip
+            slug, code = known[_base(one)]
+            slug = set_here["slug"].value if "slug" in set_here else slug
+            code = set_here["exit_code"].attr if "exit_code" in set_here else code
+            known[one.name] = slug, code
+            text = (ast.get_docstring(one) or slug.replace("-", " ")).split("\n")[0]
+            rows[one] = slug, int(ExitCode[code]), text
+    return set(rows.values())
+
+
+def _base(node: ast.ClassDef) -> str:
+    return node.bases[0].id if node.bases and isinstance(node.bases[0], ast.Name) else ""
+
+
+def _is_ours(node: ast.ClassDef, rows: dict[ast.ClassDef, tuple[str, int, str]]) -> bool:
+    return node.name == "HoldfastError" or _base(node) in {one.name for one in rows}
 
 
 def findings() -> str:
@@ -184,7 +209,9 @@ def findings() -> str:
     rows += [
         f"| `{slug}` | {k.severity} | {_cell(k.title)} | {_cell(k.remedy)} |" for slug, k in KINDS.items()
     ]
-    intro = "What `holdfast check` says of a dataset. An error would stop or spoil a run; a warning may."
+    intro = (
+        "What `holdfast check` reports about a dataset. An error would stop or spoil a run; a warning may."
+    )
     return _joined(["# Findings about data", intro, "\n".join(rows)])
 
 

@@ -39,7 +39,9 @@ def test_every_command_setting_event_error_and_finding_is_there(made: Path) -> N
     events = (made / "events.md").read_text()
     assert all(f"## {event.kind}\n" in events for event in EVENTS)
     assert "| `train.batch` | `" in (made / "recipe.md").read_text()
-    assert "| `path-missing` | 2 |" in (made / "errors.md").read_text()
+    errors = (made / "errors.md").read_text()
+    assert "| `path-missing` | 2 |" in errors
+    assert "| `loss-not-finite` | 1 |" in errors, "also those that are defined next to what raises them"
     assert all(f"| `{slug}` |" in (made / "findings.md").read_text() for slug in KINDS)
 
 

@@ -57,7 +57,7 @@ def make(folder: Path) -> Path:
     folder.mkdir(parents=True)
     shapes.make(folder / "data" / "train", count=12, side=96, seed=1)
     shapes.make(folder / "data" / "val", count=6, side=96, seed=2)
-    shutil.copy(next((folder / "data" / "val" / "images").iterdir()), folder / "picture.jpg")
+    shutil.copy(next((folder / "data" / "val" / "images").iterdir()), folder / "image.jpg")
     (folder / "train.py").write_text(_SCRIPT)
     (folder / "pkg").mkdir()
     (folder / "pkg" / "train.py").write_text(_SCRIPT)
