@@ -12,11 +12,15 @@ HERE = Path(__file__).parent
 # program: the cause that must stand first, or None for a healthy one
 EXPECTED = {
     "healthy": None,
+    "torch_healthy": None,
     "jax_too_large": "device-memory-exhausted",
     "torch_grows": "device-memory-exhausted",
     "held_by_others": "device-memory-held-by-others",
     "not_used": "gpu-not-used",
+    "cpu_asked_for": None,
 }
+# These compute on the GPU: that it is not used must not be said of them, not even as possible.
+ON_THE_GPU = ("healthy", "torch_healthy", "jax_too_large", "torch_grows")
 
 
 def main() -> int:
@@ -56,6 +60,9 @@ def _right(name: str, run: Path) -> bool:
     first = blamed[0]["cause"] if blamed else None
     print(f"== {name}: {first} (expected {EXPECTED[name]}), exit {ended.returncode}")
     print("\n".join((ended.stdout + ended.stderr).splitlines()[-40:]))
+    if name in ON_THE_GPU and "gpu-not-used" in [one["cause"] for one in findings]:
+        print(f"== {name}: gpu-not-used is among the findings, and the program computes on the GPU")
+        return False
     return first == EXPECTED[name]
 
 

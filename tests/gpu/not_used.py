@@ -1,15 +1,19 @@
-"""There is a card, and the framework was told to leave it alone."""
+"""There is a GPU, and the model was never moved to it."""
 
-import os
+import torch
 
-os.environ["KERAS_BACKEND"] = "jax"
-os.environ["JAX_PLATFORMS"] = "cpu"
-import keras
-import numpy as np
-
-model = keras.Sequential([keras.Input((64, 64, 3)), keras.layers.Conv2D(32, 3), keras.layers.Flatten()])
-model.add(keras.layers.Dense(1))
-model.compile("adam", "mse")
-model.fit(
-    np.zeros((512, 64, 64, 3), np.float32), np.zeros((512, 1), np.float32), batch_size=16, epochs=8, verbose=2
+torch.manual_seed(3)
+model = torch.nn.Sequential(
+    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
 )
+model.append(torch.nn.Linear(32, 1))
+optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+images = torch.randn(512, 3, 64, 64)
+targets = images.mean(dim=(1, 2, 3))[:, None] * 100
+for epoch in range(8):
+    for start in range(0, 512, 32):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(images[start : start + 32]), targets[start : start + 32])
+        loss.backward()
+        optimizer.step()
+    print("epoch", epoch, "loss", float(loss), flush=True)

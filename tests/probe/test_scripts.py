@@ -83,7 +83,8 @@ def test_fit_on_tensorflow_is_told_in_full(probed: Callable[[str], Run]) -> None
     told = probed("fit_tensorflow.py")
     assert told.one(ProcessJoined).role == "main"
     assert {event.name for event in told.all(FrameworkSeen)} >= {"keras", "tensorflow"}
-    assert ["CPU:0"] in [event.devices for event in told.all(FrameworkSeen)]
+    devices = [(event.devices, event.device_kinds) for event in told.all(FrameworkSeen) if event.devices]
+    assert devices == [(["CPU:0"], ["cpu"])]
     assert told.all(SeedSet)[0] == SeedSet(
         by="set_random_seed", seed=7, where=line("fit_tensorflow.py", "set_random_seed")
     )

@@ -14,6 +14,7 @@ from holdfast.journal.beats import Phase
 from holdfast.journal.events import (
     DatasetSeen,
     ExitStarted,
+    FrameworkSeen,
     LoopSeen,
     LossSeen,
     NonFiniteSeen,
@@ -42,6 +43,10 @@ def test_a_loop_on_torch_is_counted_and_its_weights_are_the_same_bits(tmp_path: 
     assert not told.all(ProbeFailed)
     seen = told.one(LoopSeen)
     assert (seen.by, seen.where) == ("torch_optimizer", line("loop_torch.py", "optimizer.step()"))
+    devices = [event for event in told.all(FrameworkSeen) if event.devices]
+    assert [(one.name, one.devices, one.device_kinds, one.parameters_on) for one in devices] == [
+        ("torch", ["cpu"], ["cpu"], ["cpu"])
+    ]
     assert told.one(ExitStarted).steps == 3 * 8
     assert [event.steps for event in told.all(PassDone)] == [8, 8, 8]
     data = told.all(DatasetSeen)[0]

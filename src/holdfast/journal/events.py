@@ -272,6 +272,12 @@ class FrameworkSeen(Event):
     version: str = ""
     backend: str = ""
     devices: list[str] = field(default_factory=list)
+    device_kinds: list[str] = field(
+        default_factory=list
+    )  # of each device, in the framework's word: cpu, cuda, gpu
+    parameters_on: list[str] = field(
+        default_factory=list
+    )  # kinds that held them at torch's first optimizer step
     versions: dict[str, str] = field(
         default_factory=dict
     )  # of every package that matters, incl. cuda/cudnn builds

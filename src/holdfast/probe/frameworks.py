@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..journal.events import FrameworkSeen
 from .session import Session
@@ -24,6 +24,7 @@ _PREFIXES = (
 )
 _NAMES = ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "NVIDIA_VISIBLE_DEVICES", "PYTHONHASHSEED")
 _LONG_COMPILE_S = 0.05
+PARAMETERS_ON = "parameters_on"  # of session.seen
 _PRIVATE = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 _PACKAGES = (
     "keras", "tensorflow", "tensorflow-cpu", "tf-keras", "jax", "jaxlib", "torch", "numpy", "h5py", "protobuf",
@@ -70,6 +71,14 @@ def _count_compiles(session: Session) -> None:
     monitoring.register_event_duration_secs_listener(told)
 
 
+class _Devices(NamedTuple):
+    """`kinds` has one for each of `names`: a name such as "NVIDIA H200" does not say that it is a GPU."""
+
+    names: list[str]
+    kinds: list[str]
+    threads: dict[str, int]
+
+
 def devices_seen(session: Session) -> None:
     """Once training has begun, when the framework has opened its devices by itself."""
     if session.seen.get("devices_said"):
@@ -77,14 +86,16 @@ def devices_seen(session: Session) -> None:
     session.seen["devices_said"] = True
     for name, read in (("tensorflow", _tensorflow_devices), ("jax", _jax_devices), ("torch", _torch_devices)):
         module = sys.modules.get(name)
-        devices, threads = read(module) if module is not None else ([], {})
-        if devices:
+        found = read(module) if module is not None else None
+        if found is not None and found.names:
             session.say(
                 FrameworkSeen(
                     name=name,
                     version=str(getattr(module, "__version__", "")),
-                    devices=devices,
-                    threads=threads,
+                    devices=found.names,
+                    device_kinds=found.kinds,
+                    parameters_on=session.seen.get(PARAMETERS_ON, []) if name == "torch" else [],
+                    threads=found.threads,
                     environment=_modes(),
                 )
             )
@@ -96,29 +107,37 @@ def _modes() -> dict[str, str]:
     return {"functions_run_eagerly": "true"} if getattr(eager, "RUN_FUNCTIONS_EAGERLY", False) else {}
 
 
-def _tensorflow_devices(module: Any) -> tuple[list[str], dict[str, int]]:
+def _tensorflow_devices(module: Any) -> _Devices | None:
     context = sys.modules.get("tensorflow.python.eager.context")
     found = context.context() if context is not None else None
     if found is None or getattr(found, "_context_handle", None) is None:  # not opened: asking would open it
-        return [], {}
-    names = [str(device.name).replace("/physical_device:", "") for device in found.list_physical_devices()]
-    return names, {
+        return None
+    devices = found.list_physical_devices()
+    threads = {
         "inter_op": found.inter_op_parallelism_threads,
         "intra_op": found.intra_op_parallelism_threads,
     }
+    names = [str(device.name).replace("/physical_device:", "") for device in devices]
+    return _Devices(names, [str(device.device_type).lower() for device in devices], threads)
 
 
-def _jax_devices(module: Any) -> tuple[list[str], dict[str, int]]:
+def _jax_devices(module: Any) -> _Devices | None:
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is None or not getattr(bridge, "_backends", None):
-        return [], {}
-    return [f"{device.platform}:{device.id} {device.device_kind}" for device in module.local_devices()], {}
+        return None
+    devices = module.local_devices()
+    names = [f"{device.platform}:{device.id} {device.device_kind}" for device in devices]
+    return _Devices(names, [str(device.platform) for device in devices], {})
 
 
-def _torch_devices(module: Any) -> tuple[list[str], dict[str, int]]:
-    if not module.cuda.is_initialized():
-        return ["cpu"], {"intra_op": module.get_num_threads()}
-    return [module.cuda.get_device_name(i) for i in range(module.cuda.device_count())], {}
+def _torch_devices(module: Any) -> _Devices:
+    """Of what is open: asking for a device that is not would open it, in a process that may fork later."""
+    for kind in ("cuda", "xpu"):
+        part = getattr(module, kind, None)
+        if part is not None and part.is_initialized():
+            names = [str(part.get_device_name(number)) for number in range(part.device_count())]
+            return _Devices(names, [kind] * len(names), {})
+    return _Devices(["cpu"], ["cpu"], {"intra_op": module.get_num_threads()})
 
 
 def torch_imported(session: Session, module: Any) -> None:

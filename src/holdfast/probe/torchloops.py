@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from . import loops
+from .frameworks import PARAMETERS_ON
 from .patch import observe
 from .session import Session
 
 PART = "torchloops"
+_LOOKED_AT = 100  # parameters of a group
 
 
 def hook_optimizer(session: Session, module: Any) -> None:
@@ -18,10 +20,19 @@ def hook_optimizer(session: Session, module: Any) -> None:
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
         if session.on(PART):
+            if PARAMETERS_ON not in session.seen:
+                session.seen[PARAMETERS_ON] = []
+                session.guard(PART, _see_parameters, session, optimizer)
             session.guard(PART, loop.optimizer_stepped, optimizer)
 
     if register is not None:
         register(stepped)
+
+
+def _see_parameters(session: Session, optimizer: Any) -> None:
+    """Where the first optimizer's parameters are: "cuda" is proof that a GPU is used, whatever it is called."""
+    held = {str(one.device.type) for group in optimizer.param_groups for one in group["params"][:_LOOKED_AT]}
+    session.seen[PARAMETERS_ON] = sorted(held)
 
 
 def hook_tensor(session: Session, module: Any) -> None:

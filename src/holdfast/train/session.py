@@ -429,12 +429,14 @@ def framework() -> ev.FrameworkSeen:
         import jax
 
         devices, version = [str(device) for device in jax.devices()], jax.__version__
+        kinds = [str(device.platform) for device in jax.devices()]
     else:
         import tensorflow as tf
 
         devices, version = [device.name for device in tf.config.list_physical_devices()], tf.__version__
+        kinds = [device.device_type.lower() for device in tf.config.list_physical_devices()]
     return ev.FrameworkSeen(
-        name="keras", version=keras.__version__, backend=backend, devices=devices,
+        name="keras", version=keras.__version__, backend=backend, devices=devices, device_kinds=kinds,
         versions={"keras": keras.__version__, backend: version},
     )  # fmt: skip
 

@@ -390,7 +390,15 @@ _CARD = {"name": "NVIDIA H200", "total_bytes": 140 << 30, "used_bytes": 0}
 
 def gpu_not_used(run: Run) -> None:
     run.supervisor(ev.MachineRead(gpus=[_CARD]))
-    run.probe(ev.FrameworkSeen(name="tensorflow", version="2.21.0", devices=["CPU:0"], built_with_cuda=False))
+    run.probe(
+        ev.FrameworkSeen(
+            name="tensorflow",
+            version="2.21.0",
+            devices=["CPU:0"],
+            device_kinds=["cpu"],
+            built_with_cuda=False,
+        )
+    )
     run.fit()
     run.epochs([100, 100, 100])
     run.ended(0)
@@ -400,7 +408,11 @@ def near_gpu_not_used(run: Run) -> None:
     run.supervisor(ev.MachineRead(gpus=[_CARD]))
     run.probe(
         ev.FrameworkSeen(
-            name="tensorflow", version="2.21.0", devices=["CPU:0", "GPU:0"], built_with_cuda=True
+            name="tensorflow",
+            version="2.21.0",
+            devices=["CPU:0", "GPU:0"],
+            device_kinds=["cpu", "gpu"],
+            built_with_cuda=True,
         )
     )
     run.fit()

@@ -1,0 +1,113 @@
+"""Whether a run used the GPU is decided by the kinds of devices that it recorded, and by names only as a fallback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.explain.finding import Finding
+from holdfast.journal import events as ev
+from tests.explain.made import Run
+
+H200 = {"name": "NVIDIA H200", "total_bytes": 140 << 30, "used_bytes": 0}
+
+
+def finding_of(path: Path, *seen: ev.FrameworkSeen) -> Finding | None:
+    run = Run(path)
+    run.supervisor(ev.MachineRead(gpus=[H200]))
+    run.probe(*seen)
+    run.fit()
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    return next((one for one in run.verdict().findings if one.cause == "gpu-not-used"), None)
+
+
+def torch(**devices: Any) -> tuple[ev.FrameworkSeen, ev.FrameworkSeen]:
+    """As the probe records it: at the import, and at the first step."""
+    imported = ev.FrameworkSeen(
+        name="torch",
+        version="2.9.0+cu128",
+        versions={"torch": "2.9.0+cu128", "numpy": "2.3.4"},
+        environment={"CUDA_HOME": "/usr/local/cuda"},
+        built_with_cuda=True,
+    )
+    return imported, ev.FrameworkSeen(name="torch", version="2.9.0+cu128", **devices)
+
+
+def test_a_torch_run_on_an_h200_is_not_blamed(tmp_path: Path) -> None:
+    seen = torch(devices=["NVIDIA H200"], device_kinds=["cuda"], parameters_on=["cuda"])
+    assert finding_of(tmp_path, *seen) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NVIDIA H200",
+        "NVIDIA GeForce RTX 4090",
+        "Tesla T4",
+        "AMD Instinct MI300X",
+        "GPU:0",
+        "cuda:0",
+        "TPU v5 lite",
+    ],
+)
+def test_a_journal_of_before_kinds_is_not_blamed_for_a_name_of_a_gpu(tmp_path: Path, name: str) -> None:
+    assert finding_of(tmp_path, *torch(devices=[name])) is None
+
+
+@pytest.mark.parametrize("name", ["cpu", "CPU:0", "/physical_device:CPU:0", "TFRT_CPU_0", "cpu:0 cpu"])
+def test_a_name_alone_never_makes_it_established(tmp_path: Path, name: str) -> None:
+    found = finding_of(tmp_path, *torch(devices=[name]))
+    assert found is not None and found.strength is Strength.SUPPORTED
+
+
+@pytest.mark.parametrize("kind", ["cuda", "gpu", "GPU", "xpu", "mps", "tpu", "npu"])
+def test_the_kind_decides_and_not_the_name(tmp_path: Path, kind: str) -> None:
+    assert (
+        finding_of(tmp_path, ev.FrameworkSeen(name="x", devices=["a CPU, by name"], device_kinds=[kind]))
+        is None
+    )
+
+
+@pytest.mark.parametrize("kind", ["cpu", "CPU", "XLA_CPU"])
+def test_kinds_of_cpus_establish_it(tmp_path: Path, kind: str) -> None:
+    found = finding_of(
+        tmp_path, ev.FrameworkSeen(name="jax", devices=["NVIDIA, by name"], device_kinds=[kind])
+    )
+    assert found is not None and found.strength is Strength.ESTABLISHED
+
+
+def test_parameters_on_an_accelerator_are_proof_whatever_the_devices_say(tmp_path: Path) -> None:
+    seen = torch(devices=["cpu"], device_kinds=["cpu"], parameters_on=["mps"])
+    assert finding_of(tmp_path, *seen) is None
+
+
+def test_an_optimizer_on_the_cpu_is_no_proof_where_the_gpu_is_open(tmp_path: Path) -> None:
+    """Offloaded optimizers keep their parameters in host memory and compute on the GPU."""
+    seen = torch(devices=["NVIDIA H200"], device_kinds=["cuda"], parameters_on=["cpu"])
+    assert finding_of(tmp_path, *seen) is None
+
+
+def test_a_torch_model_that_was_never_moved_is_told_what_to_write(tmp_path: Path) -> None:
+    found = finding_of(tmp_path, *torch(devices=["cpu"], device_kinds=["cpu"], parameters_on=["cpu"]))
+    assert found is not None and found.strength is Strength.ESTABLISHED
+    assert [one.fact for one in found.because] == [
+        "the machine has NVIDIA H200",
+        "the framework sees cpu only",
+        "the parameters that the optimizer changes are on cpu",
+    ]
+    assert found.remedies[0].code.startswith('model.to("cuda")')
+    assert "install torch" in found.remedies[1].code
+
+
+def test_another_framework_on_the_gpu_is_enough(tmp_path: Path) -> None:
+    jax = ev.FrameworkSeen(name="jax", devices=["gpu:0 NVIDIA H200"], device_kinds=["gpu"])
+    cpu = ev.FrameworkSeen(name="torch", devices=["cpu"], device_kinds=["cpu"])
+    assert finding_of(tmp_path, jax, cpu) is None
+
+
+def test_without_any_device_nothing_is_said(tmp_path: Path) -> None:
+    assert finding_of(tmp_path, torch()[0]) is None
