@@ -10,7 +10,7 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.explain.finding import Finding
 from holdfast.journal import events as ev
-from tests.explain.made import Run
+from tests.explain.made import Run, code_of, sentence
 
 H200 = {"name": "NVIDIA H200", "total_bytes": 140 << 30, "used_bytes": 0}
 
@@ -94,13 +94,13 @@ def test_an_optimizer_on_the_cpu_is_no_proof_where_the_gpu_is_open(tmp_path: Pat
 def test_a_torch_model_that_was_never_moved_is_told_what_to_write(tmp_path: Path) -> None:
     found = finding_of(tmp_path, *torch(devices=["cpu"], device_kinds=["cpu"], parameters_on=["cpu"]))
     assert found is not None and found.strength is Strength.ESTABLISHED
-    assert [one.fact for one in found.because] == [
+    assert [sentence(fact) for fact in found.because] == [
         "the machine has NVIDIA H200",
         "the framework sees cpu only",
         "the parameters that the optimizer changes are on cpu",
     ]
-    assert found.remedies[0].code.startswith('model.to("cuda")')
-    assert "install torch" in found.remedies[1].code
+    assert code_of(found.remedies[0]).startswith('model.to("cuda")')
+    assert "install torch" in code_of(found.remedies[1])
 
 
 def test_another_framework_on_the_gpu_is_enough(tmp_path: Path) -> None:
