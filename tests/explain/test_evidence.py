@@ -12,9 +12,9 @@ import pytest
 from holdfast.errors import JournalTooNew, NotARun, PathMissing
 from holdfast.explain import Strength, explain
 from holdfast.explain.gather import gather
-from holdfast.explain.growth import read_growth, when_killed
-from holdfast.explain.nodes import op_name
-from holdfast.explain.output import is_advice, read
+from holdfast.explain.readings.growth import read_growth, when_killed
+from holdfast.explain.readings.output import is_advice, read
+from holdfast.explain.readings.pipeline import op_name
 from holdfast.journal import events as ev
 from holdfast.journal import vitals
 from holdfast.journal.beats import Beat, BeatWriter, Phase

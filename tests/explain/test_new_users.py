@@ -121,10 +121,12 @@ def test_nothing_saved_is_not_called_saved(tmp_path: Path) -> None:
     run.ended(code=143)
     journal = run.path / "journal.jsonl"
     journal.write_text(journal.read_text().replace('"watch": "run"', '"watch": "train"'))  # our own trainer
-    assert "begin again: no step was saved" in [do_of(one) for one in run.verdict().findings[0].remedies]
+    assert "start again: no step was saved" in [do_of(one) for one in run.verdict().findings[0].remedies]
     (run.path / "checkpoints" / "step-000120").mkdir(parents=True)
     (run.path / "checkpoints" / "step-000140.part").mkdir()
-    assert "go on from step 120, which is saved" in [do_of(one) for one in run.verdict().findings[0].remedies]
+    assert "resume from step 120, which is saved" in [
+        do_of(one) for one in run.verdict().findings[0].remedies
+    ]
 
 
 def test_who_sent_the_signal_is_said_as_far_as_it_is_known(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.errors import UnknownFormat
 from holdfast.explain import Strength, Verdict
-from holdfast.explain.raised import read_fatal
+from holdfast.explain.readings.error import read_fatal
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks
 from holdfast.report.verdict import render
@@ -385,20 +385,20 @@ def test_a_few_programs_for_a_few_shapes_are_no_recompiling(tmp_path: Path) -> N
 
 
 def test_a_run_of_our_own_trainer_is_told_how_to_go_on_with_it(tmp_path: Path) -> None:
-    from holdfast.explain.grounds import going_on
+    from holdfast.explain.unconverted import going_on
 
     class Opened:
         def __init__(self, watch: str, saved: int | None = None) -> None:
-            self.opened = type("Said", (), {"event": ev.RunOpened(watch=watch)})
+            self.opened = type("Recorded", (), {"event": ev.RunOpened(watch=watch)})
             self.saved = saved
 
     found = going_on(Opened("train", 1200), first="make room, then ")  # type: ignore[arg-type]
     assert found is not None
     assert (do_of(found), code_of(found)) == (
-        "make room, then go on from step 1,200, which is saved", "holdfast train --resume --run-dir RUN"
+        "make room, then resume from step 1,200, which is saved", "holdfast train --resume --run-dir RUN"
     )  # fmt: skip
     found = going_on(Opened("train"), first="make room, then ")  # type: ignore[arg-type]
-    assert found is not None and do_of(found) == "make room, then begin again: no step was saved"
+    assert found is not None and do_of(found) == "make room, then start again: no step was saved"
     assert going_on(Opened("run")) is None  # type: ignore[arg-type]
 
 

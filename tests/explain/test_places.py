@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.explain.places import shortened
+from holdfast.explain.readings.stacks import shortened
 from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread
 
 

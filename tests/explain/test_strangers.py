@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength, Verdict
-from holdfast.explain.raised import read_fatal
+from holdfast.explain.readings.error import read_fatal
 from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread

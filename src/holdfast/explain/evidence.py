@@ -6,22 +6,24 @@ has no events from inside, one whose supervisor was killed has no end.
 
 from __future__ import annotations
 
+import enum
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from holdfast.explain import raised
 from holdfast.explain.finding import Fact
-from holdfast.explain.fits import Fit, Said
-from holdfast.explain.growth import Growth, read_growth, when_killed
-from holdfast.explain.nodes import PipelineNode, number_of, op_name, part_bytes, sized_nodes
-from holdfast.explain.output import Output
-from holdfast.explain.places import shortened
-from holdfast.explain.standing import Standing, read_standing
+from holdfast.explain.readings import error as errors
+from holdfast.explain.readings.fits import Fit
+from holdfast.explain.readings.growth import Growth, read_growth, when_killed
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.output import Output
+from holdfast.explain.readings.pipeline import PipelineNode, op_name, part_bytes, sized_nodes
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.readings.stacks import StackReading, read_stacks, shortened
 from holdfast.journal import events as ev
-from holdfast.journal.beats import Beat
+from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.stacks import Capture
 from holdfast.journal.vitals import Sample
 
@@ -33,7 +35,20 @@ _SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 1
                   153: "SIGXFSZ"}  # fmt: skip
 
 
+_PHASES = {phase.word: phase for phase in Phase}
 _OF_A_CHILD = ("CalledProcessError", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException")
+
+
+class LimitSetBy(enum.StrEnum):
+    CGROUP = "cgroup"
+    RLIMIT_AS = "rlimit-as"
+    RLIMIT_DATA = "rlimit-data"
+    MACHINE = "machine"
+
+
+class MemoryLimit(NamedTuple):
+    bytes: int
+    set_by: LimitSetBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +74,13 @@ class Evidence:
     name: str
     path: Path
     now: float
-    entries: tuple[Said[Any], ...] = ()
+    entries: tuple[Recorded[Any], ...] = ()
     earlier: tuple[Attempt, ...] = ()
     samples: tuple[tuple[int, Sample], ...] = ()  # line in vitals.jsonl, sample; thinned in a long run
     beats: tuple[Beat, ...] = ()
     captures: tuple[tuple[str, Capture], ...] = ()  # file under stacks/, oldest first
     output: Output = field(default_factory=Output)
-    fatal: raised.Fatal | None = None  # what Python's fault handler wrote at a crash
+    fatal: errors.Fatal | None = None  # what Python's fault handler wrote at a crash
     alive: bool | None = None  # the process of the last attempt; None: cannot be known from here
     same_boot: bool | None = None  # the machine has not restarted since; None: another machine, or not known
     missing: tuple[Fact, ...] = ()  # records that are not there or could not be read
@@ -74,20 +89,20 @@ class Evidence:
     # -- events ---------------------------------------------------------------------------------
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[Said[Any]]]:
-        found: dict[str, list[Said[Any]]] = {}
+    def _by_kind(self) -> dict[str, list[Recorded[Any]]]:
+        found: dict[str, list[Recorded[Any]]] = {}
         for said in self.entries:
             found.setdefault(said.event.kind, []).append(said)
         return found
 
-    def all(self, kind: type[E]) -> list[Said[E]]:
+    def all(self, kind: type[E]) -> list[Recorded[E]]:
         return self._by_kind.get(kind.kind, [])
 
-    def last(self, kind: type[E]) -> Said[E] | None:
+    def last(self, kind: type[E]) -> Recorded[E] | None:
         found = self._by_kind.get(kind.kind)
         return found[-1] if found else None
 
-    def first(self, kind: type[E]) -> Said[E] | None:
+    def first(self, kind: type[E]) -> Recorded[E] | None:
         found = self._by_kind.get(kind.kind)
         return found[0] if found else None
 
@@ -99,7 +114,7 @@ class Evidence:
     # -- the end --------------------------------------------------------------------------------
 
     @cached_property
-    def ended(self) -> Said[ev.AttemptEnded] | None:
+    def ended(self) -> Recorded[ev.AttemptEnded] | None:
         return self.last(ev.AttemptEnded)
 
     @cached_property
@@ -171,7 +186,7 @@ class Evidence:
         return lines
 
     @cached_property
-    def stall(self) -> Said[ev.Stalled] | None:
+    def stall(self) -> Recorded[ev.Stalled] | None:
         """The stall that it did not come out of."""
         stalled, went_on = self.last(ev.Stalled), self.last(ev.StallEnded)
         if stalled is None or (went_on is not None and went_on.line > stalled.line):
@@ -195,7 +210,7 @@ class Evidence:
         return stall.event.silent_for_s + max(0.0, max(seen, default=stall.mono) - stall.mono)
 
     @cached_property
-    def stands(self) -> bool:
+    def is_stalled(self) -> bool:
         """It stands still now, or it was still standing when it was ended."""
         return self.stall is not None and self.exit_code != 0 and not self.crashed and not self.oom_ended
 
@@ -232,7 +247,7 @@ class Evidence:
         return None
 
     @cached_property
-    def error(self) -> raised.Raised | None:
+    def error(self) -> errors.Raised | None:
         """The exception that ended it. One that the script caught and went on from is not it, unless no fit worked."""
         if self.exit_code == 0 and not self.exit_signal:
             return self._swallowed
@@ -252,21 +267,23 @@ class Evidence:
                 below and chosen.event.type in _OF_A_CHILD
             ):  # a launcher's word for what ended the process below it
                 chosen = below[-1]
-            return raised.from_event(chosen.event, chosen.source, [said.event for said in told])
+            return errors.from_event(chosen.event, chosen.source, [said.event for said in told])
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:
             return None
-        if self.stands and printed.trained_after:  # a library told of something it did without, long before
+        if (
+            self.is_stalled and printed.trained_after
+        ):  # a library told of something it did without, long before
             return None
-        return raised.from_output(printed)
+        return errors.from_output(printed)
 
-    def _went_on_after(self, said: Said[ev.ExceptionRaised]) -> bool:
+    def _went_on_after(self, said: Recorded[ev.ExceptionRaised]) -> bool:
         """A fit of the same process began, or an epoch was done, after this left another: the script caught it."""
         began = any(one.line > said.line and one.pid == said.pid for one in self.all(ev.FitStarted))
         return began or any(one.line > said.line and one.pid == said.pid for one in self.all(ev.EpochDone))
 
     @cached_property
-    def _swallowed(self) -> raised.Raised | None:
+    def _swallowed(self) -> errors.Raised | None:
         """What left every fit of a script that caught it each time and ended as if all were well."""
         fits = [fit for fit in self.fits if fit.done is not None]
         if not fits or not all(fit.done is not None and fit.done.event.raised for fit in fits) or self.alive:
@@ -278,7 +295,7 @@ class Evidence:
         ]
         if not told or told[-1].event.type in ("KeyboardInterrupt", "SystemExit"):
             return None
-        return raised.from_event(told[-1].event, told[-1].source, [said.event for said in told], caught=True)
+        return errors.from_event(told[-1].event, told[-1].source, [said.event for said in told], caught=True)
 
     @cached_property
     def error_text(self) -> str:
@@ -339,12 +356,13 @@ class Evidence:
         return sum(known) if known and len(known) == len(plans) else None
 
     @cached_property
-    def phase(self) -> str:
+    def phase(self) -> Phase | None:
+        """What it was doing last; None where nobody looked inside."""
         if self.stall is not None and self.stall.event.phase:
-            return self.stall.event.phase
+            return _PHASES.get(self.stall.event.phase)
         if self.beats:
-            return self.beats[-1].phase.word
-        return next((sample.phase for _, sample in reversed(self.samples) if sample.phase), "")
+            return self.beats[-1].phase
+        return _PHASES.get(next((sample.phase for _, sample in reversed(self.samples) if sample.phase), ""))
 
     @cached_property
     def backend(self) -> str:
@@ -355,10 +373,10 @@ class Evidence:
         return told[-1] if told else ""
 
     @cached_property
-    def model(self) -> Said[ev.ModelSeen] | None:
+    def model(self) -> Recorded[ev.ModelSeen] | None:
         return self.last(ev.ModelSeen)
 
-    def data(self, role: str = "train") -> Said[ev.DatasetSeen] | None:
+    def data(self, role: str = "train") -> Recorded[ev.DatasetSeen] | None:
         """What feeds the last fit."""
         found = [said for said in self.all(ev.DatasetSeen) if said.event.role == role]
         return found[-1] if found else None
@@ -375,28 +393,28 @@ class Evidence:
         return [by_step[step] for step in sorted(by_step)]
 
     @cached_property
-    def memory_limit(self) -> tuple[int, str] | None:
+    def memory_limit(self) -> MemoryLimit | None:
         """The tightest limit on this process's memory and what sets it."""
-        limits: list[tuple[int, str]] = []
+        limits: list[MemoryLimit] = []
         machine, opened = self.last(ev.MachineRead), self.opened
         if machine is not None:
             if machine.event.memory_limit_bytes:
-                limits.append((machine.event.memory_limit_bytes, "the control group's memory limit"))
+                limits.append(MemoryLimit(machine.event.memory_limit_bytes, LimitSetBy.CGROUP))
             for name in ("as", "data"):
                 value = machine.event.rlimits.get(name)
                 if value:
-                    limits.append((value, f"RLIMIT_{name.upper()} (ulimit)"))
+                    limits.append(MemoryLimit(value, LimitSetBy(f"rlimit-{name}")))
         limits += [
-            (sample.memory_limit_bytes, "the control group's memory limit")
+            MemoryLimit(sample.memory_limit_bytes, LimitSetBy.CGROUP)
             for _, sample in self.samples[-1:]
             if sample.memory_limit_bytes
         ]
         if opened is not None and opened.event.memory_bytes:
-            limits.append((opened.event.memory_bytes, "the machine's memory"))
+            limits.append(MemoryLimit(opened.event.memory_bytes, LimitSetBy.MACHINE))
         return min(limits) if limits else None
 
     @cached_property
-    def opened(self) -> Said[ev.RunOpened] | None:
+    def opened(self) -> Recorded[ev.RunOpened] | None:
         return self.first(ev.RunOpened)
 
     # -- readings made once ---------------------------------------------------------------------
@@ -411,14 +429,14 @@ class Evidence:
         return read_growth(self.samples, at_death=killed)
 
     @cached_property
-    def standing(self) -> Standing | None:
+    def stacks(self) -> StackReading | None:
         """Where it stands, from the newest capture of its stacks."""
         wanted = [(name, capture) for name, capture in self.captures if capture.reason != "asked"]
         if not wanted or (self.stall is None and self.exit_code == 0):
             return None
         name, capture = wanted[-1]
         started_in = self.opened.event.cwd if self.opened is not None else ""
-        return read_standing(shortened(capture, started_in), source=f"stacks/{name}")
+        return read_stacks(shortened(capture, started_in), source=f"stacks/{name}")
 
     @cached_property
     def nodes(self) -> tuple[PipelineNode, ...]:

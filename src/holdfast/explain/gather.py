@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import NotARun, PathMissing, nearest
-from holdfast.explain import output, raised
 from holdfast.explain.evidence import Attempt, Evidence, Sources
 from holdfast.explain.finding import Fact
-from holdfast.explain.fits import Said
+from holdfast.explain.readings import error, output
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 from holdfast.journal import reader, stacks, vitals
 from holdfast.journal.beats import Beat, BeatReader
@@ -136,8 +136,8 @@ def _recipe(path: Path) -> dict[str, Any]:
     }
 
 
-def _said(entry: Entry) -> Said[Any]:
-    return Said(entry.event, entry.line, entry.at, entry.mono, entry.by, entry.pid, entry.attempt)
+def _said(entry: Entry) -> Recorded[Any]:
+    return Recorded(entry.event, entry.line, entry.at, entry.mono, entry.by, entry.pid, entry.attempt)
 
 
 def _journal(path: Path, missing: list[Fact]) -> list[Entry]:
@@ -242,7 +242,7 @@ def _beats(path: Path, attempt: int) -> tuple[Beat, ...]:
         ring.close()
 
 
-def _captures(folder: Path, said: tuple[Said[Any], ...]) -> tuple[tuple[str, stacks.Capture], ...]:
+def _captures(folder: Path, said: tuple[Recorded[Any], ...]) -> tuple[tuple[str, stacks.Capture], ...]:
     """The captures of this attempt; the newest few, since each may be large."""
     named = [one.event.file for one in said if isinstance(one.event, ev.StacksCaptured)]
     named += [name for one in said if isinstance(one.event, ev.Stalled) for name in one.event.stacks]
@@ -256,7 +256,7 @@ def _captures(folder: Path, said: tuple[Said[Any], ...]) -> tuple[tuple[str, sta
     return tuple(found)
 
 
-def _fatal(folder: Path, said: tuple[Said[Any], ...]) -> raised.Fatal | None:
+def _fatal(folder: Path, said: tuple[Recorded[Any], ...]) -> error.Fatal | None:
     """What the fault handler of one of this attempt's processes wrote when it crashed; the trainer's before others'."""
     trainers = [one.pid for one in said if isinstance(one.event, ev.FitStarted)]
     joined = [one.pid for one in said if isinstance(one.event, ev.ProcessJoined)]
@@ -266,13 +266,13 @@ def _fatal(folder: Path, said: tuple[Said[Any], ...]) -> raised.Fatal | None:
             text = path.read_text(errors="replace")[-_FATAL_CHARACTERS:]
         except OSError:
             continue
-        found = raised.read_fatal(text, source=f"stacks/{path.name}")
+        found = error.read_fatal(text, source=f"stacks/{path.name}")
         if found is not None:
             return found
     return None
 
 
-def _still_there(said: tuple[Said[Any], ...]) -> tuple[bool | None, bool | None]:
+def _still_there(said: tuple[Recorded[Any], ...]) -> tuple[bool | None, bool | None]:
     """Whether the process lives and the machine has not restarted; None where it cannot be known from here."""
     opened = next((one.event for one in said if isinstance(one.event, ev.RunOpened)), None)
     if any(isinstance(one.event, ev.AttemptEnded) for one in said):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Outcome
-from holdfast.explain.fits import Fit, Said
+from holdfast.explain.readings.end import left_on_signal
+from holdfast.explain.readings.fits import Fit
 from holdfast.journal import events as ev
 
 #: A share of the planned steps that counts as all of them: datasets of unknown size vary a little.
@@ -12,16 +13,10 @@ _NEARLY_ALL = 0.9
 _FRESH_S = 120.0
 #: A stall that lasted this many times as long as when it was noticed is shown with both durations.
 _NOTICED_AT_ONCE = 1.2
-_ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
-_LAST_STEPS_S = 3.0  # that a loop may go on for after a signal that ends it: the step under way, and one look
-_FINISHES_S = 60.0  # that a script may take to finish its epoch first, and to leave without an error
-_RAISES_S = 10.0  # within which a signal shows as an exception, where nobody counted steps
-#: The supervisor's words for what it held for the reason of the end.
-_HELD_FOR = {"SIGINT": "interrupt", "SIGQUIT": "interrupt", "SIGHUP": "hangup", "SIGTERM": "terminate"}
 
 
 def outcome(evidence: Evidence) -> Outcome:
-    if evidence.stands and (evidence.ended is None or _stopped_from_outside(evidence)):
+    if evidence.is_stalled and (evidence.ended is None or _stopped_from_outside(evidence)):
         if evidence.ended is None and evidence.alive is False:
             return Outcome.KILLED
         return Outcome.STALLED
@@ -93,41 +88,6 @@ def _got_nothing(evidence: Evidence) -> bool:
     return any("empty_passes" in said.event.facts for said in evidence.all(ev.NoteMade))
 
 
-def left_on_signal(evidence: Evidence) -> str:
-    """The signal at which a loop that told no plan stopped stepping, and left by itself; "" when none did."""
-    told = [(said.mono, said.event.signal) for said in evidence.all(ev.SignalReceived)]
-    told += [(said.mono, said.event.signal) for said in evidence.all(ev.SignalSeen)]
-    for mono, signal in sorted(told):
-        before = [one.step for _, one in evidence.samples if mono - 10 < one.mono <= mono]
-        after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
-        moved = bool(before) and before[-1] > before[0]
-        if moved and (not after or evidence.step == after[0]) and signal in _ENDING:
-            return signal
-    return ""
-
-
-def went_on(evidence: Evidence, mono: float) -> bool:
-    """Whether steps were done after a signal, beyond the one under way: the script handled it."""
-    after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
-    return bool(after) and (evidence.step or 0) > after[0]
-
-
-def may_have_ended_it(evidence: Evidence, said: Said[ev.SignalReceived] | Said[ev.SignalSeen]) -> bool:
-    """Whether a signal may be why it ended: settings are read again at SIGHUP, and a picture is drawn at Ctrl-C."""
-    error, ended = evidence.error, evidence.ended
-    own_error = error is not None and error.type not in ("KeyboardInterrupt", "SystemExit")
-    if went_on(evidence, said.mono):
-        held = evidence.stopped_by_us == _HELD_FOR.get(said.event.signal)
-        soon = ended is not None and ended.mono - said.mono <= _FINISHES_S
-        return not own_error and (held or soon)
-    if own_error and not evidence.step:
-        raised = [one.mono for one in evidence.all(ev.ExceptionRaised)] or [
-            ended.mono if ended else said.mono
-        ]
-        return raised[-1] - said.mono <= _RAISES_S
-    return True
-
-
 def _ended_short(fit: Fit) -> bool:
     if fit.started is None or fit.done is None or fit.done.event.raised or fit.lost_count:
         return False
@@ -166,7 +126,9 @@ def _ending(evidence: Evidence, how: Outcome) -> Fact:
 
 def _stalled(evidence: Evidence) -> dict[str, str | float | None]:
     stall = evidence.stall
-    values: dict[str, str | float | None] = {"phase": evidence.phase}
+    values: dict[str, str | float | None] = {
+        "phase": evidence.phase.word if evidence.phase is not None else None
+    }
     if stall is not None:
         late = evidence.silent_for_s > _NOTICED_AT_ONCE * stall.event.silent_for_s
         values |= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Outcome, Remedy, Strength, Title
-from holdfast.explain.grounds import at_the_end
+from holdfast.explain.readings.memory import at_the_end
 
 
 def unknown(evidence: Evidence, how: Outcome) -> Finding:
@@ -34,10 +34,10 @@ def _stall(evidence: Evidence) -> list[Fact]:
     if evidence.stall is not None:
         values = {"seconds": evidence.silent_for_s, "phase": evidence.stall.event.phase or "unknown"}
         facts.append(Fact("stall.silent", values, evidence.stall.source))
-    main = evidence.standing.main if evidence.standing is not None else None
-    if main is not None and main.where and evidence.standing is not None:
+    main = evidence.stacks.main if evidence.stacks is not None else None
+    if main is not None and main.where and evidence.stacks is not None:
         facts.append(
-            Fact("stall.main-thread", {"where": main.where, "wait": main.wait}, evidence.standing.source)
+            Fact("stall.main-thread", {"where": main.where, "wait": main.wait}, evidence.stacks.source)
         )
     return facts
 
@@ -47,6 +47,6 @@ def _not_found(evidence: Evidence) -> list[str]:
         "missing.exception": evidence.error is None,
         "missing.oom-kill": not evidence.oom_kills,
         "missing.probe": not evidence.probed,
-        "missing.stacks": evidence.stall is not None and evidence.standing is None,
+        "missing.stacks": evidence.stall is not None and evidence.stacks is None,
     }
     return [kind for kind, is_missing in missing.items() if is_missing]

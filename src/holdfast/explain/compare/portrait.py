@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.explain.evidence import Evidence, Sources
-from holdfast.explain.nodes import PipelineNode
-from holdfast.explain.words import median
+from holdfast.explain.readings.numbers import median
+from holdfast.explain.readings.pipeline import PipelineNode
 from holdfast.journal import events as ev
 
 #: Copies of every trainable parameter that an optimizer keeps beside it.
@@ -237,7 +237,7 @@ def _base(evidence: Evidence) -> int | None:
 
 
 def _kept(evidence: Evidence) -> tuple[int, str]:
-    from holdfast.explain.grounds import kept_by_objects
+    from holdfast.explain.readings.memory import kept_by_objects
 
     found = kept_by_objects(evidence)
     return (found[0], str(found[1].get("name"))) if found is not None else (0, "")

@@ -7,12 +7,36 @@ from types import ModuleType
 from typing import Any
 
 from holdfast.explain.finding import Fact, Remedy, RuledOut, Title
-from holdfast.report.wording import run
+from holdfast.report.wording import (
+    control,
+    data,
+    device,
+    environment,
+    memory,
+    numerics,
+    processes,
+    run,
+    shared,
+    steps,
+    storage,
+)
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled
 
 #: The modules with the tables FACTS, TITLES, REMEDIES and RULED_OUT.
-TABLES: tuple[ModuleType, ...] = (run,)
+TABLES: tuple[ModuleType, ...] = (
+    run,
+    shared,
+    memory,
+    device,
+    data,
+    steps,
+    control,
+    numerics,
+    storage,
+    processes,
+    environment,
+)
 
 
 #: How a sentence begins whose words are missing.

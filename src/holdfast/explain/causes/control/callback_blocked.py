@@ -6,14 +6,14 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import is_users, plain_name
+from holdfast.explain.readings.stacks import is_users, plain_name
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import span
 
 
 @cause("callback-blocked", Group.CONTROL, mechanism=True)
 def callback_blocked(evidence: Evidence) -> Finding | None:
-    stall, standing = evidence.stall, evidence.standing
+    stall, standing = evidence.stall, evidence.stacks
     if stall is None:
         return None
     main = standing.main if standing is not None else None

@@ -6,9 +6,10 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import reader_gone, steps_short, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.error import reader_gone
+from holdfast.explain.readings.fits import steps_short
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, users_line
 from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev
 
@@ -65,7 +66,7 @@ def callback_raised(evidence: Evidence) -> Finding | None:
     )
 
 
-def _swallowed(evidence: Evidence, raised: list[Said[ev.ExceptionRaised]]) -> Finding | None:
+def _swallowed(evidence: Evidence, raised: list[Recorded[ev.ExceptionRaised]]) -> Finding | None:
     short = steps_short(evidence)
     event = raised[0].event
     facts = [

@@ -6,9 +6,9 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import stop_request
-from holdfast.explain.nodes import number_of
+from holdfast.explain.readings.fits import stop_request
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import number
 from holdfast.journal.events import StopRequested
@@ -78,7 +78,7 @@ def early_stopping(evidence: Evidence) -> Finding | None:
     )
 
 
-def _by_our_trainer(evidence: Evidence, asked: Said[StopRequested]) -> Finding:
+def _by_our_trainer(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
     known, step = asked.event.settings, asked.event.step or 0
     monitor, waited, patience = known.get("monitor", "AP"), known.get("waited"), known.get("patience")
     planned = evidence.fit.planned_steps if evidence.fit is not None else None

@@ -6,8 +6,9 @@ from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Fit, Said
-from holdfast.explain.nodes import number_of
+from holdfast.explain.readings.fits import Fit
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import number, whole
 from holdfast.journal import events as ev
@@ -74,7 +75,7 @@ def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
     )
 
 
-def _never_more_than_nothing(fit: Fit, last: Said[ev.EpochDone], epochs: int) -> Finding:
+def _never_more_than_nothing(fit: Fit, last: Recorded[ev.EpochDone], epochs: int) -> Finding:
     stood = fit.done is not None and fit.done.event.weights_changed is False
     facts = [Fact(f"the learning rate was 0 at the end of all {epochs} epochs", last.source)]
     setters = _callbacks(fit, "LearningRateScheduler", "ReduceLR")

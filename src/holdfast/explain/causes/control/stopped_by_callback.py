@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import stop_request
-from holdfast.explain.nodes import number_of
+from holdfast.explain.readings.fits import stop_request
+from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import listed, number
 

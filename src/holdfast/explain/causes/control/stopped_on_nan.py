@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.explain.breaks import non_finite
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import matched, stop_request
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.fits import stop_request
+from holdfast.explain.readings.numerics import non_finite
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched
 from holdfast.explain.words import clipped, number
 from holdfast.journal import events as ev
 

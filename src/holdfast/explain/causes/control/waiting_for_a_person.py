@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import Standing, Stands, Stood
+from holdfast.explain.readings.stacks import ProcessState, StackReading, ThreadState
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
@@ -21,7 +21,7 @@ from holdfast.journal import events as ev
     ),
 )
 def waiting_for_a_person(evidence: Evidence) -> Finding | None:
-    standing = evidence.standing
+    standing = evidence.stacks
     if evidence.stall is None or standing is None:
         return None
     for process in (standing.process, *standing.others):
@@ -32,7 +32,7 @@ def waiting_for_a_person(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _waits(evidence: Evidence, standing: Standing, process: Stands, thread: Stood) -> str:
+def _waits(evidence: Evidence, standing: StackReading, process: ProcessState, thread: ThreadState) -> str:
     """Only the main thread of the trainer, or a program that it waits for, holds up the training by asking.
 
     A helper that reads its work from a pipe, a thread that listens for a key and a window beside the training wait for
@@ -57,7 +57,7 @@ def _waits(evidence: Evidence, standing: Standing, process: Stands, thread: Stoo
     return "an answer on standard input" if pipe_read and own is not None and "input(" in own.code else ""
 
 
-def _awaited(standing: Standing) -> bool:
+def _awaited(standing: StackReading) -> bool:
     """Whether the training waits for a program that it started."""
     main = standing.main
     return main is not None and (
@@ -65,14 +65,14 @@ def _awaited(standing: Standing) -> bool:
     )
 
 
-def _at_terminal(thread: Stood) -> bool:
+def _at_terminal(thread: ThreadState) -> bool:
     return bool(
         re.search(r"n_tty_read|tty_read|wait_for_tty", thread.wait)
         or re.match(r"read\b.*\(/dev/(pts|tty|console)", thread.syscall)
     )
 
 
-def _at_own_input(evidence: Evidence, standing: Standing, thread: Stood) -> bool:
+def _at_own_input(evidence: Evidence, standing: StackReading, thread: ThreadState) -> bool:
     """Whether it reads the standard input that the command was given: below a launcher, the launcher holds it too."""
     reads = re.match(r"(?:read|pread64)\b.*fd=0 \((.*)\)", thread.syscall)
     started = evidence.last(ev.AttemptStarted)
@@ -81,7 +81,9 @@ def _at_own_input(evidence: Evidence, standing: Standing, thread: Stood) -> bool
     return any(one.pid == started.event.pid and reads[1] in one.reads for one in standing.others)
 
 
-def _finding(evidence: Evidence, standing: Standing, process: Stands, thread: Stood, what: str) -> Finding:
+def _finding(
+    evidence: Evidence, standing: StackReading, process: ProcessState, thread: ThreadState, what: str
+) -> Finding:
     facts = [
         Fact(
             f"the {'main thread' if thread.main else 'thread ' + str(thread.tid)} of "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.breaks import grew_before, non_finite
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.readings.numerics import grew_before, non_finite
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import listed, number
 from holdfast.journal import events as ev

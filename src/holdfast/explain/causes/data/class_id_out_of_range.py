@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 
-from holdfast.explain.breaks import non_finite
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import matched, users_line
-from holdfast.explain.nodes import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.numerics import non_finite
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
 from holdfast.explain.words import number
 
 

@@ -6,8 +6,8 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import file_named, matched, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.error import file_named
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
 from holdfast.explain.words import listed
 from holdfast.journal import events as ev
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import steps_short
+from holdfast.explain.readings.fits import steps_short
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev

@@ -7,18 +7,26 @@ from itertools import takewhile
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import Standing, Stands, Stood, first_named, is_users
+from holdfast.explain.readings.stacks import ProcessState, StackReading, ThreadState, first_named, is_users
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, span
+from holdfast.journal.beats import Phase
 
 
 @cause("input-blocked", Group.DATA)
 def input_blocked(evidence: Evidence) -> Finding | None:
-    stall, standing = evidence.stall, evidence.standing
-    if stall is None or evidence.phase in ("callback", "save", "exit", "after", "import", "start"):
+    stall, standing = evidence.stall, evidence.stacks
+    if stall is None or evidence.phase in (
+        Phase.CALLBACK,
+        Phase.SAVE,
+        Phase.EXIT,
+        Phase.AFTER,
+        Phase.IMPORT,
+        Phase.START,
+    ):
         return None
     if standing is None:
-        waits = evidence.phase in ("fill", "data-wait")
+        waits = evidence.phase in (Phase.FILL, Phase.DATA_WAIT)
         return (
             Finding(
                 "input-blocked",
@@ -113,7 +121,7 @@ _FEEDS_IT = ("script_ops.py", "from_generator", "py_dataset_adapter", "generator
 _BESIDE = 3
 
 
-def _distance(process: Stands, thread: Stood, standing: Standing) -> int:
+def _distance(process: ProcessState, thread: ThreadState, standing: StackReading) -> int:
     """How near it stands to the batch: what the pipeline called, the main thread, another reader, one that naps.
 
     A script has threads of its own for its heart beat, its logs and its servers, and they sleep most of the time.
@@ -125,7 +133,7 @@ def _distance(process: Stands, thread: Stood, standing: Standing) -> int:
     return 2 if process.pid != standing.process.pid or _reads_itself(thread) or _queue(thread) else _BESIDE
 
 
-def _reads_itself(thread: Stood) -> bool:
+def _reads_itself(thread: ThreadState) -> bool:
     """In a system call that reads, opens or connects."""
     opening = re.match(r"(openat|open)\b", thread.syscall) is not None and thread.state != "R"
     return (
@@ -140,7 +148,7 @@ def _reads_itself(thread: Stood) -> bool:
     )
 
 
-def _reads(thread: Stood) -> bool:
+def _reads(thread: ThreadState) -> bool:
     if thread.busy:
         return False
     native = _reads_itself(thread)
@@ -155,7 +163,7 @@ def _reads(thread: Stood) -> bool:
     return thread.users is not None and (native or asleep)
 
 
-def _only_trains(thread: Stood) -> bool:
+def _only_trains(thread: ThreadState) -> bool:
     """The user's frame merely called fit or asked for the next batch, and the wait is below it in the framework."""
     below = list(takewhile(lambda frame: not is_users(frame.file), thread.frames))
     return (
@@ -169,7 +177,7 @@ def _only_trains(thread: Stood) -> bool:
     )  # fmt: skip
 
 
-def _queue(thread: Stood) -> str:
+def _queue(thread: ThreadState) -> str:
     """The kind of queue that the thread asked for its next element; "" when it stands in none."""
     own = thread.users
     if own is None:
@@ -185,7 +193,7 @@ def _queue(thread: Stood) -> str:
     return "a queue" if first_named(below, "/queue.py") or (by_name and thread.on_lock) else ""
 
 
-def _producers(queue: str, reader: Stood, process: Stands, standing: Standing) -> list[Fact]:
+def _producers(queue: str, reader: ThreadState, process: ProcessState, standing: StackReading) -> list[Fact]:
     """Who could put something into it: what the other threads, or the other processes, with lines of the script do."""
     line = reader.users.code if reader.users is not None else ""
     facts = [Fact(f"its line: `{clipped(line, 90)}`", standing.source)] if line else []
@@ -214,7 +222,7 @@ def _producers(queue: str, reader: Stood, process: Stands, standing: Standing) -
     return facts
 
 
-def _what(thread: Stood) -> str:
+def _what(thread: ThreadState) -> str:
     if queue := _queue(thread):
         return f"waits for the next element of {queue}"
     if thread.state == "D":
@@ -226,7 +234,7 @@ def _what(thread: Stood) -> str:
     return f"waits in {thread.syscall or thread.wait or 'an unknown call'}"
 
 
-def _program(process: Stands, thread: Stood, standing: Standing) -> str:
+def _program(process: ProcessState, thread: ThreadState, standing: StackReading) -> str:
     """What it waits for the end of: the only program that its process has started; "a program" where there are more."""
     if not re.match(r"(wait4|waitid)\b", thread.syscall) and thread.wait != "do_wait":
         return ""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.explain.breaks import non_finite
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import matched
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.numerics import non_finite
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched
 from holdfast.explain.words import listed, number
 from holdfast.journal import events as ev
 
@@ -105,7 +104,7 @@ def _broke(event: ev.NonFiniteSeen) -> str:
     )
 
 
-def _place(said: Said[ev.BatchSeen], part: dict[str, Any]) -> str:
+def _place(said: Recorded[ev.BatchSeen], part: dict[str, Any]) -> str:
     where = f"{part.get('path', 'it')}"
     if part.get("found") != "afterwards":
         row = f", sample {part['row']}" if "row" in part else ""

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.explain.breaks import non_finite, outlier
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.nodes import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import median, number
+from holdfast.explain.finding import Title
+from holdfast.explain.readings.numbers import median, number_of
+from holdfast.explain.readings.numerics import non_finite
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, outlier
+from holdfast.explain.words import number
 from holdfast.journal import events as ev
 
 
@@ -105,7 +106,7 @@ def _one_batch(evidence: Evidence, far: Fact) -> Finding:
     return Finding(
         "input-scale-mismatch",
         Strength.SUPPORTED if spoilt else Strength.POSSIBLE,
-        f"one value of the data lies far beyond all others: {far.fact}",
+        Title("input-scale-mismatch.outlier", far.values),
         tuple(facts),
         (),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import waits_for_data, waits_throughout
+from holdfast.explain.readings.pipeline import waits_for_data, waits_throughout
 from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
 from holdfast.explain.words import span
 

@@ -6,9 +6,8 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import users_line
-from holdfast.explain.pieces import differ_in_channels, unlike_pieces
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.arrays import differ_in_channels
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, unlike_pieces, users_line
 from holdfast.explain.words import clipped
 
 

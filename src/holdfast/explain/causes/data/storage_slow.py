@@ -6,7 +6,7 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import waits_for_data
+from holdfast.explain.readings.pipeline import waits_for_data
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import size
 

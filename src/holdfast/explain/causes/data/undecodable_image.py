@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import file_named, matched, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.error import file_named
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
 from holdfast.journal import events as ev
 
 

@@ -6,9 +6,9 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import file_named, users_line
-from holdfast.explain.pieces import differ_in_channels, unlike_pieces
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.arrays import differ_in_channels
+from holdfast.explain.readings.error import file_named
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, unlike_pieces, users_line
 from holdfast.explain.words import clipped
 
 

@@ -6,9 +6,8 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import gpu_refused, users_line
-from holdfast.explain.nodes import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, gpu_refused, users_line
 from holdfast.explain.words import size
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import gpu_refused
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, gpu_refused
 from holdfast.explain.words import size
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import gpu_refused, matched
-from holdfast.explain.nodes import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, gpu_refused, matched
 from holdfast.explain.words import listed, size
 from holdfast.journal import events as ev
 

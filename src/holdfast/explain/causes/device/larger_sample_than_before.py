@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from holdfast.explain import finding
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, gpu_refused, grew, memory_end
-from holdfast.explain.nodes import part_bytes
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import growth_values, memory_end
+from holdfast.explain.readings.pipeline import part_bytes
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end, gpu_refused
 from holdfast.explain.words import size
 from holdfast.journal import events as ev
 
 
 @cause("larger-sample-than-before", Group.DEVICE, specialises=("script-error",))
 def larger_sample_than_before(evidence: Evidence) -> Finding | None:
-    ended = memory_end(evidence) or ("device-memory-exhausted" if gpu_refused(evidence) else None)
+    ended = memory_end(evidence).cause or ("device-memory-exhausted" if gpu_refused(evidence) else None)
     if not ended or not evidence.step or evidence.step < 3:
         return None
     batches = [said for said in evidence.all(ev.BatchSeen) if said.event.role == "train"]
@@ -36,7 +40,7 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
         )
         strength = Strength.SUPPORTED
     grown = evidence.growth
-    jump = grown.when == "one-jump" and grown.largest_jump.last_line >= evidence.samples[-1][0] - 3
+    jump = grown.when == GrowthShape.ONE_JUMP and grown.largest_jump.last_line >= evidence.samples[-1][0] - 3
     if jump:
         facts.append(
             Fact(
@@ -46,8 +50,10 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
             )
         )
         strength = Strength.SUPPORTED if strength == Strength.POSSIBLE and _varies(evidence) else strength
-    if grown.when == "one-step":
-        facts.append(Fact(f"{grew(evidence).fact}; before that it was flat", grown.rise.source))
+    if grown.when == GrowthShape.ONE_STEP:
+        facts.append(
+            cast("Fact", finding.Fact("memory.grew-after-flat", growth_values(evidence), grown.rise.source))
+        )
         strength = Strength.SUPPORTED if _varies(evidence) else strength
     if not facts and _flat_until_the_end(evidence) and _varies(evidence):
         facts.append(

@@ -6,9 +6,9 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import lost_process, matched, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, lost_process, matched, users_line
 from holdfast.explain.words import clipped
+from holdfast.journal.beats import Phase
 
 
 @cause(
@@ -84,12 +84,12 @@ def _of_the_network(evidence: Evidence) -> bool:
 
 
 def _hanging(evidence: Evidence) -> Finding | None:
-    standing = evidence.standing
+    standing = evidence.stacks
     if (
         evidence.stall is None
         or standing is None
         or evidence.step
-        or evidence.phase not in ("start", "import", "build", "", "fill")
+        or evidence.phase not in (Phase.START, Phase.IMPORT, Phase.BUILD, None, Phase.FILL)
     ):
         return None
     for thread in standing.python_threads:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import going_on
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, going_on
 
 
 @cause("host-rebooted", Group.ENVIRONMENT, specialises=("killed-from-outside",))

@@ -6,9 +6,8 @@ from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import matched, users_line
-from holdfast.explain.standing import plain_name
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.stacks import plain_name
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
 from holdfast.journal import events as ev
 
 
@@ -40,7 +39,7 @@ def peer_missing(evidence: Evidence) -> Finding | None:
         ),
         "",
     )
-    standing = evidence.standing
+    standing = evidence.stacks
     main = standing.main if standing is not None else None
     inside = (
         main.within(

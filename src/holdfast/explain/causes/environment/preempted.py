@@ -6,10 +6,10 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import going_on
-from holdfast.explain.outcome import fell_short, left_on_signal, may_have_ended_it, went_on
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.outcome import fell_short
+from holdfast.explain.readings.end import left_on_signal, may_have_ended_it, went_on
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, going_on
 from holdfast.journal import events as ev
 
 
@@ -60,7 +60,7 @@ def preempted(evidence: Evidence) -> Finding | None:
     told_at = [said.mono for said in told] + [said.mono for said in seen]
     finished_first = not by_term and any(went_on(evidence, mono) for mono in told_at)
     strength = Strength.SUPPORTED if inferred or finished_first else Strength.ESTABLISHED
-    strength = Strength.POSSIBLE if evidence.stands else strength
+    strength = Strength.POSSIBLE if evidence.is_stalled else strength
     return Finding(
         "preempted",
         strength,
@@ -80,11 +80,11 @@ def preempted(evidence: Evidence) -> Finding | None:
             ),
             Remedy("ask for more time, or for a machine that is not reclaimed", "your-choice"),
         ),
-        ends=not evidence.stands,
+        ends=not evidence.is_stalled,
     )
 
 
-def _sender(said: Said[ev.SignalReceived]) -> str:
+def _sender(said: Recorded[ev.SignalReceived]) -> str:
     """As the kernel told it; a supervisor in a group sends it to itself, at the conductor's word."""
     event = said.event
     if not event.from_pid:

@@ -7,10 +7,9 @@ from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import reader_gone, users_line
 from holdfast.explain.outcome import fell_short
-from holdfast.explain.raised import Raised
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.error import Raised, reader_gone
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, users_line
 from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
 
@@ -41,7 +40,7 @@ def script_error(evidence: Evidence) -> Finding | None:
         if error.essence[:60] not in cause  # told again by each layer that it left
     ]
     strength = Strength.ESTABLISHED if evidence.ended is not None or error.user_line else Strength.SUPPORTED
-    if evidence.stands:
+    if evidence.is_stalled:
         strength = Strength.POSSIBLE
     place = f" at {error.user_line}" if error.user_line else ""
     swallowed = "no fit got through, and the script went on as if it had: " if error.caught else ""
@@ -80,7 +79,7 @@ def _reader_gone(evidence: Evidence, error: Raised) -> Finding:
     place = f" at {error.user_line}" if error.user_line else ""
     return Finding(
         "script-error",
-        Strength.POSSIBLE if evidence.stands else Strength.ESTABLISHED,
+        Strength.POSSIBLE if evidence.is_stalled else Strength.ESTABLISHED,
         f"whoever read what it writes is gone: {error.type}{place}",
         (Fact(f"{error.type}: {error.message}", error.source), *users_line(evidence)),
         (),

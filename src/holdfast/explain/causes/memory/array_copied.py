@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end, grew
 from holdfast.explain.words import size
 
 
 @cause("array-copied", Group.MEMORY)
 def array_copied(evidence: Evidence) -> Finding | None:
     data, ended, grown = evidence.data(), memory_end(evidence), evidence.growth
-    if data is None or ended is None or not data.event.array_bytes:
+    if data is None or ended is MemoryEnd.NO or not data.event.array_bytes:
         return None
     held = data.event.array_bytes
     limit = evidence.memory_limit[0] if evidence.memory_limit else None
-    early = grown.when in ("before-first-step", "at-fit-entry", "before-fit", "one-jump") or not evidence.step
+    early = (
+        grown.when
+        in (
+            GrowthShape.BEFORE_FIRST_STEP,
+            GrowthShape.AT_FIT_ENTRY,
+            GrowthShape.BEFORE_FIT,
+            GrowthShape.ONE_JUMP,
+        )
+        or not evidence.step
+    )
     if not early or (limit and held < 0.15 * limit):
         return None
     where = f" ({data.event.where})" if data.event.where else ""
@@ -26,7 +36,7 @@ def array_copied(evidence: Evidence) -> Finding | None:
             data.source,
         )
     ]
-    if grown.when != "none":
+    if grown.when != GrowthShape.NONE:
         facts.append(grew(evidence))
     facts += at_the_end(evidence)
     certain = bool(limit and 2 * held > 0.7 * limit)
@@ -47,5 +57,5 @@ def array_copied(evidence: Evidence) -> Finding | None:
                 "keep the arrays in a smaller type, such as uint8, and convert in the model", "your-choice"
             ),
         ),
-        led_to=ended or None,
+        led_to=ended.cause,
     )

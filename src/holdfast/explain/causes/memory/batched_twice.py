@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import memory_end
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped
 
@@ -26,7 +26,7 @@ def batched_twice(evidence: Evidence) -> Finding | None:
     ended = memory_end(evidence)
     failed = evidence.error is not None and evidence.error.left != "callback"
     fits = wanted is not None and bool(ranks) and not mismatch  # frames in clips, clips in a batch
-    if fits or not (mismatch or ended is not None or failed):
+    if fits or not (mismatch or ended is not MemoryEnd.NO or failed):
         return None
     sizes = [str(node.settings.get("batch_size", "?")) for node in batches]
     facts = [
@@ -52,7 +52,7 @@ def batched_twice(evidence: Evidence) -> Finding | None:
         tuple(facts),
         (),
         (Remedy("batch once", "your-choice", f"ds = ds.batch({sizes[-1]})   # and no other"),),
-        led_to=ended or None,
+        led_to=ended.cause,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, memory_end
-from holdfast.explain.nodes import PipelineNode
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
+from holdfast.explain.readings.pipeline import PipelineNode
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, at_the_end, grew
 from holdfast.explain.words import size
 
 
@@ -14,16 +15,21 @@ from holdfast.explain.words import size
 def cache_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     ended = memory_end(evidence)
     caches = [node for node in evidence.nodes if node.op == "cache" and not _on_disk(node)]
-    if ended is None or not caches:
+    if ended is MemoryEnd.NO or not caches:
         return None
     grown = evidence.growth
-    if grown.when == "every-step" and len(grown.by_epoch) > 2:
+    if grown.when == GrowthShape.EVERY_STEP and len(grown.by_epoch) > 2:
         return RuledOut(
             "cache-too-large",
             "memory went on rising in later epochs, when a cache is full already",
             grown.total.source,
         )
-    if grown.when in ("in-workers", "in-validation", "between-fits", "none"):
+    if grown.when in (
+        GrowthShape.IN_WORKERS,
+        GrowthShape.IN_VALIDATION,
+        GrowthShape.BETWEEN_FITS,
+        GrowthShape.NONE,
+    ):
         return None
     node = max(caches, key=lambda one: one.holds_bytes() or 0)
     place = f" ({node.where})" if node.where else ""
@@ -36,7 +42,7 @@ def cache_too_large(evidence: Evidence) -> Finding | RuledOut | None:
         facts.append(Fact(f"that is about one batch a step: a batch has {size(batch)}", node.source))
     facts += at_the_end(evidence)
     shuffles = [one for one in evidence.nodes if one.op == "shuffle"]
-    before = grown.when in ("before-first-step", "at-fit-entry")
+    before = grown.when in (GrowthShape.BEFORE_FIRST_STEP, GrowthShape.AT_FIT_ENTRY)
     limit = evidence.memory_limit[0] if evidence.memory_limit else None
     too_large = bool(held and limit and held > 0.5 * limit)
     strength = Strength.SUPPORTED if fits or too_large or not batch else Strength.POSSIBLE
@@ -65,7 +71,7 @@ def cache_too_large(evidence: Evidence) -> Finding | RuledOut | None:
                 "cache to a file on a fast disk", "your-choice", 'ds = ds.cache("/fast-disk/train.cache")'
             ),
         ),
-        led_to=ended or None,
+        led_to=ended.cause,
     )
 
 

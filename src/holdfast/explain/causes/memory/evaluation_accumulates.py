@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, kept_by_objects, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, kept_by_objects, memory_end
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end, grew
 from holdfast.explain.words import size
 
 
 @cause("evaluation-accumulates", Group.MEMORY, specialises=("memory-leak",))
 def evaluation_accumulates(evidence: Evidence) -> Finding | None:
     grown, ended = evidence.growth, memory_end(evidence)
-    if ended is None or grown.when != "in-validation":
+    if ended is MemoryEnd.NO or grown.when != GrowthShape.IN_VALIDATION:
         return None
     kept = kept_by_objects(evidence)
     facts = [grew(evidence)]
@@ -41,5 +42,5 @@ def evaluation_accumulates(evidence: Evidence) -> Finding | None:
                 'np.save(folder / f"{batch}.npy", boxes)',
             ),
         ),
-        led_to=ended or None,
+        led_to=ended.cause,
     )

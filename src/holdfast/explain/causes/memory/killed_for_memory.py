@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, near_the_limit
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import near_the_limit
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, at_the_end, grew
 from holdfast.explain.words import clipped, size
 from holdfast.journal import events as ev
 
@@ -33,7 +34,7 @@ def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
         strength = Strength.SUPPORTED if near_the_limit(evidence) else Strength.POSSIBLE
     facts += [Fact(f"kernel log: {clipped(logged[-1], 120)}", evidence.exit_source)] if logged else []
     facts += at_the_end(evidence)
-    if evidence.growth.when != "none":
+    if evidence.growth.when != GrowthShape.NONE:
         facts.append(grew(evidence))
     against = (
         ()
@@ -75,12 +76,12 @@ def _of_a_worker(evidence: Evidence) -> Finding | None:
         )
     facts += at_the_end(evidence)
     strength = Strength.ESTABLISHED if gone else Strength.SUPPORTED
-    hurt = evidence.stands or evidence.went_wrong
+    hurt = evidence.is_stalled or evidence.went_wrong
     return Finding(
         "killed-for-memory",
         strength if hurt else Strength.POSSIBLE,
         "the kernel killed a loader process for memory; the main process was left waiting"
-        if evidence.stands
+        if evidence.is_stalled
         else "the kernel killed a process below the training for memory",
         tuple(facts),
         remedies=_REMEDIES,

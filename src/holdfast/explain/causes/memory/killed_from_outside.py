@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, near_the_limit
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.memory import near_the_limit
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end
 from holdfast.journal import events as ev
 
 
@@ -49,7 +49,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
         strength = Strength.SUPPORTED if near else Strength.ESTABLISHED
     else:
         strength = Strength.POSSIBLE if near or not evidence.samples else Strength.SUPPORTED
-    if evidence.stands:
+    if evidence.is_stalled:
         strength = Strength.POSSIBLE
     return Finding(
         "killed-from-outside",
@@ -76,7 +76,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
             ),
             Remedy("let Holdfast restart it: `holdfast run --restarts 3 -- …`", "your-choice"),
         ),
-        ends=not evidence.stands,
+        ends=not evidence.is_stalled,
     )
 
 

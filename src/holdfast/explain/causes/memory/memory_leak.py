@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+from holdfast.explain import finding
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, kept_by_objects, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, growth_values, kept_by_objects, memory_end
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, at_the_end, grew
 from holdfast.explain.words import size, whole
 from holdfast.journal import events as ev
 
 
 @cause("memory-leak", Group.MEMORY)
-def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
+def memory_leak(evidence: Evidence) -> Finding | finding.RuledOut | None:
     grown = evidence.growth
     ended = memory_end(evidence)
     kept = kept_by_objects(evidence)
-    if ended is None:
+    if ended is MemoryEnd.NO:
         return _without_harm(evidence, kept)
     if grown.when in (
-        "before-first-step",
-        "at-fit-entry",
-        "before-fit",
-        "in-validation",
-        "in-workers",
-        "one-step",
-        "between-fits",
+        GrowthShape.BEFORE_FIRST_STEP,
+        GrowthShape.AT_FIT_ENTRY,
+        GrowthShape.BEFORE_FIT,
+        GrowthShape.IN_VALIDATION,
+        GrowthShape.IN_WORKERS,
+        GrowthShape.ONE_STEP,
+        GrowthShape.BETWEEN_FITS,
     ):
-        return RuledOut("memory-leak", f"{grew(evidence).fact}, and not at the steps", grown.rise.source)
-    if grown.when == "first-epoch" and grown.flattened:
+        return finding.RuledOut("memory-leak.not-at-steps", growth_values(evidence), grown.rise.source)
+    if grown.when == GrowthShape.FIRST_EPOCH and grown.flattened:
         return RuledOut("memory-leak", "memory stopped rising, and a leak does not", grown.total.source)
-    if grown.when == "none" and (kept is None or kept[0] < 0.2 * max(1, grown.peak_bytes)):
+    if grown.when == GrowthShape.NONE and (kept is None or kept[0] < 0.2 * max(1, grown.peak_bytes)):
         return None
     facts = [grew(evidence)]
     named = kept is not None and kept[0] * _steps_since(evidence) > 0.4 * max(1, grown.total.bytes)
@@ -53,7 +55,7 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
         tuple(facts),
         against,
         _remedies(kept if named else None),
-        led_to=ended or None,
+        led_to=ended.cause,
     )
 
 
@@ -68,7 +70,7 @@ def _steps_since(evidence: Evidence) -> float:
 def _strength(evidence: Evidence, named: bool) -> Strength:
     if named:
         return Strength.ESTABLISHED
-    if evidence.growth.when == "every-step":
+    if evidence.growth.when == GrowthShape.EVERY_STEP:
         return Strength.SUPPORTED
     holds = [
         node
@@ -86,7 +88,11 @@ def _strength(evidence: Evidence, named: bool) -> Strength:
 def _without_harm(evidence: Evidence, kept: tuple[int, dict[str, object], str] | None) -> Finding | None:
     """It did not end for memory. Growth at every step is worth a word, no more."""
     grown = evidence.growth
-    if grown.when != "every-step" or kept is None or kept[0] < max(256 << 20, 0.4 * grown.total.bytes):
+    if (
+        grown.when != GrowthShape.EVERY_STEP
+        or kept is None
+        or kept[0] < max(256 << 20, 0.4 * grown.total.bytes)
+    ):
         return None
     return Finding(
         "memory-leak",

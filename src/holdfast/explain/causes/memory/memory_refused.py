@@ -6,8 +6,18 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, matched, refused_memory, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.unconverted import (
+    Fact,
+    Finding,
+    Remedy,
+    Strength,
+    at_the_end,
+    grew,
+    matched,
+    refused_memory,
+    users_line,
+)
 from holdfast.explain.words import size
 from holdfast.journal import events as ev
 
@@ -36,7 +46,7 @@ def _finding(evidence: Evidence, said: Fact) -> Finding:
     shape = re.search(r"shape ?\[([\d,]+)\]", evidence.error_text + said.fact)
     asked = _ARRAY.search(evidence.error_text) or _ARRAY.search(said.fact)
     what = f" for a tensor of [{shape[1]}]" if shape else _of_numpy(asked) if asked else ""
-    if evidence.growth.when not in ("none", "one-jump"):
+    if evidence.growth.when not in (GrowthShape.NONE, GrowthShape.ONE_JUMP):
         facts.append(grew(evidence))
     certain = evidence.error is not None or evidence.exit_signal == "SIGABRT"
     return Finding(

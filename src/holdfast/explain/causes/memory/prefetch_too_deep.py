@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, holders, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
+from holdfast.explain.readings.pipeline import holders
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, at_the_end, grew
 from holdfast.explain.words import size, whole
 
 
 @cause("prefetch-too-deep", Group.MEMORY, specialises=("memory-leak",))
 def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
     ended = memory_end(evidence)
-    if ended is None:
+    if ended is MemoryEnd.NO:
         return None
     depth, held, where, source = _deepest(evidence)
     if depth is None or depth < 8:
         return None
     grown = evidence.growth
-    if grown.when in ("in-workers", "in-validation", "between-fits"):
+    if grown.when in (GrowthShape.IN_WORKERS, GrowthShape.IN_VALIDATION, GrowthShape.BETWEEN_FITS):
         return None
     limit = evidence.memory_limit[0] if evidence.memory_limit else None
     if held is not None and limit and held < 0.1 * limit:
@@ -32,7 +34,7 @@ def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
             source,
         )
     ]
-    if grown.when != "none":
+    if grown.when != GrowthShape.NONE:
         facts.append(grew(evidence))
     facts += at_the_end(evidence)
     larger = [
@@ -67,7 +69,7 @@ def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
                 "ds = ds.batch(8).prefetch(2)",
             ),
         ),
-        led_to=ended or None,
+        led_to=ended.cause,
     )
 
 

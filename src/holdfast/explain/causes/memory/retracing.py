@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import grew, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, grew
 from holdfast.explain.words import clipped, listed, whole
 from holdfast.journal import events as ev
 
@@ -55,7 +56,7 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
         else []
     )
     facts += [Fact("TensorFlow warned of retracing", warned[0].source)] if warned else []
-    if evidence.growth.when not in ("none", "in-workers"):
+    if evidence.growth.when not in (GrowthShape.NONE, GrowthShape.IN_WORKERS):
         facts.append(grew(evidence))
     many = event.traces >= 15 and rate >= 0.5
     strength = (
@@ -73,12 +74,12 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
         tuple(facts),
         (),
         (remedy,),
-        led_to=ended or None,
-        ends=ended is not None,
+        led_to=ended.cause,
+        ends=ended is not MemoryEnd.NO,
     )
 
 
-def _by_warning(evidence: Evidence, warned: list[Said[ev.WarningSeen]]) -> Finding | None:
+def _by_warning(evidence: Evidence, warned: list[Recorded[ev.WarningSeen]]) -> Finding | None:
     printed = evidence.output.last(r"triggered tf\.function retracing", advice=True)
     if (not warned and printed is None) or len(evidence.fits) > 2:
         return None

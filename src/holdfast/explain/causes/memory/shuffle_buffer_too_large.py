@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, grew, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, at_the_end, grew
 from holdfast.explain.words import clipped, size, whole
+from holdfast.journal.beats import Phase
 
 
 @cause("shuffle-buffer-too-large", Group.MEMORY, specialises=("memory-leak",))
@@ -14,10 +16,10 @@ def shuffle_buffer_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     ended = memory_end(evidence)
     nodes = [node for node in evidence.nodes if node.op == "shuffle"]
     logged = evidence.output.last(r"[Ff]illing up shuffle buffer.*?(\d+) of (\d+)", advice=True)
-    if ended is None or not (nodes or logged):
+    if ended is MemoryEnd.NO or not (nodes or logged):
         return None
-    filling = evidence.growth.when in ("before-first-step", "at-fit-entry") or (
-        evidence.phase in ("fill", "compile", "data-wait") and not evidence.step
+    filling = evidence.growth.when in (GrowthShape.BEFORE_FIRST_STEP, GrowthShape.AT_FIT_ENTRY) or (
+        evidence.phase in (Phase.FILL, Phase.COMPILE, Phase.DATA_WAIT) and not evidence.step
     )
     if not filling:
         return RuledOut(
@@ -27,7 +29,7 @@ def shuffle_buffer_too_large(evidence: Evidence) -> Finding | RuledOut | None:
         )
     node = max(nodes, key=lambda one: one.holds_bytes() or one.buffer_size or 0) if nodes else None
     facts, strength = [], Strength.SUPPORTED
-    if evidence.growth.when != "none":
+    if evidence.growth.when != GrowthShape.NONE:
         facts.append(grew(evidence))
     held = node.holds_bytes() if node is not None else None
     if node is not None:
@@ -42,7 +44,13 @@ def shuffle_buffer_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     facts += at_the_end(evidence)
     limit = evidence.memory_limit[0] if evidence.memory_limit else None
     rivals = [other for other in evidence.nodes if other.op == "cache"]
-    if held and limit and held > 0.5 * limit and not rivals and evidence.growth.when == "before-first-step":
+    if (
+        held
+        and limit
+        and held > 0.5 * limit
+        and not rivals
+        and evidence.growth.when == GrowthShape.BEFORE_FIRST_STEP
+    ):
         strength = Strength.ESTABLISHED
     against: tuple[Fact, ...] = ()
     if held and evidence.growth.rise.bytes and held < 0.3 * evidence.growth.rise.bytes:
@@ -68,7 +76,7 @@ def shuffle_buffer_too_large(evidence: Evidence) -> Finding | RuledOut | None:
                 "ds = ds.shuffle(256)",
             ),
         ),
-        led_to=ended or None,
+        led_to=ended.cause,
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end
 from holdfast.explain.words import size, whole
 
 
@@ -50,5 +49,5 @@ def swapping(evidence: Evidence) -> Finding | None:
             ),
             Remedy("give the machine more memory", "your-choice"),
         ),
-        ends=evidence.stands,
+        ends=evidence.is_stalled,
     )

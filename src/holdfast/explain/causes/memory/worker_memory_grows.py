@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import at_the_end, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end
 from holdfast.explain.words import counted, size
 from holdfast.journal import events as ev
 
@@ -14,10 +15,10 @@ from holdfast.journal import events as ev
 def worker_memory_grows(evidence: Evidence) -> Finding | None:
     grown = evidence.growth
     killed = memory_end(evidence)
-    if killed is None or not grown.worker_gains:
+    if killed is MemoryEnd.NO or not grown.worker_gains:
         return None
     parent = max(0, grown.total.bytes)
-    if grown.when != "in-workers" and grown.workers.bytes < max(parent, 128 << 20):
+    if grown.when != GrowthShape.IN_WORKERS and grown.workers.bytes < max(parent, 128 << 20):
         return None
     all_started = evidence.all(ev.WorkersStarted)
     started = max(all_started, key=lambda said: said.event.count, default=None)
@@ -43,7 +44,9 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
         return _one_of_several(gains, facts, killed)
     return Finding(
         "worker-memory-grows",
-        Strength.ESTABLISHED if grown.when == "in-workers" and len(gains) > 1 else Strength.SUPPORTED,
+        Strength.ESTABLISHED
+        if grown.when == GrowthShape.IN_WORKERS and len(gains) > 1
+        else Strength.SUPPORTED,
         "the loader's processes grow until memory is full; the main process does not",
         tuple(facts),
         (),
@@ -55,11 +58,11 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
             ),
             Remedy("fewer workers, or threads: workers=1, use_multiprocessing=False", "your-choice"),
         ),
-        led_to=killed or None,
+        led_to=killed.cause,
     )
 
 
-def _one_of_several(gains: tuple[int, ...], facts: list[Fact], killed: str) -> Finding:
+def _one_of_several(gains: tuple[int, ...], facts: list[Fact], killed: MemoryEnd) -> Finding:
     """What all do alike would have made all of them grow: it is rather the one thing that this one was given."""
     return Finding(
         "worker-memory-grows",
@@ -71,5 +74,5 @@ def _one_of_several(gains: tuple[int, ...], facts: list[Fact], killed: str) -> F
             Remedy("look at what that one was given: a sample far larger than the others", "your-choice"),
             Remedy("find outliers before: `holdfast check DATA` names images far out of line", "automatic"),
         ),
-        led_to=killed or None,
+        led_to=killed.cause,
     )

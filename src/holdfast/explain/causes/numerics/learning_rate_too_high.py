@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.breaks import grew_before, jumped, non_finite, outlier, steps_before
+from holdfast.explain import finding
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength
-from holdfast.explain.words import median, number
+from holdfast.explain.readings.numbers import median
+from holdfast.explain.readings.numerics import grew_before, jumped, non_finite, steps_before
+from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, outlier
+from holdfast.explain.words import number
 from holdfast.journal import events as ev
 
 
@@ -20,11 +22,11 @@ from holdfast.journal import events as ev
         "loss-not-falling",
     ),
 )
-def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
+def learning_rate_too_high(evidence: Evidence) -> Finding | finding.RuledOut | None:
     broken = non_finite(evidence)
     far = outlier(evidence)
     if far is not None:
-        return RuledOut("learning-rate-too-high", f"the loss broke at one batch: {far.fact}", far.source)
+        return finding.RuledOut("learning-rate-too-high.one-batch", far.values, far.source)
     if broken is None:
         return _finite(evidence)
     event = broken.event

@@ -6,7 +6,7 @@ import math
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.nodes import number_of
+from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import number, whole
 from holdfast.journal import events as ev

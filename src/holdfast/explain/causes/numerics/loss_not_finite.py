@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.breaks import non_finite, steps_before
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.nodes import number_of
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.numerics import non_finite, steps_before
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, number
 from holdfast.journal import events as ev
@@ -54,7 +54,7 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
     )
 
 
-def _broken_weights(broken: Said[ev.NonFiniteSeen], remedies: tuple[Remedy, ...]) -> Finding:
+def _broken_weights(broken: Recorded[ev.NonFiniteSeen], remedies: tuple[Remedy, ...]) -> Finding:
     event = broken.event
     name = event.name or "a weight"
     found = "found after" if event.detail.get("seen") == "later" else "since"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.readings.numbers import median
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import counted, median
+from holdfast.explain.words import counted
 from holdfast.journal import events as ev
 
 

@@ -6,10 +6,11 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import Standing, Stood
+from holdfast.explain.readings.stacks import StackReading, ThreadState
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
 
 
 @cause(
@@ -21,8 +22,8 @@ from holdfast.journal import events as ev
     ),
 )
 def deadlock(evidence: Evidence) -> Finding | None:
-    standing = evidence.standing
-    if evidence.stall is None or standing is None or evidence.phase == "exit" or standing.busy:
+    standing = evidence.stacks
+    if evidence.stall is None or standing is None or evidence.phase == Phase.EXIT or standing.busy:
         return None
     waiting = [
         thread
@@ -77,7 +78,7 @@ def deadlock(evidence: Evidence) -> Finding | None:
     )
 
 
-def _alone(evidence: Evidence, standing: Standing, owners: list[Stood]) -> Finding | None:
+def _alone(evidence: Evidence, standing: StackReading, owners: list[ThreadState]) -> Finding | None:
     """One thread that waits for a lock nobody will release: taken twice, or its owner has ended."""
     named = [thread for thread in owners if _names_a_lock(thread)]
     if not named or any(other.cpu_share > 0.1 for other in standing.others):
@@ -112,7 +113,7 @@ def _alone(evidence: Evidence, standing: Standing, owners: list[Stood]) -> Findi
     )
 
 
-def _pool_of_waiters(standing: Standing) -> list[Stood]:
+def _pool_of_waiters(standing: StackReading) -> list[ThreadState]:
     """The threads of an executor, when every one of them waits for the result of another task."""
     pool = [thread for thread in standing.python_threads if thread.within("concurrent/futures/thread.py")]
     waits = [
@@ -124,7 +125,7 @@ def _pool_of_waiters(standing: Standing) -> list[Stood]:
     return waits if waits and len(waits) == len(pool) and not elsewhere else []
 
 
-def _waits_for_itself(standing: Standing, pool: list[Stood]) -> Finding:
+def _waits_for_itself(standing: StackReading, pool: list[ThreadState]) -> Finding:
     facts = [
         Fact(
             f"thread {thread.name or thread.tid} of the pool waits for a result at {thread.where}",
@@ -154,7 +155,7 @@ def _waits_for_itself(standing: Standing, pool: list[Stood]) -> Finding:
     )
 
 
-def _on_a_lock(thread: Stood) -> bool:
+def _on_a_lock(thread: ThreadState) -> bool:
     """It waits for a lock itself, and not for work in a queue, for a thread's end or inside a library."""
     innermost = thread.frames[0]
     library = thread.within(
@@ -178,7 +179,7 @@ def _on_a_lock(thread: Stood) -> bool:
     )
 
 
-def _one_lock(owners: list[Stood]) -> bool:
+def _one_lock(owners: list[ThreadState]) -> bool:
     """All wait for the same lock by its plain name: whoever holds it is none of them."""
     found = [
         re.match(r"(?:with )?([A-Za-z_]\w*)(?:\s*:|\.acquire\()", thread.users.code.strip())
@@ -188,7 +189,7 @@ def _one_lock(owners: list[Stood]) -> bool:
     return len({one[1] if one else str(number) for number, one in enumerate(found)}) == 1
 
 
-def _names_a_lock(thread: Stood) -> bool:
+def _names_a_lock(thread: ThreadState) -> bool:
     frame = thread.users
     return (
         frame is not None

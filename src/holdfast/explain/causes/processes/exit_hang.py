@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import Standing, Stands
+from holdfast.explain.readings.stacks import ProcessState, StackReading
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import span, whole
 from holdfast.journal import events as ev
@@ -17,7 +17,7 @@ def exit_hang(evidence: Evidence) -> Finding | None:
     in_exit = stall is not None and stall.event.phase in ("exit", "after") and leaving is not None
     if stall is None or not (in_exit or stall.event.phase == "exit"):
         return None
-    standing = evidence.standing
+    standing = evidence.stacks
     facts = [
         Fact(
             f"the script is over and the process has not ended for {span(evidence.silent_for_s)}",
@@ -99,14 +99,14 @@ def exit_hang(evidence: Evidence) -> Finding | None:
     )
 
 
-def _at(process: Stands) -> str:
+def _at(process: ProcessState) -> str:
     main = process.main
     return f", at {main.where}" if main is not None and main.users is not None else ""
 
 
 def _pool(evidence: Evidence) -> str:
     """The line that made the pool whose processes the main thread waits for at the end."""
-    standing = evidence.standing
+    standing = evidence.stacks
     main = standing.main if standing is not None else None
     if main is None or main.within("_terminate_pool", "_join_exited", "multiprocessing/process.py") is None:
         return ""
@@ -114,5 +114,5 @@ def _pool(evidence: Evidence) -> str:
     return made[-1] if made else ""
 
 
-def _source(standing: Standing | None) -> str:
+def _source(standing: StackReading | None) -> str:
     return standing.source if standing is not None else "stacks"

@@ -7,15 +7,16 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import Standing, Stands, is_users, plain_name
+from holdfast.explain.readings.stacks import ProcessState, StackReading, is_users, plain_name
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
 
 
 @cause("fork-deadlock", Group.PROCESSES, specialises=("input-blocked",))
 def fork_deadlock(evidence: Evidence) -> Finding | None:
-    standing = evidence.standing
-    if evidence.stall is None or standing is None or evidence.phase == "exit":
+    standing = evidence.stacks
+    if evidence.stall is None or standing is None or evidence.phase == Phase.EXIT:
         return None
     inside = [other for other in standing.others if other.state not in ("Z", "T") and _in_framework(other)]
     if inside and standing.idle:
@@ -73,7 +74,7 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
     )
 
 
-def _without_its_threads(evidence: Evidence, standing: Standing, inside: list[Stands]) -> Finding:
+def _without_its_threads(evidence: Evidence, standing: StackReading, inside: list[ProcessState]) -> Finding:
     """A forked child that calls the framework waits for threads that stayed behind in its parent."""
     facts = []
     for other in inside[:3]:
@@ -112,7 +113,7 @@ def _without_its_threads(evidence: Evidence, standing: Standing, inside: list[St
     )
 
 
-def _in_framework(process: Stands) -> bool:
+def _in_framework(process: ProcessState) -> bool:
     main = process.main
     if main is None or not main.on_lock or main.busy or not main.frames:
         return False
@@ -124,11 +125,11 @@ def _in_framework(process: Stands) -> bool:
 _FRAMEWORK = re.compile(r"/(tensorflow/python/(eager|framework|client)|jax/_src|jaxlib|torch)/")
 
 
-def _lone_on_lock(process: Stands) -> bool:
+def _lone_on_lock(process: ProcessState) -> bool:
     return len(process.threads) == 1 and process.threads[0].on_lock and not process.threads[0].busy
 
 
-def _rests(process: Stands) -> bool:
+def _rests(process: ProcessState) -> bool:
     """An idle worker of a pool waits for work in its queue, which takes a lock too.
 
     A forked one still has the frames of the script that made the pool, outside those of the pool.

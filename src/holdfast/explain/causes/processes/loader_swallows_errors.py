@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import Stood
+from holdfast.explain.readings.stacks import ThreadState
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, span
 from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
 
 
 @cause("loader-swallows-errors", Group.PROCESSES, specialises=("input-blocked",))
 def loader_swallows_errors(evidence: Evidence) -> Finding | None:
-    standing = evidence.standing
+    standing = evidence.stacks
     if (
         evidence.stall is None
         or standing is None
-        or evidence.phase in ("callback", "exit", "after", "start", "import", "build")
+        or evidence.phase in (Phase.CALLBACK, Phase.EXIT, Phase.AFTER, Phase.START, Phase.IMPORT, Phase.BUILD)
     ):
         return None
     for process in (standing.process, *standing.others):
@@ -67,7 +68,7 @@ def loader_swallows_errors(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _trains(thread: Stood) -> bool:
+def _trains(thread: ThreadState) -> bool:
     """It is inside a training step or a trace, not in a loader."""
     if thread.within("script_ops.py", "generator_data_adapter", "py_dataset_adapter") is not None:
         return False

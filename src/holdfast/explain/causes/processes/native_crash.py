@@ -6,9 +6,10 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import is_users
+from holdfast.explain.readings.stacks import is_users
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, size
+from holdfast.journal.beats import Phase
 
 
 @cause("native-crash", Group.PROCESSES, breaks=True)
@@ -42,7 +43,7 @@ def native_crash(evidence: Evidence) -> Finding | None:
     if place:
         stood = "the main thread was at" if native else "the Python stack ends at"
         facts.append(Fact(f"{stood} {place}", source))
-    importing = evidence.phase in ("start", "import", "") and not evidence.step
+    importing = evidence.phase in (Phase.START, Phase.IMPORT, None) and not evidence.step
     if importing:
         facts.append(Fact("before any training step, at import or the first call", "beats"))
     limit = evidence.memory_limit

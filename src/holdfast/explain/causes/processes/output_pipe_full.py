@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.standing import Standing, Stands, Stood
+from holdfast.explain.readings.stacks import ProcessState, StackReading, ThreadState
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped
 
@@ -21,7 +21,7 @@ from holdfast.explain.words import clipped
     ),
 )
 def output_pipe_full(evidence: Evidence) -> Finding | None:
-    standing = evidence.standing
+    standing = evidence.stacks
     if evidence.stall is None or standing is None:
         return None
     processes = (standing.process, *standing.others)
@@ -48,7 +48,7 @@ class _Write:
         return standard or ("a terminal" if self.terminal else "a pipe")
 
 
-def _blocked_write(thread: Stood) -> _Write | None:
+def _blocked_write(thread: ThreadState) -> _Write | None:
     writes = re.match(r"(write|writev|sendto|sendmsg)\b.*fd=(\d+) \((.*)\)", thread.syscall)
     blocked = (
         "pipe_write" in thread.wait
@@ -61,20 +61,24 @@ def _blocked_write(thread: Stood) -> _Write | None:
     return _Write(int(writes[2]) if writes else None, writes[3] if writes else "", terminal)
 
 
-def _reader(processes: tuple[Stands, ...], write: _Write, *, not_: Stands) -> Stands | None:
+def _reader(processes: tuple[ProcessState, ...], write: _Write, *, not_: ProcessState) -> ProcessState | None:
     """Who holds the other end, and could read it."""
     holders = [one for one in processes if write.pipe in one.reads and one.pid != not_.pid]
     return next((one for one in holders if one.makes_pipes), holders[0] if holders else None)
 
 
-def _is_users_own(standing: Standing, process: Stands, thread: Stood, reader: Stands | None) -> bool:
+def _is_users_own(
+    standing: StackReading, process: ProcessState, thread: ThreadState, reader: ProcessState | None
+) -> bool:
     """A pipe that the user's own line writes to. Pools have pipes of their own, and stand in them as a symptom."""
     unknown = "write" not in thread.syscall and thread.users is not None  # the system call could not be read
     pool = thread.within("multiprocessing/", "concurrent/") is not None
     return (unknown or reader is not None) and process is standing.process and not pool and thread.python
 
 
-def _finding(source: str, process: Stands, thread: Stood, write: _Write, reader: Stands | None) -> Finding:
+def _finding(
+    source: str, process: ProcessState, thread: ThreadState, write: _Write, reader: ProcessState | None
+) -> Finding:
     at = f" at {thread.where}" if thread.users is not None else ""
     who = "the main thread" if thread.main else "a thread"
     facts = [

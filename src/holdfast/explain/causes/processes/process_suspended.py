@@ -22,7 +22,7 @@ def process_suspended(evidence: Evidence) -> Finding | None:
     stopped_now = last_change is not None and last_change.event.state.upper().startswith("T")
     sample = evidence.samples[-1] if evidence.samples else None
     in_sample = sample is not None and sample[1].state == "T"
-    standing = evidence.standing
+    standing = evidence.stacks
     in_stacks = standing is not None and (
         standing.process.state == "T" or any(thread.state == "T" for thread in standing.process.threads)
     )

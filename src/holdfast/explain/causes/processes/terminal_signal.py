@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import users_line
-from holdfast.explain.outcome import fell_short, left_on_signal, may_have_ended_it, went_on
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.outcome import fell_short
+from holdfast.explain.readings.end import left_on_signal, may_have_ended_it, went_on
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, users_line
 from holdfast.journal import events as ev
 
 
@@ -42,7 +42,11 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
     hup = name == "SIGHUP"
     return Finding(
         "terminal-signal",
-        Strength.POSSIBLE if evidence.stands else Strength.SUPPORTED if inferred else Strength.ESTABLISHED,
+        Strength.POSSIBLE
+        if evidence.is_stalled
+        else Strength.SUPPORTED
+        if inferred
+        else Strength.ESTABLISHED,
         "the terminal was closed while it ran (SIGHUP)"
         if hup
         else "it was ended from the terminal (SIGQUIT, Ctrl-\\)"
@@ -60,11 +64,11 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
                 "guess",
             ),
         ),
-        ends=not evidence.stands,
+        ends=not evidence.is_stalled,
     )
 
 
-def _caught(evidence: Evidence) -> Said[ev.SignalSeen] | None:
+def _caught(evidence: Evidence) -> Recorded[ev.SignalSeen] | None:
     """The signal that the script was sent itself, caught, and left at, with its work undone."""
     heard = [said for said in evidence.all(ev.SignalSeen) if said.event.signal in ("SIGINT", "SIGHUP")]
     by_itself = evidence.exit_code == 0 or evidence.exit_called is not None
@@ -84,7 +88,7 @@ def _raised_out_of(evidence: Evidence) -> str:
     return next((event.user_line for event in told if event.user_line), "fit")
 
 
-def _how_it_left(evidence: Evidence, caught: Said[ev.SignalSeen]) -> list[Fact]:
+def _how_it_left(evidence: Evidence, caught: Recorded[ev.SignalSeen]) -> list[Fact]:
     facts = [Fact(f"the script was sent {caught.event.signal}, not by the supervisor", caught.source)]
     where = _raised_out_of(evidence)
     if where:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import lost_process, matched, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, lost_process, matched, users_line
 from holdfast.explain.words import clipped, size, span
 from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
 
 
 @cause(
@@ -34,12 +34,12 @@ def worker_died(evidence: Evidence) -> Finding | None:
         return _pipe_broke(broken, evidence)
     if said is None and (not gone or evidence.stall is None):
         return _thread_ended(evidence)
-    if said is None and evidence.phase in ("exit", "after"):
+    if said is None and evidence.phase in (Phase.EXIT, Phase.AFTER):
         return None
     facts = [said[1]] if said is not None else []
     crashes: list[Fact] = []
     before = [one for one in gone if evidence.stall is None or one.mono <= evidence.stall.mono + 5]
-    standing = evidence.standing
+    standing = evidence.stacks
     lone = standing is not None and any(
         other.state != "Z"
         and len(other.threads) == 1
@@ -119,9 +119,9 @@ def _remedies(evidence: Evidence, crashes: bool) -> tuple[Remedy, ...]:
     return (first, Remedy(tells, "your-choice"))
 
 
-def _each_once(evidence: Evidence) -> list[Said[ev.WorkerGone]]:
+def _each_once(evidence: Evidence) -> list[Recorded[ev.WorkerGone]]:
     """The supervisor and its parent may both miss a process: the parent knows how it ended."""
-    found: dict[int, Said[ev.WorkerGone]] = {}
+    found: dict[int, Recorded[ev.WorkerGone]] = {}
     for said in evidence.all(ev.WorkerGone):
         before = found.get(said.event.worker_pid)
         told = [one for one in (before, said) if one is not None]
@@ -185,9 +185,9 @@ def _pipe_broke(broken: Fact, evidence: Evidence) -> Finding:
 
 def _thread_ended(evidence: Evidence) -> Finding | None:
     """A thread that filled a queue ended with an exception, and a reader waits for what it will never put there."""
-    stall, standing = evidence.stall, evidence.standing
+    stall, standing = evidence.stall, evidence.stacks
     ended = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
-    if not ended or stall is None or standing is None or evidence.phase in ("exit", "after"):
+    if not ended or stall is None or standing is None or evidence.phase in (Phase.EXIT, Phase.AFTER):
         return None
     waiting = [
         thread

@@ -7,6 +7,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import whole
 from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
 
 
 @cause("epoch-never-ends", Group.STEPS)
@@ -22,7 +23,7 @@ def epoch_never_ends(evidence: Evidence) -> Finding | None:
         return None
     if (
         (fit.done is not None and not fit.done.event.raised)
-        or evidence.phase == "validation"
+        or evidence.phase == Phase.VALIDATION
         or (evidence.step or 0) < 2
     ):
         return None

@@ -7,22 +7,23 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import counted, listed, span
 from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
 
 
 @cause("filter-never-passes", Group.STEPS, specialises=("input-blocked",))
 def filter_never_passes(evidence: Evidence) -> Finding | None:
-    standing = evidence.standing
+    standing = evidence.stacks
     filters = [node for node in evidence.nodes if node.op == "filter"]
     repeats = [
         node for node in evidence.nodes if node.op == "repeat" and (node.settings.get("count") in (None, -1))
     ]
     if evidence.stall is None or evidence.phase not in (
-        "fill",
-        "compile",
-        "data-wait",
-        "step",
-        "between",
-        "validation",
+        Phase.FILL,
+        Phase.COMPILE,
+        Phase.DATA_WAIT,
+        Phase.STEP,
+        Phase.BETWEEN,
+        Phase.VALIDATION,
     ):
         return None
     sifted = _sifted(evidence)

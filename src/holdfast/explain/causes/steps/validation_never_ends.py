@@ -7,6 +7,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import span, whole
 from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
 
 
 @cause("validation-never-ends", Group.STEPS)
@@ -20,7 +21,7 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
         else max((s.test_batches for _, s in evidence.samples[-1:]), default=0)
     )
     if (
-        not (open_now or evidence.phase == "validation")
+        not (open_now or evidence.phase == Phase.VALIDATION)
         or tested < 3
         or evidence.exit_code == 0
         or evidence.oom_ended

@@ -6,8 +6,7 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import matched, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
 
 
 @cause("cache-lock-stale", Group.STORAGE, specialises=("script-error",))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.grounds import FULL_DISK, file_named, full_disk, going_on, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.error import FULL_DISK, file_named
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, full_disk, going_on, users_line
 from holdfast.explain.words import clipped, size
 from holdfast.journal import events as ev
 
@@ -69,10 +69,10 @@ def disk_full(evidence: Evidence) -> Finding | None:
     )
 
 
-def _went_on(evidence: Evidence, failed: Said[ev.SaveFailed] | None) -> Finding | None:
+def _went_on(evidence: Evidence, failed: Recorded[ev.SaveFailed] | None) -> Finding | None:
     """The script caught it, and what ended it, if anything did, is another matter. A later save was its way out."""
     if failed is None:
-        line = None if evidence.went_wrong else evidence.output.last(FULL_DISK)
+        line = None if evidence.went_wrong else evidence.output.last(FULL_DISK.pattern)
         if line is None or evidence.all(ev.SaveDone) or "/dev/shm" in line.text:
             return None
         title = _title(file_named(line.text), may_not_grow=bool(re.search(r"27\b|too large", line.text)))
@@ -96,14 +96,14 @@ def _went_on(evidence: Evidence, failed: Said[ev.SaveFailed] | None) -> Finding 
     return replace(finding, ends=False)
 
 
-def _failed(evidence: Evidence) -> Said[ev.SaveFailed] | None:
+def _failed(evidence: Evidence) -> Recorded[ev.SaveFailed] | None:
     for said in reversed(evidence.all(ev.SaveFailed)):
         if said.event.errno in _FULL or re.search(r"\d+ requested and \d+ written", said.event.error):
             return said
     return None
 
 
-def _is_a_limit(failed: Said[ev.SaveFailed] | None, text: str) -> bool:
+def _is_a_limit(failed: Recorded[ev.SaveFailed] | None, text: str) -> bool:
     if failed is not None and failed.event.errno is not None:
         return failed.event.errno == _MAY_NOT_GROW
     return bool(re.search(r"File too large|rrno ?=? ?27\b", text))
@@ -116,7 +116,7 @@ def _title(path: str, *, may_not_grow: bool) -> str:
     return f"the disk is full{at}: a file could not be written"
 
 
-def _of_the_save(failed: Said[ev.SaveFailed] | None) -> list[Fact]:
+def _of_the_save(failed: Recorded[ev.SaveFailed] | None) -> list[Fact]:
     if failed is None:
         return []
     event = failed.event

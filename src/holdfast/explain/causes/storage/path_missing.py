@@ -7,8 +7,8 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.grounds import is_there, matched, users_line
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.readings.error import is_there
+from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
 from holdfast.journal import events as ev
 
 
@@ -38,8 +38,8 @@ def path_missing(evidence: Evidence) -> Finding | None:
         )
     )
     waits = (
-        evidence.standing.main.within("wait_for_new_checkpoint")
-        if evidence.standing is not None and evidence.standing.main is not None
+        evidence.stacks.main.within("wait_for_new_checkpoint")
+        if evidence.stacks is not None and evidence.stacks.main is not None
         else None
     )
     if said is None and not environment and waits is None:
@@ -56,11 +56,9 @@ def path_missing(evidence: Evidence) -> Finding | None:
     folder = ""
     facts = [said[1]] if said is not None else []
     facts += users_line(evidence)
-    if waits is not None and evidence.standing is not None:
+    if waits is not None and evidence.stacks is not None:
         facts.append(
-            Fact(
-                "it waits for a checkpoint that is not in the folder it looks into", evidence.standing.source
-            )
+            Fact("it waits for a checkpoint that is not in the folder it looks into", evidence.stacks.source)
         )
         title = "it waits for a checkpoint that is not there"
     elif environment and error is not None:

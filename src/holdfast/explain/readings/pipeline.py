@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from holdfast.explain.readings.numbers import whole_or_none
+from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +121,90 @@ def op_name(op: str) -> str:
     return short
 
 
-def whole_or_none(value: Any) -> int | None:
-    return (
-        int(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        else None
-    )
+# -- what the pipeline held, and how long steps waited for it -------------------------------------
 
 
-def number_of(value: Any) -> float | None:
-    """A logged number. The journal writes "nan", "inf" and "-inf" as words."""
-    try:
-        return None if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
+class Buffered(NamedTuple):
+    """What tf.data's own counters say a node held at most."""
+
+    bytes: int
+    elements: int
+    source: str
+
+
+class DataWait(NamedTuple):
+    """How long training steps waited for data."""
+
+    share: float  # of the time of the steps
+    seconds: float  # in all
+    source: str
+
+
+def holders(evidence: Evidence) -> list[tuple[int, PipelineNode]]:
+    """Nodes of the pipeline that keep elements, with what they keep when full, the largest first."""
+    known = [(held, node) for node in evidence.nodes if (held := node.holds_bytes()) is not None]
+    return sorted(known, key=lambda pair: -pair[0])
+
+
+def buffered(evidence: Evidence, op: str, role: str = "train") -> Buffered | None:
+    """What tf.data's own counters say a node held at most."""
+    best: Buffered | None = None
+    for said in evidence.all(ev.PipelineSeen):
+        for node in said.event.nodes if said.event.role == role else []:
+            held = int(node.get("buffered_bytes") or 0)
+            if op_name(str(node.get("name"))) == op and held > (best.bytes if best is not None else 0):
+                best = Buffered(held, int(node.get("buffered_elements") or 0), said.source)
+    return best
+
+
+def waits_for_data(evidence: Evidence) -> DataWait | None:
+    """None where it cannot be known."""
+    seen = [said for said in evidence.all(ev.PipelineSeen) if said.event.waiting_share is not None]
+    steps = [said for said in seen if said.event.role == "train"]
+    fit = evidence.fit
+    how = fit.started.event.data_wait if fit is not None and fit.started is not None else ""
+    counted = how in ("exact", "") or (how == "sampled" and len(steps) < 2)  # else it lags behind the looks
+    if evidence.samples and counted:
+        line, last = evidence.samples[-1]
+        if last.data_wait_s > 0:
+            together = last.data_wait_s + last.compute_s
+            share = last.data_wait_s / max(1e-9, together)
+            return DataWait(share, last.data_wait_s, f"vitals.jsonl:{line}")
+    if len(steps) >= 2:
+        shares = sorted(said.event.waiting_share or 0.0 for said in steps)
+        share = shares[len(shares) // 2]
+        trained_s = steps[-1].mono - steps[0].mono
+        return DataWait(share, share * trained_s, steps[-1].source)
+    return None
+
+
+_PAUSE_S = 3.0  # without a heartbeat: longer than any ordinary step of the test programs
+
+
+def waits_throughout(evidence: Evidence) -> bool:
+    """Whether most steps waited for data, and not only those of a pause or two. True where it cannot be told.
+
+    What is sampled is told a look late, so that the windows are of several seconds.
+    """
+    trained = [sample for _, sample in evidence.samples if sample.step and sample.phase]
+    while len(trained) > 1 and trained[-2].step == trained[-1].step:
+        trained.pop()  # what stands after the last step is no pause between steps
+    if len(trained) < 3:
+        return True
+    ages = [  # the first batch of an epoch is waited for apart, and not among the time of steps
+        0.0 if sample.phase == "fill" else sample.beat_age_s or 0.0 for sample in trained
+    ]
+    pauses = [age for age, after in pairwise([*ages, 0.0]) if age >= _PAUSE_S and after < age]
+    if len(pauses) < 0.1 * trained[-1].step and sum(pauses) > 0.5 * trained[-1].data_wait_s:
+        return False
+    long_s = max(6.0, (trained[-1].mono - trained[0].mono) / 10)
+    windows: list[tuple[int, float, float]] = []
+    first = trained[0]
+    for sample in trained[1:]:
+        if sample.mono - first.mono >= long_s or sample is trained[-1]:
+            waited = sample.data_wait_s - first.data_wait_s
+            windows.append((sample.step - first.step, waited, waited + sample.compute_s - first.compute_s))
+            first = sample
+    steps = sum(count for count, _, _ in windows)
+    waiting = sum(count for count, waited, together in windows if waited > 0.5 * together)
+    return len(windows) < 3 or steps == 0 or waiting >= 0.4 * steps

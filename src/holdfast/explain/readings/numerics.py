@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.fits import Said
-from holdfast.explain.nodes import number_of
-from holdfast.explain.unconverted import Fact
+from holdfast.explain.finding import Fact
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
 
 _ORDINARY = 12  # losses that show what is usual
 
 
-def non_finite(evidence: Evidence) -> Said[ev.NonFiniteSeen] | None:
+def non_finite(evidence: Evidence) -> Recorded[ev.NonFiniteSeen] | None:
     """The first loss, weight or gradient of the last fit that was not finite."""
     found = [
         said
@@ -32,7 +35,7 @@ def non_finite(evidence: Evidence) -> Said[ev.NonFiniteSeen] | None:
     return losses[0] if losses else found[0] if found else None
 
 
-def steps_before(broken: Said[ev.NonFiniteSeen]) -> list[float]:
+def steps_before(broken: Recorded[ev.NonFiniteSeen]) -> list[float]:
     """The finite losses of single steps before it broke, oldest first."""
     told = broken.event.detail.get("recent_steps") or broken.event.recent
     values = [number_of(value) for value in told if value is not None]
@@ -41,15 +44,14 @@ def steps_before(broken: Said[ev.NonFiniteSeen]) -> list[float]:
 
 def outlier(evidence: Evidence) -> Fact | None:
     """The batch that holds a value far beyond all others, looked for where the loss jumped or broke."""
-    for said in evidence.all(ev.BatchSeen):
-        for part in said.event.parts:
+    for seen in evidence.all(ev.BatchSeen):
+        for part in seen.event.parts:
             value, usual = number_of(part.get("far")), number_of(part.get("usual"))
             if value is None or usual is None:
                 continue
-            row = f"sample {part['sample']}" if "sample" in part else f"row {part.get('row')}"
-            whole = "the data" if "sample" in part else f"batch {said.event.step:,}"
-            text = f"{whole} holds {value:.4g} in {part.get('path')} ({row}), where others reach {usual:.4g}"
-            return Fact(text, said.source)
+            values = {"value": value, "usual": usual, "name": part.get("path"), "step": seen.event.step,
+                      "row": part.get("row"), "sample": part.get("sample")}  # fmt: skip
+            return Fact("batch.outlier", values, seen.source)
     return None
 
 
@@ -62,7 +64,7 @@ def jumped(values: list[float]) -> bool:
     return before[-1] < 20 * usual and abs(values[-1]) > 1e3 * usual
 
 
-def grew_before(broken: Said[ev.NonFiniteSeen]) -> bool:
+def grew_before(broken: Recorded[ev.NonFiniteSeen]) -> bool:
     """The loss grew before it broke: over several steps, or to a number that no data makes."""
     values = [abs(value) for value in steps_before(broken)]
     if len(values) < 2:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+QUOTE_LENGTH = 160  # characters of a line that a fact shows
 _TAIL_BYTES = 256 << 10
 _HEAD_BYTES = 64 << 10
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
 _BEGINS = "Traceback (most recent call last)"
@@ -40,6 +42,16 @@ def is_advice(text: str, at: int = 0) -> bool:
     ends = [end for end in (text.find(". ", at), text.find("; ", at)) if end >= 0]
     sentence = _PATH.sub(" ", text[begin : min(ends, default=len(text))])
     return bool(_ADVICE.search(sentence) or _HARMLESS.search(text))
+
+
+def without_colour(text: str) -> str:
+    return _COLOUR.sub("", text)
+
+
+def clipped(text: str, length: int = QUOTE_LENGTH) -> str:
+    """One line of it, cut with a mark."""
+    line = " ".join(without_colour(text).split())
+    return line if len(line) <= length else line[: length - 1] + "…"
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,17 @@
-"""Events with their places, and the calls of `fit` that are put together from them."""
+"""Calls of `fit`, put together from their events: what was planned, what was done, who stopped them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
-E = TypeVar("E", bound=ev.Event)
-
-
-@dataclass(frozen=True, slots=True)
-class Said(Generic[E]):
-    """An event with its place and its times."""
-
-    event: E
-    line: int
-    at: float
-    mono: float
-    by: str = ""
-    pid: int = 0
-    attempt: int = 1
-
-    @property
-    def source(self) -> str:
-        return f"journal.jsonl:{self.line}"
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +19,9 @@ class Fit:
     """One call of `fit`, put together from its events."""
 
     number: int
-    started: Said[ev.FitStarted] | None
-    done: Said[ev.FitDone] | None
-    epochs: tuple[Said[ev.EpochDone], ...]
+    started: Recorded[ev.FitStarted] | None
+    done: Recorded[ev.FitDone] | None
+    epochs: tuple[Recorded[ev.EpochDone], ...]
 
     @property
     def steps_by_epoch(self) -> list[int]:
@@ -103,3 +89,48 @@ class Fit:
             if one.get("class") == name:
                 return one
         return None
+
+
+class ShortEpochs(NamedTuple):
+    """A fit with epochs of fewer steps than planned."""
+
+    fit: Fit
+    planned: int
+    steps: list[int]  # by epoch
+
+
+def steps_short(evidence: Evidence) -> ShortEpochs | None:
+    """A fit with epochs of clearly fewer steps than planned, that nobody asked to stop."""
+    if any(fit.mixed for fit in evidence.fits):
+        return None
+    for fit in reversed(evidence.fits):
+        started = fit.started
+        if started is None or (fit.done is not None and (fit.done.event.raised or fit.done.event.stopped)):
+            continue
+        planned = started.event.steps_per_epoch or started.event.planned_steps_per_epoch
+        steps = fit.steps_by_epoch
+        if not planned or planned < 2 or not sum(steps):
+            continue
+        if any(count < planned for count in steps):
+            return ShortEpochs(fit, planned, steps)
+    return None
+
+
+def stop_request(
+    evidence: Evidence, wanted: Callable[[str, dict[str, object]], bool]
+) -> Recorded[ev.StopRequested] | None:
+    """The request that ended the last fit, if it is of the wanted kind."""
+    asked = evidence.last(ev.StopRequested)
+    if asked is None or not wanted(asked.event.by, asked.event.settings):
+        return None
+    fit = evidence.fit
+    if fit is not None and fit.done is not None and not fit.done.event.stopped and fit.done.line > asked.line:
+        return None
+    if (
+        fit is not None
+        and fit.planned_epochs
+        and fit.done is not None
+        and fit.done.event.epochs_done >= fit.planned_epochs
+    ):
+        return None  # it was asked in the last epoch, and changed nothing
+    return asked

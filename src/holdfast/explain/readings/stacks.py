@@ -1,16 +1,21 @@
-"""Where a process stands: a pure reading of several looks at all its threads.
+"""What every thread of a stalled run was doing: a reading of several looks at their stacks.
 
 The Python stack of the main thread is the same for every stall on the side of tf.data; the state, the wait
-channel and the system call of each thread decide, and the other threads' Python frames (failures.md, L4).
+channel and the system call of each thread decide, and the other threads' Python frames.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from holdfast.explain.finding import Fact
 from holdfast.journal.stacks import Capture, Frame, ProcessStacks, Thread
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
 
 _LIBRARY = re.compile(
     r"(site-packages|dist-packages|/lib(64)?/python\d|<frozen|<string>|<__array_function__)|holdfast/probe/|"
@@ -23,7 +28,7 @@ _STORAGE_WAITS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Stood:
+class ThreadState:
     """One thread over all looks."""
 
     tid: int
@@ -71,7 +76,7 @@ class Stood:
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
+class ProcessState:
     """One process over all looks."""
 
     pid: int
@@ -79,14 +84,14 @@ class Stands:
     command: str
     state: str
     trains: bool
-    threads: tuple[Stood, ...]
+    threads: tuple[ThreadState, ...]
     parent: int = 0
     error: str = ""
     reads: tuple[str, ...] = ()  # pipes whose reading end it holds
     makes_pipes: tuple[str, ...] = ()  # lines of its source that start a program with a pipe
 
     @property
-    def main(self) -> Stood | None:
+    def main(self) -> ThreadState | None:
         return next(
             (thread for thread in self.threads if thread.main), self.threads[0] if self.threads else None
         )
@@ -97,24 +102,24 @@ class Stands:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StackReading:
     source: str
     phase: str
     step: int
     looked_for_s: float
-    process: Stands  # the one that trains
-    others: tuple[Stands, ...]
+    process: ProcessState  # the one that trains
+    others: tuple[ProcessState, ...]
 
     @property
-    def main(self) -> Stood | None:
+    def main(self) -> ThreadState | None:
         return self.process.main
 
     @property
-    def python_threads(self) -> list[Stood]:
+    def python_threads(self) -> list[ThreadState]:
         return [thread for thread in self.process.threads if thread.python]
 
     @property
-    def busy(self) -> list[Stood]:
+    def busy(self) -> list[ThreadState]:
         return [thread for thread in self.process.threads if thread.busy]
 
     @property
@@ -122,6 +127,46 @@ class Standing:
         """Nothing of it, nor of its descendants, computes."""
         shares = [self.process.cpu_share, *(other.cpu_share for other in self.others)]
         return sum(shares) < 0.15 and not self.busy
+
+
+@dataclass(frozen=True, slots=True)
+class StalledThread:
+    """A thread that a rule looked for, in its process."""
+
+    thread: ThreadState
+    process: ProcessState
+    trains: bool  # of the process that trains, and not of another
+    source: str
+
+    @property
+    def fact(self) -> Fact:
+        thread = self.thread
+        values = {
+            "thread": "" if thread.main else thread.name or str(thread.tid),
+            "pid": None if self.trains else self.process.pid,
+            "process": "" if self.trains else self.process.name,
+            "where": thread.where,
+            "wait": thread.wait,
+            "syscall": thread.syscall,
+        }
+        return Fact("thread.stalled", values, self.source)
+
+
+def stalled_threads(evidence: Evidence, where: Callable[[ThreadState], bool]) -> list[StalledThread]:
+    """The threads of a stalled run that fulfil `where`: first those of the process that trains, its main one first."""
+    reading = evidence.stacks
+    if evidence.stall is None or reading is None:
+        return []
+    return [
+        StalledThread(thread, process, process is reading.process, reading.source)
+        for process in (reading.process, *reading.others)
+        for thread in sorted(process.threads, key=lambda one: not one.main)
+        if where(thread)
+    ]
+
+
+def stalled_thread(evidence: Evidence, where: Callable[[ThreadState], bool]) -> StalledThread | None:
+    return next(iter(stalled_threads(evidence, where)), None)
 
 
 def first_named(frames: Iterable[Frame], *names: str) -> Frame | None:
@@ -147,7 +192,7 @@ def place(frame: Frame) -> str:
     )
 
 
-def read_standing(capture: Capture, *, source: str) -> Standing | None:
+def read_stacks(capture: Capture, *, source: str) -> StackReading | None:
     looks = [look for look in capture.looks if look.processes]
     if not looks:
         return None
@@ -155,7 +200,7 @@ def read_standing(capture: Capture, *, source: str) -> Standing | None:
     pids = [process.pid for process in looks[-1].processes]
     merged = [_process([_by_pid(look.processes, pid) for look in looks], span_s) for pid in pids]
     trains = next((one for one in merged if one.trains), merged[0])
-    return Standing(
+    return StackReading(
         source=source,
         phase=capture.phase,
         step=capture.step,
@@ -169,28 +214,28 @@ def _by_pid(processes: list[ProcessStacks], pid: int) -> ProcessStacks | None:
     return next((process for process in processes if process.pid == pid), None)
 
 
-def _process(seen: list[ProcessStacks | None], span_s: float) -> Stands:
+def _process(seen: list[ProcessStacks | None], span_s: float) -> ProcessState:
     known = [one for one in seen if one is not None]
     newest = known[-1]
     threads = []
     for thread in newest.threads:
         over = [t for one in known for t in one.threads if t.tid == thread.tid]
         threads.append(_thread(over, span_s))
-    return Stands(
+    return ProcessState(
         pid=newest.pid, name=newest.name, command=newest.command, state=newest.state, trains=newest.trains,
         threads=tuple(threads), parent=newest.parent, error=newest.error,
         reads=tuple(newest.reads), makes_pipes=tuple(newest.makes_pipes),
     )  # fmt: skip
 
 
-def _thread(over: list[Thread], span_s: float) -> Stood:
+def _thread(over: list[Thread], span_s: float) -> ThreadState:
     newest = over[-1]
     looks = [[frame for frame in thread.frames if _is_python(frame)] for thread in over]
     framed = [frames for frames in looks if frames]
     frames = tuple(framed[-1]) if framed else ()
     native = next((tuple(thread.native) for thread in reversed(over) if thread.native), ())
     ran_s = newest.cpu_s - over[0].cpu_s
-    return Stood(
+    return ThreadState(
         tid=newest.tid,
         name=newest.name,
         state=newest.state,
@@ -214,3 +259,33 @@ def _places(frames: list[Frame]) -> list[tuple[str, int]]:
     """The user's own lines; where there is none, the innermost few."""
     own = [(frame.file, frame.line) for frame in frames if is_users(frame.file)]
     return own or [(frame.file, frame.line) for frame in frames[:3]]
+
+
+# -- files as the probe names them: from the folder on that the command was started in ---------------
+
+
+def shortened(capture: Capture, started_in: str) -> Capture:
+    """The user's own files that lie below that folder; a library keeps its whole path, by which it is known."""
+    if not started_in.strip("/"):
+        return capture
+    folder = started_in.rstrip("/") + "/"
+    looks = [
+        replace(look, processes=[_shortened_process(process, folder) for process in look.processes])
+        for look in capture.looks
+    ]
+    return replace(capture, looks=looks)
+
+
+def _shortened_process(process: ProcessStacks, folder: str) -> ProcessStacks:
+    threads = [
+        replace(thread, frames=[_shortened_frame(frame, folder) for frame in thread.frames])
+        for thread in process.threads
+    ]
+    return replace(process, threads=threads)
+
+
+def _shortened_frame(frame: Frame, folder: str) -> Frame:
+    short = frame.file.removeprefix(folder)
+    # A script without an ending, or a folder named as a library is, is known as the user's by its whole path only.
+    known = short != frame.file and is_users(frame.file) and is_users(short)
+    return replace(frame, file=short) if known else frame

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.explain.finding import Fact
 from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
 
 Shape = tuple[int, ...]
 
 
-def unlike_pieces(evidence: Evidence) -> tuple[Shape, Shape, Fact] | None:
-    """The shape that most of them have, that of the first other one, and both in words."""
+class UnlikeShapes(NamedTuple):
+    usual: Shape  # that most of them have
+    odd: Shape  # of the first other one
+    fact: Fact
+
+
+def unlike_shapes(evidence: Evidence) -> UnlikeShapes | None:
+    """Of the arrays that the exception's frames held."""
     for said in reversed(evidence.all(ev.NoteMade)):
         found = said.event.facts.get("pieces")
         if isinstance(found, dict):
             usual, odd = tuple(found["usual"]), tuple(found["odd"])
-            words = (
-                f"number {found['number']} of {found['of']} has shape {list(odd)}, most have {list(usual)}"
-            )
-            return usual, odd, Fact(words, said.source)
+            values = {"number": found["number"], "of": found["of"], "odd": list(odd), "usual": list(usual)}
+            return UnlikeShapes(usual, odd, Fact("arrays.unlike", values, said.source))
     return None
 
 

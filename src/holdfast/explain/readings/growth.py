@@ -1,18 +1,19 @@
 """How the memory of a run grew: when, and with what. A pure reading of its vital signs.
 
-The shape decides between causes that end alike (failures.md, look-alike 3): before the first step and then
-flat is a buffer being filled, in the first epoch only is a cache, at every step for ever is something kept,
+The shape decides between causes that end alike: before the first step and then
+flat is a buffer being filled, in the first epoch only is a cache, at every step is something kept,
 once a fit is something rebuilt, in validation only is results collected, in children only is a fork's copies.
 """
 
 from __future__ import annotations
 
+import enum
 import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.explain.words import median
+from holdfast.explain.readings.numbers import median
 from holdfast.journal.beats import Beat
 from holdfast.journal.vitals import Process, Sample
 
@@ -20,6 +21,23 @@ from holdfast.journal.vitals import Process, Sample
 _WORTH_SAYING = 96 << 20
 _NOT_STEPPING = ("validation", "fill", "compile", "after", "exit")
 _QUIET_PHASES = ("start", "import", "build", "")
+
+
+class GrowthShape(enum.StrEnum):
+    """When memory grew."""
+
+    NONE = "none"  # nothing worth showing
+    BEFORE_FIT = "before-fit"  # before training began
+    BEFORE_FIRST_STEP = "before-first-step"  # while the first batch of a fit was awaited: a buffer is filled
+    AT_FIT_ENTRY = "at-fit-entry"  # at once when a fit began
+    FIRST_EPOCH = "first-epoch"  # in the first epoch and no more: a cache
+    FIRST_EPOCH_SO_FAR = "first-epoch-so-far"  # in the first epoch, which is the only one
+    EVERY_STEP = "every-step"  # at every step of all epochs: something is kept
+    BETWEEN_FITS = "between-fits"  # from fit to fit: something is rebuilt
+    IN_VALIDATION = "in-validation"  # while validating: results are collected
+    IN_WORKERS = "in-workers"  # in the loader's processes: copies of a fork
+    ONE_JUMP = "one-jump"  # between two samples
+    ONE_STEP = "one-step"  # while one step was under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +61,7 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    when: str = "none"
-    """none | before-first-step | first-epoch | first-epoch-so-far | every-step | between-fits | in-validation |
-    in-workers | at-fit-entry | one-jump | one-step | before-fit"""
+    when: GrowthShape = GrowthShape.NONE
     rise: Rise = Rise()  # the one that `when` speaks of
     total: Rise = Rise()  # from the first sample in training (or the first of all) to the highest
     peak_bytes: int = 0
@@ -154,22 +170,29 @@ def _named(grown: Growth, inside: list[tuple[int, Sample]]) -> Growth:
     worth = max(_WORTH_SAYING, int(0.05 * grown.peak_bytes))
     workers = grown.workers.bytes
     if workers > worth and workers > 2 * grown.total.bytes:
-        return _with(grown, when="in-workers", rise=grown.workers)
+        return _with(grown, when=GrowthShape.IN_WORKERS, rise=grown.workers)
     if total < worth:
         return grown
     if grown.validation.bytes > 0.7 * total and grown.validation.bytes > 2 * grown.training.bytes:
-        return _with(grown, when="in-validation", rise=grown.validation)
+        return _with(grown, when=GrowthShape.IN_VALIDATION, rise=grown.validation)
     if _rises_between_fits(grown):
-        return _with(grown, when="between-fits")
+        return _with(grown, when=GrowthShape.BETWEEN_FITS)
     if grown.fill.bytes > 0.6 * total and not _went_on_at_the_steps(grown):
         sudden = grown.largest_jump.bytes > 0.7 * grown.fill.bytes and grown.fill.seconds > 3
-        return _with(grown, when="at-fit-entry" if sudden else "before-first-step", rise=grown.fill)
+        return _with(
+            grown, when=GrowthShape.AT_FIT_ENTRY if sudden else GrowthShape.BEFORE_FIRST_STEP, rise=grown.fill
+        )
     if all(sample.step == 0 for _, sample in inside):
-        return _with(grown, when="before-fit" if not any(s.fit for _, s in inside) else "before-first-step")
+        return _with(
+            grown,
+            when=GrowthShape.BEFORE_FIT
+            if not any(s.fit for _, s in inside)
+            else GrowthShape.BEFORE_FIRST_STEP,
+        )
     if grown.in_step.bytes > 0.7 * total:
-        return _with(grown, when="one-step", rise=grown.in_step)
+        return _with(grown, when=GrowthShape.ONE_STEP, rise=grown.in_step)
     if grown.largest_jump.bytes > 0.7 * total and not grown.steady:
-        return _with(grown, when="one-jump", rise=grown.largest_jump)
+        return _with(grown, when=GrowthShape.ONE_JUMP, rise=grown.largest_jump)
     return _in_steps(grown, total)
 
 
@@ -182,15 +205,20 @@ def _in_steps(grown: Growth, total: int) -> Growth:
     epochs = grown.by_epoch
     if len(epochs) < 2:
         if grown.flattened:
-            return _with(grown, when="first-epoch")
-        return _with(grown, when="first-epoch-so-far")
+            return _with(grown, when=GrowthShape.FIRST_EPOCH)
+        return _with(grown, when=GrowthShape.FIRST_EPOCH_SO_FAR)
     later = [gained for _, gained in epochs[1:]]
     if epochs[0][1] > 0.6 * total and max(later) < 0.3 * max(1, epochs[0][1]):
-        return _with(grown, when="first-epoch")
+        return _with(grown, when=GrowthShape.FIRST_EPOCH)
     if grown.steady and not grown.flattened:
-        return _with(grown, when="every-step")
+        return _with(grown, when=GrowthShape.EVERY_STEP)
     return _with(
-        grown, when="first-epoch" if epochs[0][1] > 0.6 * total else "every-step" if grown.steady else "none"
+        grown,
+        when=GrowthShape.FIRST_EPOCH
+        if epochs[0][1] > 0.6 * total
+        else GrowthShape.EVERY_STEP
+        if grown.steady
+        else GrowthShape.NONE,
     )
 
 

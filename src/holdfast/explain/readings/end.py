@@ -1,0 +1,57 @@
+"""Whether a signal is why a run ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
+
+_ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
+_LAST_STEPS_S = (
+    3.0  # that a loop may continue for after a signal that ends it: the step under way, and one look
+)
+_FINISHES_S = 60.0  # that a script may take to finish its epoch first, and to leave without an error
+_RAISES_S = 10.0  # within which a signal shows as an exception, where nobody counted steps
+#: The supervisor's own reason for the end, by the signal that it passed on.
+_PASSED_ON = {"SIGINT": "interrupt", "SIGQUIT": "interrupt", "SIGHUP": "hangup", "SIGTERM": "terminate"}
+
+
+def left_on_signal(evidence: Evidence) -> str:
+    """The signal at which a loop that told no plan stopped stepping, and left by itself; "" when none did."""
+    told = [(said.mono, said.event.signal) for said in evidence.all(ev.SignalReceived)]
+    told += [(said.mono, said.event.signal) for said in evidence.all(ev.SignalSeen)]
+    for mono, signal in sorted(told):
+        before = [one.step for _, one in evidence.samples if mono - 10 < one.mono <= mono]
+        after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
+        moved = bool(before) and before[-1] > before[0]
+        if moved and (not after or evidence.step == after[0]) and signal in _ENDING:
+            return signal
+    return ""
+
+
+def went_on(evidence: Evidence, mono: float) -> bool:
+    """Whether steps were done after a signal, beyond the one under way: the script handled it."""
+    after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
+    return bool(after) and (evidence.step or 0) > after[0]
+
+
+def may_have_ended_it(
+    evidence: Evidence, said: Recorded[ev.SignalReceived] | Recorded[ev.SignalSeen]
+) -> bool:
+    """Whether a signal may be why it ended: settings are read again at SIGHUP, and a picture is drawn at Ctrl-C."""
+    error, ended = evidence.error, evidence.ended
+    own_error = error is not None and error.type not in ("KeyboardInterrupt", "SystemExit")
+    if went_on(evidence, said.mono):
+        held = evidence.stopped_by_us == _PASSED_ON.get(said.event.signal)
+        soon = ended is not None and ended.mono - said.mono <= _FINISHES_S
+        return not own_error and (held or soon)
+    if own_error and not evidence.step:
+        raised = [one.mono for one in evidence.all(ev.ExceptionRaised)] or [
+            ended.mono if ended else said.mono
+        ]
+        return raised[-1] - said.mono <= _RAISES_S
+    return True

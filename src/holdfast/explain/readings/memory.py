@@ -1,0 +1,146 @@
+"""How memory ended a run, what held it, and what was measured of it."""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from holdfast.explain.finding import Fact
+from holdfast.explain.readings.error import ErrorText, Quote, full_disk
+from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
+
+_REFUSED = ErrorText(
+    r"bad_alloc|^MemoryError|MemoryError:|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
+    r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory",
+    re.IGNORECASE,
+)
+#: In the words of TensorFlow, XLA, JAX and torch.
+_GPU_REFUSED = ErrorText(
+    r"CUDA_ERROR_OUT_OF_MEMORY|OOM when allocating tensor.*GPU|GPU_\d+_bfc\) ran out of memory|"
+    r"Out of memory (while )?trying to allocate [\d.]+|RESOURCE_EXHAUSTED: .*(GPU|device|Out of memory|allocate)|"
+    r"ran out of memory trying to allocate.*GPU|hipErrorOutOfMemory|"
+    r"(CUDA|HIP|MPS backend|XPU) out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|"
+    r"CUDNN_STATUS_ALLOC_FAILED"
+)
+#: Share of the limit above which a process counts as near it.
+_NEAR = 0.9
+
+
+class MemoryEnd(enum.Enum):
+    """How memory ended a run."""
+
+    NO = "no"
+    NEAR_LIMIT = "near-limit"  # it lives, close to its limit
+    KILLED = "killed-for-memory"  # by the kernel; the value is the cause that says so
+    REFUSED = "memory-refused"  # an allocation was refused
+
+    @property
+    def cause(self) -> str | None:
+        """The cause that tells of this end, for `led_to`."""
+        return self.value if self in (MemoryEnd.KILLED, MemoryEnd.REFUSED) else None
+
+
+class Kept(NamedTuple):
+    """A container of the user's that grew."""
+
+    bytes: int
+    item: dict[str, Any]  # what the probe recorded of it
+    source: str
+
+
+def refused_memory(evidence: Evidence) -> Quote | None:
+    """An allocation on the host that was refused; a full disk says nearly the same and is not it."""
+    return None if full_disk(evidence) is not None else _REFUSED.match(evidence)
+
+
+def gpu_refused(evidence: Evidence) -> Quote | None:
+    """An allocation on a GPU that was refused."""
+    return None if full_disk(evidence) is not None else _GPU_REFUSED.match(evidence)
+
+
+def memory_end(evidence: Evidence) -> MemoryEnd:
+    if evidence.oom_ended or _killed_at_the_limit(evidence):
+        return MemoryEnd.KILLED
+    if evidence.exit_signal != "SIGKILL" and evidence.went_wrong and refused_memory(evidence) is not None:
+        return MemoryEnd.REFUSED
+    if (evidence.oom_kills or 0) > 0 and evidence.exit_code != 0:
+        return MemoryEnd.KILLED  # a descendant was killed
+    return MemoryEnd.NEAR_LIMIT if evidence.ended is None and near_the_limit(evidence) else MemoryEnd.NO
+
+
+def _killed_at_the_limit(evidence: Evidence) -> bool:
+    unknown = evidence.oom_kills is None
+    return (
+        evidence.exit_signal == "SIGKILL"
+        and not evidence.stopped_by_us
+        and unknown
+        and near_the_limit(evidence)
+    )
+
+
+def near_the_limit(evidence: Evidence, share: float = _NEAR) -> bool:
+    """The last sample stood close to the limit of memory."""
+    if evidence.memory_limit is None or not evidence.samples:
+        return False
+    sample = evidence.samples[-1][1]
+    used = max(sample.rss_bytes, sample.tree_rss_bytes, sample.memory_used_bytes or 0)
+    return used > share * evidence.memory_limit[0]
+
+
+def kept_by_objects(evidence: Evidence) -> Kept | None:
+    """The container of the user's that grew most."""
+    surveys = evidence.all(ev.HoldingsSeen)
+    first = (
+        {str(item.get("name")): int(item.get("bytes") or 0) for item in surveys[0].event.items}
+        if surveys
+        else {}
+    )
+    best: Kept | None = None
+    for said in surveys[-5:]:
+        for item in said.event.items:
+            held, name = int(item.get("bytes") or 0), str(item.get("name"))
+            grew = held - first.get(name, 0)
+            if (
+                len(surveys) == 1
+            ):  # one look: what is counted in entries may have grown, an array was there at once
+                grew = held if item.get("type") in ("list", "dict", "deque", "set", "defaultdict") else 0
+            if grew > (best.bytes if best is not None else 0):
+                best = Kept(grew, item, said.source)
+    return best
+
+
+def grew(evidence: Evidence) -> Fact:
+    """How much memory rose, and when."""
+    rise = evidence.growth.rise
+    return Fact("memory.grew", growth_values(evidence), rise.source)
+
+
+def growth_values(evidence: Evidence) -> dict[str, Any]:
+    grown = evidence.growth
+    return {
+        "bytes": grown.rise.bytes,
+        "seconds": grown.rise.seconds,
+        "steps": grown.rise.steps,
+        "when": grown.when,
+        "last_step": grown.last_step,
+    }
+
+
+def at_the_end(evidence: Evidence) -> tuple[Fact, ...]:
+    """What was used of what was allowed when it was last measured."""
+    alive = [
+        (line, sample) for line, sample in evidence.samples if sample.rss_bytes
+    ]  # a dead process uses nothing
+    if evidence.memory_limit is None or not alive:
+        return ()
+    line, sample = alive[-1]
+    limit, set_by = evidence.memory_limit
+    # what a group is held to leaves out the pages of libraries that others share, which a process's own sum counts
+    by_group = sample.memory_limit_bytes == limit and sample.memory_used_bytes
+    used = by_group or max(sample.tree_rss_bytes, sample.rss_bytes)
+    values = {"used_bytes": used, "limit_bytes": limit, "set_by": set_by}
+    return (Fact("memory.last-measured", values, f"vitals.jsonl:{line}"),)

@@ -1,0 +1,30 @@
+"""Numbers as the journal and the probe write them, and the middle of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+def whole_or_none(value: Any) -> int | None:
+    return (
+        int(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        else None
+    )
+
+
+def number_of(value: Any) -> float | None:
+    """A logged number. The journal writes "nan", "inf" and "-inf" as words."""
+    try:
+        return None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle one. Importing `statistics` for it would cost a tenth of the time of an explanation."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

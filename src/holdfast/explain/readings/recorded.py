@@ -1,0 +1,27 @@
+"""An event of the journal with its place and its times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from holdfast.journal import events as ev
+
+E = TypeVar("E", bound=ev.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(Generic[E]):
+    """An event with its place and its times."""
+
+    event: E
+    line: int
+    at: float
+    mono: float
+    by: str = ""
+    pid: int = 0
+    attempt: int = 1
+
+    @property
+    def source(self) -> str:
+        return f"journal.jsonl:{self.line}"

@@ -1,0 +1,14 @@
+"""Sentences of causes in callbacks, stopping, resuming and what is trained."""
+
+from __future__ import annotations
+
+from holdfast.report.wording.advice import Advice
+from holdfast.report.wording.template import Text
+
+TITLES: dict[str, Text] = {}
+
+FACTS: dict[str, Text] = {}
+
+REMEDIES: dict[str, Advice] = {}
+
+RULED_OUT: dict[str, Text] = {}

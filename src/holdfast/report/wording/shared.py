@@ -1,0 +1,97 @@
+"""Sentences that causes of several groups share: words of errors, memory, stalled threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.explain.evidence import LimitSetBy
+from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.remedies import Before
+from holdfast.report.wording.advice import Advice
+from holdfast.report.wording.template import Text, filled
+from holdfast.units import number, size
+
+_WHEN: dict[str, str] = {
+    GrowthShape.NONE: "in all",
+    GrowthShape.BEFORE_FIRST_STEP: "before the first step of the fit",
+    GrowthShape.AT_FIT_ENTRY: "at once when the fit began",
+    GrowthShape.BEFORE_FIT: "before training began",
+    GrowthShape.FIRST_EPOCH: "in the first epoch, and no more after it",
+    GrowthShape.FIRST_EPOCH_SO_FAR: "in the first epoch",
+    GrowthShape.EVERY_STEP: "at every step, over all epochs",
+    GrowthShape.BETWEEN_FITS: "from fit to fit",
+    GrowthShape.IN_VALIDATION: "during validation",
+    GrowthShape.IN_WORKERS: "in the loader processes",
+    GrowthShape.ONE_JUMP: "in one jump",
+    GrowthShape.ONE_STEP: "within one step, the one after step {last_step:count}",
+}
+_LIMITS: dict[str, str] = {
+    LimitSetBy.CGROUP: "the control group's memory limit",
+    LimitSetBy.RLIMIT_AS: "RLIMIT_AS (ulimit)",
+    LimitSetBy.RLIMIT_DATA: "RLIMIT_DATA (ulimit)",
+    LimitSetBy.MACHINE: "the machine's memory",
+}
+_BEFORE: dict[str, str] = {Before.MAKE_ROOM: "make room, then ", Before.RAISE_LIMIT: "raise it, then "}
+#: A share of a step that is worth printing: less is lost in rounding.
+_FEW_BYTES, _FEW_STEPS = 1024, 3
+
+
+def grew(values: Mapping[str, Any]) -> str:
+    """ "memory rose by 1.3 GiB within 14 s, during validation" """
+    steps = values["steps"]
+    per_step = values["bytes"] / steps if steps else 0.0
+    often = steps > _FEW_STEPS and per_step > _FEW_BYTES
+    taken = filled(" within {seconds:duration}", values) if values["seconds"] > 0 else ""
+    when = filled(_WHEN[values["when"]], values)
+    return f"memory rose by {size(values['bytes'])}{taken}, {when}" + (
+        f", {size(per_step)} a step" if often else ""
+    )
+
+
+def outlier(values: Mapping[str, Any]) -> str:
+    """ "batch 41 holds 9.9e+11 in x (row 3), where others reach 0.99" """
+    by_sample = values["sample"] is not None
+    where = "the data" if by_sample else filled("batch {step:count}", values)
+    row = f"sample {values['sample']}" if by_sample else f"row {values['row']}"
+    return (
+        f"{where} holds {number(values['value'])} in {values['name']} ({row}), where others reach "
+        f"{number(values['usual'])}"
+    )
+
+
+def limit_name(set_by: str) -> str:
+    return _LIMITS[set_by]
+
+
+def _thread(values: Mapping[str, Any]) -> str:
+    thread = f"thread {values['thread']}" if values["thread"] else "the main thread"
+    process = filled("[ of process {pid}][ ({process})]", values)
+    where = filled("[ at {where}]", values)
+    wait = filled("[ waits in {wait}]", values) or " waits"
+    return f"{thread}{process}{wait}{where}"
+
+
+def _resume(values: Mapping[str, Any]) -> str:
+    before = _BEFORE[values["before"]] if values["before"] else ""
+    if values["saved_step"] is None:
+        return f"{before}start again: no step was saved"
+    return before + filled("resume from step {saved_step:count}, which is saved", values)
+
+
+FACTS: dict[str, Text] = {
+    "error.quoted": "{text}",
+    "error.user-line": "the last line of your own code is {line}[: {code:code}]",
+    "error.in-multiprocessing": "{text:clip}, in {frame:clip}",
+    "memory.grew": grew,
+    "memory.last-measured": lambda values: filled(
+        f"last measured at {{used_bytes:size}}; {_LIMITS[values['set_by']]} is {{limit_bytes:size}}", values
+    ),
+    "batch.outlier": outlier,
+    "arrays.unlike": "number {number} of {of} has shape {odd}, most have {usual}",
+    "thread.stalled": _thread,
+}
+
+REMEDIES = {
+    "run.resume": Advice(_resume, "holdfast train --resume --run-dir RUN"),
+}
