@@ -146,19 +146,23 @@ def events() -> str:
         comments = _comments(event)
         rows = ["| field | type | what |", "|---|---|---|"]
         rows += [
-            f"| `{one.name}` | `{_cell(str(one.type))}` | {_cell(comments.get(one.name, ''))} |"
-            for one in fields(event)
+            f"| `{name}` | `{_cell(kind)}` | {_cell(comments.get(name, ''))} |"
+            for name, kind in event.fields.items()
         ]
-        parts += [f"## {event.kind}", own, "\n".join(rows) if fields(event) else ""]
+        parts += [f"## {event.kind}", own, "\n".join(rows)]
     return _joined([part for part in parts if part])
 
 
 def _comments(event: type) -> dict[str, str]:
+    """What stands behind each field, or in the lines above it."""
     found = {}
+    above: list[str] = []
     for line in inspect.getsource(event).splitlines():
-        match = re.match(r"    (\w+): .*?  # (.*)$", line)
+        match = re.match(r"    (\w+): [^#]*(?:  # (.*))?$", line)
         if match:
-            found[match[1]] = match[2]
+            found[match[1]] = match[2] or " ".join(above)
+        comment = re.match(r"    # *(.*)", line)
+        above = [*above, comment[1]] if comment else []
     return found
 
 

@@ -28,7 +28,6 @@ COLD = (
     "__main__",
     "__init__",
 )
-LONG = {SOURCE / "journal" / "events.py"}  # one vocabulary, read as a table
 HEAVY = (
     "tensorflow",
     "keras",
@@ -110,7 +109,7 @@ def test_public_names_are_what_init_says() -> None:
 def test_files_stay_readable(path: Path) -> None:
     text = path.read_text()
     lines = len(text.splitlines())
-    assert lines <= 500 or path in LONG, f"{lines} lines: would two names explain it better than one?"
+    assert lines <= 500, f"{lines} lines: would two names explain it better than one?"
     folders = 3 if path.is_relative_to(SOURCE / "explain" / "causes") else 2
     assert len(path.relative_to(SOURCE).parts) <= folders + 1, f"at most {folders} folders below holdfast/"
     assert path.stem not in ("utils", "common", "core", "base", "manager", "helpers")

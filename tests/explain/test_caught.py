@@ -122,8 +122,8 @@ def test_a_signal_that_the_script_survived_is_no_end(tmp_path: Path) -> None:
 
 def _endless_while(path: Path, *, ended: bool) -> Verdict:
     run = Run(path)
-    note = {"open_loop": {"where": "train.py:5", "until": ["while `loss > 0.0001`"]}}
-    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:6"), ev.NoteMade(text="", facts=note))
+    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:6"))
+    run.probe(ev.OpenLoopSeen(where="train.py:5", until=["while `loss > 0.0001`"]))
     why = "it goes on while `loss > 0.0001` (train.py:5), and the loss has not become better than 0.25 since step 301"
     run.supervisor(ev.EndlessSeen(what="loop", batches=1981, for_s=61.0, why=why))
     if ended:
@@ -145,8 +145,7 @@ def test_a_script_that_leaves_with_exit_code_0_may_have_what_it_wanted(tmp_path:
     run = Run(tmp_path / "run")
     run.fit(epochs=3)
     run.epochs([100], raised="SystemExit")
-    called = {"by": "sys.exit", "code": 0, "message": "", "where": "train.py:9", "phase": "callback"}
-    run.probe(ev.NoteMade(text="", facts={"exit_called": called}))
+    run.probe(ev.ExitCalled(by="sys.exit", code=0, where="train.py:9", phase="callback"))
     run.ended(0)
     verdict = run.verdict()
     assert verdict.outcome == "stopped-early"

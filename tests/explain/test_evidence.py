@@ -186,7 +186,7 @@ def test_the_json_is_the_contract_s(tmp_path: Path) -> None:
 
 def test_the_digest_of_the_weights_is_handed_on(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    run.probe(ev.NoteMade(text="weights", facts={"weights_sha256": "ab12"}))
+    run.probe(ev.WeightsHashed(sha256="ab12"))
     run.ended(0)
     assert as_json(run.verdict())["weights_sha256"] == "ab12"
 

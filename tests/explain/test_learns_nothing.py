@@ -87,8 +87,11 @@ def test_a_frozen_model_trained_by_the_batch(tmp_path: Path) -> None:
 
 def test_gradients_that_nobody_applies(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    told = {"where": "train.py:23", "times": 192, "optimizer": "Adam", "made": "train.py:13"}
-    run.probe(ev.NoteMade(text="gradients were taken and never applied", facts={"never_applied": told}))
+    run.probe(
+        ev.GradientsNotApplied(
+            where="train.py:23", times=192, optimizer="Adam", optimizer_where="train.py:13"
+        )
+    )
     run.ended(0)
     finding = run.verdict().findings[0]
     assert (finding.cause, finding.strength) == ("loss-not-falling", Strength.SUPPORTED)

@@ -152,7 +152,7 @@ def test_in_a_group_the_supervisor_itself_is_not_called_the_sender(tmp_path: Pat
     run = Run(tmp_path / "run")
     run.fit()
     note = "SIGINT came: all save at the same step and end"
-    run.supervisor(ev.NoteMade(text=note, facts={"by": "conductor"}))
+    run.supervisor(ev.GroupStopRequested(signal="SIGINT", text=note))
     run.supervisor(
         ev.SignalReceived(
             signal="SIGTERM", from_pid=os.getpid(), from_command="python -m holdfast.launch.member"
@@ -174,9 +174,7 @@ def test_what_a_group_found_slow_stands_in_the_verdict_of_a_run_that_finished(tm
     run.fit()
     for trip in (200, 400):
         words = f"a message to process 1 on b and back takes {trip} ms"
-        run.supervisor(
-            ev.NoteMade(text=words, facts={"by": "conductor", "remark": "slow-link", "ranks": [1]})
-        )
+        run.supervisor(ev.GroupRemark(remark="slow-link", ranks=[1], text=words))
     run.ended(code=0)
     assert [sentence(one) for one in run.verdict().known if "message" in sentence(one)] == [
         "a message to process 1 on b and back takes 400 ms"
@@ -187,7 +185,7 @@ def test_a_network_that_carries_no_step_is_not_blamed_on_a_process(tmp_path: Pat
     run = Run(tmp_path / "run")
     run.fit()
     words = "all wait for each other since 30 s: the network between them does not carry a step"
-    run.supervisor(ev.NoteMade(text=words, facts={"by": "conductor", "remark": "network", "ranks": []}))
+    run.supervisor(ev.GroupRemark(remark="network", text=words))
     run.ended(signal="SIGKILL", stopped_by_us="stall")
     first = run.verdict().findings[0]
     assert (first.cause, first.strength.word) == ("peer-missing", "supported")

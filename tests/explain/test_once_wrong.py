@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from holdfast.errors import UnknownFormat
 from holdfast.explain import Strength, Verdict
@@ -126,8 +127,8 @@ def _ended_itself(path: Path, exit_code: int, *, steps: list[int], **called: obj
     run = Run(path)
     run.fit()
     run.epochs(steps)
-    facts = {"by": "sys.exit", "code": 1, "message": "", "where": "train.py:9", "phase": "after", **called}
-    run.probe(ev.NoteMade(facts={"exit_called": facts}))
+    known: dict[str, Any] = {"by": "sys.exit", "code": 1, "where": "train.py:9", "phase": "after", **called}
+    run.probe(ev.ExitCalled(**known))
     run.ended(exit_code)
     return run.verdict()
 
@@ -211,8 +212,7 @@ def test_a_script_that_saves_and_leaves_on_sigterm_was_preempted(tmp_path: Path)
     run = Run(tmp_path / "run")
     run.fit(epochs=10)
     run.probe(ev.LossSeen(step=120, logs={"loss": 1.0}), ev.SignalSeen(signal="SIGTERM"))
-    facts = {"by": "sys.exit", "code": 0, "where": "train.py:9", "phase": "step"}
-    run.probe(ev.NoteMade(facts={"exit_called": facts}))
+    run.probe(ev.ExitCalled(by="sys.exit", code=0, where="train.py:9", phase="step"))
     run.ended(0)
     verdict = run.verdict()
     assert [one.cause for one in verdict.findings] == ["preempted"]
@@ -361,8 +361,7 @@ def _machine_code(path: Path, *looks: tuple[int, int]) -> Verdict:
     run = Run(path)
     run.fit(steps=60)
     for step, regions in looks:
-        facts = {"function": "one_step_on_data", "where": "", "regions": regions, "step": step}
-        run.probe(ev.NoteMade(facts={"machine_code": facts}))
+        run.probe(ev.MachineCodeCounted(function="one_step_on_data", regions=regions, step=step))
     run.epochs([60])
     run.ended(0)
     return run.verdict()
@@ -651,7 +650,15 @@ def test_what_the_trainer_refuses_is_told_in_its_own_words(tmp_path: Path) -> No
         found="the folder is empty",
         change="give another",
     )
-    run.probe(ev.NoteMade(text=refused.what, facts={"answer": refused.as_json()}))
+    run.probe(
+        ev.ErrorReported(
+            slug=refused.slug,
+            what=refused.what,
+            where=refused.where,
+            found=list(refused.found),
+            change=list(refused.advised),
+        )
+    )
     run.probe(ev.ExceptionRaised(type="UnknownFormat", message=refused.what, left="script"))
     run.ended(2)
     finding = run.verdict().findings[0]

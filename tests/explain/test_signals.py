@@ -51,8 +51,7 @@ def test_a_worker_that_ended_itself_is_told_by_its_line(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.probe(ev.WorkersStarted(by="PyDataset", method="fork", count=2))
     run.fit()
-    called = {"pid": 4101, "code": 3, "where": "train.py:6"}
-    run.probe(ev.NoteMade(text="", facts={"worker_exit": called}))
+    run.probe(ev.WorkerExitCalled(worker_pid=4101, code=3, where="train.py:6"))
     run.supervisor(ev.WorkerGone(worker_pid=4101, name="python", lived_s=8.0, last_state="exit code 3"))
     run.supervisor(ev.Stalled(phase="step", step=18, silent_for_s=37.0))
     run.stopped()
@@ -66,7 +65,7 @@ def test_a_signal_that_the_script_sent_itself_came_from_nobody_else(tmp_path: Pa
     run = Run(tmp_path / "run")
     run.fit()
     run.epochs([100] * 3)
-    run.probe(ev.NoteMade(text="", facts={"signal_sent": {"signal": name, "where": "train.py:14"}}))
+    run.probe(ev.SelfSignalled(signal=name, where="train.py:14"))
     run.ended(signal=name)
     verdict = run.verdict()
     assert verdict.outcome == "failed"
@@ -77,7 +76,7 @@ def test_a_signal_that_the_script_sent_itself_came_from_nobody_else(tmp_path: Pa
 def test_a_signal_that_it_sent_itself_and_handled_is_not_the_one_that_ended_it(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit()
-    run.probe(ev.NoteMade(text="", facts={"signal_sent": {"signal": "SIGUSR1", "where": "train.py:14"}}))
+    run.probe(ev.SelfSignalled(signal="SIGUSR1", where="train.py:14"))
     run.ended(signal="SIGKILL")
     assert run.verdict().findings[0].cause == "killed-from-outside"
 

@@ -49,9 +49,7 @@ def test_a_worker_that_crashed_between_two_looks_is_known_from_its_parent(tmp_pa
     verdict = _stalled_after(
         tmp_path / "run",
         ev.WorkerGone(worker_pid=4711, name="a worker", lived_s=0.4, last_state="SIGSEGV"),
-        ev.NoteMade(
-            facts={"worker_crashed": 4711, "what": "Segmentation fault", "where": "train.py:9 in __getitem__"}
-        ),
+        ev.WorkerCrashed(worker_pid=4711, what="Segmentation fault", where="train.py:9 in __getitem__"),
     )
     assert _first(verdict) == ("worker-died", Strength.ESTABLISHED)
     assert _facts(verdict)[:2] == [
@@ -97,7 +95,7 @@ def test_a_loop_that_goes_on_after_a_signal_has_finished(tmp_path: Path) -> None
 def test_a_loop_that_got_no_data_trained_nothing(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.probe(ev.DatasetSeen(type="tf.data", where="train.py:15"))
-    run.probe(ev.NoteMade(facts={"empty_passes": 4, "where": "train.py:15"}))
+    run.probe(ev.EmptyPassSeen(passes=4, where="train.py:15"))
     run.ended(0)
     verdict = run.verdict()
     assert (verdict.outcome, _first(verdict)) == ("stopped-early", ("dataset-empty", Strength.SUPPORTED))
@@ -107,7 +105,7 @@ def test_a_loop_that_got_no_data_trained_nothing(tmp_path: Path) -> None:
 def test_an_iterator_that_is_asked_after_its_end_is_exhausted(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:12"), ev.LossSeen(step=50, logs={"loss": 1.0}))
-    run.probe(ev.NoteMade(facts={"asked_again": 4, "where": "train.py:9"}))
+    run.probe(ev.ExhaustedIteratorUsed(times=4, where="train.py:9"))
     run.samples(3, rss_bytes=600 * MIB, phase="step", step=50)
     run.ended(0)
     verdict = run.verdict()
@@ -273,7 +271,7 @@ def test_colours_of_a_message_are_not_part_of_it() -> None:
 def _did_not_stack(path: Path, usual: list[int], odd: list[int]) -> Verdict:
     run = Run(path)
     run.fit()
-    run.probe(ev.NoteMade(facts={"pieces": {"usual": usual, "odd": odd, "number": 5, "of": 8}}))
+    run.probe(ev.ArrayShapesDiffered(usual=usual, odd=odd, index=5, total=8))
     run.raised("ValueError", "all input arrays must have the same shape", user_code="return np.stack(xs), ys")
     return run.verdict()
 
@@ -294,7 +292,7 @@ def test_arrays_that_do_not_stack_are_told_by_what_differs(tmp_path: Path) -> No
 def _loop_over(path: Path, cardinality: int) -> Verdict:
     run = Run(path)
     run.probe(ev.DatasetSeen(type="tf.data", cardinality=cardinality, where="train.py:14"))
-    run.probe(ev.NoteMade(facts={"never_left": "train.py:14"}), ev.LoopSeen(by="tf_function"))
+    run.probe(ev.DataOnlyLoopSeen(where="train.py:14"), ev.LoopSeen(by="tf_function"))
     run.samples(30, rss_bytes=600 * MIB, phase="step", step=lambda n: 400 * n)
     run.supervisor(ev.SignalReceived(signal="SIGTERM"))
     run.ended(signal="SIGTERM")

@@ -59,11 +59,10 @@ def snapshot(step: int) -> Snapshot:
 
 class Heard:
     def __init__(self) -> None:
-        self.facts: list[dict[str, object]] = []
+        self.events: list[ev.Event] = []
 
     def __call__(self, event: ev.Event) -> None:
-        assert isinstance(event, ev.NoteMade)
-        self.facts.append({**event.facts, "text": event.text})
+        self.events.append(event)
 
 
 def wait_until(true: Callable[[], bool], at_most_s: float = 60.0) -> bool:
@@ -107,8 +106,10 @@ def test_a_half_uploaded_checkpoint_is_not_one_and_a_damaged_one_is_passed_over(
     (tmp_path / "there").mkdir()
     copies.bring_newest(url, tmp_path / "there", heard)
     assert [path.name for path in checkpoints.committed(tmp_path / "there")] == ["step-1"]
-    assert heard.facts[0]["checkpoint_torn"] == f"{url}/step-2"
-    assert "another checksum" in str(heard.facts[0]["why"])
+    rejected = heard.events[0]
+    assert isinstance(rejected, ev.CheckpointRejected)
+    assert rejected.path == f"{url}/step-2"
+    assert "another checksum" in rejected.why
 
 
 def test_the_best_one_goes_up_and_comes_back_beside_the_newest(store: Store, tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_a_bucket_that_gives_errors_does_not_keep_a_run_from_what_is_here(
     checkpoints.write(tmp_path / "here", snapshot(25))
     store.faults = [Fault("403", lambda method, path: True, times=100)]
     copies.bring_newest(url, tmp_path / "here", heard)
-    assert [fact["fetch_failed"] for fact in heard.facts] == [url]
+    assert [event.url for event in heard.events if isinstance(event, ev.FetchFailed)] == [url]
     with pytest.raises(FileError):
         copies.bring_newest(url, tmp_path / "nothing-here", heard)
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -66,11 +67,12 @@ class Group:
         raise AssertionError(self.log.read_text())
 
 
-def notes(folder: Path) -> list[dict[str, object]]:
+E = TypeVar("E", bound=ev.Event)
+
+
+def all_of(kind: type[E], folder: Path) -> list[E]:
     events = [one.event for one in reader.read(folder / "journal.jsonl")]
-    return [
-        one.facts for one in events if isinstance(one, ev.NoteMade) and one.facts.get("by") == "conductor"
-    ]
+    return [one for one in events if isinstance(one, kind)]
 
 
 def test_when_one_is_killed_it_is_named_and_all_go_on_together(tmp_path: Path) -> None:
@@ -82,9 +84,9 @@ def test_when_one_is_killed_it_is_named_and_all_go_on_together(tmp_path: Path) -
     assert "was ended by SIGKILL" in log
     assert log.rstrip().endswith("group 0 2")
     assert log.count("finished at 60") == 1  # rank 0's output alone is shown
-    facts = next(fact for fact in notes(tmp_path / "run") if "peer_lost" in fact)
-    assert (facts["peer_lost"], facts["signal"]) == (2, "SIGKILL")
-    assert facts["verdict"]["cause"] == "killed-from-outside"  # type: ignore[index]
+    (lost,) = all_of(ev.AgentLost, tmp_path / "run")
+    assert (lost.rank, lost.signal) == (2, "SIGKILL")
+    assert lost.verdict["cause"] == "killed-from-outside"
     restored = [int(line.split()[-1]) for line in log.splitlines() if line.startswith("finished at")]
     assert restored == [60]
 
@@ -164,8 +166,7 @@ def test_one_that_is_stuck_is_named_with_the_stacks_of_all(tmp_path: Path) -> No
     assert "for process 1 on" in log
     assert "process 0 stands in read (light_peer.py" in log
     assert "process 1 stands in main (light_peer.py" in log
-    stacks = [fact["stacks"] for fact in notes(tmp_path / "run") if "stacks" in fact]
-    assert sorted(one["rank"] for one in stacks) == [0, 1]  # type: ignore[index]
+    assert sorted(one.rank for one in all_of(ev.AgentStacksCaptured, tmp_path / "run")) == [0, 1]
 
 
 @pytest.mark.proof

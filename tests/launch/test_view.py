@@ -79,7 +79,7 @@ def test_when_the_exchange_takes_most_of_a_step_the_network_is_the_limit() -> No
     """The one that comes last does not wait, so its time is that of the exchange alone."""
     last, early = [Rate(0.3, 0.02, 0.9, 0.5)] * 3, [Rate(0.25, 0.02, 0.9, 0.6)] * 3
     (one,) = remarks(seen(0, rates=early), seen(1, rates=last))
-    assert (one.kind, one.ranks, one.stands, one.facts) == ("exchange", (0, 1), False, {"exchange_s": 0.5})
+    assert (one.kind, one.ranks, one.stands, one.exchange_s) == ("exchange", (0, 1), False, 0.5)
     assert one.words == (
         "the exchange of a step takes 0.50 s of its 0.90 s, in every process, and what they compute at most 0.32 s: "
         "the network between them is the limit"
@@ -127,7 +127,7 @@ def test_standing_at_different_steps_is_told() -> None:
     found = remarks(seen(0, step=50, moved_at=NOW - 4), seen(1, step=40, moved_at=NOW - 4))
     assert [one.kind for one in found] == ["apart"]
     assert found[0].words == "process 1 on node1 is at step 40, the furthest at 50"
-    assert found[0].facts == {"rank_steps": {"0": 50, "1": 40}}
+    assert found[0].event().rank_steps == {"0": 50, "1": 40}
 
 
 def ended(rank: int, at: float, code: int | None = None, by: str | None = None, **more: bool) -> Ended:

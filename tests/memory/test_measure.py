@@ -10,7 +10,7 @@ from holdfast.errors import HoldfastError
 from holdfast.journal import events as ev
 from holdfast.memory import auto
 from holdfast.memory.account import METHODS, Account, Line
-from holdfast.memory.measure import Measured, MemoryWitness, Room
+from holdfast.memory.measure import Measured, MemoryWitness, Room, words
 from holdfast.settings import resolve
 
 GIB = 2**30
@@ -73,20 +73,20 @@ def witness(found, made):
 def test_told_once_after_the_third_step_and_learned_from():
     said, kept = witness(Measured(int(5.1 * GIB), "card", 8 * GIB), planned())
     assert len(said) == 1
-    assert said[0].text == (
+    assert words(said[0]) == (
         "the first steps took 5.10 GiB of the card's memory at the highest; predicted were 5.00 GiB (+2.0%)"
     )
-    assert said[0].facts["memory"]["predicted_bytes"] == 5 * GIB
+    assert said[0].predicted_bytes == 5 * GIB
     assert kept[0].excess_bytes == pytest.approx(0.1 * GIB, abs=2)
 
 
 def test_the_autotuner_of_a_first_compilation_teaches_nothing():
     said, kept = witness(Measured(20 * GIB, "card"), planned())
     assert kept == []
-    assert said[0].text.endswith("with the autotuner of a first compilation in it: not learned from")
+    assert words(said[0]).endswith("with the autotuner of a first compilation in it: not learned from")
 
 
 def test_on_a_processor_the_peak_stands_alone():
     said, kept = witness(Measured(2 * GIB, "host"), planned(room=None))
-    assert said[0].text == "the first steps took 2.00 GiB of the host's memory at the highest"
+    assert words(said[0]) == "the first steps took 2.00 GiB of the host's memory at the highest"
     assert kept == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.journal import reader
-from holdfast.journal.events import NoteMade
+from holdfast.journal.events import ExitCalled
 from holdfast.probe import exits
 from holdfast.probe.session import Session
 
@@ -29,11 +29,11 @@ def test_the_call_is_written_down_and_made(tmp_path: Path) -> None:
     session.forked = True
     module.exit(4)
     assert called == [("no data, aborting",), (), (300,), (4,)]
-    said = [entry.event.facts["exit_called"] for entry in reader.read(tmp_path / "journal.jsonl")]  # type: ignore[attr-defined]
-    assert [(one["by"], one["code"], one["message"]) for one in said] == [
+    said: list[Any] = [entry.event for entry in reader.read(tmp_path / "journal.jsonl")]
+    assert [(one.by, one.code, one.message) for one in said] == [
         ("sys.exit", 1, "no data, aborting"), ("sys.exit", 0, ""), ("sys.exit", 300, ""),
     ]  # fmt: skip
-    assert said[0]["where"].partition(":")[0].endswith("test_exits.py")
+    assert said[0].where.partition(":")[0].endswith("test_exits.py")
 
 
 def test_a_signal_to_itself_is_written_down_and_sent(tmp_path: Path) -> None:
@@ -46,9 +46,9 @@ def test_a_signal_to_itself_is_written_down_and_sent(tmp_path: Path) -> None:
     module.kill(os.getpid() + 1, signal.SIGTERM)  # a worker
     module.kill(os.getpid(), 44)  # has no name
     assert sent == [(os.getpid(), 9), (os.getpid(), 0), (os.getpid() + 1, 15), (os.getpid(), 44)]
-    said = [entry.event.facts["signal_sent"] for entry in reader.read(tmp_path / "journal.jsonl")]  # type: ignore[attr-defined]
-    assert [one["signal"] for one in said] == ["SIGKILL", "signal 44"]
-    assert said[0]["where"].partition(":")[0].endswith("test_exits.py")
+    said: list[Any] = [entry.event for entry in reader.read(tmp_path / "journal.jsonl")]
+    assert [one.signal for one in said] == ["SIGKILL", "signal 44"]
+    assert said[0].where.partition(":")[0].endswith("test_exits.py")
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,7 @@ def test_a_script_ends_itself_by_name_or_by_place(tmp_path: Path, call: str, cod
     torch = pretend_torch(tmp_path / "packages")
     done = run("-c", f"import os, sys, torch\n{call}", folder=tmp_path / "run", path=(torch,))
     assert (done.code, done.output) == (code, "")
-    facts = [event.facts for event in done.all(NoteMade)]
-    assert [one["exit_called"]["code"] for one in facts if "exit_called" in one] == ([3] if code == 3 else [])
+    assert [event.code for event in done.all(ExitCalled)] == ([3] if code == 3 else [])
 
 
 @pytest.mark.parametrize(

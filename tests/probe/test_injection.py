@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.journal.events import ExceptionRaised, ExitStarted, NoteMade, ProcessJoined
+from holdfast.journal.events import ExceptionRaised, ExitCalled, ExitStarted, ProcessJoined
 from holdfast.probe import start
 
 from .probed import INJECT, run
@@ -154,7 +154,7 @@ def test_a_script_is_no_worker_because_of_its_name(tmp_path: Path, frameworks: P
     (folder / name).write_text("import jax, sys\nsys.exit('gave up: no data')\n")
     done = run(folder / name, folder=tmp_path / "run", path=(frameworks,), cwd=tmp_path)
     assert done.one(ProcessJoined).role == "main"
-    assert done.one(NoteMade).facts["exit_called"]["message"] == "gave up: no data"
+    assert done.one(ExitCalled).message == "gave up: no data"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.journal import reader
+from holdfast.journal.events import MachineCodeCounted
 from holdfast.probe.machinecode import MachineCode, regions
 from holdfast.probe.session import Session
 
@@ -39,5 +40,8 @@ def test_growth_is_told_and_rest_is_not(tmp_path: Path) -> None:
         session.progress.step = step
         maps.write_text(one * count)
         looking.look(float(now))
-    said = [entry.event.facts["machine_code"] for entry in reader.read(session.folder.journal)]  # type: ignore[attr-defined]
-    assert [(note["step"], note["regions"]) for note in said] == [(1, 2), (3, 6), (6, 20)]
+    said = [entry.event for entry in reader.read(session.folder.journal)]
+    assert said == [
+        MachineCodeCounted(function="step", where="train.py:3", step=step, regions=regions)
+        for step, regions in ((1, 2), (3, 6), (6, 20))
+    ]

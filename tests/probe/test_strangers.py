@@ -8,11 +8,13 @@ import pytest
 
 from holdfast.journal.events import (
     BatchSeen,
+    EmptyPassSeen,
+    ExhaustedIteratorUsed,
     ExitStarted,
     LossSeen,
     NonFiniteSeen,
-    NoteMade,
     ProbeFailed,
+    WorkerCrashed,
     WorkerGone,
 )
 
@@ -49,9 +51,10 @@ def test_a_parent_tells_how_its_workers_ended(tmp_path: Path) -> None:
     _, killed, crashed, left, _ = [int(word) for word in told.output.split()[-5:]]
     gone = {event.worker_pid: event.last_state for event in told.all(WorkerGone)}
     assert gone == {killed: "SIGKILL", crashed: "SIGSEGV", left: "exit code 3"}
-    crash = next(event.facts for event in told.all(NoteMade) if "worker_crashed" in event.facts)
     place = line("workers_end.py", "signal.SIGSEGV")
-    assert crash == {"worker_crashed": crashed, "what": "Segmentation fault", "where": f"{place} in work"}
+    assert told.one(WorkerCrashed) == WorkerCrashed(
+        worker_pid=crashed, what="Segmentation fault", where=f"{place} in work"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +66,13 @@ def without_data(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_a_loop_tells_of_passes_without_data_and_of_an_iterator_at_its_end(without_data: Run) -> None:
     told = without_data
-    notes = [event.facts for event in told.all(NoteMade)]
-    empty = [facts for facts in notes if "empty_passes" in facts]
     where = line("loop_without_data.py", "for _batch in")
-    assert empty == [{"empty_passes": 1, "where": where}, {"empty_passes": 2, "where": where}]
-    again = [facts for facts in notes if "asked_again" in facts]
-    assert again == [{"asked_again": 1, "where": line("loop_without_data.py", "next(iterator, None)")}]
+    assert told.all(EmptyPassSeen) == [
+        EmptyPassSeen(passes=1, where=where),
+        EmptyPassSeen(passes=2, where=where),
+    ]
+    where = line("loop_without_data.py", "next(iterator, None)")
+    assert told.all(ExhaustedIteratorUsed) == [ExhaustedIteratorUsed(times=1, where=where)]
     assert told.one(ExitStarted).steps == 3 + 10
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.journal.events import NoteMade, ProbeFailed
+from holdfast.journal.events import GradientsNotApplied, ProbeFailed
 
 from .probed import SCRIPTS, line, run
 
@@ -27,13 +27,12 @@ def test_gradients_that_nobody_applies_are_told(tmp_path: Path, way: str, told: 
     made = run(SCRIPTS / "gradients_taken.py", way, folder=tmp_path / "run", cwd=SCRIPTS)
     assert made.code == 0, made.output
     assert made.all(ProbeFailed) == []
-    notes = [event.facts["never_applied"] for event in made.all(NoteMade) if "never_applied" in event.facts]
-    expected = {
-        "where": line(
+    expected = GradientsNotApplied(
+        where=line(
             "gradients_taken.py", "def gradients" if way == "forgotten-compiled" else "tape.gradient("
         ),
-        "times": 40,
-        "optimizer": "SGD",
-        "made": line("gradients_taken.py", "optimizers.SGD("),
-    }
-    assert notes == ([expected] if told else [])
+        times=40,
+        optimizer="SGD",
+        optimizer_where=line("gradients_taken.py", "optimizers.SGD("),
+    )
+    assert made.all(GradientsNotApplied) == ([expected] if told else [])

@@ -165,8 +165,7 @@ def test_the_first_step_of_an_attempt_does_not_flatten_the_others() -> None:
 def test_the_memory_of_a_device_stands_beside_what_was_predicted(tmp_path: Path) -> None:
     now = iter([10.0, 20.0])
     journal = JournalWriter(tmp_path / "j", by="trainer", monotonic=lambda: next(now))
-    facts = {"memory": {"measured_bytes": 5, "predicted_bytes": 4, "where": "card"}}
-    journal.append(events.NoteMade(text="the first steps took 5 B", facts=facts))
+    journal.append(events.MemoryMeasured(measured_bytes=5, predicted_bytes=4, where="card"))
     journal.append(events.FitDone())
     samples = [Sample(mono=at, gpus=[{"used_bytes": 6, "total_bytes": 9}]) for at in (10.0, 20.0)]
     (chart,) = [

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal import reader, vitals
-from holdfast.journal.events import AttemptEnded, AttemptStarted, Event, NoteMade, RunClosed, RunOpened
+from holdfast.journal.events import AttemptEnded, AttemptStarted, Event, RunClosed, RunOpened, WatchLimited
 from holdfast.journal.folder import RunFolder
 from holdfast.supervise import companion
 from holdfast.supervise.record import Recorder
@@ -34,8 +34,8 @@ def test_a_block_gives_a_journal_samples_and_a_verdict(tmp_path: Path) -> None:
     assert "verdict[" in done.stderr
     said = events(tmp_path / "r")
     assert isinstance(said[0], RunOpened) and said[0].watch == "beside"
-    (note,) = [event for event in said if isinstance(event, NoteMade)]
-    assert "the exit status" in note.facts["not_known"] and "what it printed" in note.facts["not_known"]
+    (note,) = [event for event in said if isinstance(event, WatchLimited)]
+    assert "the exit status" in note.unknown and "what it printed" in note.unknown
     (started,) = [event for event in said if isinstance(event, AttemptStarted)]
     samples = [sample for _, sample in vitals.read(tmp_path / "r/vitals.jsonl")]
     assert samples and all(sample.pid == started.pid and sample.processes == [] for sample in samples)

@@ -10,13 +10,13 @@ KNOWN = {"weights_bytes": 100 * MIB, "gradients_bytes": 100 * MIB, "optimizer_by
 
 
 def told(footprint, facts, free=None):
-    return footprint.take(ev.NoteMade(facts={"footprint": facts}), free_bytes=lambda: free)
+    return footprint.take(ev.FootprintMeasured(**facts), free_bytes=lambda: free)
 
 
 def test_a_card_is_taken_apart_and_its_rest_priced_in_batches():
     one = Footprint()
     assert one.take(ev.FitStarted(batch_size=8), free_bytes=lambda: None) == ""
-    facts = {**KNOWN, "card_peak_bytes": 1200 * MIB, "card_limit_bytes": 2200 * MIB, "host_peak_bytes": 7}
+    facts = {**KNOWN, "gpu_peak_bytes": 1200 * MIB, "gpu_limit_bytes": 2200 * MIB, "host_peak_bytes": 7}
     assert told(one, facts).splitlines() == [
         "holdfast: memory of the card after the first steps: 1.17 GiB at the highest",
         "    100 MiB  weights",
@@ -38,14 +38,14 @@ def test_the_batch_is_read_off_the_dataset_where_fit_was_not_told():
 
 
 def test_of_a_tiny_model_no_batch_is_named_that_nobody_has_data_for():
-    text = block({"weights_bytes": 196, "host_peak_bytes": 650 * MIB}, 16, None, 35_000 * MIB)
+    text = block(ev.FootprintMeasured(weights_bytes=196, host_peak_bytes=650 * MIB), 16, None, 35_000 * MIB)
     assert text.splitlines()[-1] == (
         "  34.18 GiB  still free: 4 times the batch of 16 would fit; it is not memory that bounds it"
     )
 
 
 def test_without_a_known_room_nothing_is_promised():
-    text = told(Footprint(), {**KNOWN, "card_peak_bytes": 1200 * MIB})
+    text = told(Footprint(), {**KNOWN, "gpu_peak_bytes": 1200 * MIB})
     assert "would fit" not in text
     assert "still free" not in text
     assert told(Footprint(), {"host_peak_bytes": 0}) == ""
@@ -59,7 +59,7 @@ def test_the_leading_side_of_a_spec():
 
 def test_weights_of_a_small_model_are_not_rounded_to_nothing() -> None:
     facts = {"weights_bytes": 196, "gradients_bytes": 196, "optimizer_bytes": 0, "host_peak_bytes": 652 * MIB}
-    assert block(facts, None, None, None).splitlines()[1:3] == [
+    assert block(ev.FootprintMeasured(**facts), None, None, None).splitlines()[1:3] == [
         "      196 B  weights",
         "      196 B  gradients",
     ]

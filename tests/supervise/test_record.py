@@ -13,7 +13,7 @@ from holdfast.journal.events import (
     ExceptionRaised,
     FitDone,
     FitStarted,
-    NoteMade,
+    Note,
     PipelineSeen,
     SaveStarted,
     ValidationDone,
@@ -65,7 +65,7 @@ def test_a_disk_that_takes_nothing_is_said_once(tmp_path: Path) -> None:
     said: list[str] = []
     record = Recorder(RunFolder(tmp_path / "missing"), say=said.append)
     for _ in range(3):
-        record.append(NoteMade(text="x"))
+        record.append(Note(text="x"))
         record.sample(Sample(mono=1.0), always=True)
     assert len(said) == 2
     assert said[0].startswith("holdfast: journal is not recorded from here on: FileNotFoundError")

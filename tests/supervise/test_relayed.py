@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.journal.events import NoteMade
+from holdfast.journal.events import SupervisorLost
 from holdfast.supervise import child, terminal
 
 from .running import HOLDFAST, at_work_in, events, python, until
@@ -131,7 +131,9 @@ def test_a_pipe_that_is_read_after_the_end_still_gets_everything(tmp_path: Path,
     with os.fdopen(reading, "rb") as file:
         got = file.read()
     assert (len(got), got[:4], got[-7:]) == (1_988_895, b"1\n2\n", b"300000\n")
-    assert not [one for one in events(tmp_path / "r") if isinstance(one, NoteMade)]  # it was not gone before
+    assert not [
+        one for one in events(tmp_path / "r") if isinstance(one, SupervisorLost)
+    ]  # it was not gone before
 
 
 def test_a_reader_that_goes_away_lets_the_relay_go(tmp_path: Path) -> None:

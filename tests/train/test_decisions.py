@@ -35,7 +35,7 @@ def killed(before: int | None, after: int | None, attempt: int) -> Entry:
 
 
 def test_after_a_kill_for_memory_the_micro_batch_in_use_is_halved() -> None:
-    told = entry(ev.NoteMade(facts={"micro_batch": 8}), 1)
+    told = entry(ev.MicroBatchSet(micro_batch=8), 1)
     assert relief.after_kill([told, killed(0, 1, 1)], 2, 16) == (8, 4)
     assert relief.after_kill([killed(0, 1, 1)], 2, 16) == (16, 8)
     assert relief.after_kill([told, killed(2, 2, 1)], 2, 16) is None, (
@@ -43,14 +43,14 @@ def test_after_a_kill_for_memory_the_micro_batch_in_use_is_halved() -> None:
     )
     assert relief.after_kill([told, killed(None, None, 1)], 2, 16) is None
     assert relief.after_kill([told, killed(0, 1, 1)], 3, 16) is None, "the attempt in between ended otherwise"
-    one = entry(ev.NoteMade(facts={"micro_batch": 1}), 1)
+    one = entry(ev.MicroBatchSet(micro_batch=1), 1)
     assert relief.after_kill([one, killed(0, 1, 1)], 2, 16) == (1, 1)
 
 
 def test_a_second_end_for_memory_in_a_row_takes_a_larger_step() -> None:
-    first = [entry(ev.NoteMade(facts={"micro_batch": 16}), 1), killed(0, 1, 1)]
-    second = [entry(ev.NoteMade(facts={"micro_batch": 8}), 2), killed(1, 2, 2)]
-    third = [entry(ev.NoteMade(facts={"micro_batch": 2}), 3), killed(2, 3, 3)]
+    first = [entry(ev.MicroBatchSet(micro_batch=16), 1), killed(0, 1, 1)]
+    second = [entry(ev.MicroBatchSet(micro_batch=8), 2), killed(1, 2, 2)]
+    third = [entry(ev.MicroBatchSet(micro_batch=2), 3), killed(2, 3, 3)]
     assert relief.after_kill([*first, *second], 3, 16) == (8, 2)
     assert relief.after_kill([*first, *second, *third], 4, 16) == (2, 1)
 

@@ -57,7 +57,7 @@ def test_with_another_metric_the_best_is_counted_anew() -> None:
 
 
 def told(folder: Path, attempt: int, micro_batch: int) -> None:
-    session(folder, recipe(), attempt=attempt).say(ev.NoteMade(text="", facts={"micro_batch": micro_batch}))
+    session(folder, recipe(), attempt=attempt).say(ev.MicroBatchSet(micro_batch=micro_batch))
 
 
 def test_a_micro_batch_that_somebody_sets_after_memory_ran_out_is_taken(tmp_path: Path) -> None:
@@ -90,6 +90,6 @@ def test_copies_are_only_brought_when_they_are_this_runs(
     now = resolve({"data": {"train": "data"}, "hardware": {"copy_to": "gs://runs/a"}}, [])
     session(tmp_path, now, attempt=2)._bring_from_bucket()
     assert brought == []
-    session(tmp_path, now).say(ev.NoteMade(text="", facts={"copied": "gs://runs/a/checkpoints/step-2"}))
+    session(tmp_path, now).say(ev.CheckpointCopied(url="gs://runs/a/checkpoints/step-2"))
     session(tmp_path, now, attempt=2)._bring_from_bucket()
     assert brought == ["gs://runs/a/checkpoints"]

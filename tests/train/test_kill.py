@@ -181,8 +181,8 @@ validate_every = 6
 
 
 def weights_of(folder: Path) -> str:
-    notes = [one.event for one in reader.read(folder / "journal.jsonl") if isinstance(one.event, ev.NoteMade)]
-    return str([note.facts["weights_sha256"] for note in notes if "weights_sha256" in note.facts][-1])
+    events = [one.event for one in reader.read(folder / "journal.jsonl")]
+    return [one.sha256 for one in events if isinstance(one, ev.WeightsHashed)][-1]
 
 
 @pytest.mark.proof

@@ -46,10 +46,7 @@ def test_a_run_tells_its_story_in_order(whole: Tiny) -> None:
     done = whole.heard.of(ev.FitDone)[0]
     assert (done.steps, done.stopped, done.epochs_done) == (24, False, 1)
     assert [one.epoch for one in whole.heard.of(ev.ValidationDone)] == [3, 7, 9]
-    digests = [
-        one.facts["weights_sha256"] for one in whole.heard.of(ev.NoteMade) if "weights_sha256" in one.facts
-    ]
-    assert len(digests) == 1
+    assert len(whole.heard.of(ev.WeightsHashed)) == 1
     assert checkpoints.committed(whole.folder.checkpoints)[-1].name == "step-24"
     assert whole.loop.step.traces() == 1
 
@@ -117,7 +114,7 @@ def test_pictures_without_anything_to_find_make_no_weights_the_best(tmp_path: Pa
     assert made.run() == "finished"
     assert made.loop.now.patience.best_step is None
     assert checkpoints.pointed(made.folder.checkpoints, checkpoints.BEST) is None
-    said = [note.text for note in made.heard.of(ev.NoteMade) if "AP" in note.text]
+    said = [note.text for note in made.heard.of(ev.Note) if "AP" in note.text]
     (words,) = said
     assert words == (
         "AP is not defined: nothing is marked in the pictures that it is validated on, so no weights can be called "
@@ -170,11 +167,9 @@ def test_a_corrupt_newest_checkpoint_is_named_and_the_one_before_taken(whole: Ti
     newest = first.folder.checkpoints / "step-20"
     (newest / "weights.npz").write_bytes((newest / "weights.npz").read_bytes()[:-50])
     second = Tiny(tmp_path / "run", SHORT, again=True)
-    notes = second.heard.of(ev.NoteMade)
-    assert notes[0].text == (
-        "checkpoint step-20 is not whole: weights.npz has another checksum than when it was written; "
-        "the one before is taken"
-    )
+    (rejected,) = second.heard.of(ev.CheckpointRejected)
+    assert rejected.path.endswith("step-20")
+    assert rejected.why == "weights.npz has another checksum than when it was written"
     assert second.run() == "finished"
     assert second.digest() == whole.digest()
 
@@ -197,9 +192,8 @@ def short_of_memory(limit: int) -> Network:
 def test_out_of_memory_is_undone_and_goes_on_with_smaller_micro_batches(tmp_path: Path) -> None:
     made = Tiny(tmp_path / "short", SHORT, network=short_of_memory(2))
     assert made.run() == "finished"
-    notes = [one for one in made.heard.of(ev.NoteMade) if "out_of_memory_at" in one.facts]
-    assert [(one.facts["was"], one.facts["micro_batch"]) for one in notes] == [(8, 4), (4, 2)]
-    assert "the batch stays 8" in notes[0].text
+    reduced = [one for one in made.heard.of(ev.MicroBatchSet) if one.reason == "out-of-memory"]
+    assert [(one.was, one.micro_batch, one.batch) for one in reduced] == [(8, 4, 8), (4, 2, 8)]
     plain = Tiny(tmp_path / "plain", SHORT, micro=2)
     plain.run()
     assert made.digest() == plain.digest()
@@ -277,9 +271,7 @@ def test_rolling_back_lowers_the_rate_and_gives_up_at_the_limit(tmp_path: Path) 
     made = Tiny(tmp_path / "once", plan, batch=flaky)
     assert made.run() == "finished"
     assert (made.loop.now.rollbacks, made.loop.now.rate_scale) == (1, 0.5)
-    assert [
-        one.facts["rolled_back_to"] for one in made.heard.of(ev.NoteMade) if "rolled_back_to" in one.facts
-    ] == [14]
+    assert [one.step for one in made.heard.of(ev.RolledBack)] == [14]
     always = Tiny(tmp_path / "always", plan, batch=poisoned_at({16}))
     with pytest.raises(HoldfastError, match="step 16"):
         always.run()

@@ -8,8 +8,9 @@ import re
 import pytest
 
 from holdfast.journal import events as ev
+from holdfast.train.messages import words
 from holdfast.train.pace import Pace
-from holdfast.train.screen import Screen, words
+from holdfast.train.screen import Screen
 from holdfast.train.view import Memory, Seen, block, span
 
 
@@ -77,7 +78,7 @@ def test_after_the_end_the_block_stays_and_lines_come_below_it(monkeypatch: pyte
     screen = Screen(10, 8, out=out, clock=lambda: 0.0, memory=lambda: ())
     screen.say(seen(10))
     screen.say(ev.FitDone())
-    screen.say(ev.NoteMade(text="the model is in model.npz"))
+    screen.say(ev.ModelWritten(path="model.npz"))
     lines = on_screen(out.getvalue())
     assert lines[0].startswith("step 10/10")
     assert lines[3:] == ["the model is in model.npz", ""]
@@ -128,7 +129,44 @@ def test_the_pace_is_that_of_training_without_validation() -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (ev.NoteMade(text="so it is"), "so it is"),
+        (ev.Note(text="so it is"), "so it is"),
+        (ev.MicroBatchSet(micro_batch=4, batch=8), "micro-batches of 4"),
+        (ev.MicroBatchSet(micro_batch=4, was=8, batch=8, reason="out-of-memory", step=3),
+         "out of memory at step 3: the step was undone and runs again with micro-batches of 4 instead of 8; the batch "
+         "stays 8, so results differ by float rounding only, and a step takes somewhat longer"),
+        (ev.MicroBatchSet(micro_batch=4, was=8, batch=8, reason="killed-for-memory"),
+         "the kernel ended the attempt before this one for its memory; micro-batches of 4 instead of 8, the batch "
+         "stays 8, and no pictures are kept in memory"),
+        (ev.ValidationBatchReduced(batch=1, was=3),
+         "out of memory in validation: 1 pictures at once instead of 3 from here on; the result is the same, and "
+         "validation takes somewhat longer"),
+        (ev.RecipeChanged(changes={"train.steps": [12, 24]}),
+         "the recipe was changed since: train.steps 12 → 24 (the result will not be that of one run)"),
+        (ev.CheckpointRejected(path="runs/a/checkpoints/step-7", why="x", instead="the one before is taken"),
+         "checkpoint step-7 is not whole: x; the one before is taken"),
+        (ev.CheckpointRejected(path="gs://a/step-7", why="x", instead="the best weights so far are lost"),
+         "the copy gs://a/step-7 is not whole: x; the best weights so far are lost"),
+        (ev.CheckpointCopied(url="gs://a/step-7", duration_s=1.25), "step-7 is copied to gs://a/step-7 (1.2 s)"),
+        (ev.CopyFailed(what="step-7", url="gs://a/step-7", error="403", retries=True),
+         "step-7 is not copied to gs://a/step-7: 403; it is tried again"),
+        (ev.CopyFailed(what="model.npz", error="403"),
+         "the model is not copied to its bucket: 403; it is on this machine, in model.npz"),
+        (ev.CheckpointFetched(url="gs://a/step-7"), "step-7 is fetched from gs://a"),
+        (ev.FetchFailed(url="gs://a", error="403"),
+         "gs://a was not looked into: 403; goes on from what is on this machine"),
+        (ev.CheckpointAgreed(step=7, newest_by_rank=[7, 9]),
+         "goes on from step 7, the newest that all processes have"),
+        (ev.CheckpointAgreed(step=9, sent=True, newest_by_rank=[9, -1]),
+         "rank 0 sends its checkpoint of step 9 to the others"),
+        (ev.CheckpointAgreed(newest_by_rank=[-1, 9]), "rank 0 has no checkpoint: all begin at the first step"),
+        (ev.RolledBack(step=7, learning_rate_scale=0.5, rollbacks=1),
+         "back to step 7, at half the learning rate (time 1)"),
+        (ev.WeightsHashed(sha256="ab12", step=7), "weights ab12"),
+        (ev.BadImageSkipped(image="a.jpg", why="cut", step=3, skipped=1, allowed=5),
+         "a picture cannot be decoded and another is shown in its place: a.jpg: cut (1 of at most 5, data.skip_bad)"),
+        (ev.BoxLeftOut(file="a.jpg", why="no area"), "a box is left out: a.jpg: no area"),
+        (ev.ImagesPacked(images=9, from_epoch=0),
+         "small copies of 9 large pictures are made; they are read from epoch 1 on"),
         (ev.Restored(path="checkpoints/step-7", iterations=7), "goes on from step 7 (checkpoints/step-7)"),
         (ev.SaveFailed(path="step-7", error="No space left on device; it is tried again", free_bytes=3 * 2**20),
          "not saved: step-7: No space left on device; it is tried again, 3 MiB free"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import HoldfastError
+from holdfast.journal.events import Event, ValidationBatchReduced
 from holdfast.train.validation import Validation
 
 pytestmark = pytest.mark.hot
@@ -32,8 +33,8 @@ class Detect:
         )
 
 
-def validation(most: int) -> tuple[Validation, Detect, list[str]]:
-    said: list[str] = []
+def validation(most: int) -> tuple[Validation, Detect, list[Event]]:
+    said: list[Event] = []
     detect = Detect(most)
     sizes = np.full((6, 2), 100)
     stream: Any = SimpleNamespace(feed=SimpleNamespace(batch=6), columns=SimpleNamespace(sizes=sizes))
@@ -52,10 +53,7 @@ def test_fewer_at_once_and_the_same_detections() -> None:
     whole, _, _ = validation(most=6)
     for found, expected in zip(short._found(batch()), whole._found(batch()), strict=True):
         np.testing.assert_array_equal(found, expected)
-    assert said[0] == (
-        "out of memory in validation: 1 pictures at once instead of 3 from here on; the result is the same, and "
-        "validation takes somewhat longer"
-    )
+    assert said[0] == ValidationBatchReduced(batch=1, was=3)
     detect.sizes.clear()
     short._found(batch())
     assert detect.sizes == [1] * 6, "it does not try again what did not fit"

@@ -137,7 +137,7 @@ class Evidence:
         return self.exit_signal is not None and self.ended is not None and self.ended.event.signal is None
 
     @property
-    def stopped_by_us(self) -> str:
+    def stopped_by_us(self) -> ev.StoppedBy:
         return self.ended.event.stopped_by_us if self.ended is not None else ""
 
     @cached_property
@@ -147,10 +147,9 @@ class Evidence:
     @cached_property
     def own_signal(self) -> tuple[str, str] | None:
         """The line at which the script sent itself the signal that ended it, and its source."""
-        for said in reversed(self.all(ev.NoteMade)):
-            sent = said.event.facts.get("signal_sent")
-            if sent and sent.get("signal") == self.exit_signal:
-                return str(sent.get("where", "")), said.source
+        for said in reversed(self.all(ev.SelfSignalled)):
+            if said.event.signal == self.exit_signal:
+                return said.event.where, said.source
         return None
 
     @cached_property
@@ -237,14 +236,11 @@ class Evidence:
     # -- the exception --------------------------------------------------------------------------
 
     @cached_property
-    def exit_called(self) -> tuple[dict[str, Any], str] | None:
-        """The call of sys.exit or os._exit that ended it: by, code, message, where, phase; and its source."""
-        for said in reversed(self.all(ev.NoteMade)):
-            called = said.event.facts.get("exit_called")
-            if isinstance(called, dict):
-                fits = (called.get("code") or 0) & 0xFF == self.exit_code  # one that was caught is not it
-                return (called, said.source) if fits else None
-        return None
+    def exit_called(self) -> Recorded[ev.ExitCalled] | None:
+        """The call of sys.exit or os._exit that ended it."""
+        called = self.all(ev.ExitCalled)[-1:]
+        # One that was caught is not it.
+        return next((said for said in called if said.event.code & 0xFF == self.exit_code), None)
 
     @cached_property
     def error(self) -> errors.Raised | None:

@@ -29,7 +29,9 @@ from holdfast.journal.vitals import Sample
 #: Kinds that come once a step or once an epoch; of these the first, the last and some of the middle are enough.
 _FREQUENT = frozenset(
     {b"loss_seen", b"epoch_started", b"epoch_done", b"validation_started", b"validation_done", b"save_started",
-     b"save_done", b"predict_done", b"batch_seen", b"holdings_seen", b"traces_counted", b"warning_seen", b"note_made",
+     b"save_done", b"predict_done", b"batch_seen", b"holdings_seen", b"traces_counted", b"warning_seen", b"note",
+     b"note_made", b"group_remark", b"checkpoint_copied", b"copy_failed", b"bad_image_skipped", b"machine_code_counted",
+     b"empty_pass_seen", b"exhausted_iterator_used", b"worker_exit_called", b"exit_called", b"micro_batch_set",
      b"fit_started", b"fit_done", b"dataset_seen", b"model_seen", b"pipeline_seen", b"pass_done"}
 )  # fmt: skip
 _KEEP_OF_A_KIND = 300

@@ -113,10 +113,13 @@ def _given_up(evidence: Evidence) -> list[Fact]:
     return [Fact("fits.abandoned", values, left[-1].source)]
 
 
+_SLOW: tuple[ev.RemarkKind, ...] = ("straggler", "exchange", "slow-link")
+
+
 def _of_the_group(evidence: Evidence) -> list[Fact]:
     """What the conductor of several processes found slow, and went on with: the newest of each kind."""
-    newest = {said.event.facts.get("remark"): said for said in evidence.all(ev.NoteMade)}
-    slow = [newest[kind] for kind in ("straggler", "exchange", "slow-link") if kind in newest]
+    newest = {said.event.remark: said for said in evidence.all(ev.GroupRemark)}
+    slow = [newest[kind] for kind in _SLOW if kind in newest]
     return [Fact("group.remark", {"text": said.event.text}, said.source) for said in slow]
 
 
@@ -129,8 +132,5 @@ def _alive(evidence: Evidence) -> list[Fact]:
 
 
 def _extra(evidence: Evidence) -> dict[str, Any]:
-    for said in reversed(evidence.all(ev.NoteMade)):
-        digest = said.event.facts.get("weights_sha256")
-        if digest:
-            return {"weights_sha256": digest}
-    return {}
+    hashed = evidence.all(ev.WeightsHashed)
+    return {"weights_sha256": hashed[-1].event.sha256} if hashed else {}

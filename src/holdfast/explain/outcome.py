@@ -85,7 +85,7 @@ def fell_short(evidence: Evidence) -> bool:
 
 
 def _got_nothing(evidence: Evidence) -> bool:
-    return any("empty_passes" in said.event.facts for said in evidence.all(ev.NoteMade))
+    return bool(evidence.all(ev.EmptyPassSeen))
 
 
 def _ended_short(fit: Fit) -> bool:

@@ -8,11 +8,11 @@ import math
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from holdfast.journal.events import Event, NoteMade
+from holdfast.journal import events as ev
+from holdfast.journal.events import Event
 from holdfast.launch import messages, view
 from holdfast.launch.connections import Connections
 from holdfast.launch.messages import Hello, Message, Pong, ProcessEnded, Stacks, Status
@@ -98,9 +98,11 @@ class Conductor:
                     return code
                 decision = restart.decide(failures, allowed=self.terms.restarts)
                 if not isinstance(decision, Again):
-                    self._tell(f"not started again: {decision.why}" if decision.why else "not started again")
+                    words = f"not started again: {decision.why}" if decision.why else "not started again"
+                    self._tell(words, ev.GroupNotRestarted(why=decision.why))
                     return code
-                self._tell(f"all are started again together in {decision.pause_s:g} s", restarted=True)
+                words = f"all are started again together in {decision.pause_s:g} s"
+                self._tell(words, ev.GroupRestarted(pause_s=decision.pause_s))
                 self._wait(decision.pause_s, lambda: bool(self._asked))
         finally:
             for seat in self.seats.values():
@@ -119,23 +121,23 @@ class Conductor:
             self.terms.join_s, lambda: len(self.seats) == self.terms.count or bool(self._asked), judged=True
         )
         if whole and not self._asked:
-            self._tell(f"{self.terms.count} processes there: {self._hosts()}")
+            by_host = self._ranks_by_host()
+            assembled = ev.GroupAssembled(count=self.terms.count, ranks_by_host=by_host)
+            self._tell(f"{self.terms.count} processes there: {_hosts(by_host)}", assembled)
             return True
         if not self._asked:
             absent = tuple(rank for rank in range(self.terms.count) if rank not in self.seats)
             self._tell(
                 f"{view.ranks_in_words(absent)} did not come within {self.terms.join_s:.0f} s",
-                peer_missing=list(absent),
+                ev.AgentsMissing(ranks=list(absent), waited_s=self.terms.join_s),
             )
         return False
 
-    def _hosts(self) -> str:
+    def _ranks_by_host(self) -> dict[str, list[int]]:
         by_host: dict[str, list[int]] = {}
         for rank in sorted(self.seats):
             by_host.setdefault(self.seats[rank].seen.host, []).append(rank)
-        return ", ".join(
-            f"{view.ranks_in_words(tuple(ranks))} on {host}" for host, ranks in by_host.items()
-        ).replace("processes ", "").replace("process ", "")  # fmt: skip
+        return by_host
 
     # -- one attempt -------------------------------------------------------------------------------
 
@@ -170,15 +172,16 @@ class Conductor:
         if first is None:
             return 0
         if first.shell_code in view.ASKED and not first.signal:
-            self._tell(
-                f"{view.ASKED[first.shell_code]} came to the host of process {first.rank}: all save and end"
+            name = view.ASKED[first.shell_code]
+            self._tell_asked(
+                f"{name} came to the host of process {first.rank}: all save and end", name, first.rank
             )
-            self._asked = self._asked or view.ASKED[first.shell_code]
+            self._asked = self._asked or name
             self._wait(GRACE_S, self._all_ended)
         return self._bring_down()
 
     def _end_in_order(self) -> int:
-        self._tell(f"{self._asked} came: all save at the same step and end")
+        self._tell_asked(f"{self._asked} came: all save at the same step and end", self._asked)
         for seat in self.seats.values():
             seat.line.send(messages.Stop(self._asked))
         if not self._wait(GRACE_S, self._all_ended):
@@ -211,17 +214,21 @@ class Conductor:
                 main = " < ".join(seat.stacks.main[:4]) or "no Python frames"
                 self._tell(
                     f"process {seat.seen.rank} stands in {main}",
-                    stacks={"rank": seat.seen.rank, "file": seat.stacks.file, "main": list(seat.stacks.main)},
+                    ev.AgentStacksCaptured(
+                        rank=seat.seen.rank, main=list(seat.stacks.main), file=seat.stacks.file
+                    ),
                 )
 
     def _tell_ending(self) -> None:
         if self.blamed is None:
             return
         one = self.blamed
-        self._tell(
-            f"{one.words}{_because(one)}; the others were ended with it",
-            peer_lost=one.rank, host=one.host, exit_code=one.exit_code, signal=one.signal, verdict=dict(one.verdict),
+        text = f"{one.words}{_because(one)}; the others were ended with it"
+        lost = ev.AgentLost(
+            rank=one.rank, host=one.host, exit_code=one.exit_code, signal=one.signal, verdict=dict(one.verdict),
+            text=text,
         )  # fmt: skip
+        self._tell(text, lost)
 
     def _code(self) -> int:
         codes = [one.shell_code for one in self._endings if not one.by_us]
@@ -273,7 +280,7 @@ class Conductor:
             key = f"{remark.kind} {remark.ranks}"
             if now - self._said.get(key, -1e9) >= SAY_AGAIN_S:
                 self._said[key] = now
-                self._tell(remark.words, remark=remark.kind, ranks=list(remark.ranks), **remark.facts)
+                self._tell(remark.words, remark.event())
 
     def _stall_to_act_on(self) -> bool:
         """Stands, and the terms say to do something about it."""
@@ -389,11 +396,14 @@ class Conductor:
         if seat is not None:
             self._connections.close(seat.line)
         if why:
-            self._tell(f"process {rank} is given up: {why}")
+            self._tell(f"process {rank} is given up: {why}", ev.AgentDropped(rank=rank, why=why))
 
-    def _tell(self, text: str, **facts: Any) -> None:
+    def _tell_asked(self, text: str, name: str, rank: int | None = None) -> None:
+        self._tell(text, ev.GroupStopRequested(signal=name, rank=rank, text=text))
+
+    def _tell(self, text: str, event: Event) -> None:
         self._say(f"holdfast: {text}")
-        self._note(NoteMade(text=text, facts={"by": "conductor", **facts}))
+        self._note(event)
 
 
 def same_token(shown: str, ours: str) -> bool:
@@ -417,6 +427,12 @@ def _rate(before: dict[str, float], now: dict[str, float]) -> Rate | None:
         return None
     own_s, data_s, together_s = (now[name] - before[name] for name in ("own_s", "data_s", "together_s"))
     return Rate(own_s / steps, data_s / steps, spent_s / steps, together_s / steps)
+
+
+def _hosts(by_host: Mapping[str, Sequence[int]]) -> str:
+    return ", ".join(
+        f"{view.ranks_in_words(tuple(ranks))} on {host}" for host, ranks in by_host.items()
+    ).replace("processes ", "").replace("process ", "")  # fmt: skip
 
 
 def _because(one: Ended) -> str:

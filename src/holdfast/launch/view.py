@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from holdfast.journal.events import GroupRemark, RemarkKind
 from holdfast.launch.pace import TOGETHER
 
 NAMED_AFTER_S = 5.0  # a process that has not joined is named
@@ -76,12 +77,21 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    #: missing | silent | suspended | waited-for | network | straggler | exchange | slow-link | apart
-    kind: str
+    kind: RemarkKind
     ranks: tuple[int, ...]
     words: str
     stands: bool = False  # the group does not move because of it
-    facts: Mapping[str, object] = field(default_factory=dict)
+    rank_steps: Mapping[str, int] = field(default_factory=dict)
+    lost_s: float | None = None
+    busy_with: str = ""
+    exchange_s: float | None = None
+    round_trip_s: float | None = None
+
+    def event(self) -> GroupRemark:
+        return GroupRemark(
+            remark=self.kind, ranks=list(self.ranks), text=self.words, rank_steps=dict(self.rank_steps),
+            lost_s=self.lost_s, busy_with=self.busy_with, exchange_s=self.exchange_s, round_trip_s=self.round_trip_s,
+        )  # fmt: skip
 
 
 def judge(seen: Mapping[int, Seen], *, count: int, began: float, now: float) -> list[Remark]:
@@ -162,7 +172,7 @@ def _apart(running: list[Seen], now: float) -> Remark | None:
         return None
     late = min(running, key=lambda one: one.step)
     words = f"{late.name} is at step {late.step}, the furthest at {max(steps.values())}"
-    return Remark("apart", (late.rank,), words, facts={"rank_steps": {str(r): s for r, s in steps.items()}})
+    return Remark("apart", (late.rank,), words, rank_steps={str(r): s for r, s in steps.items()})
 
 
 def _straggler(running: list[Seen]) -> Remark | None:
@@ -186,7 +196,8 @@ def _straggler(running: list[Seen]) -> Remark | None:
         "straggler",
         (slow.rank,),
         words,
-        facts={"straggler": slow.rank, "lost_s": round(lost_s, 3), "at": why},
+        lost_s=round(lost_s, 3),
+        busy_with=why,
     )
 
 
@@ -204,8 +215,8 @@ def _exchange(running: list[Seen]) -> Remark | None:
     )
     worst = _slow_link(running)
     ranks = worst.ranks if worst else tuple(one.rank for one in running)
-    facts = {"exchange_s": round(exchange_s, 3)}
-    return Remark("exchange", ranks, f"{words}; {worst.words}" if worst else words, facts=facts)
+    words = f"{words}; {worst.words}" if worst else words
+    return Remark("exchange", ranks, words, exchange_s=round(exchange_s, 3))
 
 
 def _slow_link(running: list[Seen]) -> Remark | None:
@@ -220,7 +231,7 @@ def _slow_link(running: list[Seen]) -> Remark | None:
     words = f"a message to {worst.name} and back takes {trip_s * 1000:.0f} ms"
     if others:
         words += f", to the others {statistics.median(others) * 1000:.1f} ms"
-    return Remark("slow-link", (worst.rank,), words, facts={"round_trip_s": round(trip_s, 4)})
+    return Remark("slow-link", (worst.rank,), words, round_trip_s=round(trip_s, 4))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.journal import events as ev
 from holdfast.memory import corrections
@@ -28,7 +28,7 @@ class Room:
 @dataclass(frozen=True, slots=True)
 class Measured:
     bytes: int
-    where: str  # "card" or "host"
+    where: Literal["card", "host"]
     limit_bytes: int | None = None
 
 
@@ -96,20 +96,23 @@ class MemoryWitness:
             learned = True
             self._remember(corrections.Seen(planned.card, corrections.jax_version(), planned.setup.short(),
                                             predicted, found.bytes))  # fmt: skip
-        facts = {
-            "memory": {
-                "measured_bytes": found.bytes, "where": found.where, "limit_bytes": found.limit_bytes,
-                "predicted_bytes": predicted, "method": planned.method, "learned": learned,
-                "setup": planned.setup.short(),
-            }
-        }  # fmt: skip
-        self._say(ev.NoteMade(text=words(found, predicted, learned), facts=facts))
+        self._say(
+            ev.MemoryMeasured(
+                measured_bytes=found.bytes, where=found.where, limit_bytes=found.limit_bytes,
+                predicted_bytes=predicted, method=planned.method, learned=learned, setup=planned.setup.short(),
+            )
+        )  # fmt: skip
 
 
-def words(found: Measured, predicted: int | None, learned: bool) -> str:
-    where = "the card" if found.where == "card" else "the host"
-    said = f"the first steps took {shown(found.bytes)} of {where}'s memory at the highest"
-    if predicted is None:
+def words(event: ev.MemoryMeasured) -> str:
+    where = "the card" if event.where == "card" else "the host"
+    said = f"the first steps took {shown(event.measured_bytes)} of {where}'s memory at the highest"
+    if event.predicted_bytes is None:
         return said
-    said += f"; predicted were {shown(predicted)} ({found.bytes / predicted - 1:+.1%})"
-    return said if learned else said + ", with the autotuner of a first compilation in it: not learned from"
+    more = event.measured_bytes / event.predicted_bytes - 1
+    said += f"; predicted were {shown(event.predicted_bytes)} ({more:+.1%})"
+    return (
+        said
+        if event.learned
+        else said + ", with the autotuner of a first compilation in it: not learned from"
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import struct
 import time
-from typing import Any
+from typing import Any, Literal
 
-from ..journal.events import NoteMade
+from ..journal.events import DataDropped
 from . import nodes
 from .badfiles import examine, image_fault
 from .session import Session
@@ -32,10 +32,8 @@ def _say(session: Session, files: list[str], records: bool) -> None:
     total = sum(count for _, count in lost)
     if not total:
         return
-    named = ", ".join(f"{path} ({count})" for path, count in lost[:4])
-    kind = "records are damaged or stand behind a damaged one" if records else "pictures cannot be decoded"
-    text = f"{total} {kind}, and are passed over: {named}"
-    session.say(NoteMade(text=text, facts={"dropped": total, "files": [path for path, _ in lost[:20]]}))
+    unit: Literal["records", "images"] = "records" if records else "images"
+    session.say(DataDropped(count=total, unit=unit, lost_by_file=dict(lost[:20])))
 
 
 def _bad_images(files: list[str]) -> list[tuple[str, int]]:

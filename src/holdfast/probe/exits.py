@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import Any
 
-from ..journal.events import NoteMade
+from ..journal.events import ExitCalled, SelfSignalled, WorkerExitCalled
 from . import lines, stacks, threads
 from .session import Session
 
@@ -39,8 +39,8 @@ def _say_signal(session: Session, given: Any) -> None:
     number = int(given)
     if number:
         known = {one.value: one.name for one in signal.Signals}
-        facts = {"signal": known.get(number, f"signal {number}"), "where": lines.caller_line()}
-        session.say(NoteMade(text="os.kill was called on the process itself", facts={"signal_sent": facts}))
+        name = known.get(number, f"signal {number}")
+        session.say(SelfSignalled(signal=name, where=lines.caller_line()))
 
 
 def _watch(session: Session, module: Any, name: str) -> None:
@@ -63,17 +63,17 @@ def _watch(session: Session, module: Any, name: str) -> None:
 
 
 def _say_worker(session: Session, code: Any) -> None:
-    facts = {"pid": os.getpid(), "code": code or 0, "where": lines.caller_line()}
-    session.say(NoteMade(text="os._exit was called in a worker", facts={"worker_exit": facts}))
+    session.say(WorkerExitCalled(worker_pid=os.getpid(), code=code or 0, where=lines.caller_line()))
 
 
 def _say(session: Session, by: str, given: Any) -> None:
     plain = given is None or isinstance(given, int)
-    facts = {
-        "by": by,
-        "code": int(given or 0) if plain else 1,
-        "message": "" if plain else str(given)[:500],
-        "where": lines.caller_line(),
-        "phase": session.progress.phase.word,
-    }
-    session.say(NoteMade(text=f"{by} was called", facts={"exit_called": facts}))
+    session.say(
+        ExitCalled(
+            by=by,
+            code=int(given or 0) if plain else 1,
+            message="" if plain else str(given)[:500],
+            where=lines.caller_line(),
+            phase=session.progress.phase.word,
+        )
+    )

@@ -9,7 +9,7 @@ import types
 from types import TracebackType
 from typing import Any
 
-from ..journal.events import ExceptionRaised, SignalSeen
+from ..journal.events import ExceptionRaised, Left, SignalSeen
 from . import lines, pieces, variables
 from .session import Session
 
@@ -47,7 +47,7 @@ def script_raised(session: Session, error: BaseException) -> None:
     session.say(describe(session, error, left="script", caught=False))
 
 
-def left_call(session: Session, error: BaseException, left: str, *, callback: str = "") -> None:
+def left_call(session: Session, error: BaseException, left: Left, *, callback: str = "") -> None:
     """An exception on its way out of fit, a callback or a loader. Said once for each place that it leaves."""
     said = session.seen.setdefault("failures", [])
     key = (id(error), left, session.progress.fit, session.progress.step)  # an id alone is used again
@@ -80,7 +80,7 @@ def _innermost(trace: TracebackType | None) -> tuple[str, int]:
 
 
 def describe(
-    session: Session, error: BaseException, *, left: str, caught: bool | None = None, callback: str = ""
+    session: Session, error: BaseException, *, left: Left, caught: bool | None = None, callback: str = ""
 ) -> ExceptionRaised:
     trace = list(lines.frames_of(error.__traceback__))
     message = _text(error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..journal.events import NoteMade
+from ..journal.events import FootprintMeasured
 from . import background, models
 from .session import Session
 
@@ -32,37 +32,36 @@ class Footprint:
         if self._model is None or self._session.progress.step < _AFTER_STEPS:
             return
         model, self._model = self._model, None
-        self._session.say(NoteMade(text="memory of the first steps", facts={PART: facts_of(model)}))
+        self._session.say(measured(model))
 
 
-def facts_of(model: Any) -> dict[str, Any]:
+def measured(model: Any) -> FootprintMeasured:
     optimizer = getattr(model, "optimizer", None)
     own = getattr(optimizer, "variables", ())
     own = own() if callable(own) else own
-    return {
-        "weights_bytes": _bytes(getattr(model, "variables", ())),
-        "gradients_bytes": _bytes(getattr(model, "trainable_variables", ())),
-        "optimizer_bytes": _bytes(own),
-        **card_peak(),
-        "host_peak_bytes": host_peak(),
-    }
+    peak_bytes, limit_bytes = gpu_peak()
+    return FootprintMeasured(
+        weights_bytes=_bytes(getattr(model, "variables", ())),
+        gradients_bytes=_bytes(getattr(model, "trainable_variables", ())),
+        optimizer_bytes=_bytes(own),
+        gpu_peak_bytes=peak_bytes,
+        gpu_limit_bytes=limit_bytes,
+        host_peak_bytes=host_peak(),
+    )
 
 
-def card_peak() -> dict[str, Any]:
-    """The allocator's own peak on the first card, by whichever framework is loaded and has one."""
+def gpu_peak() -> tuple[int | None, int | None]:
+    """The allocator's own peak on the first GPU, and its limit, by whichever framework is loaded and has one."""
     jax = sys.modules.get("jax")
     if jax is not None and getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
         stats = jax.devices()[0].memory_stats()
         if stats:
-            return {
-                "card_peak_bytes": stats.get("peak_bytes_in_use"),
-                "card_limit_bytes": stats.get("bytes_limit"),
-            }
+            return stats.get("peak_bytes_in_use"), stats.get("bytes_limit")
     tensorflow = sys.modules.get("tensorflow")
     config = getattr(tensorflow, "config", None)
     if config is not None and config.list_logical_devices("GPU"):
-        return {"card_peak_bytes": config.experimental.get_memory_info("GPU:0")["peak"]}
-    return {}
+        return config.experimental.get_memory_info("GPU:0")["peak"], None
+    return None, None
 
 
 def host_peak() -> int:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..journal.beats import Phase
-from ..journal.events import LoopSeen, NoteMade
+from ..journal.events import DataOnlyLoopSeen, LoopSeen
 from . import (
     athand,
     badfiles,
@@ -149,8 +149,7 @@ class Loop:
     def _say_never_left(self) -> None:
         frame = lines.caller()
         if frame is not None and forloops.never_left(frame):
-            facts = {"never_left": lines.of_frame(frame)}
-            self.session.say(NoteMade(text="a loop over the data ends with the data only", facts=facts))
+            self.session.say(DataOnlyLoopSeen(where=lines.of_frame(frame)))
 
     # -- tf.function ----------------------------------------------------------------------------------
 

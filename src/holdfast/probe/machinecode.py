@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..journal.events import NoteMade
+from ..journal.events import MachineCodeCounted
 from . import background
 from .session import Session
 
@@ -27,7 +27,7 @@ class MachineCode:
         self, session: Session, function: str, where: str, maps: Path = Path("/proc/self/maps")
     ) -> None:
         self._session = session
-        self._facts = {"function": function, "where": where}
+        self._function, self._where = function, where
         self._maps = maps
         self._next_at = 0.0
         self._looks = 0
@@ -45,8 +45,9 @@ class MachineCode:
         found = regions(self._maps.read_text())
         if self._said is None or found - self._said >= _SAY_FROM:
             self._said = found
-            facts = {"machine_code": {**self._facts, "regions": found, "step": step}}
-            self._session.say(NoteMade(text="executable memory", facts=facts))
+            self._session.say(
+                MachineCodeCounted(function=self._function, where=self._where, regions=found, step=step)
+            )
 
 
 def regions(maps: str) -> int:

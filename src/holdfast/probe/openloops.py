@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from ..journal.events import NoteMade
+from ..journal.events import OpenLoopSeen
 from . import lines
 from .forloops import blocks, exits
 from .session import Session
@@ -41,9 +41,7 @@ def tell(session: Session) -> None:
         found = around(frame) or found
         frame = lines.caller(frame.f_back) if frame.f_back is not None else None
     if found is not None and found["until"] is not None:
-        session.say(
-            NoteMade(text="the training stands in a loop without a count", facts={"open_loop": found})
-        )
+        session.say(OpenLoopSeen(where=found["where"], until=found["until"]))
 
 
 def around(frame: FrameType) -> dict[str, Any] | None:

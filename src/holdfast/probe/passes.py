@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ..journal.events import NoteMade, PassDone
+from ..journal.events import EmptyPassSeen, ExhaustedIteratorUsed, PassDone
 from . import lines
 from .session import Session
 
@@ -36,17 +36,13 @@ class Passes:
         self._ends += 1
         if self._session.progress.step:
             if self._ends > 1 and self._ends & (self._ends - 1) == 0:
-                facts = {"asked_again": self._ends - 1, "where": lines.caller_line()}
-                self._session.say(
-                    NoteMade(text="an iterator that is at its end was asked again", facts=facts)
-                )
+                self._session.say(ExhaustedIteratorUsed(times=self._ends - 1, where=lines.caller_line()))
             return
         if self._drawn:
             return
         self._empty += 1
         if self._empty & (self._empty - 1) == 0:  # at each doubling
-            facts = {"empty_passes": self._empty, "where": lines.caller_line()}
-            self._session.say(NoteMade(text="a pass over the data gave nothing", facts=facts))
+            self._session.say(EmptyPassSeen(passes=self._empty, where=lines.caller_line()))
 
     def stepped(self) -> None:
         self._last_ns = time.perf_counter_ns()

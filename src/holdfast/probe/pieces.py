@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from ..journal.events import NoteMade
+from ..journal.events import ArrayShapesDiffered
 from . import lines, variables
 from .session import Session
 
@@ -26,10 +26,10 @@ def look(session: Session, error: BaseException, message: str) -> None:
     found = odd_one(error)
     if found is not None:
         session.seen["pieces"] = id(error)
-        session.say(NoteMade(text="arrays of different shapes were put together", facts={"pieces": found}))
+        session.say(found)
 
 
-def odd_one(error: BaseException) -> dict[str, Any] | None:
+def odd_one(error: BaseException) -> ArrayShapesDiffered | None:
     """The shape that most have, the first of another one, and where it stands in its list; innermost frames first."""
     for _, _, _, frame in reversed(list(lines.frames_of(error.__traceback__))):
         for value in list(variables.of(frame).values())[:50]:
@@ -38,7 +38,7 @@ def odd_one(error: BaseException) -> dict[str, Any] | None:
                 continue
             usual = Counter(shapes).most_common(1)[0][0]
             odd = next(number for number, shape in enumerate(shapes) if shape != usual)
-            return {"usual": list(usual), "odd": list(shapes[odd]), "number": odd, "of": len(shapes)}
+            return ArrayShapesDiffered(usual=list(usual), odd=list(shapes[odd]), index=odd, total=len(shapes))
     return None
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..journal.events import NoteMade
+from ..journal.events import GradientsNotApplied
 from . import athand, fits, lines, models, traces
 from .patch import observe
 from .session import Session
@@ -69,14 +69,13 @@ class Unapplied:
         times = max(self._times, self._traces.calls_of(self._function))
         if times >= _FEWEST_TIMES:
             optimizer, where = made[-1]
-            facts = {
-                "where": self._where,
-                "times": times,
-                "optimizer": type(optimizer).__name__,
-                "made": where,
-            }
             self._session.say(
-                NoteMade(text="gradients were taken and never applied", facts={"never_applied": facts})
+                GradientsNotApplied(
+                    where=self._where,
+                    times=times,
+                    optimizer=type(optimizer).__name__,
+                    optimizer_where=where,
+                )
             )
 
 

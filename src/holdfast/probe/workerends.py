@@ -11,7 +11,7 @@ import signal
 import time
 from typing import Any
 
-from ..journal.events import NoteMade, WorkerGone
+from ..journal.events import WorkerCrashed, WorkerGone
 from . import lines
 from .patch import observe
 from .session import Session
@@ -69,6 +69,4 @@ def _say_crash(session: Session, pid: int) -> None:
     stood = text.rpartition("Current thread ")[2].partition("\n\n")[0]
     own = next((frame for frame in _FRAME.findall(stood) if lines.is_user_file(frame[0])), None)
     where = f"{lines.short(own[0])}:{own[1]} in {own[2]}" if own is not None else ""
-    session.say(
-        NoteMade(text="a worker crashed", facts={"worker_crashed": pid, "what": what[-1], "where": where})
-    )
+    session.say(WorkerCrashed(worker_pid=pid, what=what[-1], where=where))

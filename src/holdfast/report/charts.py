@@ -173,12 +173,11 @@ def _gpu(entries: list[Entry], samples: list[Sample], zero: float) -> Chart:
     end = max([entry.mono - zero for entry in entries] + [at for at, _ in used], default=0.0)
     told: dict[str, list[Point]] = {"predicted": [], "measured in the step": []}
     for entry in entries:
-        facts = entry.event.facts.get("memory") if isinstance(entry.event, events.NoteMade) else None
-        if isinstance(facts, dict) and facts.get("where") == "card":
+        if isinstance(entry.event, events.MemoryMeasured) and entry.event.where == "card":
             for name, value in zip(
-                told, (facts.get("predicted_bytes"), facts.get("measured_bytes")), strict=True
+                told, (entry.event.predicted_bytes, entry.event.measured_bytes), strict=True
             ):
-                if isinstance(value, int):
+                if value is not None:
                     told[name] += [(entry.mono - zero, float(value)), (end, float(value))]
     return Chart(
         "Memory of the devices",

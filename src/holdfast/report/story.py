@@ -107,8 +107,11 @@ def _mark(event: events.Event) -> tuple[str, str] | None:
             return "stop", f"{event.by} asked to stop" + (f" ({event.where})" if event.where else "")
         case events.ExceptionRaised():
             return "error", f"{event.type} at {event.user_line}" if event.user_line else event.type
-        case events.NoteMade() if "out_of_memory_at" in event.facts:
-            return "memory", event.text
+        case events.MicroBatchSet(reason="out-of-memory"):
+            return (
+                "memory",
+                f"out of memory at step {event.step}: micro-batches of {event.micro_batch}, not {event.was}",
+            )
         case events.ValidationDone():
             score = next(
                 (f"{name} {event.logs[name]:.3g}" for name in ("AP", "val_loss") if name in event.logs), ""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.errors import ExitCode
-from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent
+from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent, StoppedBy
 from holdfast.supervise import cgroup, leftover, machine, procfs
 from holdfast.supervise.child import HELD, Child, Ended, signal_name
 from holdfast.supervise.procfs import Stat
@@ -146,7 +146,7 @@ class Attempt:
         self._mind_terminal()
 
     @property
-    def _stopped_by(self) -> str:
+    def _stopped_by(self) -> StoppedBy:
         """What it was asked to end by, as long as that counts."""
         return self._asked.by if self._asked is not None else ""
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from holdfast.journal.events import AttemptEnded, AttemptStarted, NoteMade, RunClosed
+from holdfast.journal.events import AttemptEnded, AttemptStarted, RunClosed, WatchLimited
 from holdfast.journal.folder import RunFolder
 from holdfast.supervise import cgroup, machine, procfs
 from holdfast.supervise.gpu import Cards
@@ -30,12 +30,7 @@ def main(words: list[str]) -> int:
     places = machine.places(folder.path, Path.cwd())
     record.append(machine.read(cgroup.find(pid), places, cards.describe()))
     record.append(AttemptStarted(command=command, pid=pid, terminal=False))
-    record.append(
-        NoteMade(
-            text="watched from beside, not as a parent: " + ", ".join(NOT_KNOWN) + " are not known",
-            facts={"not_known": list(NOT_KNOWN)},
-        )
-    )
+    record.append(WatchLimited(unknown=list(NOT_KNOWN)))
     watch = Watch(
         pid,
         folder=folder,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.journal.events import StoppedBy
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -13,7 +15,7 @@ class Ending:
     folder: str
     exit_code: int | None = None
     signal: str | None = None
-    stopped_by_us: str = ""
+    stopped_by_us: StoppedBy = ""
     duration_s: float = 0.0
     step: int | None = None  # None: no training was seen
     planned: int | None = None

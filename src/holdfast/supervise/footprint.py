@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.journal.events import DatasetSeen, Event, FitStarted, NoteMade
+from holdfast.journal.events import DatasetSeen, Event, FitStarted, FootprintMeasured
 from holdfast.supervise.ending import size as in_words
 
 _TIMES = 4  # a line through one point is not drawn further
@@ -25,8 +25,8 @@ class Footprint:
         if isinstance(event, DatasetSeen) and event.role == "train":
             self._batch_bytes = event.element_bytes
             self._batch = self._batch or leading(event.element_spec)
-        if isinstance(event, NoteMade) and "footprint" in event.facts:
-            return block(event.facts["footprint"], self._batch, self._batch_bytes, free_bytes())
+        if isinstance(event, FootprintMeasured):
+            return block(event, self._batch, self._batch_bytes, free_bytes())
         return ""
 
 
@@ -39,15 +39,17 @@ def leading(spec: Any) -> int | None:
     return None
 
 
-def block(facts: dict[str, Any], batch: int | None, batch_bytes: int | None, free_bytes: int | None) -> str:
-    on_card = bool(facts.get("card_peak_bytes"))
-    peak = int(facts["card_peak_bytes"] if on_card else facts.get("host_peak_bytes") or 0)
+def block(
+    measured: FootprintMeasured, batch: int | None, batch_bytes: int | None, free_bytes: int | None
+) -> str:
+    on_card = bool(measured.gpu_peak_bytes)
+    peak = measured.gpu_peak_bytes or measured.host_peak_bytes
     if not peak:
         return ""
     known = [
-        ("weights", facts.get("weights_bytes") or 0),
-        ("gradients", facts.get("gradients_bytes") or 0),
-        ("optimizer", facts.get("optimizer_bytes") or 0),
+        ("weights", measured.weights_bytes),
+        ("gradients", measured.gradients_bytes),
+        ("optimizer", measured.optimizer_bytes),
         ("one batch", batch_bytes or 0),
     ]
     rest = peak - sum(size for _, size in known)
@@ -56,8 +58,8 @@ def block(facts: dict[str, Any], batch: int | None, batch_bytes: int | None, fre
     lines = [f"holdfast: memory of {where} after the first steps: {in_words(peak)} at the highest"]
     lines += [f"  {in_words(size):>9}  {name}" for name, size in known if size]
     lines.append(f"  {in_words(max(0, rest)):>9}  {what}")
-    limit = facts.get("card_limit_bytes") if on_card else None
-    room = int(limit) - peak if limit else (None if on_card else free_bytes)
+    limit = measured.gpu_limit_bytes if on_card else None
+    room = limit - peak if limit else (None if on_card else free_bytes)
     return "\n".join([*lines, *_more(room, max(0, rest), batch, on_card)])
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from holdfast.journal.events import StoppedBy
+
 _FIRST_PAUSE_S = 1.0
 _PAUSE_GROWS = 4.0
 _LONGEST_PAUSE_S = 60.0
@@ -23,7 +25,7 @@ class Failure:
 
     exit_code: int | None
     signal: str | None
-    stopped_by_us: str = ""
+    stopped_by_us: StoppedBy = ""
     exception: str = ""  # "ValueError at train.py:41"
     stalled_in: str = ""  # the phase
     reached: int | None = None  # steps in all, those before a resume included; None: no training was seen

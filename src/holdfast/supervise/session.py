@@ -15,7 +15,15 @@ from pathlib import Path
 
 import holdfast
 from holdfast.errors import CommandNotFound, PermissionRefused
-from holdfast.journal.events import AttemptStarted, NoteMade, Restarted, RestartRefused, RunClosed, RunOpened
+from holdfast.journal.events import (
+    AttemptStarted,
+    Restarted,
+    RestartRefused,
+    RunClosed,
+    RunOpened,
+    SupervisorLost,
+    WatchMode,
+)
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RUN_DIR_VARIABLE, RunFolder
 from holdfast.journal.writer import JournalWriter
 from holdfast.supervise import cgroup, child, machine, restart, source
@@ -39,7 +47,7 @@ class Orders:
     stall_after_s: float | None = None
     on_stall: str = "report"
     restarts: int = 0
-    watch: str = "run"
+    watch: WatchMode = "run"
     first_attempt: int = 1  # higher when a run goes on in the folder of earlier attempts
     final_codes: frozenset[int] = frozenset()  # exit codes after which another attempt is no use
 
@@ -241,12 +249,7 @@ def _note_orphan(folder: RunFolder, attempt: int, output_bytes: int) -> None:
     """Written by the relay: the command closed its output after the supervisor had gone."""
     try:
         writer = JournalWriter(folder.journal, by="relay", attempt=attempt)
-        writer.append(
-            NoteMade(
-                text="the command closed its output; the supervisor was gone by then, so how it ended is not known",
-                facts={"output_bytes": output_bytes},
-            )
-        )
+        writer.append(SupervisorLost(output_bytes=output_bytes))
         writer.close()
     except OSError as error:
         print(f"holdfast: {error}", file=sys.stderr)

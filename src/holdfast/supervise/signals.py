@@ -14,6 +14,8 @@ import enum
 import signal
 from dataclasses import dataclass, replace
 
+from holdfast.journal.events import StoppedBy
+
 
 class Response(enum.Enum):
     TO_GROUP = "to the whole group"
@@ -39,7 +41,7 @@ _RESPONSES = {
 }
 
 #: Why the child ended, when it does after one of these.
-STOPPED_BY = {
+STOPPED_BY: dict[signal.Signals, StoppedBy] = {
     signal.SIGINT: "interrupt",
     signal.SIGQUIT: "interrupt",
     signal.SIGTERM: "terminate",
@@ -79,7 +81,7 @@ _SAVING_S = 300.0  # where something does, and none are done: it saves, or it wo
 class Asked:
     """That the command was asked to end: by what, when, and how it went on with its batches since."""
 
-    by: str  # one of STOPPED_BY, or "stall"
+    by: StoppedBy
     at: float
     batches: int | None = None
     worked_at: float = float("-inf")

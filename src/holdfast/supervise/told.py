@@ -97,10 +97,10 @@ class Told:
                 self.exception = f"{kind} at {line}" if line else kind
             case events.ExitStarted(raised=raised):
                 self.exit_raised = raised
-            case events.NoteMade(facts={"micro_batch": size}):
+            case events.MicroBatchSet(micro_batch=size):
                 self.manner = f"micro-batches of {size}"
-            case events.NoteMade(facts={"open_loop": {"until": [*until], "where": where}}):
-                self.open_loop = f"{' and '.join(map(str, until))} ({where})" if until else ""
+            case events.OpenLoopSeen(until=until, where=where):
+                self.open_loop = f"{' and '.join(until)} ({where})" if until else ""
             case events.LoopSeen():
                 self.looped = True
             case events.PipelineSeen(role="train", nodes=nodes):

@@ -131,12 +131,10 @@ class Copier:
             return True
         except (HoldfastError, OSError) as error:
             found = " ".join(str(one) for one in getattr(error, "found", []))
-            text = f"{path.name} is not copied to {url}: {error} {found}; it is tried again"
-            self._tell(ev.NoteMade(text=text, facts={"copy_failed": url}))
+            self._tell(ev.CopyFailed(what=path.name, url=url, error=f"{error} {found}", retries=True))
             return False
         took_s = time.monotonic() - began
-        text = f"{path.name} is copied to {url} ({took_s:.1f} s)"
-        self._tell(ev.NoteMade(text=text, facts={"copied": url, "duration_s": round(took_s, 2)}))
+        self._tell(ev.CheckpointCopied(url=url, duration_s=round(took_s, 2)))
         return True
 
 
@@ -203,8 +201,7 @@ def bring_newest(url: str, folder: Path, say: Callable[[ev.Event], None]) -> Non
     except (HoldfastError, OSError) as error:
         if newest is None:
             raise
-        text = f"{url} was not looked into: {error}; goes on from what is on this machine"
-        say(ev.NoteMade(text=text, facts={"fetch_failed": url}))
+        say(ev.FetchFailed(url=url, error=str(error)))
 
 
 def _bring(url: str, folder: Path, here: int, say: Callable[[ev.Event], None]) -> None:
@@ -228,14 +225,13 @@ def _brought(url: str, to: Path, say: Callable[[ev.Event], None], *, instead: st
         meta = dict(checkpoints.read(part).meta)
     except Torn as torn:
         shutil.rmtree(part, ignore_errors=True)
-        text = f"the copy {url} is not whole: {torn}; {instead}"
-        say(ev.NoteMade(text=text, facts={"checkpoint_torn": url, "why": str(torn)}))
+        say(ev.CheckpointRejected(path=url, why=str(torn), instead=instead))
         return None
     if to.exists():  # torn, or it would not be fetched
         shutil.rmtree(to.with_name(f"{to.name}.torn"), ignore_errors=True)
         to.rename(to.with_name(f"{to.name}.torn"))
     part.rename(to)
-    say(ev.NoteMade(text=f"{to.name} is fetched from {url.rpartition('/')[0]}", facts={"fetched": url}))
+    say(ev.CheckpointFetched(url=url))
     return meta
 
 

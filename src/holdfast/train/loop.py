@@ -190,8 +190,12 @@ class Loop:
         if after is None:
             raise relief.nothing_smaller(f"step {at}", error) from error
         self.step = self.step.split(after)
-        facts = {"out_of_memory_at": at, "micro_batch": after, "was": before, "error": str(error)[:500]}
-        self._say(ev.NoteMade(text=relief.said(at, before, after, self.plan.batch), facts=facts))
+        self._say(
+            ev.MicroBatchSet(
+                micro_batch=after, was=before, batch=self.plan.batch, reason="out-of-memory", step=at,
+                error=str(error)[:500],
+            )
+        )  # fmt: skip
 
     def _not_finite(self, flight: Flight, numbers: dict[str, Any]) -> None:
         plan, now = self.plan, self.now
@@ -228,9 +232,8 @@ class Loop:
         self.now = progress.from_json(to.meta["progress"])
         self.now.rollbacks, self.now.rate_scale = now.rollbacks + 1, now.rate_scale * 0.5
         self._saved_at, self._saved_validation = self.now.step, self.now.validated_at
-        text = f"back to step {to.step}, at half the learning rate (time {self.now.rollbacks})"
         self._say(
-            ev.NoteMade(text=text, facts={"rolled_back_to": to.step, "rate_scale": self.now.rate_scale})
+            ev.RolledBack(step=to.step, learning_rate_scale=self.now.rate_scale, rollbacks=self.now.rollbacks)
         )
 
     # -- between steps --------------------------------------------------------------------------------
@@ -276,7 +279,7 @@ class Loop:
         value = found.get(self.plan.monitor)
         if value is not None and value < 0 and value != before:
             text = f"{self.plan.monitor} is not defined: nothing is marked in the pictures that it is validated on"
-            self._say(ev.NoteMade(text=f"{text}, so no weights can be called the best"))
+            self._say(ev.Note(text=f"{text}, so no weights can be called the best"))
         if value is not None and value >= 0:
             best_before = now.patience.best_step
             now.patience = stopping.seen(now.patience, value, now.step, min_delta=self.plan.min_delta)
@@ -332,9 +335,7 @@ class Loop:
             self._save()
         groups = self.step.export()
         digest = digest_of({group: groups[group] for group in ("weights", "ema") if group in groups})
-        self._say(
-            ev.NoteMade(text=f"weights {digest}", facts={"weights_sha256": digest, "step": self.now.step})
-        )
+        self._say(ev.WeightsHashed(sha256=digest, step=self.now.step))
         self._done(stopped=reason != "finished")
 
     def _done(self, *, stopped: bool, raised: str = "") -> None:
@@ -355,7 +356,7 @@ class Loop:
             if self._saved_at != self.now.step:
                 self._save()
         except Exception as second:
-            self._say(ev.NoteMade(text=f"the state could not be saved after the error: {second}"))
+            self._say(ev.Note(text=f"the state could not be saved after the error: {second}"))
         self._done(stopped=False, raised=type(error).__name__)
 
     def _tell_loss(self, step: int, logs: dict[str, float], rate: float, norm: float | None) -> None:

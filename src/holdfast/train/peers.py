@@ -128,12 +128,12 @@ class Peers:
         common = int(steps.min())
         mine = _read_or_none(folder, common) if own is None or own.step != common else own
         if self.exchange(np.array([mine is not None], np.int32)).all():
-            witnesses.say(_note(f"goes on from step {common}, the newest that all processes have", steps))
+            witnesses.say(_agreed(common, steps))
             return mine
         if steps[0] < 0:
-            witnesses.say(_note("rank 0 has no checkpoint: all begin at the first step", steps))
+            witnesses.say(_agreed(None, steps))
             return None
-        witnesses.say(_note(f"rank 0 sends its checkpoint of step {steps[0]} to the others", steps))
+        witnesses.say(_agreed(int(steps[0]), steps, sent=True))
         return self._sent_by_first(own)
 
     def _sent_by_first(self, own: Snapshot | None) -> Snapshot:
@@ -241,5 +241,5 @@ def _read_or_none(folder: Path, step: int) -> Snapshot | None:
         return None
 
 
-def _note(text: str, steps: np.ndarray) -> ev.NoteMade:
-    return ev.NoteMade(text=text, facts={"newest_by_rank": [int(step) for step in steps]})
+def _agreed(step: int | None, newest: np.ndarray, *, sent: bool = False) -> ev.CheckpointAgreed:
+    return ev.CheckpointAgreed(step=step, sent=sent, newest_by_rank=[int(one) for one in newest])

@@ -30,21 +30,6 @@ def nothing_smaller(where: str, error: BaseException) -> OutOfMemory:
     )
 
 
-def said(step: int, before: int, after: int, batch: int) -> str:
-    """What was changed, what it costs, and how far results may differ."""
-    return (
-        f"out of memory at step {step}: the step was undone and runs again with micro-batches of {after} instead of "
-        f"{before}; the batch stays {batch}, so results differ by float rounding only, and a step takes somewhat longer"
-    )
-
-
-def said_of_validation(before: int, after: int) -> str:
-    return (
-        f"out of memory in validation: {after} pictures at once instead of {before} from here on; the result is the "
-        "same, and validation takes somewhat longer"
-    )
-
-
 def after_kill(entries: Sequence[Entry], attempt: int, batch: int) -> tuple[int, int] | None:
     """Micro-batch before and now, when memory ended the attempt before this one: the kernel, or a refused allocation.
 
@@ -64,11 +49,7 @@ def after_kill(entries: Sequence[Entry], attempt: int, batch: int) -> tuple[int,
 
 def told(entries: Sequence[Entry]) -> int | None:
     """The last micro-batch that was said to be in use."""
-    sizes = [
-        int(entry.event.facts["micro_batch"])
-        for entry in entries
-        if isinstance(entry.event, ev.NoteMade) and "micro_batch" in entry.event.facts
-    ]
+    sizes = [entry.event.micro_batch for entry in entries if isinstance(entry.event, ev.MicroBatchSet)]
     return sizes[-1] if sizes else None
 
 

@@ -185,8 +185,9 @@ def newest(folder: Path, witnesses: Witnesses) -> Snapshot | None:
     """The newest whole checkpoint. Each that is not whole is named out loud; none whole of several is an error."""
     found, rejected = checkpoints.newest_whole(folder)
     for one in rejected:
-        text = f"checkpoint {one.path.name} is not whole: {one.why}; the one before is taken"
-        witnesses.say(ev.NoteMade(text=text, facts={"checkpoint_torn": str(one.path), "why": one.why}))
+        witnesses.say(
+            ev.CheckpointRejected(path=str(one.path), why=one.why, instead="the one before is taken")
+        )
     if found is None and rejected:
         raise NothingWhole(
             "no checkpoint of this run is whole",

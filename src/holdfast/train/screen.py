@@ -13,6 +13,7 @@ from holdfast.journal import events as ev
 from holdfast.journal.events import Event
 from holdfast.report.text import wants_colour
 from holdfast.train import view
+from holdfast.train.messages import words
 from holdfast.train.pace import Pace
 from holdfast.train.usage import host
 from holdfast.train.view import Memory, Seen, span
@@ -128,35 +129,6 @@ class Screen:
             self._out.flush()
         except ValueError:  # closed under us: nobody reads it any more
             pass
-
-
-def words(event: Event) -> str:
-    """One line for what a person wants to hear of; nothing for the rest."""
-    match event:
-        case ev.NoteMade(text=text):
-            return text
-        case ev.Restored(path=path, iterations=iterations):
-            return f"goes on from step {iterations} ({path})"
-        case ev.FitStarted(planned_steps_per_epoch=steps, iterations=done) if (
-            steps and done and done >= steps
-        ):
-            more = f"--resume --set train.steps={2 * max(steps, done)}"
-            return f"all {steps} steps were done before; more are trained with {more}"
-        case ev.FitStarted():
-            return "compiling the first step, which takes longer than those after it"
-        case ev.SaveFailed(path=path, error=error, free_bytes=free):
-            room = f", {free / 2**20:.0f} MiB free" if free is not None else ""
-            return f"not saved: {path}: {error}{room}"
-        case ev.StopRequested(by="early-stopping", settings=known):
-            return (
-                f"early stopping: {known.get('monitor')} has not risen in {known.get('waited')} validations; the best "
-                f"was {known.get('best'):.3f} at step {known.get('best_step')}"
-            )
-        case ev.StopRequested(by=by):
-            return f"stopping: {by}"
-        case ev.NonFiniteSeen(name=name, step=step, value=value):
-            return f"step {step}: {name} is {value}; the step was not applied"
-    return ""
 
 
 def _width() -> int:

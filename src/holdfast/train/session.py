@@ -69,9 +69,7 @@ class Session:
             return self._run(grace_s)
         except Exception as error:
             if isinstance(error, HoldfastError):  # its words reach the screen by themselves
-                Witnesses([self._journal]).say(
-                    ev.NoteMade(text=error.what, facts={"answer": error.as_json()})
-                )
+                Witnesses([self._journal]).say(reported(error))
             self.say(raised(error))
             self.say(ev.ExitStarted(raised=type(error).__name__, steps=self.steps_done))
             raise
@@ -104,9 +102,7 @@ class Session:
         micro_batch = killed if killed and not self._chosen_anew(found) else None
         micro_batch = micro_batch or self._micro_batch_before(found) or memory.micro_batch
         step = assemble.step(net, self.recipe, micro_batch, self.peers)
-        self.say(
-            ev.NoteMade(text=f"micro-batches of {step.micro_batch}", facts={"micro_batch": step.micro_batch})
-        )
+        self.say(ev.MicroBatchSet(micro_batch=step.micro_batch, batch=self.recipe.train.batch))
         now = Progress()
         if found is not None:
             now = self._restore(step, found)
@@ -139,8 +135,8 @@ class Session:
             with assemble.serving(loop.step):
                 path, without = assemble.write_model(model, self.folder, loop.now.patience.best_step)
             if without:
-                self.say(ev.NoteMade(text=without, facts={"best_missing": True}))
-            self.say(ev.NoteMade(text=f"the model is in {path}", facts={"model": str(path)}))
+                self.say(ev.BestCheckpointMissing(text=without))
+            self.say(ev.ModelWritten(path=str(path)))
             if copier is not None:
                 self._put_model(copier, path)
         if copier is not None:
@@ -151,13 +147,12 @@ class Session:
         try:
             copier.put_model(path)
         except (HoldfastError, OSError) as error:  # a bucket that gives errors stops nothing
-            text = f"the model is not copied to its bucket: {error}; it is on this machine, in {path}"
-            self.say(ev.NoteMade(text=text, facts={"copy_failed": str(path)}))
+            self.say(ev.CopyFailed(what=str(path), error=str(error)))
 
     def _copied(self, copier: copies.Copier, grace_s: float) -> None:
         """Waits for the last copy; once somebody asks for an end, no longer than the grace."""
         if not copier.close(COPY_S, hurried=lambda: bool(self.asked()), grace_s=grace_s):
-            self.say(ev.NoteMade(text="the newest checkpoint is on this machine, and not yet in the bucket"))
+            self.say(ev.Note(text="the newest checkpoint is on this machine, and not yet in the bucket"))
 
     def _unsaved(self, loop: Loop, saver: Saver | NoSaver) -> FileError:
         """What the run's folder does not take is put elsewhere, and the answer says where, beside any other error."""
@@ -168,12 +163,12 @@ class Session:
             places = [elsewhere.save(one, self.folder.path) for one in distinct.values()]
             kept = [place for place in places if place is not None]
         answer = elsewhere.unsaved(self._checkpoints, loop.now.step, kept, saver.failure)
-        self.say(ev.NoteMade(text=". ".join([answer.what, *answer.found]), facts={"unsaved": loop.now.step}))
+        self.say(ev.SaveAbandoned(step=loop.now.step, text=". ".join([answer.what, *answer.found])))
         return answer
 
     def _rescued(self, loop: Loop, saver: Saver | NoSaver, name: str, left_s: float) -> int:
         text = f"{name} came while data was awaited; step {loop.now.step} is saved from beside the waiting thread"
-        self.say(ev.NoteMade(text=text))
+        self.say(ev.Note(text=text))
         loop.end_now(name)
         if not saver.close(left_s * 0.6):
             self._unsaved(loop, saver)
@@ -199,10 +194,7 @@ class Session:
         return [results, board, screen]
 
     def _packed(self, copies_made: int, epoch: int) -> None:
-        text = (
-            f"small copies of {copies_made} large pictures are made; they are read from epoch {epoch + 1} on"
-        )
-        self.say(ev.NoteMade(text=text, facts={"packed_from_epoch": epoch, "packed": copies_made}))
+        self.say(ev.ImagesPacked(images=copies_made, from_epoch=epoch))
 
     def _copier(self) -> copies.Copier | None:
         """To the bucket that the recipe or the cloud names, from the process that writes checkpoints."""
@@ -224,8 +216,7 @@ class Session:
             copies.refuse_others(to.checkpoints)
 
     def _copied_before(self) -> bool:
-        notes = (entry.event for entry in reader.read(self.folder.journal))
-        return any(isinstance(note, ev.NoteMade) and "copied" in note.facts for note in notes)
+        return any(isinstance(one.event, ev.CheckpointCopied) for one in reader.read(self.folder.journal))
 
     def _saver(self) -> Saver | NoSaver:
         if not self._first:
@@ -240,7 +231,7 @@ class Session:
         validation = Validation(
             data.validation, compiled(model), beat, album.validated if self._first else None,
             gathered=peers.gathered if peers is not None else None,
-            say=lambda text: self.say(ev.NoteMade(text=text, facts={"validation_out_of_memory": True})),
+            say=self.say,
         )  # fmt: skip
         names = data.train.columns.name
         jax = self.recipe.train.backend == "jax"
@@ -281,7 +272,7 @@ class Session:
         self._bring_from_bucket()
         found = self._newest()
         if found is None:
-            self.say(ev.NoteMade(text="nothing was saved yet: begins at the first step"))
+            self.say(ev.Note(text="nothing was saved yet: begins at the first step"))
             return None
         changed = resume.changes(found.meta["recipe"], resume.flat(self.recipe))
         where = str(self.folder.recipe)
@@ -291,10 +282,9 @@ class Session:
         resume.check_spec(found.meta["spec"], spec, where=where, accepted=self._accept)
         moved = resume.resized_elsewhere(found.meta["data"], data.train.state(0))
         if moved:
-            self.say(ev.NoteMade(text=moved))
+            self.say(ev.Note(text=moved))
         if changed:
-            facts = {key: list(pair) for key, pair in changed.items()}
-            self.say(ev.NoteMade(text=resume.told(changed), facts={"recipe_changed": facts}))
+            self.say(ev.RecipeChanged(changes={key: list(pair) for key, pair in changed.items()}))
         return found
 
     def _killed_for_memory(self) -> int | None:
@@ -304,11 +294,8 @@ class Session:
         if killed is None:
             return None
         before, now = killed
-        text = (
-            f"the kernel ended the attempt before this one for its memory; micro-batches of {now} instead of {before}, "
-            f"the batch stays {self.recipe.train.batch}, and no pictures are kept in memory"
-        )
-        self.say(ev.NoteMade(text=text, facts={"micro_batch": now, "was": before}))
+        batch = self.recipe.train.batch
+        self.say(ev.MicroBatchSet(micro_batch=now, was=before, batch=batch, reason="killed-for-memory"))
         return now
 
     def _was_short(self) -> bool:
@@ -316,7 +303,7 @@ class Session:
         short = self._attempt > 1 and relief.was_short(list(reader.read(self.folder.journal)))
         if short:
             text = "memory ended an attempt of this run: no pictures are kept in it, and one thread decodes"
-            self.say(ev.NoteMade(text=text))
+            self.say(ev.Note(text=text))
         return short
 
     def _chosen_anew(self, found: Snapshot | None) -> bool:
@@ -345,11 +332,11 @@ class Session:
 
     def _bad_picture(self, bad: BadImage) -> None:
         """A picture that cannot be decoded, met while training, and more such are allowed."""
-        text = (
-            f"a picture cannot be decoded and another is shown in its place: {bad.name}: {bad.why} "
-            f"({bad.skipped} of at most {bad.allowed}, data.skip_bad)"
+        self.say(
+            ev.BadImageSkipped(
+                image=bad.name, why=bad.why, step=bad.step, skipped=bad.skipped, allowed=bad.allowed
+            )
         )
-        self.say(ev.NoteMade(text=text, facts={"bad_picture": bad.name, "why": bad.why, "step": bad.step}))
 
     def _memory_planned(self, data: assemble.Data, model: Any) -> Planned:
         """What the step will take of a card, if there is one here, and the micro-batch that fits it."""
@@ -359,16 +346,14 @@ class Session:
             sent_pixels=data.train.feed.sent_pixels or 0,
         )  # fmt: skip
         if planned.said:
-            self.say(
-                ev.NoteMade(text=planned.said, facts={"memory_predicted_bytes": planned.predicted_bytes})
-            )
+            self.say(ev.MemoryPredicted(predicted_bytes=planned.predicted_bytes, text=planned.said))
         return planned
 
     def _restore(self, step: Any, found: Snapshot) -> Progress:
         now = progress.from_json(found.meta["progress"])
         if other := resume.judged_otherwise(found.meta["recipe"], resume.flat(self.recipe)):
             now.patience = stopping.Patience()
-            self.say(ev.NoteMade(text=f"{other}: what is the best is counted anew from here"))
+            self.say(ev.Note(text=f"{other}: what is the best is counted anew from here"))
         unapplied = min(now.skipped, assemble.rule(self.recipe).tolerated)
         step.load(fitted(found.groups, found.meta["recipe"], resume.flat(self.recipe), unapplied=unapplied))
         if self._first and now.patience.best_step is not None:
@@ -380,12 +365,12 @@ class Session:
 
     def _tell_beginning(self, data: assemble.Data, model: Any, whence: str) -> None:
         for text in filter(None, (data.how, whence)):
-            self.say(ev.NoteMade(text=text))
+            self.say(ev.Note(text=text))
         for stream, role in ((data.train, "train"), (data.validation, "validation")):
             self.say(ev.DatasetSeen(role=role, type="tf.data", python_fed=False, cardinality=stream.steps or -1,
                                     file_count=stream.images))  # fmt: skip
             for one in stream.columns.left_out[:20]:
-                self.say(ev.NoteMade(text=f"a box is left out: {one.file}: {one.detail}"))
+                self.say(ev.BoxLeftOut(file=str(one.file), why=one.detail))
         train = self.recipe.train
         self.say(
             ev.ModelSeen(
@@ -416,11 +401,18 @@ class Notices(Witness):
     """Before there is a plan to show progress against: notes as plain lines."""
 
     def say(self, event: ev.Event) -> None:
-        from holdfast.train.screen import words
+        from holdfast.train.messages import words
 
         text = words(event)
         if text:
             print(text, flush=True)
+
+
+def reported(error: HoldfastError) -> ev.ErrorReported:
+    return ev.ErrorReported(
+        slug=error.slug, what=error.what, where=error.where, found=list(error.found), change=list(error.advised),
+        more=error.more,
+    )  # fmt: skip
 
 
 def framework() -> ev.FrameworkSeen:

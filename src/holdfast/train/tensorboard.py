@@ -17,7 +17,7 @@ from pathlib import Path
 
 from holdfast.data.framing import framed
 from holdfast.data.wire import delimited, encoded
-from holdfast.journal.events import Event, FitDone, FitStarted, LossSeen, NoteMade, ValidationDone
+from holdfast.journal.events import Event, FitDone, FitStarted, LossSeen, RolledBack, ValidationDone
 
 LARGEST = 3.4028234e38
 ONE_STAGE = {"classification": "Loss/classification_loss", "localization": "Loss/localization_loss"}
@@ -70,7 +70,7 @@ class TensorBoard:
                 self._eval.write(self._step, found)
             case FitStarted():
                 self._last = None
-            case NoteMade(facts={"rolled_back_to": int(step)}):
+            case RolledBack(step=step):
                 self._last = None
                 self._train.go_back(step)
                 self._eval.go_back(step)

@@ -12,6 +12,7 @@ from holdfast.detectors.resizing import Placed
 from holdfast.evaluate.coco import CocoScore, score
 from holdfast.evaluate.columns import Found, Truth
 from holdfast.evaluate.showing import counted
+from holdfast.journal.events import Event, ValidationBatchReduced
 from holdfast.pipeline.columns import Columns
 from holdfast.pipeline.stream import Stream
 from holdfast.train import relief
@@ -32,7 +33,7 @@ class Validation:
 
     def __init__(
         self, stream: Stream, detect: Detect, batch_done: Callable[[int], None], scored: Scored | None = None,
-        gathered: Gathered | None = None, say: Callable[[str], None] = print,
+        gathered: Gathered | None = None, say: Callable[[Event], None] = lambda event: None,
     ) -> None:  # fmt: skip
         self._stream, self._detect, self._batch_done, self._scored = stream, detect, batch_done, scored
         self._gathered, self._say = gathered, say
@@ -90,7 +91,7 @@ class Validation:
             parts = [self._detected(images[:half]), self._detected(images[half:])]
             if half < self._at_once:
                 self._at_once = half
-                self._say(relief.said_of_validation(len(images), half))
+                self._say(ValidationBatchReduced(batch=half, was=len(images)))
             return tuple(np.concatenate(pair) for pair in zip(*parts, strict=True))
 
 

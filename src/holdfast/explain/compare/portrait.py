@@ -145,8 +145,6 @@ def _settings(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dic
             for name, values in event.statistics.items()
             if isinstance(values, dict)
         }
-    for note in evidence.all(ev.NoteMade):
-        found |= {f"data: {key}": value for key, value in note.event.facts.get("dataset", {}).items()}
     found |= {"pipeline": " > ".join(_node(node) for node in evidence.nodes)}
     fit = (
         evidence.fit.started.event if evidence.fit is not None and evidence.fit.started is not None else None

@@ -21,12 +21,10 @@ class UnlikeShapes(NamedTuple):
 
 def unlike_shapes(evidence: Evidence) -> UnlikeShapes | None:
     """Of the arrays that the exception's frames held."""
-    for said in reversed(evidence.all(ev.NoteMade)):
-        found = said.event.facts.get("pieces")
-        if isinstance(found, dict):
-            usual, odd = tuple(found["usual"]), tuple(found["odd"])
-            values = {"number": found["number"], "of": found["of"], "odd": list(odd), "usual": list(usual)}
-            return UnlikeShapes(usual, odd, Fact("arrays.unlike", values, said.source))
+    for said in reversed(evidence.all(ev.ArrayShapesDiffered)):
+        one = said.event
+        values = {"number": one.index, "of": one.total, "odd": one.odd, "usual": one.usual}
+        return UnlikeShapes(tuple(one.usual), tuple(one.odd), Fact("arrays.unlike", values, said.source))
     return None
 
 

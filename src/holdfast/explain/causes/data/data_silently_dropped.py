@@ -9,6 +9,8 @@ from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
 from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev
 
+_FILES_NAMED = 4
+
 
 @cause("data-silently-dropped", Group.DATA, specialises=("dataset-exhausted",))
 def data_silently_dropped(evidence: Evidence) -> Finding | None:
@@ -64,9 +66,17 @@ def data_silently_dropped(evidence: Evidence) -> Finding | None:
 
 
 def _dropped(evidence: Evidence) -> tuple[str, str]:
-    for note in reversed(evidence.all(ev.NoteMade)):
-        facts = note.event.facts
-        if facts.get("dropped") or facts.get("ignored_errors"):
-            count = facts.get("dropped") or facts.get("ignored_errors")
-            return note.event.text or f"{count} elements were dropped", note.source
+    """How many elements and of which files, in words, and where that stands."""
+    for said in reversed(evidence.all(ev.DataDropped)):
+        one = said.event
+        what = (
+            "records are damaged or stand behind a damaged one"
+            if one.unit == "records"
+            else "pictures cannot be decoded"
+        )
+        named = [
+            f"{path} ({lost})" if lost else path
+            for path, lost in list(one.lost_by_file.items())[:_FILES_NAMED]
+        ]
+        return f"{one.count} {what}, and are passed over: {', '.join(named)}", said.source
     return "", ""

@@ -35,13 +35,13 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
         evidence,
         r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)",
     )
-    passes = [said for said in evidence.all(ev.NoteMade) if "empty_passes" in said.event.facts][-1:]
+    passes = evidence.all(ev.EmptyPassSeen)[-1:]
     if evidence.step or not (empty or ((known_empty or passes) and not evidence.alive)):
         return _validation_empty(evidence)
     facts = [
         Fact(
-            f"the loop at {said.event.facts.get('where')} asked for data and got none, "
-            f"{counted(said.event.facts['empty_passes'], 'time')} or more",
+            f"the loop at {said.event.where} asked for data and got none, "
+            f"{counted(said.event.passes, 'time')} or more",
             said.source,
         )
         for said in passes

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import plain_name
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
 from holdfast.journal import events as ev
@@ -100,22 +99,34 @@ def peer_missing(evidence: Evidence) -> Finding | None:
 
 def _told_by_conductor(evidence: Evidence) -> Finding | None:
     """What `holdfast launch` saw of the whole group; this folder is that of one process of it."""
-    notes = [said for said in evidence.all(ev.NoteMade) if said.event.facts.get("by") == "conductor"]
-    lost = next((said for said in reversed(notes) if "peer_lost" in said.event.facts), None)
-    later = [said for said in notes if lost is None or said.mono >= lost.mono]
-    stood = next((said for said in reversed(later) if said.event.facts.get("remark") in _STANDING), None)
-    said = lost or stood
-    if said is None or evidence.exit_code == 0:
+    if evidence.exit_code == 0:
         return None
-    facts = said.event.facts
-    if facts.get("peer_lost") == 0:
+    lost = evidence.all(ev.AgentLost)
+    if lost:
+        return _lost(lost[-1])
+    held_up = [said for said in evidence.all(ev.GroupRemark) if said.event.remark in _STANDING]
+    return _held_up(held_up[-1]) if held_up else None
+
+
+def _lost(said: Recorded[ev.AgentLost]) -> Finding | None:
+    one = said.event
+    if one.rank == 0:
         return None  # this folder is that process's own, and what it tells itself says more
-    rank = facts["peer_lost"] if lost is not None else next(iter(facts.get("ranks", [])), "")
-    because = [Fact(said.event.text, said.source)]
-    for one in (facts.get("verdict") or {}).get("because", [])[:3]:
-        because.append(Fact(str(one.get("fact")), f"peers/{rank}"))
-    if facts.get("remark") == "network":
+    because = [Fact(one.text, said.source)]
+    for fact in one.verdict.get("because", [])[:3]:
+        because.append(Fact(str(fact.get("fact")), f"peers/{one.rank}"))
+    how = f"was ended by {one.signal}" if one.signal else f"ended with exit code {one.exit_code}"
+    return _found(one.rank, how, because)
+
+
+def _held_up(said: Recorded[ev.GroupRemark]) -> Finding:
+    one, because = said.event, [Fact(said.event.text, said.source)]
+    if one.remark == "network":
         return Finding("peer-missing", Strength.SUPPORTED, _NETWORK, tuple(because), (), _REMEDIES[:1])
+    return _found(next(iter(one.ranks), ""), _STOOD[one.remark], because)
+
+
+def _found(rank: int | str, how: str, because: list[Fact]) -> Finding:
     remedies = (
         Remedy(
             "look at that process, whose folder is its own",
@@ -124,7 +135,7 @@ def _told_by_conductor(evidence: Evidence) -> Finding | None:
         ),
         *_REMEDIES[:1],
     )
-    title = f"process {rank} of the group {_what(facts)}"
+    title = f"process {rank} of the group {how}"
     return Finding("peer-missing", Strength.ESTABLISHED, title, tuple(because), (), remedies)
 
 
@@ -133,13 +144,6 @@ _STOOD = {"missing": "never came", "silent": "cannot be reached", "suspended": "
           "waited-for": "holds up all others"}  # fmt: skip
 _STANDING = (*_STOOD, "network")  # the last is about no process
 _NETWORK = "the network between the processes of the group does not carry a step"
-
-
-def _what(facts: dict[str, Any]) -> str:
-    if "peer_lost" not in facts:
-        return _STOOD[facts["remark"]]
-    signal = facts.get("signal")
-    return f"was ended by {signal}" if signal else f"ended with exit code {facts.get('exit_code')}"
 
 
 _REMEDIES = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.outcome import fell_short
@@ -39,8 +37,8 @@ def preempted(evidence: Evidence) -> Finding | None:
         return None
     if evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence):
         return None  # it was told to, and had done its work
-    group = _said_by_the_group(evidence)
-    facts = [group] if group is not None else []
+    asked = evidence.all(ev.GroupStopRequested)[-1:]
+    facts = [Fact(f"the group was told: {said.event.text}", said.source) for said in asked]
     for said in told[-1:]:
         facts.append(Fact(f"the supervisor was sent SIGTERM{_sender(said)} and passed it on", said.source))
     for child in seen[-1:]:
@@ -51,10 +49,8 @@ def preempted(evidence: Evidence) -> Finding | None:
     if by_term:
         facts.append(Fact("the process ended on SIGTERM", evidence.exit_source))
     elif evidence.exit_called is not None:
-        called = evidence.exit_called[0]
-        facts.append(
-            Fact(f"it ended itself by {called.get('by')} at {called.get('where')}", evidence.exit_called[1])
-        )
+        called = evidence.exit_called.event
+        facts.append(Fact(f"it ended itself by {called.by} at {called.where}", evidence.exit_called.source))
     elif evidence.exit_signal == "SIGKILL":
         facts.append(Fact("SIGKILL followed, as schedulers do after a time of grace", evidence.exit_source))
     told_at = [said.mono for said in told] + [said.mono for said in seen]
@@ -65,7 +61,7 @@ def preempted(evidence: Evidence) -> Finding | None:
         "preempted",
         strength,
         "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
-        if group is not None and group.fact.startswith("the group was told: SIGINT")
+        if any(said.event.signal == "SIGINT" for said in asked)
         else "it was told to end by SIGTERM: a scheduler, a cloud or a person stopped it",
         tuple(facts),
         (),
@@ -93,11 +89,3 @@ def _sender(said: Recorded[ev.SignalReceived]) -> str:
         return " by itself, at the word of the group's conductor,"
     who = f" ({event.from_command})" if event.from_command else ", which had ended by then,"
     return f" from process {event.from_pid}{who}"
-
-
-def _said_by_the_group(evidence: Evidence) -> Fact | None:
-    """What the conductor of several processes was told; who told it is not known to it."""
-    for said in reversed(evidence.all(ev.NoteMade)):
-        if said.event.facts.get("by") == "conductor" and re.match(r"SIG\w+ came", said.event.text):
-            return Fact(f"the group was told: {said.event.text}", said.source)
-    return None

@@ -77,28 +77,25 @@ def recompiling(evidence: Evidence) -> Finding | None:
 
 def _by_machine_code(evidence: Evidence) -> Finding | None:
     """New executable memory with nearly every step: XLA compiled, though TensorFlow traced nothing."""
-    notes = [
-        (said, said.event.facts["machine_code"])
-        for said in evidence.all(ev.NoteMade)
-        if isinstance(said.event.facts.get("machine_code"), dict)
-    ]
-    if len(notes) < 2:
+    counted = evidence.all(ev.MachineCodeCounted)
+    if len(counted) < 2:
         return None
-    (first, old), (last, new) = notes[0], notes[-1]
-    compiles = (int(new["regions"]) - int(old["regions"])) // max(2, int(old["regions"]))
-    steps = max(1, int(new["step"]) - int(old["step"]))
+    first, last = counted[0], counted[-1]
+    old, new = first.event, last.event
+    compiles = (new.regions - old.regions) // max(2, old.regions)
+    steps = max(1, new.step - old.step)
     if compiles < 4 or compiles < 0.5 * steps:
         return None
-    where = f" ({new['where']})" if new.get("where") else ""
+    where = f" ({new.where})" if new.where else ""
     return Finding(
         "recompiling",
         Strength.ESTABLISHED if compiles >= 15 else Strength.SUPPORTED,
-        f"XLA compiles {new.get('function')} anew for nearly every batch: about {compiles} times in {steps} steps",
+        f"XLA compiles {new.function} anew for nearly every batch: about {compiles} times in {steps} steps",
         (
-            Fact(f"{new.get('function')}{where} is compiled by XLA (jit_compile)", first.source),
+            Fact(f"{new.function}{where} is compiled by XLA (jit_compile)", first.source),
             Fact(
-                f"executable memory grew from {old['regions']} to {new['regions']} regions between step "
-                f"{old['step']:,} and step {new['step']:,}: {compiles} times what the first program took",
+                f"executable memory grew from {old.regions} to {new.regions} regions between step "
+                f"{old.step:,} and step {new.step:,}: {compiles} times what the first program took",
                 last.source,
             ),
         ),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.readings.error import Raised, reader_gone
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, users_line
 from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
@@ -95,13 +95,12 @@ def _reader_gone(evidence: Evidence, error: Raised) -> Finding:
 
 def _trainers_answer(evidence: Evidence, message: str) -> Finding | None:
     """What `holdfast train` itself refused: an error with what it found and what to change, not a traceback."""
-    for said in reversed(evidence.all(ev.NoteMade)):
-        answer = said.event.facts.get("answer")
-        if answer and str(answer["what"])[:2000] == message:
-            where = str(answer["where"])
-            title = answer["what"] if where in answer["what"] else f"{answer['what']} ({where})"
-            facts = [Fact(clipped(line, 300), said.source) for line in (answer["found"] or [title])]
-            remedies = [Remedy(line, "your-choice") for line in answer["change"]]
+    for said in reversed(evidence.all(ev.ErrorReported)):
+        error = said.event
+        if error.what[:2000] == message:
+            title = error.what if error.where in error.what else f"{error.what} ({error.where})"
+            facts = [Fact(clipped(line, 300), said.source) for line in (error.found or [title])]
+            remedies = [Remedy(line, "your-choice") for line in error.change]
             return Finding("script-error", Strength.ESTABLISHED, title, tuple(facts), (), tuple(remedies))
     return None
 
@@ -115,7 +114,7 @@ def _by_exit_code(evidence: Evidence) -> Finding | None:
     if evidence.exit_signal is not None or evidence.stopped_by_us:
         return None
     if evidence.exit_called is not None and (code or fell_short(evidence)):
-        return _by_its_own_call(evidence, *evidence.exit_called)
+        return _by_its_own_call(evidence, evidence.exit_called)
     if not code:
         return None
     facts = [Fact(f"it ended with exit code {code} and printed no traceback", evidence.exit_source)]
@@ -191,11 +190,12 @@ _COMPLAINT = re.compile(
 )
 
 
-def _by_its_own_call(evidence: Evidence, called: dict[str, Any], source: str) -> Finding:
-    where = f" at {called['where']}" if called.get("where") else ""
-    message = clipped(str(called.get("message") or ""), 160)
-    facts = [Fact(f"{called.get('by')} was called{where} in phase {called.get('phase')}", source)]
-    facts += [Fact(f"with the words: {message}", source)] if message else []
+def _by_its_own_call(evidence: Evidence, said: Recorded[ev.ExitCalled]) -> Finding:
+    called = said.event
+    where = f" at {called.where}" if called.where else ""
+    message = clipped(called.message, 160)
+    facts = [Fact(f"{called.by} was called{where} in phase {called.phase}", said.source)]
+    facts += [Fact(f"with the words: {message}", said.source)] if message else []
     facts.append(Fact(f"the exit code is {evidence.exit_code}", evidence.exit_source))
     if evidence.exit_code and not message:
         facts += [
@@ -203,18 +203,18 @@ def _by_its_own_call(evidence: Evidence, called: dict[str, Any], source: str) ->
             for line in evidence.output.lines[-1:]
         ]
     # A script that has what it wanted leaves by sys.exit(0) too; os._exit drops what is not written yet.
-    meant = evidence.exit_code == 0 and called.get("by") == "sys.exit"
+    meant = evidence.exit_code == 0 and called.by == "sys.exit"
     return Finding(
         "script-error",
         Strength.POSSIBLE if meant else Strength.ESTABLISHED,
-        f"the script ended itself by {called.get('by')}{where}"
+        f"the script ended itself by {called.by}{where}"
         + (f": {message}" if message else "")
         + (", with exit code 0, before all planned steps were done" if meant else ""),
         tuple(facts),
         (),
         (
             Remedy(
-                f"look at what makes it reach {called['where']}" if where else "look for what calls it",
+                f"look at what makes it reach {called.where}" if where else "look for what calls it",
                 "your-choice",
             ),
         ),

@@ -16,11 +16,9 @@ def uneven_batches(evidence: Evidence) -> Finding | None:
         r"of (batches|steps)|collective.*(shape mismatch|aborted).*(OUT_OF_RANGE|End of sequence)|"
         r"stalled.*missing ranks|One or more tensors were submitted to be reduced",
     )
-    ranks = [said_.event.facts for said_ in evidence.all(ev.NoteMade) if "rank_steps" in said_.event.facts]
-    steps = ranks[-1].get("rank_steps") if ranks else None
-    uneven = (
-        isinstance(steps, dict | list) and len(set(steps.values() if isinstance(steps, dict) else steps)) > 1
-    )
+    apart = [one.event.rank_steps for one in evidence.all(ev.GroupRemark) if one.event.rank_steps]
+    steps = apart[-1] if apart else {}
+    uneven = len(set(steps.values())) > 1
     if said is None and not uneven:
         return None
     facts = [said[1]] if said is not None else []

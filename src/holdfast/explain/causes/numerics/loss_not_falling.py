@@ -90,18 +90,20 @@ def _begun_anew(evidence: Evidence) -> bool:
 
 def _never_applied(evidence: Evidence) -> Finding | None:
     """Told when the process ended: gradients of the weights, an optimizer that took no step, weights as they were."""
-    said = next((one for one in evidence.all(ev.NoteMade) if "never_applied" in one.event.facts), None)
+    said = next(iter(evidence.all(ev.GradientsNotApplied)), None)
     if said is None:
         return None
-    told = said.event.facts["never_applied"]
-    optimizer, where, times = told.get("optimizer"), told.get("where"), int(told.get("times", 0))
+    optimizer, where, times = said.event.optimizer, said.event.where, said.event.times
     return Finding(
         "loss-not-falling",
         Strength.SUPPORTED,
         f"the gradients taken at {where} are never applied: no weight changed",
         (
             Fact(f"gradients of the weights were taken {whole(times)} times at {where}", said.source),
-            Fact(f"the {optimizer} made at {told.get('made')} took no step in the whole run", said.source),
+            Fact(
+                f"the {optimizer} made at {said.event.optimizer_where} took no step in the whole run",
+                said.source,
+            ),
             Fact(
                 "the weights that were compared are at the end what they were at the first gradient",
                 said.source,

@@ -127,32 +127,31 @@ def _each_once(evidence: Evidence) -> list[Recorded[ev.WorkerGone]]:
         told = [one for one in (before, said) if one is not None]
         knows = next((one for one in told if one.by != "supervisor"), said)
         seen = next((one for one in told if one.by == "supervisor"), said)
-        event = replace(
-            seen.event, last_state=knows.event.last_state,
+        event = seen.event.changed(
+            last_state=knows.event.last_state,
             oom_kills_rose=any(one.event.oom_kills_rose for one in told),
-        )  # fmt: skip
+        )
         found[said.event.worker_pid] = replace(knows, event=event)
     return sorted(found.values(), key=lambda said: said.mono)
 
 
 def _own_exit(evidence: Evidence, pid: int) -> list[Fact]:
     """The line at which the worker ended itself."""
-    for said in reversed(evidence.all(ev.NoteMade)):
-        called = said.event.facts.get("worker_exit")
-        if isinstance(called, dict) and called.get("pid") == pid:
-            return [Fact(f"it ended itself by os._exit at {called.get('where')}", said.source)]
+    for said in reversed(evidence.all(ev.WorkerExitCalled)):
+        if said.event.worker_pid == pid:
+            return [Fact(f"it ended itself by os._exit at {said.event.where}", said.source)]
     return []
 
 
 def _crash(evidence: Evidence, pid: int) -> list[Fact]:
-    notes = [said for said in evidence.all(ev.NoteMade) if said.event.facts.get("worker_crashed") == pid]
+    crashes = [said for said in evidence.all(ev.WorkerCrashed) if said.event.worker_pid == pid]
     return [
         Fact(
-            f"it crashed in native code ({said.event.facts.get('what')})"
-            + (f" at {said.event.facts['where']}" if said.event.facts.get("where") else ""),
+            f"it crashed in native code ({said.event.what})"
+            + (f" at {said.event.where}" if said.event.where else ""),
             said.source,
         )
-        for said in notes[:1]
+        for said in crashes[:1]
     ]
 
 

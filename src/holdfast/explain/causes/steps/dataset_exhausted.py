@@ -66,19 +66,17 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
 
 def _asked_again(evidence: Evidence) -> Finding | None:
     """A loop of one's own that goes on asking an iterator which has no more: its later rounds train nothing."""
-    notes = [said for said in evidence.all(ev.NoteMade) if "asked_again" in said.event.facts]
-    if not notes:
+    used = evidence.all(ev.ExhaustedIteratorUsed)
+    if not used:
         return None
-    times, where = notes[-1].event.facts["asked_again"], notes[-1].event.facts.get("where")
+    times, where = used[-1].event.times, used[-1].event.where
     return Finding(
         "dataset-exhausted",
         Strength.SUPPORTED,
         f"the iterator at {where} had come to its end, and was asked again: nothing is trained then",
         (
-            Fact(
-                f"it was asked at {where} after its end, {counted(times, 'time')} or more", notes[-1].source
-            ),
-            Fact(f"{whole(evidence.step or 0)} steps were done in all", notes[-1].source),
+            Fact(f"it was asked at {where} after its end, {counted(times, 'time')} or more", used[-1].source),
+            Fact(f"{whole(evidence.step or 0)} steps were done in all", used[-1].source),
         ),
         (),
         (

@@ -82,20 +82,20 @@ def _ended_by_hand(evidence: Evidence) -> bool:
 
 def _own_loop(evidence: Evidence) -> Finding | None:
     """A loop over an endless dataset, without a way out in its source, inside another loop that it holds up."""
-    notes = [said for said in evidence.all(ev.NoteMade) if "never_left" in said.event.facts]
+    loops = evidence.all(ev.DataOnlyLoopSeen)
     data = evidence.data()
-    if not notes or data is None or data.event.cardinality != -1 or (evidence.step or 0) < 2:
+    if not loops or data is None or data.event.cardinality != -1 or (evidence.step or 0) < 2:
         return None
     if not _ended_by_hand(evidence) or evidence.oom_ended:
         return None
-    where = notes[0].event.facts["never_left"]
+    where = loops[0].event.where
     return Finding(
         "epoch-never-ends",
         Strength.SUPPORTED,
         f"the loop at {where} never ends: its dataset goes on for ever, and nothing in it breaks off",
         (
             Fact("the dataset says itself that it is infinite", data.source),
-            Fact(f"the loop at {where} has no break, and stands inside another loop", notes[0].source),
+            Fact(f"the loop at {where} has no break, and stands inside another loop", loops[0].source),
             Fact(f"its first round has {whole(evidence.step or 0)} steps so far and has not ended", "beats"),
         ),
         (),
@@ -108,18 +108,17 @@ def _own_loop(evidence: Evidence) -> Finding | None:
 
 def _open_loop(evidence: Evidence) -> Finding | None:
     """A `while` around the training that ends only by what it computes, and computes nothing better any more."""
-    notes = [said for said in evidence.all(ev.NoteMade) if "open_loop" in said.event.facts]
+    loops = evidence.all(ev.OpenLoopSeen)
     seen = [said for said in evidence.all(ev.EndlessSeen) if said.event.what == "loop"]
-    if not notes or not seen or not _ended_by_hand(evidence) or evidence.oom_ended:
+    if not loops or not seen or not _ended_by_hand(evidence) or evidence.oom_ended:
         return None
-    loop = notes[-1].event.facts["open_loop"]
-    where, goes_on = loop.get("where", ""), " and ".join(str(one) for one in loop.get("until", []))
+    where, goes_on = loops[-1].event.where, " and ".join(loops[-1].event.until)
     return Finding(
         "epoch-never-ends",
         Strength.SUPPORTED,
         f"the loop at {where} may never end: it goes on {goes_on}, and comes no nearer to it",
         (
-            Fact(f"the loop at {where} goes on {goes_on}; it has no count and no clock", notes[-1].source),
+            Fact(f"the loop at {where} goes on {goes_on}; it has no count and no clock", loops[-1].source),
             Fact(f"after {whole(seen[-1].event.batches)} steps: {seen[-1].event.why}", seen[-1].source),
         ),
         (),
