@@ -38,13 +38,10 @@ def write(out: Path = OUT) -> list[Path]:
 
 
 def commands() -> str:
-    from holdfast.cli.main import _GROUPS, COMMANDS
+    from holdfast.cli.main import _GROUPS, COMMANDS, EXIT_CODES
 
     os.environ["COLUMNS"] = "96"
-    parts = [
-        "# Commands",
-        "Exit codes: 0 success, 1 bad news, 2 the command could not run. `run` returns that of its command.",
-    ]
+    parts = ["# Commands", EXIT_CODES]
     for when, title in _GROUPS.items():
         parts.append(f"## {title[0].upper()}{title[1:]}")
         for command in COMMANDS:

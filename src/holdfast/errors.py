@@ -1,36 +1,37 @@
 """One tree of errors. An error is data first: what, where, found, change; `report.text` renders it.
 
-An error is a mistake that its reader can mend, so each says what is wrong, where it is, what was
-found there and what to change. A class exists where a caller or a test tells it from its parent;
-its slug never changes once released.
+An error is a mistake that its reader can fix, so each says what is wrong, where it is, what was
+found there and what to change. A class exists where a caller or a test distinguishes it from its
+parent; its slug never changes once released.
 """
 
 from __future__ import annotations
 
 import enum
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 
 class ExitCode(enum.IntEnum):
-    """What the shell sees. `holdfast run` returns its child's own code instead."""
+    """Exit codes of Holdfast. `holdfast run` returns the code of its command instead."""
 
-    FINE = 0  # done, and nothing to say against it
-    FINDINGS = 1  # done, and the answer is bad news: a failed run, dirty data, a plan that does not fit
-    COULD_NOT = 2  # not done: a mistake in the command, the recipe or the machine, said in an error
-    STALLED = 124  # the watched command stalled and was stopped (as `timeout` has it)
-    NOT_EXECUTABLE = 126  # the watched command may not be executed (as a shell has it)
-    NOT_STARTED = 127  # the watched command could not be started (as a shell has it)
+    FINE = 0  # done, no problems
+    FINDINGS = 1  # done, problems found: a failed run, bad data, a plan that does not fit
+    COULD_NOT = 2  # not done: a mistake in the command, the recipe or the machine, printed as an error
+    STALLED = 124  # the watched command stalled and was stopped (as with `timeout`)
+    NOT_EXECUTABLE = 126  # the watched command may not be executed (as in a shell)
+    NOT_STARTED = 127  # the watched command could not be started (as in a shell)
     INTERRUPTED = 130  # Ctrl-C
 
 
 class HoldfastError(Exception):
-    """The root. Give `what` as a sentence, the rest as far as it is known."""
+    """The root. `what` is a sentence; the rest as far as it is known."""
 
     slug = "error"
     exit_code = ExitCode.COULD_NOT
-    advice = ""  # what to change where nobody nearer to it says so
+    advice = ""  # what to change, where the raising code gives no `change`
 
     def __init__(
         self,
@@ -67,9 +68,22 @@ def _lines(text: str | Iterable[str]) -> tuple[str, ...]:
     return ((text,) if text else ()) if isinstance(text, str) else tuple(text)
 
 
+def from_json(content: Mapping[str, Any]) -> HoldfastError:
+    """The error that another process printed as JSON."""
+    error = HoldfastError(
+        content["what"],
+        where=content["where"],
+        found=content["found"],
+        change=content["change"],
+        more=content["more"],
+    )
+    error.slug = content["error"]
+    return error
+
+
 def nearest(name: str, among: Iterable[str]) -> str | None:
     """The name that was probably meant, or None when nothing is close."""
-    from difflib import get_close_matches  # only a mistake pays for it
+    from difflib import get_close_matches  # needed only after a mistake
 
     by_lower = {known.lower(): known for known in among}
     close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
@@ -126,6 +140,12 @@ class ContradictorySettings(RecipeError):
     slug = "contradictory-settings"
 
 
+class TooFewDevices(RecipeError):
+    """The machine has fewer devices than the recipe uses."""
+
+    slug = "too-few-devices"
+
+
 # -- files --------------------------------------------------------------------------------------
 
 
@@ -133,7 +153,7 @@ class FileError(HoldfastError):
     """A path does not hold what was expected there."""
 
     slug = "file"
-    advice = "look at the path and its file system"
+    advice = "check the path and its file system"
 
 
 class PathMissing(FileError):
@@ -162,7 +182,7 @@ class DiskFull(FileError):
 
 
 class AlreadyThere(FileError):
-    """Something would be overwritten, and nobody asked for that."""
+    """Something would be overwritten without being asked to."""
 
     slug = "already-there"
     advice = "choose another name"
@@ -172,7 +192,7 @@ class AlreadyThere(FileError):
 
 
 class NotARun(HoldfastError):
-    """The folder is not a run's folder."""
+    """The folder is not a run folder."""
 
     slug = "not-a-run"
 
@@ -187,7 +207,7 @@ class CommandNotFound(HoldfastError):
     """The command to watch could not be started."""
 
     slug = "command-not-found"
-    advice = "give a program that can be started, as in: holdfast run -- python train.py"
+    advice = "give a program that exists, e.g. holdfast run -- python train.py"
     exit_code = ExitCode.NOT_STARTED
 
 
@@ -200,34 +220,34 @@ class CommandNotExecutable(CommandNotFound):
 
 
 class DataError(HoldfastError):
-    """A dataset cannot be read as what it seems to be."""
+    """A dataset cannot be read in its format."""
 
     slug = "data"
-    advice = "`holdfast check` on the dataset lists what is wrong with it"
+    advice = "`holdfast check` lists the problems of the dataset"
 
 
 class UnknownFormat(DataError):
     slug = "unknown-format"
-    advice = "give data in a format that is read: COCO, VOC, YOLO, CSV, labelme or TFRecord"
+    advice = "use a supported format: COCO, VOC, YOLO, CSV, labelme or TFRecord"
 
 
 class UnreadableAnnotation(DataError):
     slug = "unreadable-annotation"
-    advice = "mend the file, or take it out of the dataset"
+    advice = "fix the file, or remove it from the dataset"
 
 
 class UndecodableImage(DataError):
-    """A picture met while training cannot be decoded, and no more may be skipped."""
+    """An image cannot be decoded during training, and no more may be skipped (`data.skip_bad`)."""
 
     slug = "undecodable-image"
-    advice = "`holdfast data repair SRC DST` writes a copy without such pictures"
+    advice = "`holdfast data repair SRC DST` writes a copy without such images"
 
 
 # -- the installation ---------------------------------------------------------------------------
 
 
 class DependencyMissing(HoldfastError):
-    """A part needs a package that is not installed; `change` names the extra that brings it."""
+    """A package is not installed; `change` names the extra that installs it."""
 
     slug = "dependency-missing"
 
@@ -243,7 +263,7 @@ def needs(package: str, extra: str, for_what: str) -> DependencyMissing:
 
 
 def of_os(error: OSError) -> HoldfastError:
-    """An OSError that nobody nearer to it has turned into words."""
+    """An OSError that no code closer to its cause has turned into an error of ours."""
     path = str(error.filename or "")
     kind, what, change = _OS_ERRORS.get(error.errno or 0, (FileError, error.strerror or str(error), ""))
     return kind(f"{what}: {path}" if path else what, where=path, found=str(error), change=change)
@@ -251,12 +271,12 @@ def of_os(error: OSError) -> HoldfastError:
 
 _OS_ERRORS: dict[int, tuple[type[HoldfastError], str, str]] = {
     errno.ENOENT: (PathMissing, "there is no such file or folder", ""),
-    errno.EISDIR: (NotAFile, "this is a folder, a file was expected", ""),
-    errno.ENOTDIR: (NotAFolder, "this is a file, a folder was expected", ""),
-    errno.EACCES: (PermissionRefused, "the system refused access", ""),
-    errno.EPERM: (PermissionRefused, "the system refused access", ""),
-    errno.EROFS: (PermissionRefused, "the file system is read-only", "choose a folder that can be written"),
+    errno.EISDIR: (NotAFile, "this is a folder, and a file is expected", ""),
+    errno.ENOTDIR: (NotAFolder, "this is a file, and a folder is expected", ""),
+    errno.EACCES: (PermissionRefused, "permission denied", ""),
+    errno.EPERM: (PermissionRefused, "permission denied", ""),
+    errno.EROFS: (PermissionRefused, "the file system is read-only", "choose a writable folder"),
     errno.ENOSPC: (DiskFull, "the disk is full", ""),
     errno.EDQUOT: (DiskFull, "the disk quota is used up", ""),
-    errno.EEXIST: (AlreadyThere, "it exists already, and nothing is overwritten unasked", ""),
+    errno.EEXIST: (AlreadyThere, "it already exists, and is not overwritten", ""),
 }

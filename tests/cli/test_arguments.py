@@ -14,35 +14,43 @@ from holdfast.errors import ExitCode, UsageError
 from holdfast.launch import cluster, job
 
 NONSENSE = [
-    ("launch r.toml --processes 0", "--processes wants a whole number from 1 to 4096", "--processes 2"),
-    ("launch r.toml --hosts 0", "--hosts wants a whole number from 1 to 4096", "--hosts 2"),
-    ("launch r.toml --host -1", "--host wants a whole number of at least 0", "--host 0"),
-    ("launch r.toml --restarts -1", "--restarts wants a whole number of at least 0", "--restarts 3"),
-    ("launch r.toml --join-limit 0", "--join-limit wants a number of seconds above 0", "--join-limit 600"),
-    ("train r.toml --restarts -1", "--restarts wants a whole number of at least 0", "--restarts 3"),
-    ("run --stall-after 0 -- true", "--stall-after wants a number of seconds above 0", "--stall-after 60"),
-    ("run --stall-after nan -- true", "--stall-after wants a number of seconds above 0", "--stall-after 60"),
-    ("run --restarts x -- true", "--restarts wants a whole number of at least 0", "--restarts 3"),
-    ("top --most 0", "--most wants a whole number of at least 1", "--most 20"),
-    ("top --most 2.5", "--most wants a whole number of at least 1", "--most 20"),
-    ("check x --processes 0", "--processes wants a whole number from 1 to 4096", "--processes 2"),
+    ("launch r.toml --processes 0", "--processes must be an integer from 1 to 4096", "--processes 2"),
+    ("launch r.toml --hosts 0", "--hosts must be an integer from 1 to 4096", "--hosts 2"),
+    ("launch r.toml --host -1", "--host must be an integer of at least 0", "--host 0"),
+    ("launch r.toml --restarts -1", "--restarts must be an integer of at least 0", "--restarts 3"),
+    (
+        "launch r.toml --join-timeout 0",
+        "--join-timeout must be a number of seconds above 0",
+        "--join-timeout 600",
+    ),
+    ("train r.toml --restarts -1", "--restarts must be an integer of at least 0", "--restarts 3"),
+    ("run --stall-after 0 -- true", "--stall-after must be a number of seconds above 0", "--stall-after 60"),
+    (
+        "run --stall-after nan -- true",
+        "--stall-after must be a number of seconds above 0",
+        "--stall-after 60",
+    ),
+    ("run --restarts x -- true", "--restarts must be an integer of at least 0", "--restarts 3"),
+    ("top --limit 0", "--limit must be an integer of at least 1", "--limit 20"),
+    ("top --limit 2.5", "--limit must be an integer of at least 1", "--limit 20"),
+    ("check x --processes 0", "--processes must be an integer from 1 to 4096", "--processes 2"),
     (
         "check x --step-speed -3",
-        "--step-speed wants a number of pictures a second above 0",
+        "--step-speed must be a number of images per second above 0",
         "--step-speed 120",
     ),
-    ("board --port 99999", "--port wants a whole number from 0 to 65535", "--port 8080"),
-    ("data serve --port -1", "--port wants a whole number from 0 to 65535", "--port 8080"),
-    ("data convert a b --to coco --shards 0", "--shards wants a whole number from 1 to 99999", "--shards 8"),
-    ("data inspect a --pictures -1", "--pictures wants a whole number of at least 0", "--pictures 48"),
-    ("data pack a --size 0", "--size wants a whole number from 64 to 4096", "--size 320"),
-    ("demo --steps 0", "--steps wants a whole number of at least 1", "--steps 150"),
-    ("lr-find r.toml --steps 3", "--steps wants a whole number of at least 10", "--steps 100"),
-    ("eval a b --score 7", "--score wants a number from 0 to 1", "--score 0.5"),
-    ("predict a b --score nan", "--score wants a number from 0 to 1", "--score 0.5"),
-    ("predict a b --batch 0", "--batch wants a whole number of at least 1", "--batch 8"),
-    ("anchors a --input 5", "--input wants a whole number from 64 to 4096", "--input 320"),
-    ("anchors a --seed -4", "--seed wants a whole number from 0 to 2147483647", "--seed 0"),
+    ("board --port 99999", "--port must be an integer from 0 to 65535", "--port 8080"),
+    ("data serve --port -1", "--port must be an integer from 0 to 65535", "--port 8080"),
+    ("data convert a b --to coco --shards 0", "--shards must be an integer from 1 to 99999", "--shards 8"),
+    ("data inspect a --images -1", "--images must be an integer of at least 0", "--images 48"),
+    ("data pack a --size 0", "--size must be an integer from 64 to 4096", "--size 320"),
+    ("demo --steps 0", "--steps must be an integer of at least 1", "--steps 150"),
+    ("lr-find r.toml --steps 3", "--steps must be an integer of at least 10", "--steps 100"),
+    ("eval a b --score 7", "--score must be a number from 0 to 1", "--score 0.5"),
+    ("predict a b --score nan", "--score must be a number from 0 to 1", "--score 0.5"),
+    ("predict a b --batch 0", "--batch must be an integer of at least 1", "--batch 8"),
+    ("anchors a --input 5", "--input must be an integer from 64 to 4096", "--input 320"),
+    ("anchors a --seed -4", "--seed must be an integer from 0 to 2147483647", "--seed 0"),
 ]
 
 
@@ -75,39 +83,39 @@ def test_numbers_that_make_no_sense(
         ),
         (
             ["run", "--name", "../x", "--", "true"],
-            "a run's name is one word without a slash\n  where   the command line\n  found   --name ../x\n"
-            "  change  --run-dir ../x for a folder elsewhere",
+            "the name of a run cannot contain a slash\n  where   the command line\n  found   --name ../x\n"
+            "  change  --run-dir ../x for another folder",
         ),
         (
             ["run", "--on-stall", "stpo", "--", "true"],
-            "--on-stall does not know 'stpo'\n  where   the command line\n  found   it knows report, stop, restart\n"
-            "  change  --on-stall stop",
+            "--on-stall: unknown value 'stpo'\n  where   the command line\n"
+            "  found   the values are report, stop, restart\n  change  --on-stall stop",
         ),
         (
             ["explain"],
             "holdfast explain needs RUN\n  where   the command line\n  change  holdfast explain RUN\n"
-            "          holdfast explain --help shows what it takes",
+            "          holdfast explain --help lists its arguments",
         ),
         (
             ["compare"],
             "holdfast compare needs OLD and NEW\n  where   the command line\n  change  holdfast compare OLD NEW\n"
-            "          holdfast compare --help shows what it takes",
+            "          holdfast compare --help lists its arguments",
         ),
         (
             ["predict", "m"],
             "holdfast predict needs IMAGES\n  where   the command line\n  change  holdfast predict MODEL IMAGES\n"
-            "          holdfast predict --help shows what it takes",
+            "          holdfast predict --help lists its arguments",
         ),
         (
             ["plan", "r.toml", "--device-memory", "-5GiB"],
-            "--device-memory needs a value after it\n  where   the command line\n  found   --device-memory -5GiB\n"
-            "  change  --device-memory SIZE\n          holdfast plan --help shows what it takes",
+            "--device-memory needs a value\n  where   the command line\n  found   --device-memory -5GiB\n"
+            "  change  --device-memory SIZE\n          holdfast plan --help lists its arguments",
         ),
         (
             ["export", "m"],
             "holdfast export needs --to and --out\n  where   the command line\n"
             "  change  holdfast export MODEL --to saved_model|onnx|tflite --out PATH\n"
-            "          holdfast export --help shows what it takes",
+            "          holdfast export --help lists its arguments",
         ),
         (
             ["top", "--once=3"],
@@ -115,8 +123,8 @@ def test_numbers_that_make_no_sense(
         ),
         (
             ["predict", "m", "x", "--out"],
-            "--out needs a value after it\n  where   the command line\n  change  --out FOLDER\n"
-            "          holdfast predict --help shows what it takes",
+            "--out needs a value\n  where   the command line\n  change  --out FOLDER\n"
+            "          holdfast predict --help lists its arguments",
         ),
     ],
 )
@@ -131,16 +139,35 @@ def test_numbers_inside_a_word() -> None:
     with pytest.raises(UsageError) as refused:
         cluster.chosen(0, 2, "here:port")
     assert (refused.value.found, refused.value.change) == (
-        ("--conductor here:port",),
-        ("--conductor here:29470",),
+        ("--coordinator here:port",),
+        ("--coordinator here:29470",),
     )
     with pytest.raises(UsageError, match="at least 1 after the colon"):
         job.accelerator_of("NVIDIA_L4:0")
 
 
+@pytest.mark.parametrize(
+    ("command", "line", "name", "value"),
+    [
+        ("launch", "r.toml --conductor first:29470", "coordinator", "first:29470"),
+        ("launch", "r.toml --join-limit 30", "join_timeout", 30.0),
+        ("plan", "r.toml --card t4", "gpu", "t4"),
+        ("top", "--most 3", "limit", 3),
+        ("export", "m --to tflite --out x --pictures a b", "images", ["a", "b"]),
+        ("data", "inspect a --pictures 7", "images", 7),
+    ],
+)
+def test_older_names_of_options_still_work(command: str, line: str, name: str, value: object) -> None:
+    parser = Parser(prog=command)
+    import_module(cli._find(command).module).add_arguments(parser)
+    assert getattr(parser.parse_args(line.split()), name) == value
+    old = next(word for word in line.split() if word.startswith("--") and word not in ("--to", "--out"))
+    assert old not in parser.format_help()
+
+
 def test_an_empty_word_of_the_command_is_the_commands_own() -> None:
     parser = Parser(prog="holdfast run")
-    import_module("holdfast.cli.run").add_arguments(parser)
+    import_module("holdfast.cli.commands.run_command").add_arguments(parser)
     assert parser.parse_args(["--", "echo", ""]).command[-2:] == ["echo", ""]
 
 
@@ -161,4 +188,5 @@ def test_no_number_of_any_command_goes_unjudged(command: cli.Command) -> None:
         assert action.type not in (int, float), action.option_strings
         if isinstance(action.type, Kind):
             assert action.type.fits(action.type(action.type.such_as)), action.option_strings
-            assert action.default is None or action.type.fits(action.default), action.option_strings
+            no_default = action.default in (None, argparse.SUPPRESS)
+            assert no_default or action.type.fits(action.default), action.option_strings

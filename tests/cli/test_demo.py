@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import demo_mishaps as mishaps
-from holdfast.cli.demo_screen import Calm
+from holdfast.cli.demo import injected_failures as failures
+from holdfast.cli.demo.quiet_stderr import QuietStderr
 from holdfast.cli.main import main
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
@@ -24,7 +24,7 @@ NOISE = (
 
 
 def test_the_lines_of_a_framework_that_starts_are_left_out(capfd: pytest.CaptureFixture[str]) -> None:
-    calm = Calm()
+    calm = QuietStderr()
     os.write(calm.fd, b"first\n" + NOISE.encode() + b"  verdict: \xe2\x80\xa6\nno end")
     calm.close()
     assert capfd.readouterr().err == "first\n  verdict: …\nno end"
@@ -52,13 +52,13 @@ for step in range(10_000):
 def test_the_strike_comes_some_steps_after_a_checkpoint(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     with subprocess.Popen([sys.executable, "-c", TRAINER, str(tmp_path)]) as trainer:
-        assert mishaps.wait_until_past_a_checkpoint(trainer, run) == trainer.pid
+        assert failures.wait_until_past_a_checkpoint(trainer, run) == trainer.pid
         newest = BeatReader(run.beats).newest()
         assert newest is not None
         assert newest.step >= 25
-        mishaps.kill(trainer, run)
+        failures.kill(trainer, run)
     assert trainer.returncode == -signal.SIGKILL
-    assert mishaps.wait_until_past_a_checkpoint(trainer, run) is None, "one that has ended is not struck"
+    assert failures.wait_until_past_a_checkpoint(trainer, run) is None, "one that has ended is not struck"
 
 
 @pytest.mark.hot
@@ -76,8 +76,8 @@ def test_the_strike_comes_some_steps_after_a_checkpoint(tmp_path: Path) -> None:
 def test_the_whole_story(tmp_path: Path, how: str, verdict: str) -> None:
     if how == "oom":
         try:
-            mishaps.Squeeze().close()
-        except mishaps.HoldfastError as error:
+            failures.Squeeze().close()
+        except failures.HoldfastError as error:
             pytest.skip(str(error))
     command = [sys.executable, "-m", "holdfast", "demo", "--folder", str(tmp_path / "demo"), "--steps", "30"]
     done = subprocess.run([*command, "--break", how], capture_output=True, text=True, timeout=580)
@@ -92,7 +92,7 @@ def test_the_whole_story(tmp_path: Path, how: str, verdict: str) -> None:
 def test_ctrl_c_ends_the_demo_with_a_word(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from holdfast.cli import demo\n"
+        "from holdfast.cli.commands import demo_command as demo\n"
         "demo.Demo.make_data = lambda self: os.kill(os.getpid(), signal.SIGINT) or signal.pause()\n"
         "from holdfast.cli.main import main\n"
         f"sys.exit(main(['demo', '--folder', {str(tmp_path / 'd')!r}]))\n"

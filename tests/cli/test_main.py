@@ -39,14 +39,8 @@ def test_every_command_of_the_table_has_its_file_and_its_help(
 
 
 def test_every_command_file_is_in_the_table() -> None:
-    files = {path.stem for path in Path(cli.__file__).parent.glob("[a-z]*.py")} - {
-        "main",
-        "arguments",
-        "patience",
-    }
-    commands = {command.module.rpartition(".")[2] for command in cli.COMMANDS}
-    of_sub_commands = {file for file in files if file.rpartition("_")[0] in commands}
-    assert files - of_sub_commands == commands
+    files = {path.stem for path in (Path(cli.__file__).parent / "commands").glob("[a-z]*.py")}
+    assert files == {command.module.rpartition(".")[2] for command in cli.COMMANDS}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +51,7 @@ def test_every_command_file_is_in_the_table() -> None:
         (["--hlep"], "unknown-option", "--help"),
         (["recipe", "--jsn"], "unknown-option", "the nearest is --json"),
         (["recipe", "a", "b"], "usage", "'b'"),
-        (["recipe", "--set"], "usage", "--set needs a value after it"),
+        (["recipe", "--set"], "usage", "--set needs a value"),
         (["recipe", "--set", "train.bacth=4"], "unknown-setting", "train.batch"),
         (["recipe", "/nowhere.toml"], "path-missing", "/nowhere.toml"),
         (["recipe", "/"], "not-a-file", "is a folder"),
@@ -91,14 +85,14 @@ def test_an_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _command(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    module = types.ModuleType("holdfast.cli.recipe")
+    module = types.ModuleType("holdfast.cli.commands.recipe_command")
 
     def run(args: object) -> int:
         raise error
 
     module.add_arguments = lambda parser: None  # type: ignore[attr-defined]
     module.run = run  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "holdfast.cli.recipe", module)
+    monkeypatch.setitem(sys.modules, "holdfast.cli.commands.recipe_command", module)
 
 
 def test_what_nobody_foresaw_is_called_a_defect_of_ours(
@@ -107,7 +101,7 @@ def test_what_nobody_foresaw_is_called_a_defect_of_ours(
     _command(monkeypatch, ZeroDivisionError("division by zero"))
     assert cli.main(["recipe"]) == ExitCode.COULD_NOT
     text = capsys.readouterr().err
-    assert text.startswith("error[internal]: a defect in Holdfast itself: ZeroDivisionError")
+    assert text.startswith("error[internal]: a bug in Holdfast: ZeroDivisionError")
     assert "test_main.py:" in text
 
 
@@ -129,10 +123,10 @@ def test_errors_of_the_system_reach_the_user_in_words(
 def test_ctrl_c_shows_no_traceback() -> None:
     code = (
         "import sys, types, os, signal\n"
-        "module = types.ModuleType('holdfast.cli.recipe')\n"
+        "module = types.ModuleType('holdfast.cli.commands.recipe_command')\n"
         "module.add_arguments = lambda parser: None\n"
         "module.run = lambda args: os.kill(os.getpid(), signal.SIGINT) or signal.pause()\n"
-        "sys.modules['holdfast.cli.recipe'] = module\n"
+        "sys.modules['holdfast.cli.commands.recipe_command'] = module\n"
         "from holdfast.cli.main import main\n"
         "sys.exit(main(['recipe']))\n"
     )

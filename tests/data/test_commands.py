@@ -83,9 +83,6 @@ def test_mistakes_are_said_in_words(words: list[str], says: str, capsys: pytest.
 def test_a_recipe_is_checked_across_its_paths(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import holdfast.cli.check as command
-
-    monkeypatch.setattr(command, "_anchors", lambda recipe: None)  # Keras is not for this test
     made.clean_voc(Path("train"))
     shutil.copytree("train", "val")
     Path("r.toml").write_text('[data]\ntrain = "train"\nvalidation = "val"\nclasses = ["cat"]\n')
@@ -98,16 +95,16 @@ def test_convert_repair_and_inspect_say_what_they_did(capsys: pytest.CaptureFixt
     dirty()
     assert main(["data", "repair", "set", "good", "--to", "coco"]) == 0
     assert capsys.readouterr().out == (
-        "good: 23 pictures and 23 boxes\n"
+        "good: 23 images and 23 boxes\n"
         "       1 left out  box (zero-area-box)\n"
         "       1 left out  picture and 1 boxes (unreadable-image)\n"
-        "every one of them is in good/changes.csv\n"
+        "all changes are listed in good/changes.csv\n"
     )
     assert main(["data", "convert", "good", "shards", "--to", "tfrecord", "--shards", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["images"] == 23
     assert len(list(Path("shards").glob("*.tfrecord"))) == 2
     assert main(["check", "shards/*.tfrecord"]) == 0
-    assert main(["data", "inspect", "set", "--pictures", "5"]) == 0
+    assert main(["data", "inspect", "set", "--images", "5"]) == 0
     page = Path("dataset.html").read_text()
     assert page.count("<figure>") == 5
     assert not re.search(r"(src|href)=[\"']?https?:", page)
@@ -117,9 +114,6 @@ def test_convert_repair_and_inspect_say_what_they_did(capsys: pytest.CaptureFixt
 def test_a_recipes_data_is_found_beside_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import holdfast.cli.check as command
-
-    monkeypatch.setattr(command, "_anchors", lambda recipe: None)
     made.clean_voc(Path("project/set"))
     Path("project/r.toml").write_text('[data]\ntrain = "set"\nclasses = ["cat"]\n')
     assert main(["check", "project/r.toml", "--json"]) == 1  # dog is not among the classes

@@ -55,7 +55,7 @@ def test_a_script_is_no_recipe(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print(1)\n")
     assert _said([command, "train.py"], capsys) == [
-        "error[usage]: this is a script, and neither a recipe nor data",
+        "error[usage]: this is a script, not a recipe or data",
         "  where   train.py",
         "  change  holdfast run -- python train.py watches it",
     ]
@@ -82,11 +82,11 @@ def test_a_run_is_no_recipe(
     for name in ("journal.jsonl", "recipe.toml"):
         (tmp_path / "runs" / "a" / name).write_text("")
     assert _said([command, "runs/a"], capsys) == [
-        "error[usage]: this is the folder of a run, and neither a recipe nor data",
+        "error[usage]: this is a run folder, not a recipe or data",
         "  where   runs/a",
         "  found   its recipe is runs/a/recipe.toml",
-        "  change  holdfast train --resume --run-dir runs/a goes on with it",
-        "          holdfast explain runs/a says how it went",
+        "  change  holdfast train --resume --run-dir runs/a resumes it",
+        "          holdfast explain runs/a explains how it ended",
     ]
 
 
@@ -112,7 +112,7 @@ def test_what_is_no_picture_is_refused_before_a_model_is_loaded(
 ) -> None:
     (tmp_path / "a.toml").write_text("x = 1\n")
     said = _said(["predict", str(tmp_path / "m.npz"), str(tmp_path / "a.toml")], capsys)
-    assert said[0] == "error[usage]: this file is not a picture"
+    assert said[0] == "error[usage]: this file is not an image"
 
 
 def test_half_of_a_comparison_says_what_the_other_half_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from holdfast.cli.export import _decoded
+from holdfast.cli.commands.export_command import _decoded
 from holdfast.cli.main import main
 from tests.data import made
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, pict
 
 
 def test_noise_without_a_detection_is_not_called_the_same(tmp_path):
-    from holdfast.cli.export import as_text
+    from holdfast.cli.commands.export_command import as_text
     from holdfast.detectors.export_compare import SAME, Compared
 
     text = as_text(tmp_path / "m.onnx", Compared(4, 0, 0, 0.0, 0.0, SAME))

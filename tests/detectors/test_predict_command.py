@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from holdfast.cli.commands.predict_command import draw
+from holdfast.cli.image_arguments import find_images
 from holdfast.cli.main import main
-from holdfast.cli.predict import draw, find_pictures
 from holdfast.errors import PathMissing
 from tests.data import made
 
@@ -102,7 +103,7 @@ def test_what_is_not_there(tmp_path, capsys):
     assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
     assert "is not a detector that Holdfast saved" in capsys.readouterr().err
     with pytest.raises(PathMissing):
-        find_pictures([str(tmp_path / "*.jpg")])
+        find_images([str(tmp_path / "*.jpg")])
 
 
 def test_eval_wants_two_files_or_a_model_and_data(capsys):

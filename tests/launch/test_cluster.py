@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import launch
+from holdfast.cli.commands import launch_command as launch
 from holdfast.errors import ContradictorySettings, UsageError
 from holdfast.journal.folder import RunFolder
 from holdfast.launch import cluster

@@ -134,7 +134,7 @@ def test_quick_asks_for_no_compilation_and_says_by_which_method(recipe, capsys):
     assert code == 0
     assert {card for _, _, card in asked} == {None}
     assert "method: liveness of the traced step" in said.out
-    assert "not compiled for the card, since" not in said.out
+    assert "not compiled for the GPU" not in said.out
 
 
 def test_a_card_that_is_not_described_is_an_error_with_the_nearest(recipe, capsys):
@@ -149,7 +149,7 @@ def test_data_that_is_not_here_is_assumed_and_said(recipe, capsys):
     code, said = run(capsys, path, "--device-memory", "16GiB")
     assert code == 0
     assert "assumed are 80 classes and pictures with at most 100 boxes" in said.out
-    assert "no card was named" in said.out
+    assert "no GPU was named" in said.out
 
 
 def test_the_key_of_an_answer_changes_with_what_decides_it():

@@ -68,18 +68,17 @@ def test_a_prime_batch_is_one_by_one_or_whole():
 
 
 def test_the_ladder_goes_from_least_harm_to_most():
-    rungs = [changes[-1:] for _, changes, _ in ladder(SETUP, half="bfloat16")]
+    rungs = [str(changes[-1]) for _, changes in ladder(SETUP, half="bfloat16")[1:]]
     assert rungs == [
-        (), ('train.precision = "bfloat16"',), ("train.rematerialise = true",), ("model.input = 512",),
-        ("model.input = 384",), ("model.input = 320",), ('model.backbone = "mobilenet_v2"',),
+        'train.precision = "bfloat16"', "train.rematerialise = true", "model.input = 512",
+        "model.input = 384", "model.input = 320", 'model.backbone = "mobilenet_v2"',
     ]  # fmt: skip
 
 
 def test_a_change_of_the_picture_replaces_the_one_before():
-    last = ladder(SETUP, half="float16")[-1]
-    assert sum(change.startswith("model.input") for change in last[1]) == 1
-    assert last[0].precision == "float16"
-    assert len(last[1]) == len(last[2])
+    setup, changes = ladder(SETUP, half="float16")[-1]
+    assert [str(one) for one in changes if one.setting == "model.input"] == ["model.input = 320"]
+    assert setup.precision == "float16"
 
 
 def priced(setup, sizes):
@@ -99,17 +98,20 @@ def test_what_fits_is_left_as_it_is():
 
 def test_a_smaller_micro_batch_comes_first():
     made = plan(SETUP, 50 + 850, priced)
-    assert made.chosen.changes == ("train.micro_batch = 8",)
+    assert [str(one) for one in made.chosen.changes] == ["train.micro_batch = 8"]
     assert made.chosen.setup.accumulations == 3
 
 
 def test_then_half_precision_then_rematerialisation():
-    assert plan(SETUP, 101, priced).chosen.changes == (
+    assert [str(one) for one in plan(SETUP, 101, priced).chosen.changes] == [
         'train.precision = "bfloat16"',
         "train.micro_batch = 1",
-    )
+    ]
     made = plan(SETUP, 85, priced)
-    assert made.chosen.changes[:2] == ('train.precision = "bfloat16"', "train.rematerialise = true")
+    assert [str(one) for one in made.chosen.changes[:2]] == [
+        'train.precision = "bfloat16"',
+        "train.rematerialise = true",
+    ]
     assert [option.answer for option in made.tried] == ["does-not-fit", "does-not-fit", "fits"]
 
 
@@ -179,7 +181,7 @@ def test_what_fits_by_the_line_is_run_and_a_pool_that_grew_makes_it_smaller(monk
     priced, asked = trials(monkeypatch, 3 << 30, with_pool)
     made = plan(POOLED, 3 << 30, priced)
     assert asked == [2, 8, 13, 26, 14, 14]
-    assert made.chosen.changes == ("train.micro_batch = 7",)
+    assert [str(one) for one in made.chosen.changes] == ["train.micro_batch = 7"]
     assert made.chosen.account.total_bytes == 1700 << 20  # 8 were run, and fitted
     assert priced(POOLED, [14])[0].method is METHODS["run"]
 

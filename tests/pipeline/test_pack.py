@@ -175,7 +175,7 @@ def test_the_command_packs_what_training_of_the_recipe_looks_for(
 
 
 def test_sizes_of_a_budget() -> None:
-    from holdfast.cli import data_pack
+    from holdfast.cli.data import pack_command as data_pack
     from holdfast.errors import UsageError
 
     assert data_pack.bytes_of("1.5GiB") == 3 * 2**29 and data_pack.bytes_of("500 MB") == 500_000_000

@@ -77,17 +77,17 @@ def test_measured_for_real(folder_of: Callable) -> None:
 
 @pytest.mark.hot
 def test_check_of_a_recipe_asks_a_process_of_its_own(folder_of: Callable, tmp_path: Path) -> None:
-    from holdfast.cli.check_speed import asked
+    from holdfast.cli.data_speed import measure_data_speed
 
     folder_of(random_rectangles(12), ".jpg", name="pictures")
     rows = "".join(f"{number:04d}.jpg,red,1,2,30,40\n" for number in range(12))
     (tmp_path / "pictures" / "labels.csv").write_text("filename,class,xmin,ymin,xmax,ymax\n" + rows)
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[data]\ntrain = "pictures"\n[model]\ninput = 64\n[train]\nbatch = 4\n')
-    (starved,) = asked(str(recipe), 1e9)
+    (starved,) = measure_data_speed(str(recipe), 1e9)
     assert (starved.slug, starved.severity, starved.places[0].file) == (
         "input-starved", "warning", str(recipe),
     )  # fmt: skip
     assert dict(starved.extra)["step_images_per_s"] == 1e9
     assert "would be waiting" in starved.places[0].detail and "cores instead of" in starved.remedy
-    assert asked(str(tmp_path / "nothing.toml"), None) == ()
+    assert measure_data_speed(str(tmp_path / "nothing.toml"), None) == ()

@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from holdfast.cli.board import _compare, _explain
+from holdfast.cli.commands.board_command import _compare, _explain
 from holdfast.journal import vitals
 from holdfast.journal.beats import BeatWriter, Phase
 from holdfast.journal.folder import RunFolder

@@ -161,7 +161,7 @@ def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
     assert caught.value.slug == "recipe-not-toml"
     with pytest.raises(HoldfastError) as caught:
         settings.read(tmp_path / "recipes.toml")
-    assert caught.value.found == ("beside it is recipe.toml",)
+    assert caught.value.found == ("in the same folder is recipe.toml",)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import settings
+from holdfast.cli.commands.train_command import how_to_resume
 from holdfast.cli.main import main
-from holdfast.cli.train import _placed, _recipe, _whole_override, to_go_on
+from holdfast.cli.recipes import absolute_override, resolve_recipe, with_absolute_paths
 from holdfast.errors import PathMissing
 from holdfast.journal.folder import RunFolder
 from holdfast.train import held
@@ -70,7 +71,7 @@ def test_data_that_is_not_there_is_told_before_a_folder_is_made(
         assert main([command, "recipes/recipe.toml"]) == 2
         told = " ".join(said(capsys).split())
         assert told.startswith(
-            "error[path-missing]: data.train names a path where there is nothing: pictures "
+            "error[path-missing]: data.train names a path that does not exist: pictures "
             f"where recipes/recipe.toml found no pictures in {tmp_path} no pictures in {tmp_path}/recipes "
             "change the nearest name there is picturs"
         )
@@ -83,12 +84,12 @@ def test_paths_are_made_whole_from_here_or_from_beside_the_recipe() -> None:
     recipe = settings.resolve(
         {"data": {"train": "here", "validation": "beside"}, "model": {"weights": "imagenet"}}
     )
-    placed = _placed(recipe, Path("recipes"))
+    placed = with_absolute_paths(recipe, Path("recipes"))
     assert placed.data.train == str(Path("here").resolve())
     assert placed.data.validation == str(Path("recipes/beside").resolve())
     assert placed.model.weights == "imagenet"
     remote = settings.resolve({"data": {"train": "gs://bucket/train"}})
-    assert _placed(remote, Path()).data.train == "gs://bucket/train"
+    assert with_absolute_paths(remote, Path()).data.train == "gs://bucket/train"
 
 
 def test_patterns_and_what_is_set_on_a_resume_are_made_whole_too() -> None:
@@ -96,12 +97,12 @@ def test_patterns_and_what_is_set_on_a_resume_are_made_whole_too() -> None:
         Path(file).parent.mkdir(parents=True)
         Path(file).touch()
     recipe = settings.resolve({"data": {"train": "here/*.tfrecord", "validation": "beside/*.tfrecord"}})
-    placed = _placed(recipe, Path("recipes"))
+    placed = with_absolute_paths(recipe, Path("recipes"))
     assert placed.data.train == str(Path.cwd() / "here/*.tfrecord")
     assert placed.data.validation == str(Path.cwd() / "recipes/beside/*.tfrecord")
-    assert _whole_override("data.validation=here") == f"data.validation={Path('here').resolve()}"
-    assert _whole_override("model.weights=imagenet") == "model.weights=imagenet"
-    assert _whole_override("train.batch=16") == "train.batch=16"
+    assert absolute_override("data.validation=here") == f"data.validation={Path('here').resolve()}"
+    assert absolute_override("model.weights=imagenet") == "model.weights=imagenet"
+    assert absolute_override("train.batch=16") == "train.batch=16"
 
 
 def test_the_trainer_never_overwrites_a_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,10 +116,10 @@ def test_data_may_be_named_from_the_root_or_by_a_pattern(tmp_path: Path) -> None
     Path("data").mkdir()
     Path("data/a.tfrecord").write_bytes(b"")
     for source in (tmp_path / "data", tmp_path / "data" / "*.tfrecord", "data", "data/*.tfrecord"):
-        assert Path(_recipe(str(source), []).data.train).name == Path(source).name
+        assert Path(resolve_recipe(str(source), []).data.train).name == Path(source).name
     for source in (tmp_path / "dta", tmp_path / "data" / "*.record", "dta", "data/*.record"):
         with pytest.raises(PathMissing, match="neither a recipe nor data"):
-            _recipe(str(source), [])
+            resolve_recipe(str(source), [])
 
 
 def begun(folder: Path) -> Path:
@@ -162,14 +163,14 @@ def test_a_folder_that_cannot_be_locked_is_trained_in_all_the_same(tmp_path: Pat
     assert held.hold(tmp_path / "gone") is None
 
 
-def test_after_an_end_from_outside_the_command_that_goes_on_is_told() -> None:
+def test_after_an_interrupted_run_the_command_that_resumes_it_is_printed() -> None:
     run = RunFolder(Path("my runs/a"))
-    told = "`holdfast train --resume --run-dir 'my runs/a'`"
-    assert to_go_on(run, 130) == f"  kept     no step was saved; {told} begins again"
-    assert to_go_on(run, 2) == "", "its own answer says what is kept where"
+    command = "`holdfast train --resume --run-dir 'my runs/a'`"
+    assert how_to_resume(run, 130) == f"  saved    no checkpoint; {command} starts again from step 0"
+    assert how_to_resume(run, 2) == "", "the trainer's own error says what to do"
     for name in ("step-9", "step-12", "step-16.part"):
         (run.checkpoints / name).mkdir(parents=True)
-    assert to_go_on(run, 2) == f"  kept     step 12 is saved; {told} goes on from there"
+    assert how_to_resume(run, 2) == f"  saved    checkpoint at step 12; {command} resumes there"
 
 
 def test_ctrl_c_ends_the_trainer_without_a_traceback(

@@ -1,37 +1,45 @@
-"""What the range test's command says of a process that did not come to its end."""
+"""How `holdfast lr-find` reports the answer, the error or the crash of its process."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from holdfast.cli import lr_find
+from holdfast import settings
+from holdfast.cli import lr_suggestion
 from holdfast.data import shapes
-from holdfast.errors import UnknownFormat
-from holdfast.train.lr_find import ANSWER
+from holdfast.errors import HoldfastError, UnknownFormat
+from holdfast.subprocess_json import Reply
 
 
-def test_what_its_process_refused_is_said_as_the_command_s_own(tmp_path: Path) -> None:
-    assert lr_find.refused(tmp_path) is None
+def answered(monkeypatch: pytest.MonkeyPatch, answer: Any, exit_code: int = 0, stderr: bytes = b"") -> None:
+    reply = Reply(answer, exit_code, stderr, timed_out=False)
+    monkeypatch.setattr(lr_suggestion, "ask", lambda *words, **options: reply)
+
+
+def test_an_error_of_its_process_is_raised_as_the_commands_own(monkeypatch: pytest.MonkeyPatch) -> None:
     own = UnknownFormat(
         "no annotations were found here", where="data", found="an empty folder", change="another"
     )
-    (tmp_path / ANSWER).write_text(json.dumps(own.as_json()))
-    told = lr_find.refused(tmp_path)
-    assert told is not None
-    assert told.as_json() == own.as_json()
+    answered(monkeypatch, {"error": own.as_json()}, exit_code=2)
+    with pytest.raises(HoldfastError) as caught:
+        lr_suggestion.measure(settings.resolve({"data": {"train": "data"}}), steps=20)
+    assert caught.value.as_json() == own.as_json()
 
 
-def test_after_a_crash_its_last_words_are_shown_without_a_library_s_chatter() -> None:
-    said = (
+def test_after_a_crash_the_last_lines_are_shown_without_a_librarys_noise() -> None:
+    stderr = (
         b"WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"
         b"I0000 00:00:1794773153.287475   25783 port.cc:153] oneDNN custom operations are on.\n"
         b"RuntimeError: the driver went away\n"
     )
-    assert lr_find.RangeTestEnded(said, 1).found == ("RuntimeError: the driver went away",)
-    assert lr_find.RangeTestEnded(b"", -9).what == "the range test was ended by SIGKILL"
+    crashed = lr_suggestion.failed(Reply(None, 1, stderr, timed_out=False))
+    assert crashed.found == ("RuntimeError: the driver went away",)
+    killed = lr_suggestion.failed(Reply(None, -9, b"", timed_out=False))
+    assert killed.what == "the LR range test failed: killed by SIGKILL"
 
 
 def test_a_loss_that_broke_is_null_in_json(
@@ -40,12 +48,8 @@ def test_a_loss_that_broke_is_null_in_json(
     shapes.make(tmp_path / "data", count=2, side=64)
     monkeypatch.chdir(tmp_path)
 
-    def told(folder: str, steps: int) -> None:
-        losses = [5.0 - number / 10 for number in range(steps - 1)] + [float("nan")]
-        found = {"rates": [1e-6 * 2**number for number in range(steps)], "losses": losses}
-        Path(folder, "lr_find.json").write_text(json.dumps(found))
-
-    monkeypatch.setattr(lr_find, "_train", told)
+    losses = [5.0 - number / 10 for number in range(19)] + [float("nan")]
+    answered(monkeypatch, {"rates": [1e-6 * 2**number for number in range(20)], "losses": losses})
     from holdfast.cli.main import main
 
     assert main(["lr-find", "data", "--json", "--steps", "20"]) == 0

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from holdfast.cli.main import main
-from holdfast.cli.train import _recipe
+from holdfast.cli.recipes import resolve_recipe
 from holdfast.pipeline import columns
 from holdfast.train import prepare
 
@@ -42,7 +42,7 @@ def test_training_finds_the_pack_that_the_command_made(
     monkeypatch.chdir(tmp_path)
     large_pictures(tmp_path)
     (tmp_path / "recipe.toml").write_text(RECIPE)
-    recipe = _recipe("recipe.toml", [])
+    recipe = resolve_recipe("recipe.toml", [])
     trained = columns.of_dataset(prepare.sets(recipe).train)
     assert prepare.packed(trained, prepare.feed(recipe)) is None
     assert main(["data", "pack", "recipe.toml", "--json"]) == 0
@@ -51,7 +51,7 @@ def test_training_finds_the_pack_that_the_command_made(
     found = prepare.packed(trained, prepare.feed(recipe))
     assert found is not None
     assert found.rows.tolist() == list(range(6))
-    other = _recipe("recipe.toml", ["model.input=128"])
+    other = resolve_recipe("recipe.toml", ["model.input=128"])
     assert prepare.packed(trained, prepare.feed(other)) is None, "another input needs other copies"
 
 
@@ -73,7 +73,9 @@ def test_where_pictures_are_resized(
     large_pictures(tmp_path)
     (tmp_path / "recipe.toml").write_text(RECIPE)
     more = [f'hardware.data_service=["{servers}"]'] if servers else []
-    recipe = _recipe("recipe.toml", [f"data.resize={wanted}", "data.augment=none", "model.input=96", *more])
+    recipe = resolve_recipe(
+        "recipe.toml", [f"data.resize={wanted}", "data.augment=none", "model.input=96", *more]
+    )
     trained = columns.of_dataset(prepare.sets(recipe).train)
     made = prepare.sent(recipe, trained, prepare.feed(recipe), on_gpu=on_gpu)
     # SSD stretches 640 x 480 to 96 x 96: decoded at 1/4, which the shorter side allows.

@@ -1,6 +1,6 @@
-"""What an argument may be, and what is said when it is not: argparse in our own words.
+"""The kinds of arguments, options that several commands share, and argparse's errors as `HoldfastError`.
 
-A kind says what it wants before anything is read or started, so that no command meets a count of -3.
+An argument is checked before anything is read or started, so that no command sees a count of -3.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_PROCESSES = 4096  # as hardware.processes has it
 
 
 class Kind:
-    """A number that makes sense: `wants` in words, `fits` as the rule, `such_as` to be typed."""
+    """A number with a range: `wants` in words, `fits` as a rule, `such_as` as an example."""
 
     def __init__(
         self, read: Callable[[str], Any], wants: str, fits: Callable[[Any], bool], such_as: str
@@ -30,28 +30,40 @@ class Kind:
         return self.read(text)
 
 
-def whole(least: int, *, most: int | None = None, such_as: int | None = None) -> Kind:
+def integer(least: int, *, most: int | None = None, such_as: int | None = None) -> Kind:
     upto = f" from {least} to {most}" if most is not None else f" of at least {least}"
     shown = str(such_as if such_as is not None else max(1, least))
-    return Kind(
-        int, f"a whole number{upto}", lambda n: least <= n and (most is None or n <= most), such_as=shown
-    )
+    return Kind(int, f"an integer{upto}", lambda n: least <= n and (most is None or n <= most), such_as=shown)
 
 
 def positive(unit: str, *, such_as: str) -> Kind:
     return Kind(float, f"a number of {unit} above 0", lambda x: x > 0 and math.isfinite(x), such_as)
 
 
-PROCESSES = whole(1, most=MOST_PROCESSES, such_as=2)
-PORT = whole(0, most=65535, such_as=8080)
-SEED = whole(0, most=2**31 - 1, such_as=0)
-RESTARTS = whole(0, such_as=3)
-SIDE = whole(64, most=4096, such_as=320)  # of a network's input, in pixels
+PROCESSES = integer(1, most=MOST_PROCESSES, such_as=2)
+PORT = integer(0, most=65535, such_as=8080)
+SEED = integer(0, most=2**31 - 1, such_as=0)
+RESTARTS = integer(0, such_as=3)
+INPUT_SIDE = integer(64, most=4096, such_as=320)  # of a network's input, in pixels
 SCORE = Kind(float, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0, such_as="0.5")
 
 
+def add_overrides(parser: argparse.ArgumentParser) -> None:
+    """`--set`, for every command that reads a recipe."""
+    parser.add_argument(
+        "--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+        help="change one setting, e.g. --set train.batch=16, or unset it: --set model.weights=",
+    )  # fmt: skip
+
+
+def add_hidden_alias(parser: argparse._ActionsContainer, old: str, of: str, **options: Any) -> None:
+    """An older name of the option `of`. It works as before, and no help lists it."""
+    dest = of.removeprefix("--").replace("-", "_")
+    parser.add_argument(old, dest=dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS, **options)
+
+
 class Parser(argparse.ArgumentParser):
-    """Raises what is wrong instead of printing it and leaving."""
+    """Raises an error instead of printing it and exiting."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
@@ -62,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        if action.nargs == argparse.REMAINDER:  # the user's own command: whatever is in it is theirs
+        if action.nargs == argparse.REMAINDER:  # the user's command is passed on unchanged
             return arg_string
         name = _name(action)
         if not arg_string.strip():
@@ -89,15 +101,15 @@ class Parser(argparse.ArgumentParser):
         sub = isinstance(action, argparse._SubParsersAction)
         before = f"{self.prog} " if sub or not action.option_strings else f"{_name(action)} "
         raise UsageError(
-            f"{self.prog} has no {value!r}" if sub else f"{_name(action)} does not know {value!r}",
+            f"{self.prog} has no action {value!r}" if sub else f"{_name(action)}: unknown value {value!r}",
             where=WHERE,
-            found=[f"it knows {', '.join(known)}"],
-            change=[f"{before}{close}"] if close else [f"one of these; {self.prog} --help says what each is"],
+            found=[f"the {'actions' if sub else 'values'} are {', '.join(known)}"],
+            change=[f"{before}{close}"] if close else [f"one of these; {self.prog} --help describes them"],
         )
 
     def error(self, message: str) -> NoReturn:
-        """What argparse has no hook for. Its own sentence stands where a later Python words it in another way."""
-        help_line = f"{self.prog} --help shows what it takes"
+        """Errors that argparse has no hook for. Where a later Python words them differently, its text is printed."""
+        help_line = f"{self.prog} --help lists its arguments"
         missing = re.search(r"arguments are required: (.*)", message)
         wanting = re.search(r"argument ([^:]*): expected (at least )?(one|\d+) arguments?", message)
         surplus = re.search(r"argument ([^:]*): ignored explicit argument (.*)", message)
@@ -111,7 +123,7 @@ class Parser(argparse.ArgumentParser):
             name = _short(wanting[1])
             after = self._after(wanting[1].split("/"))
             raise UsageError(
-                f"{name} needs a value after it",
+                f"{name} needs a value",
                 where=WHERE,
                 found=f"{name} {after}" if after else "",
                 change=[shown, help_line],
@@ -127,7 +139,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message}", where=WHERE, change=help_line)
 
     def _after(self, option: list[str]) -> str:
-        """The word behind the option, which argparse took for another one because of its dash."""
+        """The word after the option, which argparse took for another option because of its dash."""
         following = [word for before, word in pairwise(self._typed) if before in option]
         return following[-1] if following else ""
 
@@ -140,9 +152,9 @@ class Parser(argparse.ArgumentParser):
 
 def _unreadable(action: argparse.Action, text: str) -> UsageError:
     kind = action.type
-    wants = kind.wants if isinstance(kind, Kind) else "a whole number" if kind is int else "a number"
+    wants = kind.wants if isinstance(kind, Kind) else "an integer" if kind is int else "a number"
     return UsageError(
-        f"{_name(action)} wants {wants}",
+        f"{_name(action)} must be {wants}",
         where=WHERE,
         found=f"{_before(action)}{text}",
         change=_example(action),
@@ -153,7 +165,7 @@ def _out_of_range(action: argparse.Action, text: str) -> OutOfRange:
     kind = action.type
     assert isinstance(kind, Kind)
     return OutOfRange(
-        f"{_name(action)} wants {kind.wants}",
+        f"{_name(action)} must be {kind.wants}",
         where=WHERE,
         found=f"{_before(action)}{text}",
         change=_example(action),
@@ -180,7 +192,7 @@ def _before(action: argparse.Action) -> str:
 
 
 def _shown(action: argparse.Action) -> str:
-    """As it is typed: `--out FOLDER`."""
+    """As the user types it: `--out FOLDER`."""
     if not action.option_strings:
         return _name(action)
     one_of = "|".join(map(str, action.choices)) if action.choices is not None else ""
@@ -192,7 +204,7 @@ def _short(name: str) -> str:
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
-    """The least that has to be typed."""
+    """The shortest valid command."""
     words = [
         _shown(one)
         for one in parser._actions

@@ -1,7 +1,7 @@
 """The table of commands, and the one place that prints errors and chooses exit codes.
 
 A command is a module with `add_arguments(parser)` and `run(args) -> int`; it is imported when it is
-called, so the table carries the line of help. `--json` is the same option everywhere it exists.
+called, so that the table has the line of help. `--json` is the same option everywhere.
 """
 
 from __future__ import annotations
@@ -35,44 +35,34 @@ class Command(NamedTuple):
 
     @property
     def module(self) -> str:
-        return "holdfast.cli." + self.name.replace("-", "_")
+        return f"holdfast.cli.commands.{self.name.replace('-', '_')}_command"
 
 
 #: Every command that works. `when` groups them in the help.
 COMMANDS: tuple[Command, ...] = (
-    Command(
-        "demo", "start", "the whole story in a few minutes: check, train, break, explain, resume, report"
-    ),
+    Command("demo", "start", "a tour in a few minutes: check, train, break, explain, resume, report"),
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
-    Command("check", "before", "what is wrong with a dataset or a recipe, before a run finds out"),
-    Command("data", "before", "convert a dataset, write a cleaned copy, or look at it"),
-    Command(
-        "anchors",
-        "before",
-        "how well a detector's anchors cover a dataset's boxes, and which would do better",
-    ),
-    Command("plan", "before", "what a recipe takes of a card's memory, and what to change so that it fits"),
-    Command("lr-find", "before", "which learning rate a recipe bears, by a range test on a copy"),
-    Command("train", "during", "train a detector from a recipe or a folder of data, watched and resumable"),
-    Command(
-        "launch", "during", "train with several processes or hosts, watched as one; or as a job in a cloud"
-    ),
-    Command("run", "during", "watch any command, notice when it stalls, and say why it ended"),
-    Command("board", "during", "a web page of all runs on this machine, live"),
-    Command("top", "during", "all runs at a glance, in a terminal"),
-    Command("explain", "after", "say why a run ended, or why it is not moving now"),
-    Command("compare", "after", "what changed between two runs, and what each change accounts for"),
-    Command("causes", "after", "list the causes that explain knows, or print the page of one"),
-    Command("report", "after", "write the page of a run: verdict, story and facts in one HTML file"),
-    Command("eval", "after", "COCO and VOC metrics of detections, by class, and what the wrong ones are"),
-    Command("predict", "after", "run a model over pictures, and print or draw what it finds"),
-    Command(
-        "export", "after", "write a model as a SavedModel or TFLite file that takes a picture and gives boxes"
-    ),
+    Command("check", "before", "find problems in a dataset or recipe before training"),
+    Command("data", "before", "convert, repair, inspect, pack or serve a dataset"),
+    Command("anchors", "before", "measure anchor coverage of a dataset, and fit better anchors"),
+    Command("plan", "before", "predict GPU memory for a recipe, and what to change if it does not fit"),
+    Command("lr-find", "before", "find a learning rate for a recipe (LR range test)"),
+    Command("train", "during", "train a detector from a recipe or a dataset, watched and resumable"),
+    Command("launch", "during", "train with several processes or hosts, or submit a cluster job"),
+    Command("run", "during", "watch any command, detect stalls, and explain why it ended"),
+    Command("board", "during", "a live web page of all runs on this machine"),
+    Command("top", "during", "a live table of all runs in the terminal"),
+    Command("explain", "after", "explain why a run ended, or why it is stalled now"),
+    Command("compare", "after", "show what changed between two runs, and the effect of each change"),
+    Command("causes", "after", "list all known causes, or print the page of one"),
+    Command("report", "after", "write a run's report: verdict, timeline and facts in one HTML file"),
+    Command("eval", "after", "compute COCO and VOC metrics, per class, with an error analysis"),
+    Command("predict", "after", "run a model on images, and print or draw its detections"),
+    Command("export", "after", "export a model as SavedModel, ONNX or TFLite, from image to boxes"),
 )
 
-#: Which extra brings a package.
-_BROUGHT_BY = {
+#: Package -> the extra that installs it.
+_EXTRAS = {
     **dict.fromkeys(("numpy", "PIL", "defusedxml", "yaml", "fsspec", "google_crc32c"), "data"),
     **dict.fromkeys(("faster_coco_eval", "pycocotools"), "evaluate"),
     **dict.fromkeys(("tensorflow", "keras"), "cpu"),
@@ -80,6 +70,8 @@ _BROUGHT_BY = {
     **dict.fromkeys(("onnx", "tf2onnx", "onnxruntime", "ai_edge_litert"), "export"),
     **dict.fromkeys(("gcsfs", "s3fs", "google"), "cloud"),
 }
+
+EXIT_CODES = "Exit codes: 0 success, 1 problems found, 2 error. `run` returns the exit code of its command."
 
 _GROUPS = {"start": "start here", "before": "before a run", "during": "during a run", "after": "after a run"}
 
@@ -92,19 +84,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except HoldfastError as error:
-        return _say(error, words)
+        return _print_error(error, words)
     except KeyboardInterrupt:
         print("\nholdfast: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+    except BrokenPipeError:  # the reader of our output is gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FINE
     except OSError as error:
-        return _say(of_os(error), words)
+        return _print_error(of_os(error), words)
     except Exception as error:
         if os.environ.get("HOLDFAST_DEBUG"):
             raise
-        return _say(_absent(error, words) or _internal(error), words)
+        return _print_error(_missing_package(error, words) or _internal(error), words)
 
 
 def _dispatch(words: list[str]) -> int:
@@ -145,12 +137,12 @@ def _find(name: str, *rest: str) -> Command:
         f"holdfast has no command {name!r}",
         where=WHERE,
         found=f"the nearest is {close!r}" if close else "the commands are " + ", ".join(names),
-        change=meant or (f"holdfast {close}" if close else "holdfast --help says what each does"),
+        change=meant or (f"holdfast {close}" if close else "holdfast --help describes them"),
     )
 
 
 def _meant(name: str, rest: Sequence[str]) -> str:
-    """Somebody who forgot `run --`, or `train`, is told the whole line."""
+    """The full command for somebody who forgot `run --` or `train`."""
     import shlex
 
     if name.endswith(".py"):
@@ -164,9 +156,9 @@ def _unknown_option(parser: argparse.ArgumentParser, unknown: list[str]) -> Hold
     first = next((word for word in unknown if word.startswith("-")), unknown[0])
     if not first.startswith("-"):
         return UsageError(
-            f"{parser.prog} does not know what to do with {first!r}",
+            f"{parser.prog}: unexpected argument {first!r}",
             where=WHERE,
-            change=f"{parser.prog} --help shows what it takes",
+            change=f"{parser.prog} --help lists its arguments",
         )
     known = _options(parser)
     close = nearest(first.split("=")[0], known)
@@ -179,10 +171,10 @@ def _unknown_option(parser: argparse.ArgumentParser, unknown: list[str]) -> Hold
 
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:
-    """Of the command and of its own sub-commands."""
+    """The options of the command and of its sub-commands."""
     found: list[str] = []
     for action in parser._actions:
-        found += action.option_strings
+        found += action.option_strings if action.help != argparse.SUPPRESS else []
         if isinstance(action, argparse._SubParsersAction):
             found += [option for child in action.choices.values() for option in _options(child)]
     return list(dict.fromkeys(found))
@@ -199,11 +191,11 @@ def _help() -> str:
         group = [command for command in COMMANDS if command.when == when]
         if group:
             lines += ["", f"{title}:", *(f"  {command.name:<{width}}  {command.help}" for command in group)]
-    lines += ["", "Exit codes: 0 fine, 1 bad news, 2 could not; `run` returns its command's own."]
+    lines += ["", EXIT_CODES]
     return "\n".join(lines)
 
 
-def _say(error: HoldfastError, words: Sequence[str]) -> int:
+def _print_error(error: HoldfastError, words: Sequence[str]) -> int:
     own_words = words[: words.index("--")] if "--" in words else words
     if "--json" in own_words:
         print(json.dumps(error.as_json()))
@@ -217,14 +209,14 @@ def _say(error: HoldfastError, words: Sequence[str]) -> int:
     return int(error.exit_code)
 
 
-def _absent(error: Exception, words: list[str]) -> HoldfastError | None:
-    """A package that the light installation does not bring."""
+def _missing_package(error: Exception, words: list[str]) -> HoldfastError | None:
+    """A package that the minimal installation does not have."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
-    if not isinstance(error, ModuleNotFoundError) or package not in _BROUGHT_BY:
+    if not isinstance(error, ModuleNotFoundError) or package not in _EXTRAS:
         return None
-    extra = _BROUGHT_BY[package]
+    extra = _EXTRAS[package]
     if extra in ("data", "evaluate") and words[0] not in ("check", "data"):
-        extra = "cpu"  # the first of several that are not there
+        extra = "cpu"  # the first of several that are missing
     return needs(package, extra, f"holdfast {words[0]}")
 
 
@@ -233,9 +225,9 @@ def _internal(error: Exception) -> HoldfastError:
 
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     internal = HoldfastError(
-        f"a defect in Holdfast itself: {type(error).__name__}: {error}",
+        f"a bug in Holdfast: {type(error).__name__}: {error}",
         where=", ".join(f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames),
-        change="HOLDFAST_DEBUG=1 shows the whole traceback; please report it with that",
+        change="set HOLDFAST_DEBUG=1 for the full traceback, and please report it",
     )
     internal.slug = "internal"
     return internal

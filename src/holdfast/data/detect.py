@@ -126,18 +126,8 @@ def _from_glob(pattern: str) -> list[Source]:
 def _usable(source: tfrecord.TfrecordSource) -> Source:
     if not source.shards:
         problem = source.noted[0]
-        raise UnreadableAnnotation(problem.detail, where=problem.file, change=_cure(problem))
+        raise UnreadableAnnotation(problem.detail, where=problem.file, change=problem.remedy)
     return source
-
-
-def _cure(problem: Problem) -> str:
-    if "SequenceExample" in problem.detail:
-        return "write one tf.train.Example a picture"
-    if tfrecord.COMPRESSED in problem.detail and "gzip" in problem.detail:
-        return f"gunzip < {shlex.quote(problem.file)} > unpacked.tfrecord; or write it without compression"
-    if tfrecord.COMPRESSED in problem.detail:
-        return "write it again without compression_type, or unpack it with Python's zlib"
-    return ""
 
 
 def _from_folder(root: str, format: str | None) -> list[Source]:

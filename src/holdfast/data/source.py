@@ -22,6 +22,7 @@ class Problem:
     file: str
     detail: str
     count: int = 1  # how many of the kind it stands for, where a file may hold a million of them
+    remedy: str = ""  # what to change, where it depends on the file and not only on the finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,10 @@ class NotAnExample(ValueError):
     """The bytes are no tf.train.Example; the text says why."""
 
 
+class IsASequence(NotAnExample):
+    """A tf.train.SequenceExample, which has another layout."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """A bytes value by its place in the message, so that a picture is not copied to know where it is."""
@@ -54,7 +58,7 @@ def parse_example(data: bytes) -> Example:
     features: dict[str, Values] = {}
     for field, kind, start, stop in _fields(data, 0, len(data)):
         if field == 2 and kind == _BYTES:
-            raise NotAnExample("this is a tf.train.SequenceExample (video or track), not a tf.train.Example")
+            raise IsASequence("this is a tf.train.SequenceExample (video or track), not a tf.train.Example")
         if field != 1 or kind != _BYTES:
             raise NotAnExample(f"field {field} does not belong to a tf.train.Example")
         for inner, inner_kind, inner_start, inner_stop in _fields(data, start, stop):

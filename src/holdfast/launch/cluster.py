@@ -25,9 +25,9 @@ def chosen(host: int | None, hosts: int | None, conductor: str | None) -> Spot |
         return None
     if host is None or hosts is None or conductor is None:
         raise UsageError(
-            "--host, --hosts and --conductor belong together",
+            "--host, --hosts and --coordinator belong together",
             where="the command line",
-            change="--host 0 --hosts 2 --conductor first-host:29470, and --host 1 on the other",
+            change="--host 0 --hosts 2 --coordinator first-host:29470, and --host 1 on the other",
         )
     if not 0 <= host < hosts:
         raise UsageError(
@@ -38,10 +38,10 @@ def chosen(host: int | None, hosts: int | None, conductor: str | None) -> Spot |
     address, colon, port = conductor.rpartition(":")
     if colon and not (address and port.isdigit() and 0 < int(port) < 65536):
         raise UsageError(
-            "--conductor wants a host and a port from 1 to 65535",
+            "--coordinator must be a host and a port from 1 to 65535",
             where="the command line",
-            found=f"--conductor {conductor}",
-            change=f"--conductor {address or 'first-host'}:{PORT}",
+            found=f"--coordinator {conductor}",
+            change=f"--coordinator {address or 'first-host'}:{PORT}",
         )
     return Spot(host, hosts, conductor if colon else f"{conductor}:{PORT}")
 

@@ -83,6 +83,7 @@ class Account:
     step_peak_bytes: int
     outside_bytes: int  # not in the allocator's pool
     validation_bytes: int = 0  # of a validation between steps, estimated; 0 when not known
+    state_bytes: int = 0  # weights, moments, EMA and statistics, once: what a checkpoint copies to the host
 
     @property
     def total_bytes(self) -> int:
@@ -140,7 +141,8 @@ def device(
         )
     step = sum(line.bytes for line in lines)
     lines.append(Line("framework and CUDA context, outside the pool", CONTEXT_BYTES, "estimated"))
-    return Account(tuple(lines), known, step, CONTEXT_BYTES, _validation(answer))
+    once = answer["weights"] + answer["moments"] + answer["average"] + answer["fixed"]
+    return Account(tuple(lines), known, step, CONTEXT_BYTES, _validation(answer), state_bytes=once)
 
 
 def _validation(answer: Mapping[str, Any]) -> int:
@@ -177,7 +179,7 @@ def _state_lines(answer: Mapping[str, Any], donated: bool, results: int) -> list
     lines = [
         Line(f"weights{times}", answer["weights"] * copies, "counted"),
         Line(f"optimizer moments{times}", answer["moments"] * copies, "counted"),
-        Line(f"average of the weights{times}", answer["average"] * copies, "counted"),
+        Line(f"EMA of the weights{times}", answer["average"] * copies, "counted"),
         Line(f"statistics{times}", answer["fixed"] * copies, "counted"),
         Line("the Keras model's own copy of its weights", answer["model"], "counted"),
         masks,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +15,10 @@ from holdfast.data.cache import cache_folder
 from holdfast.errors import HoldfastError
 from holdfast.memory.cards import Card
 from holdfast.memory.setup import Setup, fingerprint
+from holdfast.subprocess_json import Reply
+from holdfast.subprocess_json import ask as ask_process
 
-LONGEST_S = 1800.0
+TIMEOUT_S = 1800.0
 
 
 class NoAnswer(HoldfastError):
@@ -35,42 +35,32 @@ def raw(
         "setup": setup.as_json(), "batches": [list(pair) for pair in batches],
         "card": card.slug if card else None, "memory_bytes": card.memory_bytes if card else 0,
     }  # fmt: skip
-    done = _process("holdfast.memory.worker", asked, python)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if not lines:
+    reply = ask_process("holdfast.memory.worker", question=asked, python=python, timeout_s=TIMEOUT_S)
+    if reply.answer is None:
         raise NoAnswer(
-            "the step could not be built for a prediction",
+            "the training step could not be built to predict its memory",
             where=setup.short(),
-            found=_last_words(done.stderr) or f"exit code {done.returncode}",
-            change="pip install 'holdfast[jax]'" if "No module named" in done.stderr else "",
+            found=_reason(reply),
+            change="pip install 'holdfast[jax]'" if b"No module named" in reply.stderr else "",
         )
-    answer: dict[str, Any] = json.loads(lines[-1])
+    answer: dict[str, Any] = reply.answer
     return answer
 
 
 def counted(setup: Setup, *, python: str = sys.executable) -> dict[str, int]:
     """The numbers of weights, where JAX is missing or the step cannot be traced."""
-    done = _process("holdfast.memory.count", {"setup": setup.as_json()}, python)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if not lines:
-        raise NoAnswer("the detector could not be built to be counted", where=setup.short(),
-                       found=_last_words(done.stderr))  # fmt: skip
-    found: dict[str, int] = json.loads(lines[-1])
+    question = {"setup": setup.as_json()}
+    reply = ask_process("holdfast.memory.count", question=question, python=python, timeout_s=TIMEOUT_S)
+    if reply.answer is None:
+        raise NoAnswer(
+            "the detector could not be built to count its weights", where=setup.short(), found=_reason(reply)
+        )
+    found: dict[str, int] = reply.answer
     return found
 
 
-def _process(module: str, asked: dict[str, Any], python: str) -> subprocess.CompletedProcess[str]:
-    source = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run(
-        [python, "-m", module], input=json.dumps(asked), env=environment,
-        capture_output=True, text=True, timeout=LONGEST_S, check=False,
-    )  # fmt: skip
-
-
-def _last_words(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""
+def _reason(reply: Reply) -> str:
+    return reply.ending if reply.timed_out else reply.last_line or reply.ending
 
 
 class Memory:

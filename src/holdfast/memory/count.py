@@ -21,16 +21,20 @@ def account_of(counted: Mapping[str, int], setup: Setup) -> Account:
     """Each weight once, its gradient, its moments, and the batch: a lower bound."""
     weights = counted["trainable"] * FLOAT_BYTES
     moments = 2 if setup.optimizer == "adamw" else 1
-    lines = [
+    state = [
         Line("weights", weights, "counted"),
         Line("statistics", counted["fixed"] * FLOAT_BYTES, "counted"),
-        Line("gradients", weights, "counted"),
         Line("optimizer moments", moments * weights, "counted"),
-        Line("average of the weights", weights if setup.ema else 0, "counted"),
+        Line("EMA of the weights", weights if setup.ema else 0, "counted"),
+    ]
+    lines = [
+        *state,
+        Line("gradients", weights, "counted"),
         Line("one batch", setup.batch * setup.picture_pixels * 3, "counted"),
     ]
     kept = tuple(line for line in lines if line.bytes)
-    return Account(kept, METHODS["counted"], sum(line.bytes for line in kept), 0)
+    total, once = sum(line.bytes for line in kept), sum(line.bytes for line in state)
+    return Account(kept, METHODS["counted"], total, 0, state_bytes=once)
 
 
 def main() -> int:

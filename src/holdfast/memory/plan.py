@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from holdfast.memory.account import Account, Answer
 from holdfast.memory.search import Found, largest
@@ -17,12 +18,26 @@ LIGHTER = "mobilenet_v2"
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One setting that is changed to need less memory, and what that costs."""
+
+    setting: str
+    value: str  # as TOML
+    cost: str
+
+    def __str__(self) -> str:
+        return f"{self.setting} = {self.value}"
+
+
+Rung = tuple[Setup, tuple[Change, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
-    """A setup, what was changed to get there, what that costs, and what it takes."""
+    """A setup, the changes that lead to it, and its memory."""
 
     setup: Setup
-    changes: tuple[str, ...]
-    costs: tuple[str, ...]
+    changes: tuple[Change, ...]
     account: Account
     answer: Answer
 
@@ -36,21 +51,12 @@ class Plan:
     asked: Option  # the recipe as it stands
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One way to need less."""
-
-    setup: Setup
-    change: str
-    cost: str
-
-
 def plan(wanted: Setup, memory_bytes: int, price: Price, *, half: str = "bfloat16") -> Plan:
     """The recipe as it stands, else the largest micro-batch, else the least harmful change that makes one fit."""
     tried: list[Option] = []
-    for setup, changes, costs in ladder(wanted, half=half):
+    for setup, changes in ladder(wanted, half=half):
         found = largest(setup.batch, memory_bytes, partial(price, setup))
-        option = _option(setup, changes, costs, found, memory_bytes)
+        option = _option(setup, changes, found, memory_bytes)
         tried.append(option)
         if found.micro_batch is not None:
             return Plan(option, tuple(tried), tried[0])
@@ -59,43 +65,34 @@ def plan(wanted: Setup, memory_bytes: int, price: Price, *, half: str = "bfloat1
     return Plan(None, tuple(tried), tried[0])
 
 
-def _option(
-    setup: Setup, changes: tuple[str, ...], costs: tuple[str, ...], found: Found, memory_bytes: int
-) -> Option:
+def _option(setup: Setup, changes: tuple[Change, ...], found: Found, memory_bytes: int) -> Option:
     micro = found.micro_batch or 1
     if micro != setup.batch:
-        changes = (*changes, f"train.micro_batch = {micro}")
-        costs = (
-            *costs,
-            "the same result, to float rounding; some speed, as smaller kernels fill a card less",
-        )
+        cost = "the same result, to float rounding; somewhat slower, as smaller kernels fill a GPU less"
+        changes = (*changes, Change("train.micro_batch", str(micro), cost))
     answer = "fits" if found.micro_batch is not None else found.account.judge(memory_bytes)
-    return Option(replace(setup, micro_batch=micro), changes, costs, found.account, answer)
+    return Option(replace(setup, micro_batch=micro), changes, found.account, answer)
 
 
-def ladder(wanted: Setup, *, half: str) -> list[tuple[Setup, tuple[str, ...], tuple[str, ...]]]:
-    """Setups to try one after the other, each with all changes and costs up to it."""
-    rungs: list[tuple[Setup, tuple[str, ...], tuple[str, ...]]] = [(wanted, (), ())]
+def ladder(wanted: Setup, *, half: str) -> list[Rung]:
+    """Setups to try in order, each with all changes up to it; a later value of a setting replaces the earlier."""
+    rungs: list[Rung] = [(wanted, ())]
 
-    def add(step: Step) -> None:
-        _, changes, costs = rungs[-1]
-        rungs.append((step.setup, (*changes, step.change), (*costs, step.cost)))
+    def add(change: Change, **changed: Any) -> None:
+        setup, before = rungs[-1]
+        kept = (one for one in before if one.setting != change.setting)
+        rungs.append((replace(setup, **changed), (*kept, change)))
 
     if wanted.precision == "float32":
-        cost = "results differ in the third figure or so; faster on cards with tensor cores"
-        add(Step(replace(wanted, precision=half), f'train.precision = "{half}"', cost))
+        cost = "results differ in about the third digit; faster on GPUs with tensor cores"
+        add(Change("train.precision", f'"{half}"', cost), precision=half)
     if not wanted.rematerialise:
         cost = "the same gradient; a step takes about a third longer, as the forward pass is computed twice"
-        add(Step(replace(rungs[-1][0], rematerialise=True), "train.rematerialise = true", cost))
+        add(Change("train.rematerialise", "true", cost), rematerialise=True)
     for smaller in _smaller_inputs(wanted):
-        setup, changes, costs = rungs[-1]
-        base = [change for change in changes if not change.startswith("model.input")]
-        kept = [cost for cost in costs if "small objects" not in cost]
-        cost = "small objects are harder to find; faster"
-        rungs.append((replace(setup, input=smaller), (*base, f"model.input = {smaller}"), (*kept, cost)))
+        add(Change("model.input", str(smaller), "small objects are harder to find; faster"), input=smaller)
     if wanted.backbone != LIGHTER:
-        cost = "less accurate; much faster"
-        add(Step(replace(rungs[-1][0], backbone=LIGHTER), f'model.backbone = "{LIGHTER}"', cost))
+        add(Change("model.backbone", f'"{LIGHTER}"', "less accurate; much faster"), backbone=LIGHTER)
     return rungs
 
 

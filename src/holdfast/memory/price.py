@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +14,7 @@ from holdfast.memory.ask import Memory, NoAnswer
 from holdfast.memory.cards import Card
 from holdfast.memory.setup import Setup
 from holdfast.pipeline.machine import free_memory_bytes
+from holdfast.subprocess_json import ask as ask_process
 
 Say = Callable[[str], None]
 
@@ -184,17 +182,13 @@ def _room(free_bytes: int) -> int:
 
 def try_once(setup: Setup, *, python: str = sys.executable, prefix: tuple[str, ...] = ()) -> dict[str, int]:
     """A few steps of the setup in a process of its own; NoAnswer when it did not come through."""
-    done = subprocess.run(
-        [*prefix, python, "-m", "holdfast.memory.trial"], input=json.dumps({"setup": setup.as_json()}),
-        env={**os.environ}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or not lines:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    question = {"setup": setup.as_json()}
+    reply = ask_process("holdfast.memory.trial", question=question, python=python, prefix=prefix)
+    if reply.exit_code or reply.answer is None:
         raise NoAnswer(
-            "a trial of the step did not come to its end",
+            "a trial of the training step did not finish",
             where=setup.short(),
-            found=f"exit code {done.returncode}" + (f": {said[-1][:200]}" if said else ""),
+            found=reply.ending + (f": {reply.last_line}" if reply.last_line else ""),
         )
-    found: dict[str, int] = json.loads(lines[-1])
+    found: dict[str, int] = reply.answer
     return found

@@ -26,10 +26,10 @@ def as_json(
         "micro_batch": setup.micro_batch, "accumulate": setup.accumulations, "precision": setup.precision,
         "rematerialise": setup.rematerialise, "input": setup.input, "backbone": setup.backbone,
         "as_asked": plan.asked.answer if not plan.asked.changes else "does-not-fit",
-        "changes": list(option.changes), "costs": list(option.costs),
+        "changes": [str(one) for one in option.changes], "costs": [one.cost for one in option.changes],
         "tried": [
             {"setup": one.setup.short(), "total_bytes": one.account.total_bytes, "answer": one.answer,
-             "changes": list(one.changes)}
+             "changes": [str(change) for change in one.changes]}
             for one in plan.tried
         ],
         "notes": list(notes),
@@ -41,9 +41,7 @@ def as_text(plan: Plan, *, memory_bytes: int, target: str, host: Sequence[Line],
     parts = [_headline(plan, option, memory_bytes, target), ""]
     if option.changes and plan.chosen:
         parts += ["to change, in the order of least harm:"]
-        parts += [
-            f"  {change:<34} {cost}" for change, cost in zip(option.changes, option.costs, strict=False)
-        ]
+        parts += [f"  {change!s:<34} {change.cost}" for change in option.changes]
         parts.append("")
     parts += _table(option.account, memory_bytes)
     if option.account.validation_bytes:
@@ -71,7 +69,7 @@ def _headline(plan: Plan, option: Option, memory_bytes: int, target: str) -> str
     batch = f"micro-batches of {option.setup.micro_batch}"
     if option.setup.accumulations > 1:
         batch += f", {option.setup.accumulations} added up to the batch of {option.setup.batch}"
-    changed = [change for change in option.changes if not change.startswith("train.micro_batch")]
+    changed = [str(change) for change in option.changes if change.setting != "train.micro_batch"]
     how = f"fits with {', '.join(changed)}" if changed else "fits"
     return f"{how}: {batch} take {_range(option.account)} of {room}"
 

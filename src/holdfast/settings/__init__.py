@@ -1,7 +1,7 @@
 """The recipe: one TOML file, typed, no inheritance, no evaluation.
 
-`recipe` says what settings there are, `read` turns a file and overrides into a `Recipe` or an error
-that names the key and its line, `write` turns it back into a file that can be run again.
+`recipe` defines the settings, `read` turns a file and overrides into a `Recipe` or an error that
+names the key and its line, `write` turns it back into a file.
 """
 
 from holdfast.settings.read import read, resolve

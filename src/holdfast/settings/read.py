@@ -38,7 +38,7 @@ class Origin:
         if key in self._overridden:
             return f"--set {self._overridden[key]}"
         line = line_of(self._text, key)
-        by_hand = next((said for other, said in self._overridden.items() if other.startswith(f"{key}.")), "")
+        by_hand = next((text for other, text in self._overridden.items() if other.startswith(f"{key}.")), "")
         if not line and by_hand:  # a table that only the command line names
             return f"--set {by_hand}"
         name = str(self._path) if self._path else "the recipe"
@@ -46,9 +46,9 @@ class Origin:
 
     def change(self, key: str, *, to: str = "", value: str | None = None) -> str:
         """How it is written where it was set: in the file, or after --set. `to` is another key."""
-        said = self._overridden.get(key)
-        if said is not None:
-            given = said.partition("=")[2] if value is None else value
+        typed = self._overridden.get(key)
+        if typed is not None:
+            given = typed.partition("=")[2] if value is None else value
             return f"--set {to or key}={given}"
         if value is None:
             return f"write {to if '.' in to else f'[{to}]'}"
@@ -64,25 +64,25 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
     file = Path(path)
     if file.is_dir():
         raise NotAFile(
-            "a recipe is a TOML file, and this is a folder",
+            "this is a folder; a recipe is a TOML file",
             where=file,
-            change="give the recipe's file; `holdfast recipe > recipe.toml` writes one to start from",
+            change="give the recipe file; `holdfast recipe > recipe.toml` writes one to start from",
         )
     try:
-        text = file.read_bytes().decode("utf-8-sig")  # Windows' Notepad puts a mark before it
+        text = file.read_bytes().decode("utf-8-sig")  # Windows' Notepad writes a byte order mark
     except FileNotFoundError as error:
         close = nearest(file.stem, [other.stem for other in file.parent.glob("*.toml")])
         raise PathMissing(
             "there is no recipe at this path",
             where=file,
-            found=f"beside it is {close}.toml" if close else "",
+            found=f"in the same folder is {close}.toml" if close else "",
             change="give the path of a recipe; `holdfast recipe > recipe.toml` writes one to start from",
         ) from error
     except OSError as error:
         raise of_os(error) from error
     except UnicodeDecodeError as error:
         raise RecipeNotToml(
-            "the recipe is not text in UTF-8",
+            "the recipe is not UTF-8 text",
             where=file,
             found=f"byte {error.object[error.start]:#04x} at offset {error.start}",
             change="save it as UTF-8",
@@ -102,12 +102,12 @@ def resolve(
     built = {name: _table(name, kind, merged.get(name, {}), origin) for name, kind in TABLES.items()}
     _refuse_contradictions(merged, built, origin)
     if built["train"].epochs is not None:
-        built["train"] = replace(built["train"], steps=None)  # the default number of steps gives way
+        built["train"] = replace(built["train"], steps=None)  # replaces the default number of steps
     return Recipe(**built)
 
 
 def _give_way(merged: dict[str, Any], overridden: Mapping[str, str]) -> None:
-    """Of two settings that exclude each other the one on the command line counts, and the file's goes."""
+    """Of two settings that exclude each other, the command line's wins over the file's."""
     for pair in [pair for one, other, _ in EITHER for pair in ((one, other), (other, one))]:
         (table, name), (theirs, old) = (key.split(".") for key in pair)
         if pair[0] in overridden and pair[1] not in overridden and name in merged.get(table, {}):
@@ -148,7 +148,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
             "the recipe is not valid TOML",
             where=f"{file}:{line}",
             found=[str(error), *([f"the line is: {shown}"] if shown else [])],
-            change='text wants quotes (name = "value"), true and false are lower case, tables are [name]',
+            change='quote text (name = "value"), write true and false in lower case, and tables as [name]',
         ) from error
 
 
@@ -159,7 +159,7 @@ def _override(tables: dict[str, Any], text: str) -> str:
     if not equals or not dot or not name:
         close = f"{key}.KEY" if key in TABLES else nearest(key, all_keys())
         raise UsageError(
-            f"an override is written table.key=value, and this is {text!r}",
+            f"--set needs table.key=value, and this is {text!r}",
             where=f"--set {text}",
             change=f"--set {close or 'train.batch'}={raw.strip() or '16'}",
         )
@@ -169,12 +169,12 @@ def _override(tables: dict[str, Any], text: str) -> str:
     if raw.strip() or key not in all_keys():
         within[name] = _value(raw.strip())
     else:
-        within.pop(name, None)  # nothing after the sign: as if the recipe had not said it
+        within.pop(name, None)  # nothing after `=`: unset it
     return key
 
 
 def _value(raw: str) -> Any:
-    """As TOML reads it; a bare word is text, so that a shell's quotes need no second pair."""
+    """As TOML; a bare word is text, so that a shell's quotes need no second pair."""
     try:
         return tomllib.loads(f"v = {raw}")["v"]
     except tomllib.TOMLDecodeError:
@@ -191,10 +191,10 @@ def _refuse_unknown(tables: Mapping[str, Any], origin: Origin) -> None:
             raise _unknown(origin.overrides(table) or table, origin)
         if not isinstance(values, dict):
             raise WrongType(
-                f"{table} is a table of settings, and this is a single value",
+                f"{table} is a table of settings, not a single value",
                 where=origin.of(table),
                 found=f"{table} = {toml_value(values)}",
-                change=f"write [{table}] on a line of its own and its settings below",
+                change=f"write [{table}] on its own line, and its settings below",
             )
         known = {f.name for f in fields(TABLES[table])}
         for name in values:
@@ -211,12 +211,12 @@ def _unknown(key: str, origin: Origin) -> UnknownSetting:
         close = next((known for known in all_keys() if known.split(".")[1] == key), None)
     allowed = [f.name for f in fields(TABLES[table])] if table in TABLES else list(TABLES)
     return UnknownSetting(
-        f"there is no setting {key}" if dot else f"there is no table [{key}]",
+        f"unknown setting {key}" if dot else f"unknown table [{key}]",
         where=origin.of(key),
-        found=(f"the nearest is {close}" if close else f"in [{table}] there are " + ", ".join(allowed))
+        found=(f"the nearest is {close}" if close else f"the settings of [{table}] are " + ", ".join(allowed))
         if table in TABLES or close
         else "the tables are " + ", ".join(TABLES),
-        change=origin.change(key, to=close) if close else "`holdfast recipe` prints every setting",
+        change=origin.change(key, to=close) if close else "`holdfast recipe` prints all settings",
     )
 
 
@@ -229,7 +229,7 @@ def _table(name: str, kind: type, values: Mapping[str, Any], origin: Origin) -> 
             given[one.name] = _checked(key, values[one.name], hints[one.name], one, origin)
         elif is_required(one):
             raise SettingMissing(
-                f"{key} is not set, and it has no default",
+                f"{key} is not set, and has no default",
                 where=origin.of(name),
                 found=rule_of(one).doc,
                 change=f"[{name}]\n{one.name} = {rule_of(one).example!r}".replace("'", '"'),
@@ -245,7 +245,7 @@ def _checked(key: str, value: Any, hint: Any, one: Field[Any], origin: Origin) -
     fitted = _fit(value, kinds)
     if fitted is _NO_FIT:
         raise WrongType(
-            f"{key} wants {_in_words(kinds)}",
+            f"{key} must be {_in_words(kinds)}",
             where=origin.of(key),
             found=f"{key.split('.')[1]} = {toml_value(value)}, which is {_kind_in_words(type(value))}",
             change=f"give {_allowed(rule, kinds)}",
@@ -253,14 +253,14 @@ def _checked(key: str, value: Any, hint: Any, one: Field[Any], origin: Origin) -
     if isinstance(fitted, str) and rule.choices and fitted not in rule.choices:
         close = nearest(fitted, rule.choices)
         raise OutOfRange(
-            f"{key} does not know {fitted!r}",
+            f"{key}: unknown value {fitted!r}",
             where=origin.of(key),
-            found=f"it knows {_allowed(rule, kinds)}",
+            found=f"the values are {_allowed(rule, kinds)}",
             change=origin.change(key, value=close) if close else "give one of these",
         )
     if isinstance(fitted, str) and rule.pattern and not re.fullmatch(rule.pattern, fitted):
         raise OutOfRange(
-            f"{key} does not understand {fitted!r}", where=origin.of(key), change=f"give {rule.pattern_says}"
+            f"{key}: invalid value {fitted!r}", where=origin.of(key), change=f"give {rule.pattern_says}"
         )
     if isinstance(fitted, str) and not fitted.strip() and not rule.choices:
         raise OutOfRange(f"{key} is empty", where=origin.of(key), change=rule.doc)
@@ -275,7 +275,7 @@ _NO_FIT = object()
 
 
 def _fit(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """The value as one of the kinds; a whole number serves as a float, nothing else is converted."""
+    """The value as one of the kinds; an integer is accepted as a float, nothing else is converted."""
     for kind in kinds:
         if get_origin(kind) is list:
             if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -301,15 +301,15 @@ def _in_words(kinds: tuple[Any, ...]) -> str:
 
 def _kind_in_words(kind: Any) -> str:
     if get_origin(kind) is list:
-        return 'a list of texts such as ["a", "b"]'
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list"}
+        return 'a list of strings such as ["a", "b"]'
+    words = {bool: "true or false", int: "an integer", float: "a number", str: "a string", list: "a list"}
     return words.get(kind, f"a {kind.__name__}")
 
 
 def _allowed(rule: Rule, kinds: tuple[Any, ...]) -> str:
     parts = []
     if int in kinds or float in kinds:
-        parts.append(_range_in_words(rule, "a whole number" if int in kinds else "a number"))
+        parts.append(_range_in_words(rule, "an integer" if int in kinds else "a number"))
     if rule.choices:
         parts.append(", ".join(f'"{choice}"' for choice in rule.choices))
     if rule.pattern_says:
@@ -343,9 +343,9 @@ def _refuse_contradictions(tables: Mapping[str, Any], built: Mapping[str, Any], 
         whole = [n for n in range(1, train.batch + 1) if train.batch % n == 0]
         below = max((n for n in whole if n <= train.micro_batch), default=1)
         raise ContradictorySettings(
-            f"train.batch = {train.batch} cannot be made of micro-batches of {train.micro_batch}",
+            f"train.batch = {train.batch} is not a multiple of train.micro_batch = {train.micro_batch}",
             where=origin.of("train.micro_batch" if given("train.micro_batch") else "train.batch"),
-            found="the micro-batch must divide the batch, or one update would see another number of pictures",
+            found="the micro-batch must divide the batch, so that every optimizer step has the same number of images",
             change=f"micro_batch = {below}, or one of {', '.join(map(str, whole))}",
         )
     _refuse_uneven_shares(built, origin)
@@ -353,9 +353,9 @@ def _refuse_contradictions(tables: Mapping[str, Any], built: Mapping[str, Any], 
     if classes is not None and len(set(classes)) != len(classes):
         twice = next(name for name in classes if classes.count(name) > 1)
         raise ContradictorySettings(
-            f"data.classes names {twice!r} twice",
+            f"data.classes lists {twice!r} twice",
             where=origin.of("data.classes"),
-            change="name each class once",
+            change="list each class once",
         )
 
 
@@ -364,10 +364,10 @@ def _refuse_uneven_shares(built: Mapping[str, Any], origin: Origin) -> None:
     shares = hardware.processes * hardware.devices
     if train.batch % shares:
         who = f"{hardware.processes} processes" + (
-            f" of {hardware.devices} devices" if hardware.devices > 1 else ""
+            f" with {hardware.devices} devices each" if hardware.devices > 1 else ""
         )
         raise ContradictorySettings(
-            f"train.batch = {train.batch} cannot be shared evenly by {who}",
+            f"train.batch = {train.batch} cannot be split evenly across {who}",
             where=origin.of("hardware.processes" if hardware.processes > 1 else "hardware.devices"),
             change=f"batch = {shares * max(1, round(train.batch / shares))}",
         )
@@ -375,6 +375,6 @@ def _refuse_uneven_shares(built: Mapping[str, Any], origin: Origin) -> None:
         raise ContradictorySettings(
             f"hardware.processes = {hardware.processes} needs the backend jax",
             where=origin.of("hardware.processes"),
-            found=f'backend = "{train.backend}", which trains on the devices of one process here',
-            change=['backend = "jax"', "or hardware.devices for the devices of one host"],
+            found=f'backend = "{train.backend}" supports the devices of one process only',
+            change=['backend = "jax"', "or hardware.devices, for several devices of one host"],
         )

@@ -10,12 +10,12 @@ from holdfast.settings.recipe import TABLES, Recipe, is_required, rule_of, toml_
 
 
 def store(recipe: Recipe, path: Path) -> None:
-    """At once or not at all: a kill must not leave half of a run's recipe."""
+    """Atomic: a kill never leaves half of a run's recipe."""
     atomic_write.write_text(path, to_toml(recipe))
 
 
 def to_toml(recipe: Recipe) -> str:
-    """Every setting with its value, so that the file runs again the same under later defaults."""
+    """Every setting with its value, so that the file keeps its meaning when defaults change."""
     blocks = []
     for table, kind in TABLES.items():
         values = {f.name: getattr(getattr(recipe, table), f.name) for f in fields(kind)}
@@ -25,8 +25,8 @@ def to_toml(recipe: Recipe) -> str:
 
 
 def example() -> str:
-    """A recipe to start from: what must be set, and every other setting at its default."""
-    blocks = ["# A Holdfast recipe. Only data.train must be set; the rest stands at its default."]
+    """A recipe to start from: required settings, and all others with their defaults."""
+    blocks = ["# A Holdfast recipe. Only data.train must be set; all other settings have defaults."]
     for table, kind in TABLES.items():
         lines = [f"[{table}]"]
         for one in fields(kind):

@@ -191,7 +191,7 @@ class Alarm:
             stacks=[self._capturing.file] if self._capturing is not None else [],
         )
         self._record.append(event)
-        self.words = describe(event)
+        self.words = describe(event, busy=judgement.busy)
         if self._endless_key is None:  # which has been said already
             self._say(f"holdfast: stalled: {self.words}")
 
@@ -334,7 +334,7 @@ def _seconds(span_s: float) -> str:
     return f"{round(span_s, 1):g} s" if span_s < 100 else f"{span_s:.0f} s"
 
 
-def describe(event: Stalled) -> str:
+def describe(event: Stalled, *, busy: bool = False) -> str:
     """``phase step, at step 119 of epoch 3: nothing moved for 10 s (limit 8.5 s: …)``"""
     where = f"phase {event.phase}" if event.phase else "no framework was seen in it"
     if event.callback:
@@ -343,5 +343,5 @@ def describe(event: Stalled) -> str:
         where += f", after step {event.step}, epoch {event.epoch + 1}"
     if event.limit_s == 0:
         return f"{where}: {event.limit_from}"
-    still = "no batch came" if event.limit_from.startswith("busy") else "nothing moved"
+    still = "no batch came" if busy else "nothing moved"
     return f"{where}: {still} for {_seconds(event.silent_for_s)} (limit {_seconds(event.limit_s)}: {event.limit_from})"

@@ -1,4 +1,7 @@
-"""`python -m holdfast.train.lr_find FOLDER STEPS`: the range test's process. Trains a copy and keeps nothing of it."""
+"""`python -m holdfast.train.lr_find RECIPE STEPS`: the process of the LR range test. Trains a copy and saves nothing.
+
+Prints a line of progress for each step, and at the end the learning rates and losses as JSON.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import HoldfastError
-from holdfast.journal.folder import RunFolder
 from holdfast.train import range_test, relief
 
-ANSWER = "refused.json"
 
-
-def main(run_dir: str, steps: int) -> int:
+def main(recipe_path: str, steps: int) -> int:
     from holdfast.settings import read
 
-    folder = RunFolder(Path(run_dir))
-    recipe = read(folder.recipe)
+    recipe = read(Path(recipe_path))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ["KERAS_BACKEND"] = recipe.train.backend
     rates: list[float] = []
@@ -28,10 +27,10 @@ def main(run_dir: str, steps: int) -> int:
     for number, loss in _losses(recipe, steps):
         rates.append(range_test.rate_at(number, steps))
         losses.append(loss)
-        print(f"step {number + 1}/{steps}  rate {rates[-1]:.2e}  loss {loss:.4g}", flush=True)
+        print(f"step {number + 1}/{steps}  learning rate {rates[-1]:.2e}  loss {loss:.4g}", flush=True)
         if range_test.is_over(losses):
             break
-    (folder.path / "lr_find.json").write_text(json.dumps({"rates": rates, "losses": losses}))
+    print(json.dumps({"rates": rates, "losses": losses}), flush=True)
     return 0
 
 
@@ -67,6 +66,6 @@ def _losses(recipe: Any, steps: int) -> Iterator[tuple[int, float]]:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1], int(sys.argv[2])))
-    except HoldfastError as error:  # as data: the command that asked says it in its own words
-        Path(sys.argv[1], ANSWER).write_text(json.dumps(error.as_json()))
+    except HoldfastError as error:  # as data: the command that asked prints it
+        print(json.dumps({"error": error.as_json()}), flush=True)
         sys.exit(error.exit_code)

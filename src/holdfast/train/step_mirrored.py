@@ -13,16 +13,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from holdfast.errors import RecipeError
+from holdfast.errors import TooFewDevices
 from holdfast.train import update
 from holdfast.train.network import Network
 from holdfast.train.step import USED
 from holdfast.train.step_tensorflow import TensorFlowStep, summed
 from holdfast.train.update import Moving, Rule
-
-
-class TooFewDevices(RecipeError):
-    slug = "too-few-devices"
 
 
 class MirroredStep(TensorFlowStep):

@@ -17,7 +17,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Over
 
-from holdfast.errors import RecipeError
+from holdfast.errors import TooFewDevices
 from holdfast.launch.pace import OWN, TOGETHER
 from holdfast.train import update
 from holdfast.train.network import Network
@@ -27,10 +27,6 @@ from holdfast.train.step_jax import JaxStep
 from holdfast.train.update import Masks, Moving, Rule
 
 PARTS = "parts"  # the axis of the mesh
-
-
-class TooFewDevices(RecipeError):
-    slug = "too-few-devices"
 
 
 class PeersStep(JaxStep):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -19,14 +20,13 @@ from holdfast.data.pictures import HEADER_BYTES, Facts, header_of
 from holdfast.data.records import Box, Picture, Record
 from holdfast.data.source import Entry, Parsed, Problem
 from holdfast.data.splits import split_in_name, split_in_path
-from holdfast.data.wire import Example, NotAnExample, parse_example
+from holdfast.data.wire import Example, IsASequence, NotAnExample, parse_example
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 SUFFIXES = (".record", ".tfrecord", ".tfrecords", ".records", ".tfrec")
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(\.\w+)?$")
 _NUMBERED = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.\w+)?", re.DOTALL)
 _BOX = "image/object/bbox/"
-COMPRESSED = "the file is compressed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +240,9 @@ def open_source(listing: Listing, label_maps: list[str], path: str | None = None
     noted: list[Problem] = []
     for name in listing.files:
         if is_shard_name(name):
-            said = _refused(listing.path(name))
-            shards += [] if said else [name]
-            noted += [Problem("unreadable-annotation", listing.path(name), said)] if said else []
+            refused = _refused(listing.path(name))
+            shards += [] if refused else [name]
+            noted += [refused] if refused else []
     if not shards and not noted:
         return None
     if path is None:  # of a folder; whoever names a shard or a pattern means those
@@ -281,28 +281,41 @@ def _missing_shards(listing: Listing) -> list[Problem]:
     return problems
 
 
-def _refused(path: str) -> str:
-    """Why nothing in the shard can be used; empty for a good one."""
+def _refused(path: str) -> Problem | None:
+    """Why nothing in the shard can be used; None for a good one."""
+
+    def problem(detail: str, remedy: str = "") -> Problem:
+        return Problem("unreadable-annotation", path, detail, remedy=remedy)
+
     try:
         start = storage.read_bytes(path, 0, 16)
         if not start:
-            return "the file is empty: whatever wrote it had no pictures or was never closed"
+            return problem("the file is empty: its writer had no images, or was never closed")
         if not looks_framed(start):  # asked first: the length of a good first record may begin as these do
-            if start.startswith(b"\x1f\x8b"):
-                return f"{COMPRESSED} with gzip, and records in it cannot be reached one by one"
-            if start[0] == 0x78 and int.from_bytes(start[:2]) % 31 == 0:  # RFC 1950, 2.2
-                return f"{COMPRESSED} with zlib, and records in it cannot be reached one by one"
-            return "this is not a TFRecord file: the first record's checksum is wrong"
+            return problem(*_not_framed(start, path))
         with storage.open_binary(path) as handle:
             first = next(frames(handle, handle.seek(0, os.SEEK_END)), None)
             data = read_frame(handle, first) if isinstance(first, Frame) else None
         if data is not None:
             parse_example(data)
-    except NotAnExample as error:
-        return str(error) if "SequenceExample" in str(error) else ""
+    except IsASequence as error:
+        return problem(str(error), "write one tf.train.Example per image")
+    except NotAnExample:
+        return None
     except HoldfastError as error:
-        return error.what
-    return ""
+        return problem(error.what)
+    return None
+
+
+def _not_framed(start: bytes, path: str) -> tuple[str, str]:
+    """What a file is that has no TFRecord at its start, and what to do about it."""
+    if start.startswith(b"\x1f\x8b"):
+        unpack = f"gunzip < {shlex.quote(path)} > unpacked.tfrecord; or write it without compression"
+        return "the file is compressed with gzip, and compressed records cannot be read one by one", unpack
+    if start[0] == 0x78 and int.from_bytes(start[:2]) % 31 == 0:  # RFC 1950, 2.2
+        rewrite = "write it again without compression_type, or unpack it with Python's zlib"
+        return "the file is compressed with zlib, and compressed records cannot be read one by one", rewrite
+    return "this is not a TFRecord file: the checksum of the first record is wrong", ""
 
 
 def _fitting_labels(

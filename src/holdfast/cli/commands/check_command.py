@@ -1,0 +1,135 @@
+"""`holdfast check`: finds problems in a dataset, or in what a recipe names, before training."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli.arguments import PROCESSES, positive
+from holdfast.cli.recipes import refuse_script_or_run, with_absolute_paths, with_found_paths
+from holdfast.cli.slow_notice import notice_if_slow
+from holdfast.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from holdfast.data.census import Census
+    from holdfast.data.checks import Report
+    from holdfast.settings.recipe import Recipe
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", help="a folder, an annotation file, a TFRecord glob, a URL, or a recipe (.toml)"
+    )
+    parser.add_argument("--format", choices=("coco", "voc", "labelme", "yolo", "tfrecord", "csv"),
+                        help="the format of the data (default: detected)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--no-cache", action="store_true", help="decode every image again")
+    parser.add_argument(
+        "--processes", type=PROCESSES, metavar="N", help="worker processes (default: all cores)"
+    )
+    parser.add_argument(
+        "--step-speed", type=positive("images per second", such_as="120"), metavar="IMAGES_PER_S",
+        help="recipe only: how many images per second a training step can use, to check whether it would wait for data",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-speed", action="store_true", help="recipe only: do not measure the data loading speed"
+    )
+    parser.add_argument(
+        "--lr", action="store_true", help="recipe only: also run the LR range test (`holdfast lr-find`)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from holdfast.data.checks import Part, check
+    from holdfast.data.shown import as_text
+
+    refuse_script_or_run(args.path)
+    recipe = _recipe(args.path)
+    if recipe is None and args.lr:
+        raise UsageError(
+            "--lr needs a recipe, and this path is data",
+            where=args.path,
+            change=f"holdfast lr-find {args.path} tests the default recipe; or give check a recipe (.toml)",
+        )
+    parts = [Part(args.path, format=args.format)]
+    classes: list[str] = []
+    if recipe is not None:
+        parts = [Part(recipe.data.train, "train" if recipe.data.validation else None, args.format)]
+        parts += [Part(recipe.data.validation, "validation", args.format)] if recipe.data.validation else []
+        classes = recipe.data.classes or []
+    with notice_if_slow(f"reading {' and '.join(part.path for part in parts)} and decoding every image"):
+        report, census = check(parts, classes=classes, use_cache=not args.no_cache, processes=args.processes)
+    if recipe is not None:
+        with notice_if_slow("measuring which boxes the anchors cover"):
+            report = _with_anchors(report, census, recipe)
+        report = _with_rate(report, Path(args.path), recipe, now=args.lr)
+        if not args.no_speed and not report.spoiled:  # unreadable data cannot be timed
+            with notice_if_slow("measuring the data loading speed"):
+                report = _with_speed(report, args.path, args.step_speed)
+        with notice_if_slow("checking the buckets"):
+            report = _with_cloud(report, recipe)
+    if args.json:
+        print(json.dumps(report.as_json(), ensure_ascii=False))
+    else:
+        print(as_text(report, colour=sys.stdout.isatty()))
+    return ExitCode.FINDINGS if report.spoiled else ExitCode.FINE
+
+
+def _recipe(path: str) -> Recipe | None:
+    """The recipe, when the path is one; its paths stay as they were written, for display."""
+    from holdfast import settings
+
+    return with_found_paths(settings.read(path), Path(path).parent) if path.endswith(".toml") else None
+
+
+def _with_anchors(report: Report, census: Census, recipe: Recipe) -> Report:
+    """The report, with the boxes that no anchor of the recipe's detector covers."""
+    from holdfast.data.checks import with_uncovered
+    from holdfast.detectors.reference import anchors_of
+    from holdfast.detectors.spec import BACKBONES, RESIZING
+
+    model = recipe.model
+    if not census.sample or model.backbone not in BACKBONES[model.detector]:
+        return report
+    anchors = anchors_of(model.detector, model.backbone, model.input)
+    return with_uncovered(report, census, anchors, model.input, resizing=RESIZING[model.detector])
+
+
+def _with_cloud(report: Report, recipe: Recipe) -> Report:
+    """The report, with problems of the buckets that the recipe or the environment names."""
+    from holdfast.data.checks import with_problem
+    from holdfast.launch import cloud_check
+
+    for problem in cloud_check.problems(recipe, os.environ):
+        report = with_problem(report, problem)
+    return report
+
+
+def _with_rate(report: Report, path: Path, recipe: Recipe, *, now: bool) -> Report:
+    """The report, with a learning rate far from what a range test suggests: one run now, or stored earlier."""
+    from holdfast.cli import lr_suggestion
+    from holdfast.data.checks import with_problem
+    from holdfast.data.source import Problem
+    from holdfast.train import range_test
+
+    if now:
+        placed = with_absolute_paths(recipe, path.parent)
+        lr_suggestion.store(path, lr_suggestion.measure(placed, steps=lr_suggestion.STEPS))
+    suggested = lr_suggestion.suggested_for(path, recipe)
+    detail = range_test.verdict(recipe.train.learning_rate, suggested) if suggested else ""
+    return with_problem(report, Problem("learning-rate-far", str(path), detail)) if detail else report
+
+
+def _with_speed(report: Report, path: str, step_images_per_s: float | None) -> Report:
+    """The report, with the data loading speed, and whether training would wait for data."""
+    from dataclasses import replace
+
+    from holdfast.cli.data_speed import measure_data_speed
+    from holdfast.data.findings import RANK
+
+    findings = (*report.findings, *measure_data_speed(path, step_images_per_s))
+    return replace(report, findings=tuple(sorted(findings, key=lambda finding: RANK[finding.severity])))

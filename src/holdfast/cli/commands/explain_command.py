@@ -1,0 +1,31 @@
+"""`holdfast explain RUN`: why it ended, or why it is stalled now."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run folder")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    import json
+    import sys
+
+    from holdfast.errors import ExitCode
+    from holdfast.explain import explain
+
+    verdict = explain(args.run)
+    if args.json:
+        from holdfast.report.verdict_json import as_json
+
+        print(json.dumps(as_json(verdict), indent=1, ensure_ascii=False))
+    else:
+        from holdfast.report.text import terminal_width, wants_colour
+        from holdfast.report.verdict import render
+
+        sys.stdout.write(render(verdict, terminal_width(sys.stdout), wants_colour(sys.stdout)))
+    return ExitCode.FINE if verdict.went_well else ExitCode.FINDINGS

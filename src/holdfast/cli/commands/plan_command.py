@@ -1,0 +1,124 @@
+"""`holdfast plan RECIPE`: predicts the memory of a training step, and what to change if it does not fit."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.arguments import add_hidden_alias, add_overrides
+from holdfast.cli.recipes import refuse_missing_data, resolve_recipe
+from holdfast.cli.slow_notice import notice_if_slow
+from holdfast.errors import ExitCode
+
+if TYPE_CHECKING:
+    from holdfast.memory.cards import Card
+    from holdfast.settings.recipe import Recipe
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="RECIPE_OR_DATA", help="a recipe (.toml), or data to train on")
+    parser.add_argument("--device-memory", metavar="SIZE", help="GPU memory, e.g. 16GiB")
+    parser.add_argument("--gpu", metavar="NAME", help="compile for this GPU: h200, a100-40, t4, rtx-4090, …")
+    add_hidden_alias(parser, "--card", of="--gpu", metavar="NAME")
+    parser.add_argument(
+        "--quick", action="store_true", help="trace the step instead of compiling it: faster and less exact"
+    )
+    parser.add_argument(
+        "--cpu", action="store_true", help="plan for the CPU and memory of this machine instead of a GPU"
+    )
+    add_overrides(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    from holdfast.memory import facts, host, shown
+    from holdfast.memory.plan import plan
+
+    recipe = resolve_recipe(args.source, args.overrides)
+    if not args.source.endswith(".toml"):  # the data of a recipe may be on another machine
+        refuse_missing_data(recipe, args.source, args.overrides)
+    card, memory_bytes, target, notes = _target(args, recipe)
+    with notice_if_slow(f"reading {recipe.data.train}"):
+        data = facts.of_data(recipe, on_gpu=card is not None)
+    wanted = facts.setup_of(recipe, data)
+    notes = [data.said, *notes]
+    price = _pricer(card, memory_bytes, args)
+    with (
+        notice_if_slow(f"predicting the memory of {wanted.short()}") if args.json else nullcontext()
+    ):  # else it prints each
+        made = plan(wanted, memory_bytes, price, half=_half(card))
+    option = made.chosen or made.tried[-1]
+    notes += _notes(price, recipe, card)
+    state = option.account.state_bytes
+    beside = host.lines(facts.host_of(recipe, data, state_bytes=state, on_card=card is not None))
+    told: dict[str, Any] = {"memory_bytes": memory_bytes, "target": target, "host": beside, "notes": notes}
+    print(json.dumps(shown.as_json(made, **told)) if args.json else shown.as_text(made, **told))
+    return ExitCode.FINE if made.chosen is not None else ExitCode.FINDINGS
+
+
+def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[Card | None, int, str, list[str]]:
+    """The GPU to compile for, the memory there is, how to name both, and what was assumed."""
+    from holdfast.memory import cards
+    from holdfast.memory.machine import here
+    from holdfast.memory.sizes import parse
+    from holdfast.pipeline.machine import free_memory_bytes
+
+    size = parse(args.device_memory, where="--device-memory") if args.device_memory else None
+    if args.gpu:
+        card = cards.named(args.gpu)
+        memory = size or card.memory_bytes
+        return card.with_memory(memory), memory, card.name, []
+    if size is not None and not args.cpu:
+        card = cards.of_size(size)
+        note = f"no GPU was named: planned for the {card.name}, the nearest in size; --gpu names another"
+        return card.with_memory(size), size, f"a GPU of that size ({card.name})", [note]
+    found = None if args.cpu else here()
+    if found is not None:
+        known = cards.of_name(found.name) or cards.of_size(found.total_bytes)
+        held = [f"{found.name}: {found.words()}"]
+        return known.with_memory(found.total_bytes), found.free_bytes, found.name, held
+    memory = size or free_memory_bytes()
+    return (
+        None,
+        memory,
+        "the CPU of this machine",
+        []
+        if args.cpu
+        else ["no GPU was found or named: planned for the CPU; --device-memory 16GiB plans for a GPU"],
+    )
+
+
+def _pricer(card: Card | None, memory_bytes: int, args: argparse.Namespace) -> Any:
+    from holdfast.memory import ask, corrections, price
+
+    def say(text: str) -> None:
+        if not args.json:
+            print(f"… {text}", file=sys.stderr, flush=True)
+
+    if card is None:
+        return price.Trials(memory_bytes, say=say)
+    return price.Pricer(card, ask.Memory(), correction_bytes=corrections.for_card(card.name),
+                        compiles=not args.quick, say=say)  # fmt: skip
+
+
+def _half(card: Card | None) -> str:
+    """GPUs before Ampere have no bfloat16."""
+    return "float16" if card is not None and card.capability < (8, 0) else "bfloat16"
+
+
+def _notes(price: Any, recipe: Recipe, card: Card | None) -> list[str]:
+    notes = []
+    missing = getattr(price, "missing", None)
+    if missing is not None:
+        notes += [
+            f"not compiled for the GPU: {missing.what}: {' '.join(missing.found)}",
+            *missing.change,
+        ]
+    if card is not None and card.guessed:
+        notes.append(f"the description of the {card.name} is from its datasheet, not read from a GPU")
+    if recipe.hardware.processes > 1 or getattr(recipe.hardware, "devices", 1) > 1:
+        notes.append("planned for one device; several share the batch, so each needs at most this")
+    return notes
