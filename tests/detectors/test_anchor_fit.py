@@ -78,10 +78,8 @@ def test_the_command(tmp_path, capsys):
     assert (code, printed["boxes"], printed["given"]["covered_at_0.5"]) == (0, 40, 1.0)
     assert main(["anchors", str(tmp_path / "annotations.json")]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(
-        "100.0% of 40 boxes have an anchor that overlaps them by half or more (ssd on mobilenet_v2"
-    )
-    assert text.endswith("+0.0% covered at 0.5: not worth a change: the given anchors do as well\n")
+    assert text.startswith("100.0% of 40 boxes have an anchor with IoU of at least 0.5 (ssd on mobilenet_v2")
+    assert text.endswith("coverage at IoU 0.5 by +0.0%: no need to change the anchors\n")
 
 
 def test_a_dataset_without_boxes(tmp_path, capsys):
@@ -92,7 +90,7 @@ def test_a_dataset_without_boxes(tmp_path, capsys):
     }
     (tmp_path / "annotations.json").write_text(json.dumps(truth))
     assert main(["anchors", str(tmp_path / "annotations.json")]) == 2
-    assert "no boxes that anchors could be measured on" in capsys.readouterr().err
+    assert "no boxes to measure anchors on" in capsys.readouterr().err
 
 
 def test_anchors_for_training_are_fitted_in_pixels_of_the_input():

@@ -40,7 +40,7 @@ def test_a_broken_picture_is_left_out_and_the_file_gives_the_same_numbers(model,
     code = main(["eval", str(model), str(data), "--json", "--out", str(out)])
     printed = capsys.readouterr()
     assert code == 1, printed.err
-    assert "2.png: left out of the numbers: the picture cannot be decoded" in printed.err
+    assert "2.png: left out of the evaluation: the picture cannot be decoded" in printed.err
     numbers = json.loads(printed.out)
     assert (numbers["images"], numbers["boxes"]) == (9, 9)
     assert [path.rsplit("/", 1)[1] for path in numbers["unreadable"]] == ["2.png"]
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said(model, data, tmp_path, capsys):
         return " ".join(printed.err.split())
 
     assert "there is no model or run at this path" in said(tmp_path / "no", data)
-    assert "is no run, which would have a validation set" in said(model)
+    assert "is not a run, so it has no validation set" in said(model)
     assert "no split named 'test'" in said(model, data, "--split", "test")
     assert "the detections would overwrite something" in said(model, data, "--out", data / "0.png")
     assert "the folder to write into does not exist" in said(

@@ -98,16 +98,14 @@ def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, pict
     assert "would overwrite something" in said("--to", "onnx", "--out", str(tmp_path / "there"))
     assert "does not exist" in said("--to", "onnx", "--out", str(tmp_path / "no" / "model.onnx"))
     assert "takes no files" in said("--to", "onnx", "--out", "/proc/model.onnx")
-    assert "--int8 is for --to tflite" in said(
+    assert "--int8 needs --to tflite" in said(
         "--to", "onnx", "--out", str(tmp_path / "m"), "--int8", str(picture)
     )
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no picture")
     text = said("--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", str(broken))
-    assert "a picture to compare on, or to calibrate with, cannot be decoded" in text
-    assert "there is no picture" in said(
-        "--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", "no*thing"
-    )
+    assert "an image of --images or --int8 cannot be decoded" in text
+    assert "no images found" in said("--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", "no*thing")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.png", "broken.png", "there"]
 
 
@@ -116,4 +114,4 @@ def test_noise_without_a_detection_is_not_called_the_same(tmp_path):
     from holdfast.detectors.export_compare import SAME, Compared
 
     text = as_text(tmp_path / "m.onnx", Compared(4, 0, 0, 0.0, 0.0, SAME))
-    assert "nothing could be compared" in text
+    assert "they could not be compared" in text

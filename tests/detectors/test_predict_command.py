@@ -93,7 +93,7 @@ def test_a_model_on_a_dataset(model, pictures, capsys):
 
 def test_what_is_not_there(tmp_path, capsys):
     assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
-    assert "there is no picture" in capsys.readouterr().err
+    assert "no images found" in capsys.readouterr().err
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
     assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
     assert "the folder holds no trained model" in capsys.readouterr().err

@@ -103,4 +103,4 @@ def test_missing_file_and_folder(tmp_path, capsys):
 def test_a_score_outside_its_range(tmp_path, capsys):
     code, _, err = run(tmp_path, capsys, TRUTH, FOUND, "--score", "7")
     assert code == 2
-    assert "--score wants a number from 0 to 1" in err
+    assert "--score must be a number from 0 to 1" in err
