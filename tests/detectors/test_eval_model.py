@@ -149,8 +149,8 @@ def test_what_is_wrong_is_said(model, data, tmp_path, capsys):
     assert "the folder to write into does not exist" in said(
         model, data, "--out", tmp_path / "no" / "dt.json"
     )
-    assert "--out is for a model's detections" in said("--out", tmp_path / "dt.json")
-    assert "--batch wants a whole number of at least 1" in said(model, data, "--batch", "0")
+    assert "--out writes the detections of a model" in said("--out", tmp_path / "dt.json")
+    assert "--batch must be an integer of at least 1" in said(model, data, "--batch", "0")
     (tmp_path / "model.npz").write_bytes(b"PK nothing")
     assert "is not a detector that Holdfast saved" in said(tmp_path / "model.npz", data)
     empty = tmp_path / "empty"
