@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from holdfast.explain import Finding, Remedy, Verdict, explain
+from holdfast.explain import Finding, Remedy, Strength, Verdict, explain
+from holdfast.explain.finding import Values
 from holdfast.journal import events as ev
 from holdfast.journal import stacks, vitals
 from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread
@@ -14,6 +15,19 @@ from holdfast.report import wording
 from holdfast.report.comparison import since_last_good
 
 MIB, GIB = 1 << 20, 1 << 30
+
+# -- the data of a finding ----------------------------------------------------------------------------
+
+
+def facts(finding: Finding) -> dict[str, Values]:
+    """The values of its facts by their kind."""
+    return {fact.kind: fact.values for fact in finding.because}
+
+
+def remedies(finding: Finding) -> list[str]:
+    """The kinds of its remedies."""
+    return [remedy.kind for remedy in finding.remedies]
+
 
 # -- the words of a verdict ---------------------------------------------------------------------------
 
@@ -48,7 +62,13 @@ class Run:
     """A run of `python train.py` under a limit of 2 GiB, opened and started."""
 
     def __init__(
-        self, path: Path, *, limit: int | None = 2 * GIB, host: str = "elsewhere", **machine: Any
+        self,
+        path: Path,
+        *,
+        limit: int | None = 2 * GIB,
+        host: str = "elsewhere",
+        watch: str = "run",
+        **machine: Any,
     ) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
@@ -58,7 +78,12 @@ class Run:
         self._probe = JournalWriter(path / "journal.jsonl", by="probe", wall=wall, monotonic=mono)
         self.supervisor(
             ev.RunOpened(
-                command=["python", "train.py"], host=host, boot_id="b", cpus=2, memory_bytes=16 * GIB
+                command=["python", "train.py"],
+                host=host,
+                boot_id="b",
+                cpus=2,
+                memory_bytes=16 * GIB,
+                watch=watch,
             )
         )
         self.supervisor(ev.MachineRead(cgroup=2, memory_limit_bytes=limit, oom_kills=0, **machine))
@@ -179,8 +204,21 @@ class Run:
         with (self.path / "output.log").open("a") as file:
             file.write(text)
 
+    # -- what is found ----------------------------------------------------------------------------
+
     def verdict(self) -> Verdict:
         return explain(self.path, now=NOW, compare=False)
+
+    def first(self) -> Finding:
+        return self.verdict().findings[0]
+
+    def slugs(self) -> list[str]:
+        """The causes of all findings, the verdict first."""
+        return [one.cause for one in self.verdict().findings]
+
+    def blamed(self) -> list[str]:
+        """Those that are more than possible."""
+        return [one.cause for one in self.verdict().findings if one.strength >= Strength.SUPPORTED]
 
 
 def _ran(thread: Thread, seconds: int) -> Thread:

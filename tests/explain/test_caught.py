@@ -20,67 +20,6 @@ def _text(verdict: Verdict) -> str:
     )
 
 
-def _full(path: str, **more: object) -> ev.SaveFailed:
-    fields = {"error": "OSError: [Errno 28] No space left on device", "errno": 28, "free_bytes": 0, **more}
-    return ev.SaveFailed(path=path, **fields)  # type: ignore[arg-type]
-
-
-def test_a_save_that_the_script_caught_is_told_though_it_ended_well(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.probe(ev.SaveDone(path="out/best_0.keras", bytes=900_000))
-    run.probe(_full("out/best_1.keras", where="train.py:17"))
-    run.epochs([100] * 3)
-    run.probe(ev.SaveDone(path="out/history.npy"))  # small enough for what was left
-    run.ended(0)
-    verdict = run.verdict()
-    assert _first(verdict) == ("disk-full", Strength.ESTABLISHED)
-    assert "the disk is full at out/best_1.keras" in _text(verdict)
-    assert "the script caught it and went on" in _text(verdict)
-    assert "saving out/best_1.keras (train.py:17) ended with OSError" in _text(verdict)
-
-
-def test_a_save_that_found_another_place_is_no_fault(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.epochs([100] * 3)
-    run.probe(_full("scratch/model.keras"), ev.SaveDone(path="home/model.keras", bytes=900_000))
-    run.ended(0)
-    assert [one.strength for one in run.verdict().findings] == [Strength.POSSIBLE]
-
-
-def test_a_full_disk_that_was_only_printed(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.epochs([100] * 3)
-    run.output("save error: [Errno 28] No space left on device: 'out/w.bin'\nfinished\n")
-    run.ended(0)
-    assert _first(run.verdict()) == ("disk-full", Strength.SUPPORTED)
-
-
-def test_a_full_disk_long_before_another_end_is_not_what_ended_it(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.probe(_full("out/best_1.keras"))
-    run.raised("KeyError", "'label'")
-    verdict = run.verdict()
-    assert _first(verdict)[0] == "script-error"
-    assert "disk-full" in [one.cause for one in verdict.findings]
-
-
-def test_a_limit_on_the_size_of_a_file_is_no_full_disk_in_words(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.epochs([100] * 3)
-    too_large = _full("model.keras", error="OSError: [Errno 27] File too large", errno=27, free_bytes=9 << 30)
-    run.probe(too_large)
-    run.raised("OSError", "[Errno 27] File too large", errno=27)
-    verdict = run.verdict()
-    assert _first(verdict) == ("disk-full", Strength.ESTABLISHED)
-    assert "a file may not grow larger at model.keras" in _text(verdict)
-    assert "the disk is full" not in _text(verdict)
-
-
 def _interrupted(path: Path, *, raised: str, moves_on: bool = False) -> Verdict:
     run = Run(path)
     run.fit(epochs=50)

@@ -471,14 +471,6 @@ def test_names_of_nodes(op: str, name: str) -> None:
 # -- look-alikes ------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_is_no_crash_and_no_memory(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    machine.disk_full(run)
-    causes = [one.cause for one in run.verdict().findings]
-    assert causes[0] == "disk-full"
-    assert not {"native-crash", "memory-refused", "script-error"} & set(causes)
-
-
 def test_a_worker_killed_for_memory_is_the_root_of_the_hang(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     machine._worker(run, oom=True)

@@ -14,13 +14,6 @@ from tests.explain.made import Run
 NOBODY = 65534
 
 
-def test_a_script_that_may_not_be_read_is_there(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.output("python: can't open file '/home/me/train.py': [Errno 13] Permission denied\n")
-    run.ended(2)
-    assert [finding.cause for finding in run.verdict().findings] == ["permission-denied"]
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not read")
 def test_an_unreadable_neighbour_leaves_the_verdict_as_it_is(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")

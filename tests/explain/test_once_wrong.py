@@ -523,47 +523,6 @@ def test_a_model_that_is_loaded_and_written_elsewhere_is_a_conversion(tmp_path: 
     assert _restored_without_a_step(tmp_path, "model.h5").findings == ()
 
 
-def _keras_calls_it_missing(path: Path, there: list[str]) -> Verdict:
-    run = Run(path / "run")
-    run.probe(
-        ev.ExceptionRaised(
-            type="ValueError", left="script", caught=False, user_line="train.py:16", paths=["old/last.keras"],
-            message="File not found: filepath=old/last.keras. Please ensure the file is an accessible `.keras` zip "
-            "file.",
-            paths_there=there,
-        )
-    )  # fmt: skip
-    run.ended(1)
-    return run.verdict()
-
-
-def test_a_model_file_that_keras_calls_missing_and_that_is_there_is_torn(tmp_path: Path) -> None:
-    verdict = _keras_calls_it_missing(tmp_path, ["old/last.keras"])
-    assert _first(verdict) == ("checkpoint-torn", Strength.ESTABLISHED)
-    assert "old/last.keras is there, and is not a whole zip file" in _facts(verdict)
-    assert "path-missing" not in [one.cause for one in verdict.findings]
-
-
-def test_a_model_file_that_is_missing_is_missing(tmp_path: Path) -> None:
-    verdict = _keras_calls_it_missing(tmp_path, [])
-    assert _first(verdict) == ("path-missing", Strength.ESTABLISHED)
-    assert title_of(verdict.findings[0]) == "old/last.keras is not there"
-    assert "checkpoint-torn" not in [one.cause for one in verdict.findings]
-
-
-def test_a_write_that_was_cut_short_is_a_full_disk_and_not_the_callbacks_fault(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.probe(
-        ev.ExceptionRaised(
-            type="OSError", message="800000 requested and 247776 written", left="callback", callback="Keep",
-            user_line="train.py:26", user_code='np.save(f"small/{epoch}.npy", weights)',
-        )
-    )  # fmt: skip
-    run.ended(1)
-    assert _first(run.verdict())[0] == "disk-full"
-
-
 def test_functions_that_all_run_eagerly_are_told_by_the_switch(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.probe(ev.FrameworkSeen(name="tensorflow", environment={"functions_run_eagerly": "true"}))

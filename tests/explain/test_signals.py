@@ -20,7 +20,6 @@ from tests.explain.made import NOW, Run, sentence, title_of
         ("SIGXCPU", "killed-from-outside", "used up the processor time"),
         ("SIGUSR1", "killed-from-outside", "as schedulers do before their time is over"),
         ("SIGQUIT", "terminal-signal", "SIGQUIT"),
-        ("SIGXFSZ", "disk-full", "a limit on the size of a file"),
     ],
 )
 def test_who_sends_it_is_told(tmp_path: Path, signal: str, cause: str, words: str) -> None:

@@ -14,13 +14,6 @@ def _raised(path: Path, kind: str, message: str, **more: object) -> Finding:
     return run.verdict().findings[0]
 
 
-def test_a_database_may_be_locked_by_the_process_itself(tmp_path: Path) -> None:
-    found = _raised(tmp_path / "run", "OperationalError", "database is locked")
-    assert found.cause == "file-locked"
-    assert title_of(found) == "the database is locked by another connection, of this process or of another"
-    assert "HDF5" not in str(found.remedies)
-
-
 def test_a_pool_that_told_is_not_advised_to_be_one(tmp_path: Path) -> None:
     words = "A process in the process pool was terminated abruptly while the future was running or pending."
     found = _raised(tmp_path / "run", "BrokenProcessPool", words)

@@ -74,23 +74,6 @@ def test_a_class_called_monitor_is_no_callback(tmp_path: Path) -> None:
     assert blamed(run) == {"script-error": "established"}
 
 
-def test_a_month_in_a_path_is_no_guess(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.raised("FileNotFoundError", "[Errno 2] No such file or directory: '/data/2024/may/train.csv'")
-    assert blamed(run) == {"path-missing": "established"}
-
-
-def test_a_half_downloaded_archive_is_no_checkpoint(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.raised(
-        "BadZipFile",
-        "File is not a zip file",
-        user_line="train.py:8",
-        user_code='zipfile.ZipFile("coco.zip").extractall()',
-    )
-    assert blamed(run) == {"script-error": "established"}
-
-
 def test_an_error_that_was_caught_and_trained_after_did_not_end_it(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.probe(ev.FitStarted(fit=1, epochs=3, planned_steps_per_epoch=100))

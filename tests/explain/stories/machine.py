@@ -5,105 +5,8 @@ from __future__ import annotations
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread
 from holdfast.journal.vitals import Process
+from tests.explain.causes import test_disk_full
 from tests.explain.made import MIB, TENSORFLOW, Run, main_in_fit, native, python_thread, user
-
-
-def disk_full(run: Run) -> None:
-    run.fit()
-    run.probe(ev.SaveStarted(path="small/best.weights.h5", by="ModelCheckpoint"))
-    run.output(
-        "OSError: [Errno 28] Can't synchronously write data (file write failed: filename = "
-        "'small/best.weights.h5', errno = 28, error message = 'No space left on device')\n"
-    )
-    run.samples(
-        3,
-        rss_bytes=600 * MIB,
-        phase="save",
-        fit=1,
-        step=100,
-        disks_free_bytes={"run": 9000 * MIB, "checkpoint": 0},
-    )
-    run.ended(signal="SIGSEGV")
-
-
-def near_disk_full(run: Run) -> None:
-    """A crash beside a library's advice about space."""
-    run.fit()
-    run.output("If you see 'No space left on device', please consider a larger disk.\n")
-    run.ended(signal="SIGSEGV")
-
-
-def checkpoint_torn(run: Run) -> None:
-    run.raised(
-        "OSError",
-        "Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = "
-        "31672) 'backup/latest.weights.h5'",
-        user_code="model.load_weights(path)",
-    )
-
-
-def near_checkpoint_torn(run: Run) -> None:
-    run.raised(
-        "FileNotFoundError", "[Errno 2] No such file or directory: 'backup/latest.weights.h5'", errno=2
-    )
-
-
-def cache_lock_stale(run: Run) -> None:
-    run.raised(
-        "AlreadyExistsError",
-        "Graph execution error:\n\nThere appears to be a concurrent caching iterator running - cache lockfile "
-        "already exists ('cache/train_0.lockfile').",
-    )
-
-
-def near_cache_lock_stale(run: Run) -> None:
-    run.raised("FileExistsError", "[Errno 17] File exists: 'cache'", errno=17)
-
-
-def file_locked(run: Run) -> None:
-    run.raised(
-        "BlockingIOError",
-        "[Errno 11] Unable to synchronously open file (unable to lock file, errno = 11, error message = "
-        "'Resource temporarily unavailable') 'best.weights.h5'",
-        errno=11,
-    )
-
-
-def near_file_locked(run: Run) -> None:
-    run.raised("RuntimeError", "can't start new thread: Resource temporarily unavailable")
-
-
-def too_many_open_files(run: Run) -> None:
-    run.samples(
-        10, rss_bytes=600 * MIB, phase="step", fit=1, step=lambda n: n, open_files=lambda n: 20 + 10 * n
-    )
-    run.raised("OSError", "[Errno 24] Too many open files: 'train/0017.jpg'", errno=24)
-
-
-def near_too_many_open_files(run: Run) -> None:
-    run.raised("FileNotFoundError", "[Errno 2] No such file or directory: 'train/0017.jpg'", errno=2)
-
-
-def path_missing(run: Run) -> None:
-    run.raised(
-        "FileNotFoundError",
-        "[Errno 2] No such file or directory: 'None/train.json'",
-        errno=2,
-        user_code="open(path)",
-    )
-
-
-def near_path_missing(run: Run) -> None:
-    run.raised("ModuleNotFoundError", "No module named 'cv2'")
-
-
-def permission_denied(run: Run) -> None:
-    run.raised("PermissionError", "[Errno 13] Permission denied: '/data/out/best.keras'", errno=13)
-
-
-def near_permission_denied(run: Run) -> None:
-    run.raised("RuntimeError", "the licence does not permit this")
-
 
 # -- processes and threads -------------------------------------------------------------------------
 
@@ -272,7 +175,7 @@ def native_crash(run: Run) -> None:
 
 
 def near_native_crash(run: Run) -> None:
-    disk_full(run)
+    test_disk_full.example(run)
 
 
 def thread_limit(run: Run) -> None:

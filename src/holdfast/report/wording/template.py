@@ -1,9 +1,9 @@
 """Sentences with places for values: "the disk had {free_bytes:size} left[ at {path}]".
 
 A place names a value and how it is printed: `size`, `duration`, `seconds`, `count`, `count step`,
-`count process/processes`, `number`, `percent`, `clip 120`, `code 90` (a piece of code), `list 5`; else as it is.
-What stands in square brackets is left out when one of its values is missing, empty or False. `{value:if}` prints
-nothing: it only decides about its brackets.
+`count process/processes`, `number`, `percent`, `clip 120`, `code 90` (a piece of code), `list 5`, `or a file` (instead
+of an empty value); else as it is. What stands in square brackets is left out when one of its values is missing, empty
+or False. `{value:if}` prints nothing: it only decides about its brackets.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def printed(value: Any, how: str) -> str:
         return str(value)
     if name == "if":
         return ""
+    if name == "or":
+        return str(value) if _is_there(value) else rest
     if name == "count":
         one, _, many = rest.partition("/")
         return units.count(value, one, many)

@@ -2,135 +2,104 @@
 
 from __future__ import annotations
 
+import errno
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from holdfast.explain.causes.declare import Group, cause
+from holdfast.explain.causes.storage.thresholds import LOW_DISK_BYTES
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.error import FULL_DISK, file_named
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, full_disk, user_line
+from holdfast.explain.readings.output import clipped
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, full_disk, going_on, users_line
-from holdfast.explain.words import clipped, size
+from holdfast.explain.remedies import Before, resume
 from holdfast.journal import events as ev
 
-_FULL = (28, 122, 27)
-_MAY_NOT_GROW = 27  # a limit on the size of one file: the disk may have room
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: The words for a limit on the size of one file: the disk may have space left.
+_FILE_SIZE_LIMIT = re.compile(r"File too large|rrno ?=? ?27\b")
+#: Words that nothing but a full disk explains; "requested and written" and "tempstate" are weaker.
+_CERTAIN = re.compile(r"2[78]|No space|quota|too large")
 
 
-@cause(
-    "disk-full",
-    Group.STORAGE,
-    specialises=(
-        "script-error",
-        "native-crash",
-        "callback-raised",
-    ),
-)
+@cause("disk-full", Group.STORAGE, specialises=("script-error", "native-crash", "callback-raised"))
 def disk_full(evidence: Evidence) -> Finding | None:
-    failed = _failed(evidence)
-    said = full_disk(evidence)
+    failed, quote = _failed_save(evidence), full_disk(evidence)
+    by_signal = evidence.exit_signal == "SIGXFSZ"
     by_errno = evidence.error is not None and evidence.error.errno in _FULL
-    by_limit = evidence.exit_signal == "SIGXFSZ"
-    if not (evidence.went_wrong or evidence.stall) or (said is None and not by_errno and not by_limit):
-        return _went_on(evidence, failed)
-    text = (said[1].fact if said is not None else "") + evidence.error_text
+    ended_so = quote is not None or by_signal or by_errno
+    if not (evidence.went_wrong or evidence.stall) or not ended_so:
+        return _caught(evidence, failed)
+    text = quote.whole if quote is not None else evidence.error_text
     if "/dev/shm" in text and failed is None:
         return None
-    facts = [said[1]] if said is not None else []
-    facts += _of_the_save(failed)
-    facts += users_line(evidence)
-    facts += _room_left(evidence)
-    limit = _is_a_limit(failed, text) or by_limit
-    facts += _limit_set(evidence) if limit else []
-    if evidence.exit_signal in ("SIGSEGV", "SIGXFSZ"):
-        why = (
-            "HDF5 does not survive a full disk"
-            if evidence.exit_signal == "SIGSEGV"
-            else "the kernel's word for it"
-        )
-        facts.append(
-            Fact(f"the crash ({evidence.exit_signal}) followed from it: {why}", evidence.exit_source)
-        )
-    certain = (
-        failed is not None
-        or by_errno
-        or by_limit
-        or (said is not None and re.search(r"2[78]|No space|quota|too large", said[0][0]) is not None)
-    )
-    path = (
-        failed.event.path if failed is not None else _path(evidence, said[1].fact if said is not None else "")
-    )
-    return _finding(
-        evidence,
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        _title(path, may_not_grow=limit),
-        facts,
-    )
+    limit = by_signal or _is_limit(failed, text)
+    facts = [quote.fact] if quote is not None else []
+    facts += [*_save(failed), *user_line(evidence), *_low_disks(evidence)]
+    facts += [*_limit_set(evidence), *_crash(evidence)] if limit else _crash(evidence)
+    worded = quote is not None and _CERTAIN.search(quote.match[0]) is not None
+    certain = failed is not None or by_errno or by_signal or worded
+    path = failed.event.path if failed is not None else _path(evidence, quote)
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    return _finding(evidence, strength, facts, path, limit=limit)
 
 
-def _went_on(evidence: Evidence, failed: Recorded[ev.SaveFailed] | None) -> Finding | None:
-    """The script caught it, and what ended it, if anything did, is another matter. A later save was its way out."""
+def _caught(evidence: Evidence, failed: Recorded[ev.SaveFailed] | None) -> Finding | None:
+    """The script caught it and continued; what ended it, if anything did, is another matter."""
     if failed is None:
-        line = None if evidence.went_wrong else evidence.output.last(FULL_DISK.pattern)
-        if line is None or evidence.all(ev.SaveDone) or "/dev/shm" in line.text:
-            return None
-        title = _title(file_named(line.text), may_not_grow=bool(re.search(r"27\b|too large", line.text)))
-        facts, strength = [Fact(clipped(line.text), line.source)], Strength.SUPPORTED
-    else:
-        title = _title(failed.event.path, may_not_grow=_is_a_limit(failed, ""))
-        facts, strength = _of_the_save(failed), Strength.ESTABLISHED
-        kind = Path(failed.event.path).suffix  # a history in another file is no model saved
-        saved = [
-            said
-            for said in evidence.all(ev.SaveDone)
-            if said.line > failed.line and Path(said.event.path).suffix == kind
-        ]
-        if saved:
-            facts.append(
-                Fact(f"saving {saved[-1].event.path or 'again'} succeeded after it", saved[-1].source)
-            )
-            strength = Strength.POSSIBLE
-    facts += _room_left(evidence)
-    finding = _finding(evidence, strength, f"{title}; the script caught it and went on", facts)
-    return replace(finding, ends=False)
+        return _printed(evidence)
+    facts, strength = _save(failed), Strength.ESTABLISHED
+    kind = Path(failed.event.path).suffix  # a history in another file is no model saved
+    saved = [
+        one
+        for one in evidence.all(ev.SaveDone)
+        if one.line > failed.line and Path(one.event.path).suffix == kind
+    ]
+    if saved:  # the script had a way out
+        facts.append(Fact("save.succeeded-later", {"path": saved[-1].event.path}, saved[-1].source))
+        strength = Strength.POSSIBLE
+    limit = _is_limit(failed, "")
+    facts += _low_disks(evidence)
+    return _finding(evidence, strength, facts, failed.event.path, limit=limit, caught=True)
 
 
-def _failed(evidence: Evidence) -> Recorded[ev.SaveFailed] | None:
-    for said in reversed(evidence.all(ev.SaveFailed)):
-        if said.event.errno in _FULL or re.search(r"\d+ requested and \d+ written", said.event.error):
-            return said
+def _printed(evidence: Evidence) -> Finding | None:
+    line = None if evidence.went_wrong else evidence.output.last(FULL_DISK.pattern)
+    if line is None or evidence.all(ev.SaveDone) or "/dev/shm" in line.text:
+        return None
+    limit = re.search(r"27\b|too large", line.text) is not None
+    facts = [Fact("error.quoted", {"text": clipped(line.text)}, line.source), *_low_disks(evidence)]
+    return _finding(evidence, Strength.SUPPORTED, facts, file_named(line.text), limit=limit, caught=True)
+
+
+def _failed_save(evidence: Evidence) -> Recorded[ev.SaveFailed] | None:
+    for save in reversed(evidence.all(ev.SaveFailed)):
+        if save.event.errno in _FULL or re.search(r"\d+ requested and \d+ written", save.event.error):
+            return save
     return None
 
 
-def _is_a_limit(failed: Recorded[ev.SaveFailed] | None, text: str) -> bool:
+def _is_limit(failed: Recorded[ev.SaveFailed] | None, text: str) -> bool:
     if failed is not None and failed.event.errno is not None:
-        return failed.event.errno == _MAY_NOT_GROW
-    return bool(re.search(r"File too large|rrno ?=? ?27\b", text))
+        return failed.event.errno == errno.EFBIG
+    return _FILE_SIZE_LIMIT.search(text) is not None
 
 
-def _title(path: str, *, may_not_grow: bool) -> str:
-    at = f" at {path}" if path else ""
-    if may_not_grow:
-        return f"a file may not grow larger{at}: a limit on the size of a file (ulimit -f) was reached"
-    return f"the disk is full{at}: a file could not be written"
-
-
-def _of_the_save(failed: Recorded[ev.SaveFailed] | None) -> list[Fact]:
+def _save(failed: Recorded[ev.SaveFailed] | None) -> list[Fact]:
     if failed is None:
         return []
     event = failed.event
-    free = f"; {size(event.free_bytes)} were free" if event.free_bytes is not None else ""
-    where = f" ({event.where})" if event.where else ""
-    return [Fact(f"saving {event.path}{where} ended with {clipped(event.error, 120)}{free}", failed.source)]
+    values = {"path": event.path, "where": event.where, "error": event.error, "free_bytes": event.free_bytes}
+    return [Fact("save.failed", values, failed.source)]
 
 
-def _room_left(evidence: Evidence) -> list[Fact]:
+def _low_disks(evidence: Evidence) -> list[Fact]:
     return [
-        Fact(f"the disk of '{what}' had {size(free)} left", f"vitals.jsonl:{line}")
+        Fact("disk.low", {"disk": disk, "free_bytes": free}, f"vitals.jsonl:{line}")
         for line, sample in evidence.samples[-1:]
-        for what, free in sample.disks_free_bytes.items()
-        if free < (8 << 20)
+        for disk, free in sample.disks_free_bytes.items()
+        if free < LOW_DISK_BYTES
     ]
 
 
@@ -139,35 +108,35 @@ def _limit_set(evidence: Evidence) -> list[Fact]:
     limit = machine.event.rlimits.get("fsize") if machine is not None else None
     if machine is None or limit is None:
         return []
-    return [Fact(f"no file may be larger than {size(limit)} (ulimit -f)", machine.source)]
+    return [Fact("limit.file-size", {"limit_bytes": limit}, machine.source)]
 
 
-def _finding(evidence: Evidence, strength: Strength, title: str, facts: list[Fact]) -> Finding:
-    limit = title.startswith("a file may not grow")
+def _crash(evidence: Evidence) -> list[Fact]:
+    if evidence.exit_signal not in ("SIGSEGV", "SIGXFSZ"):
+        return []
+    return [Fact("disk-full.crash", {"signal": evidence.exit_signal}, evidence.exit_source)]
+
+
+def _finding(
+    evidence: Evidence, strength: Strength, facts: list[Fact], path: str, *, limit: bool, caught: bool = False
+) -> Finding:
+    kind = "disk-full.file-size-limit" if limit else "disk-full"
+    first = Remedy("limit.raise-file-size") if limit else Remedy("disk.make-room")
+    again = resume(evidence, before=Before.RAISE_LIMIT if limit else Before.MAKE_ROOM)
     return Finding(
-        "disk-full",
         strength,
-        title,
-        tuple(facts),
-        (),
-        (
-            Remedy("raise the limit (`ulimit -f unlimited`), or write in smaller pieces", "your-choice")
-            if limit
-            else Remedy("make room, or write checkpoints to a larger disk", "your-choice"),
-            going_on(evidence, first="raise it, then " if limit else "make room, then ")
-            or Remedy(
-                "keep fewer checkpoints, and beware: the last one was overwritten in place and may be torn",
-                "your-choice",
-                'keras.callbacks.ModelCheckpoint("best.keras", save_best_only=True)',
-            ),
-        ),
+        Title(kind, {"path": path, "caught": caught}),
+        because=tuple(facts),
+        remedies=(first, again or Remedy("checkpoint.keep-fewer")),
+        ends=not caught,
     )
 
 
-def _path(evidence: Evidence, text: str) -> str:
+def _path(evidence: Evidence, quote: Quote | None) -> str:
+    line = quote.text if quote is not None else ""
+    text = line + evidence.error_text
+    for pattern in (r"(?:name|filename) ?= ?'([^']+)'", r"No space left on device[^'\n]*'([^']+)'"):
+        if found := re.search(pattern, text):
+            return found[1]
     saving = evidence.last(ev.SaveStarted)
-    named = re.search(r"(?:name|filename) ?= ?'([^']+)'", text + evidence.error_text)
-    if named:
-        return named[1]
-    quoted = re.search(r"No space left on device[^'\n]*'([^']+)'", text + evidence.error_text)
-    return quoted[1] if quoted else saving.event.path if saving is not None else file_named(text)
+    return saving.event.path if saving is not None else file_named(line)

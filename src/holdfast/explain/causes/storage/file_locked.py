@@ -2,66 +2,31 @@
 
 from __future__ import annotations
 
-import re
-
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.error import file_named
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
+from holdfast.explain.finding import Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText, user_line
 
-
-@cause(
-    "file-locked",
-    Group.STORAGE,
-    specialises=(
-        "script-error",
-        "callback-raised",
-    ),
+_LOCKED = ErrorText(
+    r"unable to lock file|errno ?= ?(11|37|35)\b.*lock|BlockingIOError|\[Errno (11|37)\].*(lock|open)|"
+    r"Resource temporarily unavailable.*(file|h5|lock)|database is locked"
 )
+_THREADS = r"fork|pthread|thread"  # too many of them are refused with the same words
+_ENDINGS = r"h5|hdf5|keras|db|sqlite3?"
+
+
+@cause("file-locked", Group.STORAGE, specialises=("script-error", "callback-raised"))
 def file_locked(evidence: Evidence) -> Finding | None:
-    said = matched(
-        evidence,
-        r"unable to lock file|errno ?= ?(11|37|35)\b.*lock|BlockingIOError|\[Errno (11|37)\].*(lock|open)|"
-        r"Resource temporarily unavailable.*(file|h5|lock)|database is locked",
-    )
-    if said is None or re.search(r"fork|pthread|thread", said[1].fact):
+    quote = _LOCKED.match(evidence)
+    if quote is None or quote.says(_THREADS):
         return None
-    file = file_named(evidence.error_text + said[1].fact, r"h5|hdf5|keras|db|sqlite3?")
-    enolck = "37" in said[1].fact or "No locks available" in evidence.error_text
-    facts = [said[1], *users_line(evidence)]
-    if "database is locked" in said[1].fact:
-        return _database(file, facts)
-    return Finding(
-        "file-locked",
-        Strength.ESTABLISHED,
-        f"the file {file} is locked by another process".replace("  ", " ")
-        if not enolck
-        else "the file system does not support locks",
-        tuple(facts),
-        (),
-        (
-            Remedy("end the other process that has it open, or write to a file of its own", "your-choice"),
-            Remedy("on a file system without locks", "your-choice", "HDF5_USE_FILE_LOCKING=FALSE"),
-        ),
-    )
-
-
-def _database(file: str, facts: list[Fact]) -> Finding:
-    """SQLite gives up when its time is over; who holds the lock may be this process itself."""
-    return Finding(
-        "file-locked",
-        Strength.ESTABLISHED,
-        f"the database {file} is locked by another connection, of this process or of another".replace(
-            "  ", " "
-        ),
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "commit or close the other connection before this one writes",
-                "your-choice",
-                "connection.commit()",
-            ),
-            Remedy("wait longer for it", "your-choice", "sqlite3.connect(path, timeout=60)"),
-        ),
-    )
+    values = {"file": quote.file(_ENDINGS)}
+    if quote.says("database is locked"):  # by a connection that may be of this very process
+        title = Title("file-locked.database", values)
+        remedies = Remedy("database.close-the-other"), Remedy("database.wait-longer")
+    else:
+        no_locks = quote.says("37") or "No locks available" in evidence.error_text
+        title = Title("file-locked.not-supported" if no_locks else "file-locked", values)
+        remedies = Remedy("file.end-the-other-process"), Remedy("file.without-locks")
+    because = quote.fact, *user_line(evidence)
+    return Finding(Strength.ESTABLISHED, title, because=because, remedies=remedies)

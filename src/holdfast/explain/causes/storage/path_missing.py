@@ -2,139 +2,133 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.error import is_there
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText, Quote, is_there, user_line
+from holdfast.explain.readings.stacks import stalled_thread
 from holdfast.journal import events as ev
 
-
-@cause(
-    "path-missing",
-    Group.STORAGE,
-    specialises=(
-        "script-error",
-        "callback-raised",
-        "dataset-empty",
-    ),
+_NOT_FOUND = ErrorText(
+    r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No "
+    r"files matched pattern|"
+    r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|not found: "
+    r"filepath=|bucket.*(does not exist|not found)"
 )
-def path_missing(evidence: Evidence) -> Finding | None:
-    said = matched(
-        evidence,
-        r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No "
-        r"files matched pattern|"
-        r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|not found: "
-        r"filepath=|bucket.*(does not exist|not found)",
-    )
-    environment = (
-        evidence.error is not None
-        and evidence.error.type == "KeyError"
-        and any(
-            "os.environ" in frame or "<frozen os>" in frame or "/os.py" in frame
-            for frame in evidence.error.frames
-        )
-    )
-    waits = (
-        evidence.stacks.main.within("wait_for_new_checkpoint")
-        if evidence.stacks is not None and evidence.stacks.main is not None
-        else None
-    )
-    if said is None and not environment and waits is None:
-        return None
-    if said is not None and re.search(
-        r"libcu|libnv|cudart|\.so\b|No module named|Permission denied", said[1].fact
-    ):
-        return None
-    error = evidence.error
-    text = error.text if error is not None else said[1].fact if said is not None else ""
-    path = _path(text)
-    if "filepath=" in text and is_there(evidence, path):
-        return None  # Keras says the same of a file that is there and torn
-    folder = ""
-    facts = [said[1]] if said is not None else []
-    facts += users_line(evidence)
-    if waits is not None and evidence.stacks is not None:
-        facts.append(
-            Fact("it waits for a checkpoint that is not in the folder it looks into", evidence.stacks.source)
-        )
-        title = "it waits for a checkpoint that is not there"
-    elif environment and error is not None:
-        path = error.message.strip("'\"")
-        title = f"the environment variable {path} is not set"
-        facts.insert(0, Fact(f"KeyError: {error.message}", error.source))
-    elif "scheme" in text and "not implemented" in text:
-        title = "TensorFlow cannot read that kind of address"
-    elif folder := _folder_to_write_to(evidence, path):
-        title = f"{path} cannot be written: its folder {folder} is not there"
-    else:
-        title = f"{path or 'a file'} is not there"
-    if re.search(r"(^|/)None/", path):
-        facts.append(
-            Fact(
-                "'None' in the path: an environment variable or a setting was empty",
-                error.source if error is not None else "",
-            )
-        )
-    certain = (
-        error is not None or (said is not None and "can't open file" in said[1].fact) or waits is not None
-    )
-    return Finding(
-        "path-missing",
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        title,
-        tuple(facts),
-        (),
-        _remedies(path, folder),
-    )
-
-
-def _remedies(path: str, folder: str) -> tuple[Remedy, ...]:
-    if folder:
-        return (
-            Remedy(
-                "make the folder before it is written to",
-                "your-choice",
-                f'os.makedirs("{folder}", exist_ok=True)',
-            ),
-            Remedy("look for what removed it, if it was there when the run began", "your-choice"),
-        )
-    advice = (
-        f"check {path}: the folder it is started in, the mount, the spelling" if path else "check the path"
-    )
-    return (
-        Remedy(advice, "your-choice"),
-        Remedy("check everything before a run: `holdfast check RECIPE`", "automatic"),
-    )
-
-
+#: A library that is not installed, or a file that is there and may not be read.
+_OTHER_CAUSES = r"libcu|libnv|cudart|\.so\b|No module named|Permission denied"
 _WRITES = re.compile(
     r"""open\(.*,\s*(mode\s*=\s*)?['"][wax][bt+]*['"]|\.(write_text|write_bytes|to_csv|to_json|savefig)\("""
 )
+#: Where the words of Python, Keras and TensorFlow have the path, the most exact first.
+_PATHS = (
+    r"No such file or directory: b?['\"]([^'\"]+)",
+    r"can't open file '([^']+)'",
+    r"No files matched pattern: (\S+)",
+    r"filepath=([^\s,]+)",
+    r"(\S+); No such file",
+    r"NotFoundError:.*?([\w./~-]*/[\w./~*-]+)",
+    r"File system scheme '(\w+)'",
+    r"['\"]([^'\"]*/[^'\"]+)['\"]",
+)
+
+
+@cause("path-missing", Group.STORAGE, specialises=("script-error", "callback-raised", "dataset-empty"))
+def path_missing(evidence: Evidence) -> Finding | None:
+    quote = _NOT_FOUND.match(evidence)
+    if quote is not None and quote.says(_OTHER_CAUSES):
+        return None
+    waits = _waits_for_checkpoint(evidence)
+    if waits is not None:
+        facts = ([quote.fact] if quote is not None else []) + [*user_line(evidence), waits]
+        title = Title("path-missing.checkpoint")
+        return _finding(Strength.ESTABLISHED, title, facts, _path(_text(evidence, quote)))
+    if _environment(evidence):
+        return _variable(evidence, quote)
+    return _named(evidence, quote) if quote is not None else None
+
+
+def _named(evidence: Evidence, quote: Quote) -> Finding | None:
+    """The error names the path."""
+    text = _text(evidence, quote)
+    path = _path(text)
+    if "filepath=" in text and is_there(evidence, path):
+        return None  # Keras says the same of a file that is there and corrupt
+    folder = ""
+    if "scheme" in text and "not implemented" in text:
+        title = Title("path-missing.scheme", {"scheme": path})
+    elif folder := _folder_to_write_to(evidence, path):
+        title = Title("path-missing.folder", {"path": path, "folder": folder})
+    else:
+        title = Title("path-missing", {"path": path})
+    facts = [quote.fact, *user_line(evidence)]
+    if re.search(r"(^|/)None/", path):
+        facts.append(Fact("path.holds-none", {}, quote.source if evidence.error is not None else ""))
+    certain = evidence.error is not None or quote.says("can't open file")
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    return _finding(strength, title, facts, path, folder)
+
+
+def _variable(evidence: Evidence, quote: Quote | None) -> Finding:
+    error = evidence.error
+    assert error is not None
+    name = error.message.strip("'\"")
+    facts = [Fact("error.quoted", {"text": f"KeyError: {error.message}"}, error.source)]
+    facts += [quote.fact] if quote is not None else []
+    facts += user_line(evidence)
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("path-missing.variable", {"name": name}),
+        because=tuple(facts),
+        remedies=(Remedy("variable.set", {"name": name}), Remedy("recipe.check", safety="automatic")),
+    )
+
+
+def _finding(strength: Strength, title: Title, facts: list[Fact], path: str, folder: str = "") -> Finding:
+    if folder:
+        remedies = Remedy("folder.make", {"folder": folder}), Remedy("folder.find-what-removed-it")
+    else:
+        remedies = Remedy("path.check", {"path": path}), Remedy("recipe.check", safety="automatic")
+    return Finding(strength, title, because=tuple(facts), remedies=remedies)
+
+
+def _environment(evidence: Evidence) -> bool:
+    """A variable of the environment that is not set."""
+    error = evidence.error
+    if error is None or error.type != "KeyError":
+        return False
+    return any("os.environ" in frame or "<frozen os>" in frame or "/os.py" in frame for frame in error.frames)
+
+
+def _waits_for_checkpoint(evidence: Evidence) -> Fact | None:
+    found = stalled_thread(
+        evidence, lambda thread: thread.main and thread.within("wait_for_new_checkpoint") is not None
+    )
+    return Fact("checkpoint.awaited", {}, found.source) if found is not None and found.trains else None
 
 
 def _folder_to_write_to(evidence: Evidence, path: str) -> str:
     """Of a file that was to be written, which need not be there: it is its folder that is missing."""
-    saving = any(said.event.errno == 2 and said.event.path == path for said in evidence.all(ev.SaveFailed))
+    saving = any(
+        save.event.errno == errno.ENOENT and save.event.path == path for save in evidence.all(ev.SaveFailed)
+    )
     code = evidence.error.user_code if evidence.error is not None else ""
     return os.path.dirname(path) if saving or _WRITES.search(code) else ""
 
 
+def _text(evidence: Evidence, quote: Quote | None) -> str:
+    if evidence.error is not None:
+        return evidence.error.text
+    return quote.text if quote is not None else ""
+
+
 def _path(text: str) -> str:
     text = re.sub(r"\{\{.*?\}\}", "", text)  # TensorFlow names the node first, and a device looks like a path
-    for pattern in (
-        r"No such file or directory: b?['\"]([^'\"]+)",
-        r"can't open file '([^']+)'",
-        r"No files matched pattern: (\S+)",
-        r"filepath=([^\s,]+)",
-        r"(\S+); No such file",
-        r"NotFoundError:.*?([\w./~-]*/[\w./~*-]+)",
-        r"File system scheme '(\w+)'",
-        r"['\"]([^'\"]*/[^'\"]+)['\"]",
-    ):
-        found = re.search(pattern, text)
-        if found:
+    for pattern in _PATHS:
+        if found := re.search(pattern, text):
             return found[1].rstrip(".")
     return ""

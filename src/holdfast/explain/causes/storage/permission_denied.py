@@ -2,78 +2,71 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
-from holdfast.explain.words import clipped
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
-
-@cause(
-    "permission-denied",
-    Group.STORAGE,
-    specialises=(
-        "script-error",
-        "callback-raised",
-    ),
+_DENIED = ErrorText(
+    r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|Read-only file "
+    r"system|\[Errno 30\]|403 Forbidden|does not have storage\."
 )
+_PATH = re.compile(
+    r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|([\w./~-]*/[\w./~-]+); "
+    r"?Permission denied"
+)
+
+
+@cause("permission-denied", Group.STORAGE, specialises=("script-error", "callback-raised"))
 def permission_denied(evidence: Evidence) -> Finding | None:
-    said = matched(
-        evidence,
-        r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|Read-only file "
-        r"system|\[Errno 30\]|403 Forbidden|does not have storage\.",
-    )
-    failed = next((one for one in evidence.all(ev.SaveFailed) if one.event.errno in (13, 30)), None)
-    if said is None and failed is None:
+    quote, failed = _DENIED.match(evidence), _failed_save(evidence)
+    if quote is None and failed is None:
         return None
-    text = evidence.error_text + (said[1].fact if said is not None else "")
-    found = re.search(
-        r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|([\w./~-]*/[\w./~-]+); "
-        r"?Permission denied",
-        text,
+    text = quote.whole if quote is not None else evidence.error_text
+    found = _PATH.search(text)
+    path = next((part for part in found.groups() if part), "") if found else _saved_path(failed)
+    read_only = "Read-only file system" in text or (failed is not None and failed.event.errno == errno.EROFS)
+    facts = [quote.fact] if quote is not None else []
+    facts += [*_save(failed), *user_line(evidence)]
+    strength, ends = Strength.ESTABLISHED, True
+    later = [one for one in evidence.all(ev.SaveDone) if failed is not None and one.line > failed.line]
+    if quote is None and later and not evidence.went_wrong:  # the script caught it and had a way out
+        facts.append(Fact("save.succeeded-later", {"path": later[-1].event.path}, later[-1].source))
+        strength, ends = Strength.POSSIBLE, False
+    elif evidence.error is None and failed is None and evidence.stall is not None:
+        strength, ends = Strength.POSSIBLE, False  # words in the log of a stalled run are not why it stalls
+    return Finding(
+        strength,
+        Title("permission-denied.read-only" if read_only else "permission-denied", {"path": path}),
+        because=tuple(facts),
+        remedies=(_remedy(path, read_only=read_only),),
+        ends=ends,
     )
-    path = (
-        next((part for part in found.groups() if part), "")
-        if found
-        else failed.event.path
-        if failed is not None
-        else ""
-    )
-    facts = [said[1]] if said is not None else []
-    facts += (
-        [Fact(f"saving {failed.event.path}: {clipped(failed.event.error, 120)}", failed.source)]
-        if failed is not None
-        else []
-    )
-    facts += users_line(evidence)
-    read_only = "Read-only file system" in text or (failed is not None and failed.event.errno == 30)
-    title = (
-        f"{path or 'a file'} cannot be written: its file system is mounted read-only"
-        if read_only
-        else f"{path or 'a file'} may not be read or written by this user"
-    )
-    remedy = _another_disk(path) if read_only else _other_rights(path)
-    saved = [one for one in evidence.all(ev.SaveDone) if failed is not None and one.line > failed.line]
-    if said is None and saved and not evidence.went_wrong:  # the script caught it and had a way out
-        facts.append(Fact(f"saving {saved[-1].event.path or 'again'} succeeded after it", saved[-1].source))
-        return Finding("permission-denied", Strength.POSSIBLE, title, tuple(facts), (), (remedy,), ends=False)
-    # A word in the log of one that stands is not why it does.
-    aside = evidence.error is None and failed is None and evidence.stall is not None
-    sure = Strength.POSSIBLE if aside else Strength.ESTABLISHED
-    return Finding("permission-denied", sure, title, tuple(facts), (), (remedy,), ends=not aside)
 
 
-def _another_disk(path: str) -> Remedy:
-    folder = os.path.dirname(path) or "."
-    return Remedy("write somewhere else, or mount it for writing", "your-choice", f"findmnt -T {folder}")
+def _failed_save(evidence: Evidence) -> Recorded[ev.SaveFailed] | None:
+    denied = (errno.EACCES, errno.EROFS)
+    return next((one for one in evidence.all(ev.SaveFailed) if one.event.errno in denied), None)
 
 
-def _other_rights(path: str) -> Remedy:
-    return Remedy(
-        f"write somewhere else, or change the rights of {path}" if path else "change the rights",
-        "your-choice",
-        f"ls -ld {path}" if path else "",
-    )
+def _saved_path(failed: Recorded[ev.SaveFailed] | None) -> str:
+    return failed.event.path if failed is not None else ""
+
+
+def _save(failed: Recorded[ev.SaveFailed] | None) -> list[Fact]:
+    if failed is None:
+        return []
+    values = {"path": failed.event.path, "where": "", "error": failed.event.error, "free_bytes": None}
+    return [Fact("save.failed", values, failed.source)]
+
+
+def _remedy(path: str, *, read_only: bool) -> Remedy:
+    if read_only:
+        return Remedy("path.write-elsewhere-or-mount", {"folder": os.path.dirname(path) or "."})
+    return Remedy("path.change-permissions", {"path": path})

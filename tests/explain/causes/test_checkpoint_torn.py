@@ -1,0 +1,63 @@
+"""A corrupt checkpoint: cut off, no zip file, or called missing by Keras though it is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.made import Run, facts, remedies
+
+
+def example(run: Run) -> None:
+    run.raised(
+        "OSError",
+        "Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = "
+        "31672) 'backup/latest.weights.h5'",
+        user_code="model.load_weights(path)",
+    )
+
+
+def near_miss(run: Run) -> None:
+    run.raised(
+        "FileNotFoundError", "[Errno 2] No such file or directory: 'backup/latest.weights.h5'", errno=2
+    )
+
+
+def keras_calls_it_missing(path: Path, there: list[str]) -> Run:
+    """Keras has the same words for a file that is not there and for one that is corrupt."""
+    run = Run(path / "run")
+    run.probe(
+        ev.ExceptionRaised(
+            type="ValueError", left="script", caught=False, user_line="train.py:16", paths=["old/last.keras"],
+            message="File not found: filepath=old/last.keras. Please ensure the file is an accessible `.keras` zip "
+            "file.",
+            paths_there=there,
+        )
+    )  # fmt: skip
+    run.ended(1)
+    return run
+
+
+def test_the_file_and_the_way_back(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert first.title.values == {"file": "backup/latest.weights.h5"}
+    assert facts(first)["checkpoint.file"] == {"file": "backup/latest.weights.h5", "is_there": False}
+    assert facts(first)["error.user-line"]["code"] == "model.load_weights(path)"
+    assert remedies(first) == ["checkpoint.use-the-one-before", "checkpoint.keep-two"]
+
+
+def test_a_file_that_keras_calls_missing_and_that_is_there(tmp_path: Path) -> None:
+    run = keras_calls_it_missing(tmp_path, ["old/last.keras"])
+    assert run.first().strength == Strength.ESTABLISHED
+    assert facts(run.first())["checkpoint.file"] == {"file": "old/last.keras", "is_there": True}
+    assert "path-missing" not in run.slugs()
+
+
+def test_a_half_downloaded_archive_is_no_checkpoint(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    code = 'zipfile.ZipFile("coco.zip").extractall()'
+    run.raised("BadZipFile", "File is not a zip file", user_line="train.py:8", user_code=code)
+    assert run.blamed() == ["script-error"]

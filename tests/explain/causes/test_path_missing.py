@@ -1,0 +1,97 @@
+"""A path that is not there: read, written to, given by the environment, waited for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from holdfast.journal.stacks import Frame
+from tests.explain.causes.test_checkpoint_torn import keras_calls_it_missing
+from tests.explain.made import Run, facts, main_in_fit, remedies
+
+
+def example(run: Run) -> None:
+    run.raised(
+        "FileNotFoundError",
+        "[Errno 2] No such file or directory: 'None/train.json'",
+        errno=2,
+        user_code="open(path)",
+    )
+
+
+def near_miss(run: Run) -> None:
+    run.raised("ModuleNotFoundError", "No module named 'cv2'")
+
+
+_GONE = "[Errno 2] No such file or directory: 'ck/w2.npz'"
+
+
+def _missing(path: Path, code: str, *events: ev.Event) -> Run:
+    run = Run(path)
+    run.probe(*events)
+    run.raised("FileNotFoundError", _GONE, errno=2, user_code=code)
+    return run
+
+
+def test_a_path_that_holds_none(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert run.first().title.values == {"path": "None/train.json"}
+    assert "path.holds-none" in facts(run.first())
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["with open(f'ck/w{n}.npz', 'wb') as file:", 'open(name, mode="a")', "Path(name).write_text(text)"],
+)
+def test_a_file_that_was_to_be_written_lacks_its_folder(tmp_path: Path, code: str) -> None:
+    first = _missing(tmp_path / "run", code).first()
+    assert (first.title.kind, first.title.values) == (
+        "path-missing.folder",
+        {"path": "ck/w2.npz", "folder": "ck"},
+    )
+    assert (first.remedies[0].kind, first.remedies[0].values) == ("folder.make", {"folder": "ck"})
+
+
+def test_so_does_one_whose_save_was_seen(tmp_path: Path) -> None:
+    saved = ev.SaveFailed(path="ck/w2.npz", error=_GONE, errno=2, where="train.py:18")
+    assert _missing(tmp_path / "run", "np.savez(name, a)", saved).first().title.kind == "path-missing.folder"
+
+
+@pytest.mark.parametrize("code", ["open(name)", "open(name, 'rb')", "json.loads(open(wanted).read())"])
+def test_a_file_that_was_to_be_read_is_itself_missing(tmp_path: Path, code: str) -> None:
+    first = _missing(tmp_path / "run", code).first()
+    assert (first.title.kind, first.title.values) == ("path-missing", {"path": "ck/w2.npz"})
+    assert remedies(first) == ["path.check", "recipe.check"]
+
+
+def test_a_model_file_that_is_missing_is_missing(tmp_path: Path) -> None:
+    run = keras_calls_it_missing(tmp_path, [])
+    assert (run.first().cause, run.first().strength) == ("path-missing", Strength.ESTABLISHED)
+    assert run.first().title.values == {"path": "old/last.keras"}
+    assert "checkpoint-torn" not in run.slugs()
+
+
+def test_a_variable_of_the_environment(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.raised("KeyError", "'DATA_DIR'", frames=["<frozen os>:679 __getitem__"])
+    first = run.first()
+    assert (first.title.kind, first.title.values) == ("path-missing.variable", {"name": "DATA_DIR"})
+    assert remedies(first)[0] == "variable.set"
+
+
+def test_a_checkpoint_that_is_waited_for(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.stalled("build", main_in_fit(Frame("checkpoint_utils.py", 180, "wait_for_new_checkpoint")))
+    run.stopped()
+    path_missing = [one for one in run.verdict().findings if one.cause == "path-missing"]
+    assert [one.title.kind for one in path_missing] == ["path-missing.checkpoint"]
+
+
+def test_a_month_in_a_path_is_no_guess(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.raised("FileNotFoundError", "[Errno 2] No such file or directory: '/data/2024/may/train.csv'")
+    assert run.blamed() == ["path-missing"]
