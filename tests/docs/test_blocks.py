@@ -119,11 +119,16 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     lost = []
     for page in blocks.pages():
         text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-            if (
-                "://" not in target
-                and "/reference/" not in f"/{target}"
-                and not (page.parent / target).exists()
-            ):
-                lost.append(f"{page.relative_to(ROOT)}: {target}")
+        for target, heading in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
+            if "://" in target or "/reference/" in f"/{target}":
+                continue
+            there = page.parent / target if target else page
+            if not there.exists() or (heading and heading not in _headings(there)):
+                lost.append(f"{page.relative_to(ROOT)}: {target}#{heading}")
     assert lost == []
+
+
+def _headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MyST make them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
