@@ -20,8 +20,8 @@ import numpy as np
 from PIL import Image
 from scipy import ndimage
 
-from holdfast.data.naming import class_numbers, image_numbers
-from holdfast.data.reading import read
+from holdfast.data.reading.load import read
+from holdfast.data.writing.output_names import class_numbers, image_numbers
 
 
 def otsu(values: np.ndarray) -> float:

@@ -24,12 +24,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from holdfast.train import checkpoints
-from holdfast.train.checkpoints import Snapshot
-from holdfast.train.network import Network
-from holdfast.train.saver import Saver
-from holdfast.train.step_tensorflow import TensorFlowStep
-from holdfast.train.update import Rule
+from holdfast.step.network import Network
+from holdfast.step.optimizer import OptimizerConfig
+from holdfast.step.tensorflow_step import TensorFlowStep
+from holdfast.train.checkpoint import checkpoint_files
+from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter
+from holdfast.train.checkpoint.checkpoint_files import Snapshot
 
 LAYERS = 8
 
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--saves", type=int, default=12)
     args = parser.parse_args()
     net = network(args.megabytes)
-    step = TensorFlowStep(net, Rule(), batch=64, micro_batch=64)
+    step = TensorFlowStep(net, OptimizerConfig(), batch=64, micro_batch=64)
     batch = {
         "images": np.random.default_rng(0).normal(size=(64, net.model.input_shape[1])).astype(np.float32)
     }
@@ -71,7 +71,7 @@ def main() -> None:
 def measure(
     folder: Path, model: keras.Model, step: TensorFlowStep, take: Callable[[], Any], saves: int
 ) -> None:
-    saver = Saver(folder / "ours", keep=3, say=lambda event: None)
+    saver = AsyncCheckpointWriter(folder / "ours", keep=3, say=lambda event: None)
     whole = keras.callbacks.ModelCheckpoint(str(folder / "keras.keras"))
     backup = keras.callbacks.BackupAndRestore(str(folder / "backup"))
     for callback in (whole, backup):
@@ -89,7 +89,7 @@ def measure(
         pauses["BackupAndRestore"].append(timed(lambda n=number: backup.on_epoch_end(n, {})))
     saver.close()
     one = statistics.median(quiet)
-    size = sum(file.stat().st_size for file in checkpoints.committed(folder / "ours")[-1].iterdir())
+    size = sum(file.stat().st_size for file in checkpoint_files.committed(folder / "ours")[-1].iterdir())
     print(f"state {size / 2**20:.1f} MiB, step {one * 1e3:.1f} ms (median of {len(quiet)})")
     for name, taken in pauses.items():
         pause = statistics.median(taken)
@@ -102,7 +102,7 @@ def measure(
 
 def resumes(folder: Path, step: TensorFlowStep, model: keras.Model) -> dict[str, float]:
     def ours() -> None:
-        found, _ = checkpoints.newest_whole(folder / "ours")
+        found, _ = checkpoint_files.newest_complete(folder / "ours")
         assert found is not None
         step.load(found.groups)
 

@@ -18,18 +18,18 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import numpy as np
 
 from holdfast import settings
-from holdfast.data.reading import read
-from holdfast.detectors.export_graph import reading
-from holdfast.detectors.export_tflite import _runner
+from holdfast.data.reading.load import read
+from holdfast.detectors.anchors.letterbox import InputMapping
+from holdfast.detectors.export.serving_graph import as_detect_function
+from holdfast.detectors.export.tflite_export import _runner
 from holdfast.detectors.inference import as_trained
 from holdfast.detectors.model_file import read as read_model
-from holdfast.detectors.model_place import find
-from holdfast.detectors.resizing import Placed
-from holdfast.evaluate.coco import score
-from holdfast.evaluate.dataset import found_in
-from holdfast.pipeline.columns import from_facts
-from holdfast.train.prepare import sets
-from holdfast.train.validation import truth_of
+from holdfast.detectors.model_paths import find_model
+from holdfast.evaluate.coco_metrics import score
+from holdfast.evaluate.model_detections import predictions_of
+from holdfast.pipeline.dataset_columns import from_facts
+from holdfast.train.dataset_setup import load_splits
+from holdfast.train.validation import ground_truth_of
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,23 @@ def main() -> None:
     parser.add_argument("data", nargs="?", help="what the run validated on when left out")
     parser.add_argument("--split")
     args = parser.parse_args()
-    spec, _ = read_model(find(args.model))
-    dataset = read(args.data) if args.data else sets(settings.read(args.model / "recipe.toml")).validation
+    spec, _ = read_model(find_model(args.model))
+    dataset = (
+        read(args.data) if args.data else load_splits(settings.read(args.model / "recipe.toml")).validation
+    )
     dataset = dataset.only_split(args.split) if args.split else dataset
-    shown, run = as_trained(spec), reading(_runner(args.tflite))
+    shown, run = as_trained(spec), as_detect_function(_runner(args.tflite))
     facts, seen = [], []
     for record in dataset.records:
         picture = shown(record.picture.read())
         found = run(picture.pixels)
         real = found.classes >= 0
-        placed = Placed.of_mapping(picture.mapping)
+        placed = InputMapping.of_mapping(picture.mapping)
         boxes = placed.to_picture(found.boxes[real], picture.facts.upright_size)
         seen.append(Seen(boxes, found.scores[real], found.classes[real]))
         facts.append(picture.facts)
-    truth = truth_of(from_facts(replace(dataset, classes=spec.classes, class_ids=()), facts))
-    print(json.dumps(score(truth, found_in(seen)).numbers))
+    truth = ground_truth_of(from_facts(replace(dataset, classes=spec.classes, class_ids=()), facts))
+    print(json.dumps(score(truth, predictions_of(seen)).numbers))
 
 
 if __name__ == "__main__":

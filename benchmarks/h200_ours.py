@@ -45,16 +45,16 @@ SIZES = {
 def step_of(size: Size) -> Any:
     from holdfast.detectors.build import build
     from holdfast.detectors.spec import DetectorSpec
-    from holdfast.train.network import detector_network
-    from holdfast.train.step_jax import JaxStep
-    from holdfast.train.update import Rule
+    from holdfast.step.jax_step import JaxStep
+    from holdfast.step.network import detector_network
+    from holdfast.step.optimizer import OptimizerConfig
 
     names = tuple(f"class {index}" for index in range(size.classes))
     spec = DetectorSpec(size.detector, size.backbone, names, (size.side, size.side), precision=size.precision)
     model = build(spec)
     if size.frozen_blocks:
         model.backbone.freeze(size.frozen_blocks)
-    rule = Rule("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
+    rule = OptimizerConfig("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
     network = detector_network(model, changes_colour=True, seed=0)
     return JaxStep(network, rule, batch=size.batch, micro_batch=size.batch)
 
@@ -98,7 +98,7 @@ def forward_flops(step: Any, batch: dict[str, Any]) -> float:
     """Multiplications and additions of all convolutions and matrix products of one forward pass, whole batch."""
     import jax
 
-    from holdfast.train.network import loss_sums
+    from holdfast.step.network import loss_sums
 
     def forward(weights: Any, fixed: Any, batch: Any) -> Any:
         return loss_sums(step.network, step.layout.parted(weights), fixed, batch)[0]

@@ -23,7 +23,7 @@ import h200_ours
 import jax
 import numpy as np
 
-from holdfast.pipeline import device
+from holdfast.pipeline import device_transforms
 
 PICTURE = 816, 612
 SIZES = ((512, 16), (640, 16), (640, 64))  # side of the image, batch
@@ -45,7 +45,7 @@ def row(side: int, batch: int) -> dict[str, Any]:
     sent = h200_ours.sent_of(PICTURE, batch, side, random)
     images = random.integers(0, 256, (batch, side, side, 3), dtype=np.uint8)
     pixels, view = jax.device_put((sent["pixels"], sent["view"]))
-    resize = jax.jit(lambda pixels, view: device.resized(pixels, view, side, side))
+    resize = jax.jit(lambda pixels, view: device_transforms.resized(pixels, view, side, side))
     many = 20
     back_to_back = median_ms(lambda: [resize(pixels, view) for _ in range(many)], 10) / many
     temporary = resize.lower(pixels, view).compile().memory_analysis().temp_size_in_bytes

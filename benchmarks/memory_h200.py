@@ -94,7 +94,7 @@ TIMED = [
 
 def predict(to: Path, at_once: int, only: str = "") -> None:
     """Predicts what is not there yet; the file can be added to until it is measured against, and never after."""
-    from holdfast.memory.setup import from_json
+    from holdfast.memory.step_config import from_json
 
     done = json.loads(to.read_text())["predictions"] if to.exists() else []
     have = {json.dumps(one["setup"], sort_keys=True) for one in done}
@@ -111,17 +111,18 @@ def predict(to: Path, at_once: int, only: str = "") -> None:
 
 
 def _predicted(one: dict[str, Any]) -> dict[str, Any]:
-    from holdfast.memory import account, ask
-    from holdfast.memory.cards import named
-    from holdfast.memory.setup import from_json
+    from holdfast.memory import breakdown
+    from holdfast.memory.estimate import prediction_cache
+    from holdfast.memory.gpu_catalogue import gpu_named
+    from holdfast.memory.step_config import from_json
 
-    setup, card, began = from_json(one), named("h200"), time.monotonic()
+    setup, card, began = from_json(one), gpu_named("h200"), time.monotonic()
     try:
-        raw = ask.raw(setup, [(setup.batch, setup.micro_batch)], card)
+        raw = prediction_cache.run_worker(setup, [(setup.batch, setup.micro_batch)], card)
         answer = raw["answers"][0]
     except Exception as error:
         return {"setup": one, "short": setup.short(), "error": f"{error}"[:400], "seconds": 0}
-    found = account.device(answer, card, method="compiled")
+    found = breakdown.device_breakdown(answer, card, method="compiled")
     return {
         "setup": one, "short": setup.short(), "step_peak_bytes": found.step_peak_bytes,
         "upper_bytes": found.upper_step_bytes, "program": answer["compiled"]["program"],
@@ -145,10 +146,10 @@ def one(setup_json: str) -> None:
     jax.monitoring.register_event_listener(
         lambda name, **_: missed.append(name) if "cache_misses" in name else None
     )
-    from holdfast.memory import ahead, subject
-    from holdfast.memory.cards import named
-    from holdfast.memory.ingredients import batch_of
-    from holdfast.memory.setup import from_json
+    from holdfast.memory.estimate import abstract_step, aot_compile
+    from holdfast.memory.estimate.step_inputs import batch_of
+    from holdfast.memory.gpu_catalogue import gpu_named
+    from holdfast.memory.step_config import from_json
 
     setup = from_json(json.loads(setup_json))
     device = jax.devices()[0]
@@ -157,14 +158,14 @@ def one(setup_json: str) -> None:
         "setup": json.loads(setup_json),
         "device": device.device_kind,
     }
-    step = subject.subject(setup).step(setup.batch, setup.micro_batch)
+    step = abstract_step.build_abstract_step(setup).step(setup.batch, setup.micro_batch)
     batch = batch_of(setup, setup.batch)
     before = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
-    placed = ahead.target(
-        named("h200")
+    placed = aot_compile.compile_target(
+        gpu_named("h200")
     )  # lowered as for the prediction: the same text, or it is another program
-    found["program"] = ahead.program_of(
-        step.traced(batch, lambda tree: subject.abstract(tree, placed)).lower()
+    found["program"] = aot_compile.program_of(
+        step.traced(batch, lambda tree: abstract_step.abstract(tree, placed)).lower()
     )
     missed.clear()
     try:
@@ -234,7 +235,7 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
 
 
 def _short(setup: dict[str, Any]) -> str:
-    from holdfast.memory.setup import from_json
+    from holdfast.memory.step_config import from_json
 
     return from_json(setup).short()
 

@@ -15,20 +15,27 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from holdfast.memory.ask import NoAnswer
-from holdfast.memory.price import Trials, try_once
-from holdfast.memory.setup import Setup
+from holdfast.memory.estimate.estimators import CpuTrialEstimator, run_trial
+from holdfast.memory.estimate.prediction_cache import PredictionFailed
+from holdfast.memory.step_config import StepConfig
 
 GIB = 2**30
 CASES = [
-    (Setup("ssd", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"), 2.5 * GIB),
     (
-        Setup("retinanet", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"),
+        StepConfig("ssd", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"),
         2.5 * GIB,
     ),
-    (Setup("ssd", "resnet50", 128, 20, 20, 1, 1, backend="tensorflow"), 6 * GIB),
     (
-        Setup("faster-rcnn", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"),
+        StepConfig(
+            "retinanet", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"
+        ),
+        2.5 * GIB,
+    ),
+    (StepConfig("ssd", "resnet50", 128, 20, 20, 1, 1, backend="tensorflow"), 6 * GIB),
+    (
+        StepConfig(
+            "faster-rcnn", "mobilenet_v2", 128, 20, 20, 1, 1, normalization="group", backend="tensorflow"
+        ),
         3 * GIB,
     ),
 ]
@@ -71,8 +78,8 @@ def main(out: Path, only: int | None) -> None:
         print(json.dumps(found), flush=True)
 
 
-def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
-    trials = Trials(cap_bytes)
+def case(setup: StepConfig, cap_bytes: int) -> dict[str, Any]:
+    trials = CpuTrialEstimator(cap_bytes)
     planned = max(size for size in range(1, 1025) if trials.drawn(setup, size).total_bytes <= cap_bytes)
     while (account := trials(setup, [planned])[0]).judge(cap_bytes) != "fits":
         planned -= max(1, planned // 20)
@@ -86,12 +93,12 @@ def case(setup: Setup, cap_bytes: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def capped(setup: Setup, micro: int, cap_bytes: int) -> dict[str, Any]:
+def capped(setup: StepConfig, micro: int, cap_bytes: int) -> dict[str, Any]:
     cap = Cap(cap_bytes)
     try:
-        found = try_once(setup.with_micro(micro), prefix=cap.prefix)
+        found = run_trial(setup.with_micro(micro), prefix=cap.prefix)
         return {"ran": True, "peak_bytes": max(found["first_bytes"], found["steps_bytes"])}
-    except NoAnswer as error:
+    except PredictionFailed as error:
         return {"ran": False, "kernel_kills": cap.kills(), "said": list(error.found)}
     finally:
         cap.close()

@@ -23,11 +23,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.memory.setup import Setup, from_json
+from holdfast.memory.step_config import StepConfig, from_json
 
 STEPS = 4
 CASES = [
-    Setup(
+    StepConfig(
         "retinanet",
         "mobilenet_v2",
         256,
@@ -61,7 +61,7 @@ def main(out: Path, backend: str = "") -> None:
         print(json.dumps(found), flush=True)
 
 
-def _process(setup: Setup, gradient: Path) -> dict[str, Any]:
+def _process(setup: StepConfig, gradient: Path) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, __file__, "one", json.dumps(setup.as_json()), str(gradient)],
         env={**os.environ, "KERAS_BACKEND": setup.backend, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"},
@@ -71,13 +71,19 @@ def _process(setup: Setup, gradient: Path) -> dict[str, Any]:
     return found
 
 
-def one(setup: Setup, gradient: Path) -> None:
+def one(setup: StepConfig, gradient: Path) -> None:
     import numpy as np
 
     from holdfast.detectors.build import build
-    from holdfast.memory.ingredients import batch_of, rule_of, spec_of
-    from holdfast.memory.trial import forget_peak, give_back, peak, resident, step_of
-    from holdfast.train.network import detector_network
+    from holdfast.memory.estimate.cpu_trial import (
+        reset_peak,
+        resident_bytes,
+        resident_peak_bytes,
+        step_of,
+        trim_allocator,
+    )
+    from holdfast.memory.estimate.step_inputs import batch_of, optimizer_config_of, spec_of
+    from holdfast.step.network import detector_network
 
     net = detector_network(build(spec_of(setup), seed=1), changes_colour=True, seed=0)
     if gradient.stem == "nudged":
@@ -85,22 +91,22 @@ def one(setup: Setup, gradient: Path) -> None:
         for variable in net.trainable:
             value = np.asarray(variable)
             variable.assign(value * (1 + 1e-7 * dice.standard_normal(value.shape)).astype(value.dtype))
-    step = step_of(setup, net, replace(rule_of(setup), weight_decay=0.0, clip_norm=None))
+    step = step_of(setup, net, replace(optimizer_config_of(setup), weight_decay=0.0, clip_norm=None))
     batch = batch_of(setup, setup.batch)
     batch["images"] = np.random.default_rng(0).integers(0, 256, batch["images"].shape).astype(np.uint8)
-    before = resident()
+    before = resident_bytes()
     fetched = step.fetch(step(batch, step=0, rate=1e-3, held=False))  # compiles
     moments = step.export()["optimizer"]
     np.savez(gradient, **{name: value for name, value in moments.items() if name.startswith("first/")})
-    give_back()
-    forget_peak()
+    trim_allocator()
+    reset_peak()
     times = []
     for number in range(1, 1 + STEPS):
         began = time.process_time()
         step.fetch(step(batch, step=number, rate=1e-3, held=False))
         times.append(time.process_time() - began)
     print(json.dumps({"loss": fetched["loss"], "step_cpu_s": statistics.median(times),
-                      "steps_bytes": peak() - before}), flush=True)  # fmt: skip
+                      "steps_bytes": resident_peak_bytes() - before}), flush=True)  # fmt: skip
 
 
 def _compared(first: Path, second: Path) -> dict[str, float]:

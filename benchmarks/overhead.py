@@ -64,7 +64,7 @@ def calibrate(target_s):
 
 def between(target_s, with_callback, steps=4000):
     import tensorflow as tf
-    session = sys.modules["_holdfast.probe.start"].session()
+    session = sys.modules["_holdfast.probe.bootstrap"].session()
     emptied, one = np.ones(4 << 20, "float32"), tf.constant(1.0)  # 16 MiB
     begun, ended = [], []
 

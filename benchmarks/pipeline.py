@@ -134,18 +134,18 @@ def torch_loader(paths: list[str], folder: Path) -> Start:
 def ours(
     paths: list[str], folder: Path, *, light: bool, packed: bool, stretched: bool, device: bool
 ) -> Start:
-    from holdfast.data.records import Box, Dataset, Picture, Record
-    from holdfast.pipeline import columns, pack, packing, sizes
+    from holdfast.data.records import Box, Dataset, ImageRef, Record
+    from holdfast.pipeline import dataset_columns, image_sizes, pack, packing
     from holdfast.pipeline.feed import LIGHT, PLAIN, Feed
     from holdfast.pipeline.stream import Stream
 
     boxes = tuple(Box(50.0 * n, 40.0 * n, 50.0 * n + 90, 40.0 * n + 80, "a") for n in range(8))
-    records = tuple(Record(path, path, Picture(path), boxes) for path in paths)
-    data = columns.of_dataset(Dataset(str(folder), "made", records, ("a",)))
+    records = tuple(Record(path, path, ImageRef(path), boxes) for path in paths)
+    data = dataset_columns.columns_of(Dataset(str(folder), "made", records, ("a",)))
     fit: Any = "stretch" if stretched else "letterbox"
     feed = Feed(height=TARGET, width=TARGET, batch=BATCH, fit=fit, augment=LIGHT if light else PLAIN)
-    feed = replace(feed, sent_pixels=sizes.sent_pixels(data, feed)) if device else feed
-    copies = packing.make(pack.job_for(data, feed, 1 << 40), folder / "packs") if packed else None
+    feed = replace(feed, sent_pixels=image_sizes.sent_pixels(data, feed)) if device else feed
+    copies = packing.make_pack(pack.plan_pack(data, feed, 1 << 40), folder / "packs") if packed else None
     return Stream(data, feed, threads=CORES, packed=pack.read(copies) if copies else None).batches
 
 

@@ -25,9 +25,9 @@ from h200_ours import Size, batch_of
 
 from holdfast.detectors.build import build
 from holdfast.detectors.spec import DetectorSpec
-from holdfast.train.network import detector_network
-from holdfast.train.step_tensorflow import TensorFlowStep
-from holdfast.train.update import Rule
+from holdfast.step.network import detector_network
+from holdfast.step.optimizer import OptimizerConfig
+from holdfast.step.tensorflow_step import TensorFlowStep
 
 SIZE = Size("ssd", "mobilenet_v2", 160, 4, 5, boxes=4, places=16, precision="float32")
 
@@ -63,7 +63,7 @@ def plain_fit(batch: dict[str, Any], xla: bool) -> Any:
 
 def our_steps(batch: dict[str, Any], xla: bool) -> Any:
     network = detector_network(detector(), changes_colour=True, seed=0)
-    rule = Rule("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
+    rule = OptimizerConfig("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
     step = TensorFlowStep(network, rule, batch=SIZE.batch, micro_batch=SIZE.batch, jit=xla)
 
     def run(steps: int) -> None:

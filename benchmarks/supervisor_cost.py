@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from holdfast.supervise import procfs
+from holdfast.host import procfs
 
 CHILD = """
 import multiprocessing, threading, time

@@ -204,7 +204,7 @@ def _is_ours(node: ast.ClassDef, rows: dict[ast.ClassDef, tuple[str, int, str]])
 
 
 def findings() -> str:
-    from holdfast.data.kinds import KINDS
+    from holdfast.data.finding_kinds import KINDS
 
     rows = ["| finding | severity | what it is | what to do |", "|---|---|---|---|"]
     rows += [

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 #: public name -> the module that defines it
 _PUBLIC = {
     "HoldfastError": "holdfast.errors",
-    "watch": "holdfast.beside",
+    "watch": "holdfast.notebook",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -11,7 +11,8 @@ import pytest
 from holdfast.cli import main as cli
 from holdfast.cli.arguments import Kind, Parser
 from holdfast.errors import ExitCode, UsageError
-from holdfast.launch import cluster, job
+from holdfast.launch import cluster
+from holdfast.launch.jobs import job_spec
 
 NONSENSE = [
     ("launch r.toml --processes 0", "--processes must be an integer from 1 to 4096", "--processes 2"),
@@ -137,13 +138,13 @@ def test_what_argparse_would_say_in_words_of_its_own(
 
 def test_numbers_inside_a_word() -> None:
     with pytest.raises(UsageError) as refused:
-        cluster.chosen(0, 2, "here:port")
+        cluster.from_arguments(0, 2, "here:port")
     assert (refused.value.found, refused.value.change) == (
         ("--coordinator here:port",),
         ("--coordinator here:29470",),
     )
     with pytest.raises(UsageError, match="at least 1 after the colon"):
-        job.accelerator_of("NVIDIA_L4:0")
+        job_spec.accelerator_of("NVIDIA_L4:0")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from holdfast.data import workers
+from holdfast.data.files import process_pool
 
 
 @pytest.fixture(autouse=True)
 def _forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forked, though pytest's own thread that watches the time is there: to start each anew takes half a second."""
     if not {"tensorflow", "jax"} & set(sys.modules):
-        monkeypatch.setattr(workers, "_context", lambda: multiprocessing.get_context("fork"))
+        monkeypatch.setattr(process_pool, "_context", lambda: multiprocessing.get_context("fork"))

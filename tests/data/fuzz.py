@@ -24,10 +24,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.data.checks import Part, check
-from holdfast.data.convert import Options, write
-from holdfast.data.reading import read
-from holdfast.data.records import Box, Dataset, Picture, Record
+from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.reading.load import read
+from holdfast.data.records import Box, Dataset, ImageRef, Record
+from holdfast.data.writing.convert import ConvertOptions, write
 from holdfast.errors import HoldfastError
 
 from . import made
@@ -162,13 +162,17 @@ def seeds(folder: Path) -> list[Path]:
         boxes = (Box(1, 2, 20, 25, "cat"), Box(5, 5, 12.5, 29, "dog", crowd=True))
         records.append(
             Record(
-                str(n), path.name, Picture(str(path), width=40, height=30), boxes, "train" if n % 2 else "val"
+                str(n),
+                path.name,
+                ImageRef(str(path), width=40, height=30),
+                boxes,
+                "train" if n % 2 else "val",
             )
         )
     dataset = Dataset("", "coco", tuple(records), ("cat", "dog"), (1, 2))
     made_here = []
     for to in ("coco", "voc", "yolo", "tfrecord"):
-        write(dataset, str(folder / to), to, Options())
+        write(dataset, str(folder / to), to, ConvertOptions())
         made_here.append(folder / to)
     for name in ("csv", "labelme"):
         shutil.copytree(pictures, folder / name)
@@ -209,7 +213,7 @@ def one(rng: random.Random, dataset: Path, work: Path) -> tuple[str, str]:
     mutated.write_bytes(data)
     said = f"{mutation.__name__} on {dataset.name}/{victim.relative_to(dataset)}"
     try:
-        report, _ = check([Part(str(copy))], use_cache=False, processes=1)
+        report, _ = check([DatasetPart(str(copy))], use_cache=False, processes=1)
         with contextlib.suppress(HoldfastError):
             read(str(copy))
     except HoldfastError as error:

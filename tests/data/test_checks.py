@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data.checks import Part, Report, check
+from holdfast.data.checking.dataset_check import DatasetPart, Report, check
 
 from . import made
 
@@ -23,7 +23,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 def checked(path: Path, **options: object) -> Report:
-    return check([Part(str(path))], processes=1, **options)[0]  # type: ignore[arg-type]
+    return check([DatasetPart(str(path))], processes=1, **options)[0]  # type: ignore[arg-type]
 
 
 def test_a_clean_dataset_has_no_findings(tmp_path: Path) -> None:
@@ -115,7 +115,8 @@ def test_a_leak_between_two_paths(tmp_path: Path) -> None:
     made.clean_voc(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     report, _ = check(
-        [Part(str(tmp_path / "a"), "train"), Part(str(tmp_path / "b"), "validation")], processes=1
+        [DatasetPart(str(tmp_path / "a"), "train"), DatasetPart(str(tmp_path / "b"), "validation")],
+        processes=1,
     )
     assert made.slugs(report)["split-leak"] == 24
 
@@ -196,8 +197,8 @@ def test_places_are_few_and_counts_are_whole(tmp_path: Path) -> None:
 
 
 def test_the_second_run_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import holdfast.data.checks as checks
-    import holdfast.data.workers as workers
+    import holdfast.data.checking.dataset_check as checks
+    import holdfast.data.files.process_pool as workers
 
     folder = made.clean_voc(tmp_path / "d")
     first = checked(folder)
@@ -206,7 +207,7 @@ def test_the_second_run_decodes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     def never(_: object) -> None:
         raise AssertionError("decoded again")
 
-    monkeypatch.setattr(checks, "probe", never)  # workers are forked, so they see it too
+    monkeypatch.setattr(checks, "probe_image", never)  # workers are forked, so they see it too
     assert checked(folder) == first
     rewritten(folder, made.picture(99, 99, seed=7))
     with pytest.raises(AssertionError, match="decoded again"):

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.data.checks import Part, check
-from holdfast.data.convert import Options, convert
-from holdfast.data.reading import read
-from holdfast.data.staging import Staging
+from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.reading.load import read
+from holdfast.data.writing.atomic_output import Staging
+from holdfast.data.writing.convert import ConvertOptions, convert
 from holdfast.errors import HoldfastError, of_os
 
 from . import made
@@ -32,7 +32,7 @@ def boxes(path: Path | str, **options: Any) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def findings(path: Path) -> dict[str, Any]:
-    report, _ = check([Part(str(path))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(path))], use_cache=False, processes=1)
     return {finding.slug: finding for finding in report.findings}
 
 
@@ -230,7 +230,7 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
         **{f"{name}.jpg": b"picture" for name in "abc"},
         **{"ann.json": coco_of("a.jpg", "b.jpg", "c.jpg")},
     )
-    convert(str(tmp_path / "t"), str(tmp_path / "r"), "tfrecord", options=Options(shards=3))
+    convert(str(tmp_path / "t"), str(tmp_path / "r"), "tfrecord", options=ConvertOptions(shards=3))
     assert "missing-shard" not in findings(tmp_path / "r")
     (lost,) = (tmp_path / "r").glob("*-00001-of-00003*")
     lost.unlink()

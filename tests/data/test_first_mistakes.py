@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import main as cli
-from holdfast.data import storage
-from holdfast.data.listing import bounded
+from holdfast.data.files import filesystem
+from holdfast.data.files.file_index import refuse_unrelated
 from holdfast.errors import ExitCode, UnknownFormat
 
 
@@ -122,20 +122,23 @@ def test_half_of_a_comparison_says_what_the_other_half_is(capsys: pytest.Capture
 def test_somebodys_home_is_not_walked_to_its_end() -> None:
     names = (f"lib/module{number}.py" for number in range(10**9))
     with pytest.raises(UnknownFormat) as refused:
-        list(bounded(names, "/home/me", look_after=1000))
+        list(refuse_unrelated(names, "/home/me", look_after=1000))
     assert refused.value.found == (
         "0 of its first 1,000 files are pictures or annotations; it was not read further",
     )
 
 
 def test_what_is_the_kernels_own_is_not_walked_at_all() -> None:
-    assert list(storage.walk("/sys")) == list(storage.walk("/proc")) == []
+    assert list(filesystem.walk("/sys")) == list(filesystem.walk("/proc")) == []
 
 
 def test_a_large_dataset_is_walked_to_its_end() -> None:
     labels_first = [f"Annotations/{number}.xml" for number in range(2500)]
     pictures = [f"JPEGImages/{number}.jpg" for number in range(2500)]
-    assert list(bounded([*labels_first, *pictures], "/voc", look_after=1000)) == [*labels_first, *pictures]
+    assert list(refuse_unrelated([*labels_first, *pictures], "/voc", look_after=1000)) == [
+        *labels_first,
+        *pictures,
+    ]
 
 
 def test_the_folder_of_the_runs_is_not_one_of_them(

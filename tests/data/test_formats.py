@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data.detect import sources
-from holdfast.data.reading import parse_all, read
+from holdfast.data.reading.detect_format import open_sources
+from holdfast.data.reading.load import parse_all, read
 from holdfast.data.records import Box, Record
 from holdfast.errors import DataError, PathMissing, UnknownFormat, UnreadableAnnotation
 
@@ -134,7 +134,7 @@ def test_coco_strangers_are_named(tmp_path: Path) -> None:
         ],
         [{"id": 1, "name": "cat"}],
     )
-    (source,) = sources(str(tmp_path))
+    (source,) = open_sources(str(tmp_path))
     assert [(problem.finding, problem.detail) for problem in source.problems()] == [
         ("unreadable-annotation", "annotation 3: its bbox is [1, 1, 2], not [x, y, width, height]"),
         ("annotation-without-image", "annotation 1: no image has id 5"),
@@ -204,7 +204,7 @@ def test_labelme_shapes(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(
         json.dumps({"shapes": shapes, "imagePath": "..\\x\\a.jpg", "imageData": None})
     )
-    (source,) = sources(str(tmp_path))
+    (source,) = open_sources(str(tmp_path))
     first, second = parse_all(source)
     assert first.record is not None and second.record is not None
     assert corners(first.record) == [("p", 5, 6, 20, 30), ("r", 10, 5, 40, 30), ("c", 45, 15, 55, 25)]
@@ -255,7 +255,7 @@ def test_csv_rows_that_cannot_be_read_are_named_by_line(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text(
         "filename,class,xmin,ymin,xmax,ymax\na.jpg,cat,1,2,x,4\n,cat,1,2,3,4\na.jpg,,1,2,3,4\n"
     )
-    (source,) = sources(str(tmp_path / "b.csv"))
+    (source,) = open_sources(str(tmp_path / "b.csv"))
     assert [problem.detail for problem in source.problems()] == [
         "line 2: the box is '1, 2, x, 4', not four numbers",
         "line 3: no picture is named",
@@ -268,22 +268,22 @@ def test_csv_rows_that_cannot_be_read_are_named_by_line(tmp_path: Path) -> None:
 
 def test_nothing_is_guessed_from_nothing(tmp_path: Path) -> None:
     with pytest.raises(PathMissing):
-        sources(str(tmp_path / "nowhere"))
+        open_sources(str(tmp_path / "nowhere"))
     with pytest.raises(UnknownFormat) as caught:
-        sources(str(tmp_path))
+        open_sources(str(tmp_path))
     assert caught.value.found == ("the folder is empty",)
     pictures(tmp_path, "a.jpg")
     with pytest.raises(UnknownFormat) as caught:
-        sources(str(tmp_path))
+        open_sources(str(tmp_path))
     assert caught.value.found == ("files: 1 .jpg", "1 picture, and no annotation file")
     with pytest.raises(UnknownFormat, match="one picture"):
-        sources(str(tmp_path / "a.jpg"))
+        open_sources(str(tmp_path / "a.jpg"))
 
 
 def test_broken_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"images": [')
     with pytest.raises(UnreadableAnnotation) as caught:
-        sources(str(tmp_path / "a.json"))
+        open_sources(str(tmp_path / "a.json"))
     assert caught.value.where == str(tmp_path / "a.json")
 
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from PIL import Image, ImageChops
 
-from holdfast.data.gallery import thumbnail
+from holdfast.data.images.thumbnails import thumbnail
 
 from . import made
 

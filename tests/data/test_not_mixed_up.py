@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.data.checks import Part, check
-from holdfast.data.reading import read
+from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.files.splits import bare_split, training_splits, validation_splits
+from holdfast.data.reading.load import read
 from holdfast.data.records import Dataset
-from holdfast.data.splits import bare_split, trained, validated
 
 from . import made
 from .test_strange_sets import put
@@ -47,7 +47,7 @@ def splits(dataset: Dataset) -> dict[str, str | None]:
 
 
 def found(path: Path, **options: Any) -> dict[str, list[str]]:
-    report, _ = check([Part(str(path), **options)], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(path), **options)], use_cache=False, processes=1)
     return {finding.slug: [place.detail for place in finding.places] for finding in report.findings}
 
 
@@ -145,16 +145,16 @@ def test_coco_as_it_is_downloaded_is_parted_by_its_own_splits(tmp_path: Path) ->
     put(tmp_path, **pictures("train2017/1.jpg", "val2017/2.jpg"),
         **{"annotations/instances_train2017.json": coco("1.jpg"), "annotations/instances_val2017.json": coco("2.jpg", first=2)})  # fmt: skip
     own = read(str(tmp_path)).splits
-    assert (trained(own), validated(own)) == ({"train2017"}, {"val2017"})
+    assert (training_splits(own), validation_splits(own)) == ({"train2017"}, {"val2017"})
 
 
 def test_splits_have_one_plain_name() -> None:
     assert [bare_split(split) for split in ("train2017", "Training", "valid", "dev", "testing", "2007", "odd")] == [
         "train", "train", "val", "val", "test", "2007", "odd"]  # fmt: skip
-    assert trained(["train2014", "train2017", "val", None]) == {"train2014", "train2017", None}
-    assert trained(["a", "b"]) == {"a", "b"}
-    assert validated(["test", "val"]) == {"val"}
-    assert validated(["val"]) == {"val"}
+    assert training_splits(["train2014", "train2017", "val", None]) == {"train2014", "train2017", None}
+    assert training_splits(["a", "b"]) == {"a", "b"}
+    assert validation_splits(["test", "val"]) == {"val"}
+    assert validation_splits(["val"]) == {"val"}
 
 
 def voc(*stems: str, year: str = "") -> dict[str, str | bytes]:
@@ -234,7 +234,9 @@ def test_one_path_for_training_and_validation_leaks_nothing(tmp_path: Path) -> N
         **{"labels/train/1.txt": LINE, "labels/val/2.txt": LINE,
            "data.yaml": "train: images/train\nval: images/val\nnames: [cell]\n"})  # fmt: skip
     path = str(tmp_path / "data.yaml")
-    report, census = check([Part(path, "train"), Part(path, "validation")], use_cache=False, processes=1)
+    report, census = check(
+        [DatasetPart(path, "train"), DatasetPart(path, "validation")], use_cache=False, processes=1
+    )
     assert "split-leak" not in {finding.slug for finding in report.findings}
     assert census.images == 2
 
@@ -292,7 +294,7 @@ def test_coco_with_its_keys_in_the_order_of_the_alphabet_is_recognised(tmp_path:
 
 def test_a_shard_whose_first_length_looks_like_a_compressed_file_is_read() -> None:
     from holdfast.data.formats.tfrecord import _refused
-    from holdfast.data.framing import HEADER, masked_crc
+    from holdfast.data.formats.tfrecord_framing import HEADER, masked_crc
 
     length = (0x5E78).to_bytes(8, "little")
     header = HEADER.pack(0x5E78, masked_crc(length))
@@ -315,7 +317,7 @@ def test_a_photograph_with_a_film_behind_it_is_whole_and_a_cut_one_is_not(tmp_pa
         tmp_path,
         **{"a.jpg": whole + b"\x00film" * 60_000, "b.jpg": whole[:-2], "train.json": coco("a.jpg", "b.jpg")},
     )
-    report, _ = check([Part(str(tmp_path))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
     (cut,) = [finding for finding in report.findings if finding.slug == "truncated-image"]
     assert [Path(place.file).name for place in cut.places] == ["b.jpg"]
 
@@ -329,12 +331,12 @@ def test_files_of_other_kinds_beside_annotations_stop_nothing(tmp_path: Path) ->
 
 
 def test_records_that_hold_display_names_have_each_class_once(tmp_path: Path) -> None:
-    from holdfast.data.formats.tfrecord import _as_written
-    from holdfast.data.labelmap import Label
+    from holdfast.data.formats.label_map import Label
+    from holdfast.data.formats.tfrecord import _with_display_names
 
     labels = (Label(1, "/m/01", "Cat"), Label(2, "/m/02", "Dog"))
-    assert [label.name for label in _as_written(labels, {("Cat", 1)})] == ["Cat", "Dog"]
-    assert _as_written(labels, {("/m/01", 1)}) == labels
+    assert [label.name for label in _with_display_names(labels, {("Cat", 1)})] == ["Cat", "Dog"]
+    assert _with_display_names(labels, {("/m/01", 1)}) == labels
 
 
 def test_a_class_without_a_box_is_no_empty_picture(tmp_path: Path) -> None:
@@ -365,7 +367,7 @@ def test_an_image_that_coco_lists_twice_in_the_same_words_counts_once(tmp_path: 
 def test_a_glob_in_the_current_folder_keeps_its_letters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.data.convert import convert
+    from holdfast.data.writing.convert import convert
 
     put(tmp_path / "set", **pictures("a.jpg"), **{"x.json": coco("a.jpg")})
     convert(str(tmp_path / "set"), str(tmp_path / "out"), to="tfrecord")
@@ -376,7 +378,7 @@ def test_a_glob_in_the_current_folder_keeps_its_letters(
 
 
 def test_a_name_that_is_not_utf8_is_written_under_one_that_is(tmp_path: Path) -> None:
-    from holdfast.data.naming import picture_names
-    from holdfast.data.records import Picture, Record
+    from holdfast.data.records import ImageRef, Record
+    from holdfast.data.writing.output_names import image_names
 
-    assert picture_names([Record("1", "caf\udce9.jpg", Picture("x"))]) == ["caf_.jpg"]
+    assert image_names([Record("1", "caf\udce9.jpg", ImageRef("x"))]) == ["caf_.jpg"]

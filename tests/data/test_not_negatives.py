@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from holdfast.data.checks import Part, check
-from holdfast.data.convert import convert
-from holdfast.data.embedded import as_files
-from holdfast.data.inspect import inspect
-from holdfast.data.reading import read
-from holdfast.data.repair import repair
+from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.checking.inspect_page import inspect
+from holdfast.data.images.base64_images import as_files
+from holdfast.data.reading.load import read
+from holdfast.data.writing.convert import convert
+from holdfast.data.writing.repair import repair
 
 from . import made
 from .test_strange_sets import ANNOTATION, BOX, CATEGORY, HEADER, IMAGE, LINE, put
@@ -40,7 +40,7 @@ def labelme(*shapes: Any, name: str = "a.jpg", **more: Any) -> str:
 
 
 def findings(path: Path) -> dict[str, Any]:
-    report, _ = check([Part(str(path))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(path))], use_cache=False, processes=1)
     return {finding.slug: finding for finding in report.findings}
 
 

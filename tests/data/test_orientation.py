@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageOps
 
-from holdfast.data.orientation import boxes_frame, fits, turned_upright
+from holdfast.data.images.exif import boxes_frame, fits, turned_upright
 from holdfast.data.records import Box
 
 STORED = (60, 40)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import main as cli
-from holdfast.data.checks import Part, check
-from holdfast.data.convert import WRITTEN, Options, convert
+from holdfast.data.checking.dataset_check import DatasetPart, check
 from holdfast.data.image_header import HEAD_BYTES, begins_an_image
 from holdfast.data.outside import without_other_files
-from holdfast.data.reading import read
-from holdfast.data.records import Picture, Record
-from holdfast.data.repair import repair
+from holdfast.data.reading.load import read
+from holdfast.data.records import ImageRef, Record
+from holdfast.data.writing.convert import WRITABLE_FORMATS, ConvertOptions, convert
+from holdfast.data.writing.repair import repair
 from holdfast.errors import DataError, ExitCode
 
 from . import made
@@ -81,14 +81,14 @@ def holds_the_key(folder: Path) -> bool:
     return any(KEY[:30] in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("to", WRITTEN)
+@pytest.mark.parametrize("to", WRITABLE_FORMATS)
 @pytest.mark.parametrize("made_by", [_whole_path, _steps_out, _link, _linked_folder])
 def test_a_private_key_is_not_copied(
     tmp_path: Path, key: Path, made_by: Callable[[Path, Path], Path], to: str
 ) -> None:
     source = made_by(tmp_path / "ds", key)
     (source / "ok.jpg").write_bytes(made.picture())
-    converted = convert(str(source), str(tmp_path / "out"), to, options=Options(processes=1))
+    converted = convert(str(source), str(tmp_path / "out"), to, options=ConvertOptions(processes=1))
     assert not holds_the_key(tmp_path / "out")
     assert [record.file_name for record in converted.dataset.records] == ["ok.jpg"]
     assert [(one.slug, one.severity, one.count) for one in converted.findings] == [
@@ -114,7 +114,7 @@ def test_labelme_that_steps_out_has_nothing_to_copy(tmp_path: Path, key: Path) -
 def test_check_and_repair_name_what_is_outside(tmp_path: Path, key: Path) -> None:
     source = _whole_path(tmp_path / "ds", key)
     (source / "ok.jpg").write_bytes(made.picture())
-    report, _ = check([Part(str(source))], processes=1)
+    report, _ = check([DatasetPart(str(source))], processes=1)
     found = {finding.slug: finding for finding in report.findings}
     assert (found["outside-dataset"].severity, found["outside-dataset"].count) == ("note", 1)
     assert found["outside-dataset"].places[0].file == str(key)
@@ -158,14 +158,14 @@ def test_a_dataset_reached_by_a_link_is_not_outside_itself(
     (tmp_path / "link").symlink_to(source)
     monkeypatch.chdir(source)
     for path in (tmp_path / "link", source, source / "a.json", Path("a.json"), Path(".")):
-        report, _ = check([Part(str(path))], processes=1)
+        report, _ = check([DatasetPart(str(path))], processes=1)
         assert report.images == 2
         assert "outside-dataset" not in [finding.slug for finding in report.findings]
 
 
 def test_annotations_alone_take_no_file_along(tmp_path: Path, key: Path) -> None:
     source = _whole_path(tmp_path / "ds", key)
-    options = Options(annotations_only=True)
+    options = ConvertOptions(annotations_only=True)
     converted = convert(str(source), str(tmp_path / "out"), "coco", options=options)
     assert len(converted.dataset.records) == 2
     assert not holds_the_key(tmp_path / "out")
@@ -176,7 +176,7 @@ def test_pipes_and_folders_are_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jpg")
     (tmp_path / "ok.jpg").write_bytes(made.picture())
     records = [
-        Record(name, name, Picture(str(tmp_path / name))) for name in ("pipe.jpg", "ok.jpg", "absent.jpg")
+        Record(name, name, ImageRef(str(tmp_path / name))) for name in ("pipe.jpg", "ok.jpg", "absent.jpg")
     ]
     kept, problems = without_other_files(records)
     assert [record.id for record in kept] == [

@@ -13,17 +13,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.data import labelmap, workers
-from holdfast.data.census import id_gaps, near_duplicates, percentile
-from holdfast.data.cover import best_overlaps, uncovered
-from holdfast.data.framing import Broken, Frame, framed, frames, looks_framed, masked_crc, read_frame
-from holdfast.data.jsonstream import BadJson, top_level
-from holdfast.data.listing import PictureFinder, portable
-from holdfast.data.numbers import flag, number, size, snap, whole
-from holdfast.data.progress import line
+from holdfast.data.checking.anchor_coverage import best_overlaps, uncovered_boxes
+from holdfast.data.checking.statistics import id_gaps, near_duplicates, percentile
+from holdfast.data.files import process_pool
+from holdfast.data.files.file_index import ImageFinder, portable
+from holdfast.data.files.json_stream import BadJson, top_level
+from holdfast.data.files.parse_numbers import parse_flag, parse_integer, parse_number, parse_size, snap
+from holdfast.data.files.progress_bar import line
+from holdfast.data.files.splits import split_in_name, split_in_path
+from holdfast.data.formats import label_map
+from holdfast.data.formats.tf_example import NotAnExample, parse_example, serialize_example
+from holdfast.data.formats.tfrecord_framing import (
+    BrokenFrame,
+    RecordFrame,
+    framed,
+    frames,
+    looks_framed,
+    masked_crc,
+    read_frame,
+)
 from holdfast.data.records import Box
-from holdfast.data.splits import split_in_name, split_in_path
-from holdfast.data.wire import NotAnExample, example, parse_example
 from holdfast.errors import UnreadableAnnotation
 from holdfast.report import plots
 
@@ -34,7 +43,10 @@ def test_label_maps_of_any_dialect() -> None:
         " keypoints { id: 7 label: 'x' } }\n"
         'item < name: "/m/01" id: 5; >'
     )
-    assert labelmap.read(text.encode(), "x") == (labelmap.Label(1, "it's", "ü"), labelmap.Label(5, "/m/01"))
+    assert label_map.read(text.encode(), "x") == (
+        label_map.Label(1, "it's", "ü"),
+        label_map.Label(5, "/m/01"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,12 +62,12 @@ def test_label_maps_of_any_dialect() -> None:
 )
 def test_label_maps_that_are_wrong(text: str, says: str) -> None:
     with pytest.raises(UnreadableAnnotation, match=says):
-        labelmap.read(text.encode(), "x")
+        label_map.read(text.encode(), "x")
 
 
 def test_label_maps_are_read_back() -> None:
-    labels = [labelmap.Label(0, 'a "b" \\ c'), labelmap.Label(9, "ü\n", "d")]
-    assert list(labelmap.read(labelmap.render(labels).encode(), "x")) == labels
+    labels = [label_map.Label(0, 'a "b" \\ c'), label_map.Label(9, "ü\n", "d")]
+    assert list(label_map.read(label_map.render(labels).encode(), "x")) == labels
 
 
 def test_json_in_pieces_is_the_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +78,7 @@ def test_json_in_pieces_is_the_json(monkeypatch: pytest.MonkeyPatch) -> None:
         "n": 12.5,
     }
     for chunk in (1, 7, 1000):
-        monkeypatch.setattr("holdfast.data.jsonstream.CHUNK_BYTES", chunk)
+        monkeypatch.setattr("holdfast.data.files.json_stream.CHUNK_BYTES", chunk)
         found = list(top_level(io.BytesIO(json.dumps(document, ensure_ascii=False).encode())))
         assert found == [("info", {"a": 1}), *(("images", row) for row in document["images"]), ("n", 12.5)]  # type: ignore[attr-defined]
 
@@ -88,20 +100,20 @@ def test_the_checksum_is_tensorflows() -> None:
 def test_frames_of_a_file_and_where_it_breaks() -> None:
     data = framed(b"one") + framed(b"") + framed(b"three")
     found = list(frames(io.BytesIO(data), len(data)))
-    assert found == [Frame(12, 3), Frame(31, 0), Frame(47, 5)]
-    assert [read_frame(io.BytesIO(data), frame) for frame in found if isinstance(frame, Frame)] == [
+    assert found == [RecordFrame(12, 3), RecordFrame(31, 0), RecordFrame(47, 5)]
+    assert [read_frame(io.BytesIO(data), frame) for frame in found if isinstance(frame, RecordFrame)] == [
         b"one",
         b"",
         b"three",
     ]
     assert looks_framed(data) and not looks_framed(b"\xff\xd8\xff\xe0 a jpeg")
     cut = data[:-3]
-    assert isinstance(list(frames(io.BytesIO(cut), len(cut)))[-1], Broken)
+    assert isinstance(list(frames(io.BytesIO(cut), len(cut)))[-1], BrokenFrame)
     flipped = bytearray(data)
     flipped[13] ^= 1
-    assert read_frame(io.BytesIO(bytes(flipped)), Frame(12, 3)) is None
+    assert read_frame(io.BytesIO(bytes(flipped)), RecordFrame(12, 3)) is None
     flipped[19] ^= 1  # the length of the second record
-    assert list(frames(io.BytesIO(bytes(flipped)), len(data)))[1] == Broken(
+    assert list(frames(io.BytesIO(bytes(flipped)), len(data)))[1] == BrokenFrame(
         19, "the checksum of the record's length is wrong", len(data) - 19
     )
 
@@ -109,7 +121,7 @@ def test_frames_of_a_file_and_where_it_breaks() -> None:
 def test_examples_are_read_back() -> None:
     features: dict[str, list[bytes] | list[float] | list[int]] = {
         "b": [b"", b"\0x"], "f": [0.5, -1.25], "i": [0, 1, -1, 2**63 - 1, -(2**63)], "none": []}  # fmt: skip
-    parsed = parse_example(example(features))
+    parsed = parse_example(serialize_example(features))
     assert parsed.bytes_of("b") == [b"", b"\0x"]
     assert parsed.numbers("f") == [0.5, -1.25]
     assert parsed.whole_numbers("i") == features["i"]
@@ -130,7 +142,7 @@ def test_tensorflow_reads_what_is_written_and_the_other_way_round(tmp_path: Path
 
     features: dict[str, list[bytes] | list[float] | list[int]] = {"b": [b"xy"], "f": [0.5, 0.1], "i": [-3, 7]}
     file = str(tmp_path / "a.record")
-    Path(file).write_bytes(framed(example(features)) * 2)
+    Path(file).write_bytes(framed(serialize_example(features)) * 2)
     (first, _) = tf.data.TFRecordDataset(file)
     theirs = tf.train.Example.FromString(first.numpy())
     assert list(theirs.features.feature["b"].bytes_list.value) == [b"xy"]
@@ -139,7 +151,7 @@ def test_tensorflow_reads_what_is_written_and_the_other_way_round(tmp_path: Path
         writer.write(theirs.SerializeToString())
     with open(file, "rb") as handle:
         (frame,) = frames(handle, os.path.getsize(file))
-        assert isinstance(frame, Frame)
+        assert isinstance(frame, RecordFrame)
         ours = parse_example(read_frame(handle, frame) or b"")
     assert ours.numbers("f") == [0.5, struct.unpack("f", struct.pack("f", 0.1))[0]]
     assert ours.whole_numbers("i") == [-3, 7]
@@ -152,20 +164,20 @@ def _work(shared: int, item: int) -> int:
 
 
 def test_a_worker_that_dies_is_named_and_the_rest_goes_on() -> None:
-    results = list(workers.run(_work, 100, range(60), crashed=lambda item: -item, workers=2, chunk=4))
+    results = list(process_pool.run(_work, 100, range(60), crashed=lambda item: -item, workers=2, chunk=4))
     assert results == [-13 if item == 13 else 100 + item for item in range(60)]
 
 
 def test_a_pool_that_breaks_while_it_is_filled_gives_the_part_back() -> None:
-    pool = workers._pool(_work, 100, 1)
+    pool = process_pool._pool(_work, 100, 1)
     with pytest.raises(BrokenProcessPool):
         pool.submit(os._exit, 1).result()
     with pytest.raises(BrokenProcessPool):
-        workers._submitted(pool, [1, 2]).result()
+        process_pool._submitted(pool, [1, 2]).result()
 
 
 def test_numbers_as_people_write_them() -> None:
-    assert [number(text) for text in (" 3.5", "1e3", "x", "", None, True, 10**400)] == [
+    assert [parse_number(text) for text in (" 3.5", "1e3", "x", "", None, True, 10**400)] == [
         3.5,
         1000,
         None,
@@ -174,9 +186,16 @@ def test_numbers_as_people_write_them() -> None:
         None,
         np.inf,
     ]
-    assert [whole(text) for text in ("3.0", 7, "3.5", "nan")] == [3, 7, None, None]
-    assert [size(text) for text in ("640", 0, -3, 2**40)] == [640, None, None, None]
-    assert [flag(text) for text in (1, "1", "True", 0, None, "0")] == [True, True, True, False, False, False]
+    assert [parse_integer(text) for text in ("3.0", 7, "3.5", "nan")] == [3, 7, None, None]
+    assert [parse_size(text) for text in ("640", 0, -3, 2**40)] == [640, None, None, None]
+    assert [parse_flag(text) for text in (1, "1", "True", 0, None, "0")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
     assert (snap(9.9999999, 1e-4), snap(9.5, 1e-4)) == (10, 9.5)
 
 
@@ -194,7 +213,7 @@ def test_names_and_splits() -> None:
 
 
 def test_the_nearest_of_two_pictures_with_one_name() -> None:
-    finder = PictureFinder.of("/r", ["train/img/1.jpg", "val/img/1.jpg", "val/img/2.PNG"])
+    finder = ImageFinder.of("/r", ["train/img/1.jpg", "val/img/1.jpg", "val/img/2.PNG"])
     assert finder.find("1.jpg", near="val/ann/1.xml") == "val/img/1.jpg"
     assert finder.find("1.jpg", near="annotations/instances_train.json") == "train/img/1.jpg"
     assert finder.find("2.jpg", near="val/ann/2.xml") == "val/img/2.PNG"
@@ -224,13 +243,15 @@ def test_overlap_with_the_best_anchor() -> None:
 def test_uncovered_boxes_depend_on_how_pictures_are_resized() -> None:
     anchors = np.array([[0, 0, 50, 50]], np.float32)
     sample = [((200, 100), Box(0, 0, 100, 50, "cat")), ((200, 100), Box(0, 0, 4, 4, "dog"))]
-    assert uncovered(sample, anchors, 100) == (1, ["'dog' 2x4 px at 100 px input: best overlap 0.00"])
-    assert uncovered(sample, anchors, 100, resizing="letterbox")[0] == 1  # 50x25: exactly half of the anchor
-    assert uncovered([], anchors, 100) == (0, [])
+    assert uncovered_boxes(sample, anchors, 100) == (1, ["'dog' 2x4 px at 100 px input: best overlap 0.00"])
+    assert (
+        uncovered_boxes(sample, anchors, 100, resizing="letterbox")[0] == 1
+    )  # 50x25: exactly half of the anchor
+    assert uncovered_boxes([], anchors, 100) == (0, [])
 
 
 def test_plots_of_nothing_and_of_one() -> None:
-    for draw in (plots.bars([]), plots.histogram([], "px"), plots.scatter([], "px"), plots.heat([[0]])):
+    for draw in (plots.bars([]), plots.histogram([], "px"), plots.scatter([], "px"), plots.heat_map([[0]])):
         assert "nothing to show" in draw
     assert plots.histogram([3, 3, 4], " boxes").count("<rect") == 2
     assert "&lt;b&gt;" in plots.bars([("<b>", 1)])

@@ -11,29 +11,36 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from holdfast.data.pictures import as_rgb, examine, header_of, odd_kind, open_image, probe
-from holdfast.data.records import Picture
+from holdfast.data.images.image_file import (
+    as_rgb,
+    examine_bytes,
+    header_of,
+    open_image,
+    probe_image,
+    unsupported_kind,
+)
+from holdfast.data.records import ImageRef
 
 from . import made
 
 
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM"])
 def test_every_format_is_decoded(format: str) -> None:
-    facts = examine(made.picture(30, 20, format=format))
+    facts = examine_bytes(made.picture(30, 20, format=format))
     assert (facts.problem, facts.format, facts.size) == ("", format, (30, 20))
 
 
 def test_a_cut_jpeg_is_truncated() -> None:
     data = made.picture(400, 300, seed=3)
-    assert examine(data[: len(data) // 2]).problem == "truncated-image"
-    assert examine(data[:-2]).problem == "truncated-image"
-    assert examine(data).problem == ""
+    assert examine_bytes(data[: len(data) // 2]).problem == "truncated-image"
+    assert examine_bytes(data[:-2]).problem == "truncated-image"
+    assert examine_bytes(data).problem == ""
 
 
 def test_a_cut_png_is_truncated() -> None:
     data = made.picture(400, 300, format="PNG")
-    assert examine(data[: len(data) // 2]).problem == "truncated-image"
-    assert examine(data[:-12]).problem == "truncated-image"
+    assert examine_bytes(data[: len(data) // 2]).problem == "truncated-image"
+    assert examine_bytes(data[:-12]).problem == "truncated-image"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_a_cut_png_is_truncated() -> None:
     ],
 )
 def test_what_is_no_picture_says_what_it_is(data: bytes, problem: str, says: str) -> None:
-    facts = examine(data)
+    facts = examine_bytes(data)
     assert facts.problem == problem
     assert says in facts.detail
 
@@ -64,22 +71,22 @@ def test_a_bomb_is_refused_before_it_is_decoded() -> None:
         + chunk(b"IDAT", zlib.compress(bytes(1000)))
         + chunk(b"IEND", b"")
     )
-    facts = examine(data)
+    facts = examine_bytes(data)
     assert facts.problem == "decompression-bomb"
     assert facts.detail.startswith("40000x40000 is 1600 megapixels in ")
 
 
 def test_modes() -> None:
-    assert examine(made.picture(mode="CMYK")).mode == "CMYK"
-    assert examine(made.picture(mode="L")).mode == "L"
-    assert examine(made.picture(mode="P", format="PNG")).mode == "P"
-    assert examine(made.picture(mode="I;16", format="PNG")).mode == "I;16"
+    assert examine_bytes(made.picture(mode="CMYK")).mode == "CMYK"
+    assert examine_bytes(made.picture(mode="L")).mode == "L"
+    assert examine_bytes(made.picture(mode="P", format="PNG")).mode == "P"
+    assert examine_bytes(made.picture(mode="I;16", format="PNG")).mode == "I;16"
 
 
 def test_orientation_turns_the_size() -> None:
-    facts = examine(made.rotated(40, 20, 6))
+    facts = examine_bytes(made.rotated(40, 20, 6))
     assert (facts.size, facts.upright_size, facts.orientation) == ((40, 20), (20, 40), 6)
-    assert examine(made.rotated(40, 20, 3)).upright_size == (40, 20)
+    assert examine_bytes(made.rotated(40, 20, 3)).upright_size == (40, 20)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -89,7 +96,7 @@ def test_a_tiff_is_upright_by_the_time_that_anyone_sees_its_pixels(
 ) -> None:
     data = made.turned_tiff(64, 48, orientation, compression=compression)
     upright = (48, 64) if orientation >= 5 else (64, 48)
-    for facts in (header_of(data), examine(data)):
+    for facts in (header_of(data), examine_bytes(data)):
         assert facts is not None
         assert (facts.size, facts.upright_size, facts.orientation) == (upright, upright, 1)
     image = open_image(data)
@@ -102,7 +109,7 @@ def test_a_tiff_is_upright_by_the_time_that_anyone_sees_its_pixels(
 )
 def test_of_sixteen_bits_the_high_byte_is_kept(format: str, mode: str) -> None:
     data = made.sixteen_bits(format=format, mode=mode)
-    assert examine(data).mode == "I;16"
+    assert examine_bytes(data).mode == "I;16"
     assert as_rgb(open_image(data)).tobytes() == made.high_bytes().tobytes()
 
 
@@ -121,13 +128,13 @@ def test_colours_are_left_as_they_are() -> None:
 
 
 def test_kinds_that_training_does_not_decode() -> None:
-    assert {kind: odd_kind(examine(data)) for kind, data in made.odd_pictures().items()} == {
+    assert {kind: unsupported_kind(examine_bytes(data)) for kind, data in made.odd_pictures().items()} == {
         kind: kind for kind in made.odd_pictures()
     }
     for format in ("JPEG", "PNG", "BMP", "GIF", "WEBP"):
-        assert odd_kind(examine(made.picture(format=format))) == ""
+        assert unsupported_kind(examine_bytes(made.picture(format=format))) == ""
     for mode in ("L", "RGBA"):
-        assert odd_kind(examine(made.picture(format="BMP", mode=mode))) == ""
+        assert unsupported_kind(examine_bytes(made.picture(format="BMP", mode=mode))) == ""
 
 
 GREY = b"".join(bytes((level, level, level, 0)) for level in range(256))
@@ -148,13 +155,13 @@ RUNS = b"\x08\x64\x00\x00" * 4 + b"\x00\x01"  # 8 pixels of 100, end of line; en
     ],
 )
 def test_how_a_bmp_holds_its_pixels(data: bytes, mode: str) -> None:
-    facts = examine(data)
+    facts = examine_bytes(data)
     assert (facts.problem, facts.mode, facts.size) == ("", mode, (8, 4))
 
 
 def test_the_smallest_bmp_is_shorter_than_the_usual_header() -> None:
     assert len(made.os2_bmp(1, 1)) == 30
-    assert examine(made.os2_bmp(1, 1)).mode == "packed"
+    assert examine_bytes(made.os2_bmp(1, 1)).mode == "packed"
 
 
 def test_the_header_of_a_cut_file_still_has_the_size() -> None:
@@ -164,7 +171,7 @@ def test_the_header_of_a_cut_file_still_has_the_size() -> None:
 
 def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.jpg")
-    facts = probe(Picture(str(tmp_path / "a.jpg")))
+    facts = probe_image(ImageRef(str(tmp_path / "a.jpg")))
     assert (facts.problem, facts.detail) == (
         "unreadable-image",
         "this is a folder, a pipe or a device, not a file",
@@ -172,5 +179,5 @@ def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_a_missing_file() -> None:
-    assert probe(Picture("/nowhere/a.jpg")).problem == "missing-image"
-    assert probe(Picture("/nowhere/\0.jpg")).problem == "unreadable-image"
+    assert probe_image(ImageRef("/nowhere/a.jpg")).problem == "missing-image"
+    assert probe_image(ImageRef("/nowhere/\0.jpg")).problem == "unreadable-image"

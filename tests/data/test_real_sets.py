@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data import labelmap
-from holdfast.data.checks import Part, Report, check
-from holdfast.data.detect import sources
-from holdfast.data.reading import read
+from holdfast.data.checking.dataset_check import DatasetPart, Report, check
+from holdfast.data.formats import label_map
+from holdfast.data.reading.detect_format import open_sources
+from holdfast.data.reading.load import read
 from holdfast.errors import UnreadableAnnotation
 from tests import real_data
 
@@ -25,7 +25,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checked(name: str) -> Report:
-    return check([Part(str(made.REAL / name))])[0]
+    return check([DatasetPart(str(made.REAL / name))])[0]
 
 
 def test_blood_cells() -> None:
@@ -108,7 +108,7 @@ def test_the_pets_of_tensorflow() -> None:
 
 def test_a_sequence_example_is_refused() -> None:
     with pytest.raises(UnreadableAnnotation, match="SequenceExample") as caught:
-        sources(str(TENSORFLOW / "snapshot_serengeti_sequence_examples.record"))
+        open_sources(str(TENSORFLOW / "snapshot_serengeti_sequence_examples.record"))
     assert caught.value.where.endswith("snapshot_serengeti_sequence_examples.record")
 
 
@@ -126,9 +126,9 @@ def test_a_sequence_example_is_refused() -> None:
     ],
 )
 def test_label_maps(name: str, count: int, first: tuple[int, str, str], last: tuple[int, str, str]) -> None:
-    labels = labelmap.read((TENSORFLOW / f"{name}.pbtxt").read_bytes(), name)
+    labels = label_map.read((TENSORFLOW / f"{name}.pbtxt").read_bytes(), name)
     assert len(labels) == count
-    assert (labels[0], labels[-1]) == (labelmap.Label(*first), labelmap.Label(*last))
+    assert (labels[0], labels[-1]) == (label_map.Label(*first), label_map.Label(*last))
 
 
 def test_coco_with_crowds_and_without_pictures() -> None:
@@ -137,5 +137,5 @@ def test_coco_with_crowds_and_without_pictures() -> None:
     assert (len(dataset.records), dataset.boxes, len(dataset.classes)) == (100, 839, 80)
     assert sum(box.crowd for record in dataset.records for box in record.boxes) == 9
     assert dataset.class_ids[-1] == 90
-    found = made.slugs(check([Part(path)])[0])
+    found = made.slugs(check([DatasetPart(path)])[0])
     assert (found["missing-image"], found["class-id-gap"]) == (100, 1)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.data.convert import WRITTEN, Options, convert, write
-from holdfast.data.reading import read
-from holdfast.data.records import Box, Dataset, Picture, Record
+from holdfast.data.reading.load import read
+from holdfast.data.records import Box, Dataset, ImageRef, Record
+from holdfast.data.writing.convert import WRITABLE_FORMATS, ConvertOptions, convert, write
 
 from . import made
 
@@ -59,7 +59,7 @@ def datasets(draw: st.DrawFn) -> tuple[list[tuple[str, tuple[int, int]]], Datase
         found = tuple(replace(box, id=used + at + 1) for at, box in enumerate(draw(boxes(size, names))))
         used += len(found)
         files.append((file_name, size))
-        picture = Picture("", width=size[0], height=size[1])
+        picture = ImageRef("", width=size[0], height=size[1])
         records.append(Record(str(number), file_name, picture, found, draw(st.sampled_from(splits))))
     order = sorted(range(len(names)), key=lambda at: ids[at])
     classes = tuple(names[at] for at in order)
@@ -96,7 +96,7 @@ def same(before: Dataset, after: Dataset) -> None:
         assert other.picture.read() == record.picture.read()
 
 
-@pytest.mark.parametrize("to", WRITTEN)
+@pytest.mark.parametrize("to", WRITABLE_FORMATS)
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
@@ -108,11 +108,11 @@ def test_written_and_read_again_is_the_same(
         source = Path(folder) / "pictures"
         source.mkdir()
         dataset = placed(source, *made_dataset)
-        write(dataset, f"{folder}/copy", to, Options())
+        write(dataset, f"{folder}/copy", to, ConvertOptions())
         same(dataset, read(f"{folder}/copy"))
 
 
-@pytest.mark.parametrize(("first", "second"), product(WRITTEN, WRITTEN))
+@pytest.mark.parametrize(("first", "second"), product(WRITABLE_FORMATS, WRITABLE_FORMATS))
 def test_between_any_two_formats(tmp_path: Path, first: str, second: str) -> None:
     names = ("Katze", "犬 dog", "crack ")
     source = tmp_path / "pictures"
@@ -127,13 +127,13 @@ def test_between_any_two_formats(tmp_path: Path, first: str, second: str) -> Non
             Record(
                 str(7 + 31 * number),
                 f"bilder/{number} ü.jpg",
-                Picture(str(path), width=size[0], height=size[1]),
+                ImageRef(str(path), width=size[0], height=size[1]),
                 found,
                 split,
             )
         )
     dataset = Dataset("", "coco", tuple(records), names, (3, 17, 90))
-    write(dataset, str(tmp_path / "one"), first, Options())
+    write(dataset, str(tmp_path / "one"), first, ConvertOptions())
     convert(str(tmp_path / "one"), str(tmp_path / "two"), second)
     same(dataset, read(str(tmp_path / "two")))
 
@@ -141,8 +141,8 @@ def test_between_any_two_formats(tmp_path: Path, first: str, second: str) -> Non
 def test_ids_that_are_not_numbers_survive_coco(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     path.write_bytes(made.picture())
-    record = Record("set 1/IMG_7", "a.jpg", Picture(str(path), width=64, height=48))
-    write(Dataset("", "voc", (record,), ("cat",), (1,)), str(tmp_path / "out"), "coco", Options())
+    record = Record("set 1/IMG_7", "a.jpg", ImageRef(str(path), width=64, height=48))
+    write(Dataset("", "voc", (record,), ("cat",), (1,)), str(tmp_path / "out"), "coco", ConvertOptions())
     assert read(str(tmp_path / "out")).records[0].id == "set 1/IMG_7"
 
 
@@ -156,10 +156,10 @@ def test_two_pictures_of_one_name_are_both_kept(tmp_path: Path) -> None:
             Record(
                 str(number),
                 f"A{suffix}" if number else f"a{suffix}",
-                Picture(str(path), width=64, height=48),
+                ImageRef(str(path), width=64, height=48),
                 (box,),
             )
         )
-    for to in WRITTEN:
-        write(Dataset("", "coco", tuple(records), ("cat",), (1,)), str(tmp_path / to), to, Options())
+    for to in WRITABLE_FORMATS:
+        write(Dataset("", "coco", tuple(records), ("cat",), (1,)), str(tmp_path / to), to, ConvertOptions())
         assert sorted(record.boxes[0].x1 for record in read(str(tmp_path / to)).records) == [0, 1], to

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.data.checks import Part, check
-from holdfast.data.convert import convert
-from holdfast.data.reading import read
+from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.reading.load import read
+from holdfast.data.writing.convert import convert
 from holdfast.errors import HoldfastError
 
 from . import made
@@ -123,7 +123,7 @@ def test_read_as_it_was_meant(tmp_path: Path, kind: str) -> None:
     wanted = (20.0, 12.0, 44.0, 36.0) if kind == "labelme with a circle" else BOX
     assert box.name == "cell" and box.corners == pytest.approx(wanted)
     assert Path(record.picture.path).is_file()
-    report, _ = check([Part(str(tmp_path))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
     said = {"yolo with a score": {"score-column"}}.get(kind, set())
     assert set(made.slugs(report)) <= {"rare-class"} | said
 
@@ -214,7 +214,7 @@ FOUND: dict[str, tuple[Build, str, str, str]] = {
 def test_found_and_said(tmp_path: Path, kind: str) -> None:
     build, slug, file, says = FOUND[kind]
     build(tmp_path)
-    report, _ = check([Part(str(tmp_path))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
     (finding,) = [finding for finding in report.findings if finding.slug == slug]
     assert finding.places[0].file.endswith(file) and says in finding.places[0].detail
     assert finding.remedy
@@ -273,7 +273,7 @@ def test_a_png_header_is_read_without_its_pixels(monkeypatch: pytest.MonkeyPatch
     """Pillow decodes a PNG to look for EXIF behind the pixels: seconds and gigabytes for a large one."""
     from PIL.PngImagePlugin import PngImageFile
 
-    from holdfast.data.pictures import header_of
+    from holdfast.data.images.image_file import header_of
 
     def decoded(self: Any) -> None:
         raise AssertionError("the pixels were decoded")

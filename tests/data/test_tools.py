@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.data.checks import Part, check
-from holdfast.data.framing import framed
-from holdfast.data.reading import read
-from holdfast.data.wire import example
+from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.formats.tf_example import serialize_example
+from holdfast.data.formats.tfrecord_framing import framed
+from holdfast.data.reading.load import read
 from holdfast.errors import HoldfastError
 
 from . import made
@@ -40,7 +40,7 @@ def record(text: bool = True, number: int = 1) -> bytes:
         "image/object/class/label": [number],
         **({"image/object/class/text": [b"cell"]} if text else {}),
     }
-    return framed(example(features))
+    return framed(serialize_example(features))
 
 
 def mask(text: bool) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def test_one_box_comes_out(tmp_path: Path, kind: str, monkeypatch: pytest.Monkey
     dataset = read(str(tmp_path / given))
     assert [(box.name, *box.corners) for one in dataset.records for box in one.boxes] == [("cell", *BOX)]
     assert len(dataset.records) == 1 and len(dataset.records[0].picture.read()) > 100
-    report, _ = check([Part(str(tmp_path / given))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(tmp_path / given))], use_cache=False, processes=1)
     left = {"image-without-annotation"} if kind.startswith("ids") else set()
     assert set(made.slugs(report)) == {"rare-class"} | left
 
@@ -131,7 +131,7 @@ def test_classes_that_changed_places_are_not_off_by_one(
         tmp_path,
         **{"t.record": whole, "m.pbtxt": "item { id: 1 name: 'cela' }\nitem { id: 2 name: 'celb' }\n"},
     )
-    report, _ = check([Part(str(tmp_path))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
     assert made.slugs(report)[slug] == 2 and {"class-id-disagrees", "class-id-off-by-one"} & set(
         made.slugs(report)
     ) == {slug}
@@ -149,7 +149,7 @@ def _payloads(shard: bytes) -> list[bytes]:
 
 def test_a_dataset_without_pictures_is_an_error(tmp_path: Path) -> None:
     put(tmp_path, **{"data.yaml": "path: ../elsewhere\ntrain: images\nnames: [cell]\n"})
-    report, _ = check([Part(str(tmp_path / "data.yaml"))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(tmp_path / "data.yaml"))], use_cache=False, processes=1)
     found = {finding.slug: finding.places[0].detail for finding in report.findings}
     assert report.spoiled and found["no-boxes"] == "no pictures and not one box"
     assert found["listed-but-absent"] == f"there is no picture below {tmp_path}, where the YAML looks"
@@ -182,6 +182,6 @@ def test_text_of_dota_beside_a_yaml_is_called_so(tmp_path: Path) -> None:
             "data.yaml": "train: images\nnames: [cell]\n",
         },
     )
-    report, _ = check([Part(str(tmp_path))], use_cache=False, processes=1)
+    report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
     (found,) = [finding for finding in report.findings if finding.slug == "unreadable-annotation"]
     assert "is DOTA's: four corners in pixels, and then the class" in found.places[0].detail

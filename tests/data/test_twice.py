@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.data.checks import Part, check
+from holdfast.data.checking.dataset_check import DatasetPart, check
 from holdfast.errors import HoldfastError
 
 from . import made
@@ -58,7 +58,7 @@ SETS: dict[str, Callable[[Path], Any]] = {
 
 def told(path: Path) -> Any:
     try:
-        return check([Part(str(path))], processes=1)[0].as_json()
+        return check([DatasetPart(str(path))], processes=1)[0].as_json()
     except HoldfastError as error:
         return error.what, error.found
 

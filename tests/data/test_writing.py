@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from holdfast.data.checks import Part, check
-from holdfast.data.convert import Options, convert, write
-from holdfast.data.judge import boxes_fit
-from holdfast.data.reading import read
+from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.images.image_rules import boxes_fit
+from holdfast.data.reading.load import read
 from holdfast.data.records import Box
-from holdfast.data.repair import CHANGES, mended_box_of, repair
-from holdfast.data.staging import Staging
+from holdfast.data.writing.atomic_output import Staging
+from holdfast.data.writing.convert import ConvertOptions, convert, write
+from holdfast.data.writing.repair import CHANGES, repair, repaired_box
 from holdfast.errors import AlreadyThere, DataError, UsageError
 
 from . import made
@@ -44,7 +44,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     with pytest.raises(AlreadyThere):
         convert(str(source), str(tmp_path / "dst"), "coco")
     assert files(tmp_path / "dst") == {"mine.txt": b"mine"}
-    convert(str(source), str(tmp_path / "dst"), "coco", options=Options(overwrite=True))
+    convert(str(source), str(tmp_path / "dst"), "coco", options=ConvertOptions(overwrite=True))
     assert "annotations/instances_all.json" in files(tmp_path / "dst")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dst", "src"]
 
@@ -54,7 +54,12 @@ def test_source_and_destination_are_never_nested(tmp_path: Path, source: str, de
     made.clean_voc(tmp_path / "a" / "b")
     before = files(tmp_path)
     with pytest.raises(UsageError, match="inside one another"):
-        convert(str(tmp_path / source), str(tmp_path / destination), "coco", options=Options(overwrite=True))
+        convert(
+            str(tmp_path / source),
+            str(tmp_path / destination),
+            "coco",
+            options=ConvertOptions(overwrite=True),
+        )
     assert files(tmp_path) == before
 
 
@@ -63,7 +68,7 @@ def test_an_interrupted_write_goes_on_to_the_same_files(
     tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = str(made.clean_voc(tmp_path / "src"))
-    options = Options(shards=3, processes=1)  # in this process, where it can be interrupted
+    options = ConvertOptions(shards=3, processes=1)  # in this process, where it can be interrupted
     convert(source, str(tmp_path / "whole"), to, options=options)
     written: list[str] = []
     real_write, real_finish = Staging.write, Staging.finish
@@ -112,7 +117,7 @@ def test_missing_pictures_stop_a_conversion_and_not_of_annotations_only(tmp_path
     with pytest.raises(DataError) as caught:
         convert(str(source), str(tmp_path / "dst"), "coco")
     assert caught.value.what == "1 of 24 pictures are not there"
-    convert(str(source), str(tmp_path / "dst"), "coco", options=Options(annotations_only=True))
+    convert(str(source), str(tmp_path / "dst"), "coco", options=ConvertOptions(annotations_only=True))
     assert list(files(tmp_path / "dst")) == ["annotations/instances_all.json"]
     with pytest.raises(UsageError, match="'cocoo' is not a format"):
         convert(str(source), str(tmp_path / "x"), "cocoo")
@@ -122,7 +127,7 @@ def test_nan_is_never_written_into_json(tmp_path: Path) -> None:
     dataset = read(str(made.clean_voc(tmp_path / "src", 1)))
     bad = replace(dataset.records[0], boxes=(Box(float("nan"), 0, 1, 1, "cat"),))
     with pytest.raises(DataError, match="NaN or infinity"):
-        write(replace(dataset, records=(bad,)), str(tmp_path / "dst"), "coco", Options())
+        write(replace(dataset, records=(bad,)), str(tmp_path / "dst"), "coco", ConvertOptions())
     assert not (tmp_path / "dst").exists()
 
 
@@ -151,7 +156,7 @@ def test_writing_to_a_url(tmp_path: Path) -> None:
     ],
 )
 def test_what_becomes_of_a_box(box: tuple[float, ...], kept: tuple[float, ...] | None, done: str) -> None:
-    mended, _, reason = mended_box_of(Box(*box, "cat"), (64, 48))
+    mended, _, reason = repaired_box(Box(*box, "cat"), (64, 48))
     assert (mended.corners if mended else None) == kept
     assert reason == done
 
@@ -188,7 +193,7 @@ def test_a_repaired_copy_is_clean_and_every_change_is_listed(tmp_path: Path) -> 
         ("left out", "zero-area-box"),
     ]
     assert len(repaired.dataset.records) == 21
-    report, _ = check([Part(str(tmp_path / "dst"))], processes=1)
+    report, _ = check([DatasetPart(str(tmp_path / "dst"))], processes=1)
     assert [finding.slug for finding in report.findings if finding.severity != "note"] == []
     by_id = {record.id: record for record in read(str(tmp_path / "dst")).records}
     assert by_id["006"].boxes[0].corners == (10, 5, 30, 20)
@@ -326,7 +331,7 @@ def test_fractions_never_ask_for_scaling() -> None:
 
 def test_every_command_reads_and_writes_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file:// URL goes through fsspec as gs:// and s3:// do, and worker processes see it too."""
-    from holdfast.data.inspect import inspect
+    from holdfast.data.checking.inspect_page import inspect
 
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

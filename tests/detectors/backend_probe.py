@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from holdfast.detectors.inference import compiled
+from holdfast.detectors.inference import compile_detect
 from holdfast.detectors.model_file import load
 from tests.detectors.detector_gradients import loss_and_gradients
 
@@ -20,7 +20,7 @@ def main(model: str, batch_file: str, out: str) -> None:
     with np.load(batch_file) as content:
         batch = {name: content[name] for name in content.files}
     parts, _, gradients = loss_and_gradients(detector, batch)
-    boxes, scores, classes = compiled(detector)(batch["images"])
+    boxes, scores, classes = compile_detect(detector)(batch["images"])
     np.savez(
         out,
         **{f"loss:{name}": value for name, value in parts.items()},

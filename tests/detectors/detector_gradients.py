@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 import numpy as np
 
-from holdfast.detectors.batch import total
+from holdfast.detectors.batch import total_loss
 
 
 def loss_and_gradients(detector, batch):
@@ -16,7 +16,7 @@ def loss_and_gradients(detector, batch):
 
     with tf.GradientTape() as tape:
         parts = detector.losses_of(batch)
-        loss = total(parts)
+        loss = total_loss(parts)
     variables = detector.trainable_variables
     gradients = tape.gradient(loss, [variable.value for variable in variables], unconnected_gradients="zero")
     return (
@@ -38,7 +38,7 @@ def _jax(detector, batch):
         mapping = [*zip(trainable, values, strict=True), *zip(others, fixed, strict=True)]
         with keras.StatelessScope(state_mapping=mapping):
             parts = detector.losses_of(batch)
-            return total(parts), parts
+            return total_loss(parts), parts
 
     step = jax.jit(jax.value_and_grad(run, has_aux=True))
     (loss, parts), gradients = step([v.value for v in trainable], [v.value for v in others])

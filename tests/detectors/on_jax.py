@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from keras import layers, ops
 
-from holdfast.detectors import gather, kernel_first_layer, kernels, losses, matching, pairs, rearranged
-from holdfast.detectors.activation import biased, relu, relu6
-from holdfast.detectors.blocks import split
-from holdfast.detectors.first_layer import convolved, in_fours
-from holdfast.detectors.fused import Block
-from holdfast.detectors.pooling import max_pool, max_pool_of_fours, max_pool_of_pairs
-from holdfast.detectors.resnext import _bottleneck
+from holdfast.detectors.anchors import matcher
+from holdfast.detectors.backbones.blocks import split
+from holdfast.detectors.backbones.resnext import _bottleneck
+from holdfast.detectors.fusion import reorder, stem_kernels, vgg_stem
+from holdfast.detectors.fusion.fuse import FusedBlock
+from holdfast.detectors.fusion.max_pool import max_pool, max_pool_pixel_pairs, max_pool_space_to_depth
+from holdfast.detectors.fusion.relu_from_output import biased, relu, relu6
+from holdfast.detectors.fusion.stem_layouts import convolve, paired_space_to_depth_conv
+from holdfast.detectors.ops import batched_gather, losses, pallas_kernels
 from tests.detectors import resnext_reference
 
 
@@ -63,12 +65,12 @@ def test_relu():
 def test_convolution_over_pictures(side, size, stride, padding):
     x, kernel = values(2, 2, side, side + 2, 3), values(3, size, size, 3, 5)
     how = {"strides": (stride, stride), "padding": padding, "dilation_rate": (1, 1)}
-    compare(lambda k: convolved(x, k, **how), lambda k: ops.conv(x, k, stride, padding), kernel, atol=1e-4)
+    compare(lambda k: convolve(x, k, **how), lambda k: ops.conv(x, k, stride, padding), kernel, atol=1e-4)
 
 
 def test_a_convolution_and_a_pool_with_four_pixels_in_a_cell():
     x, kernel = values(2, 2, 30, 22, 3), values(3, 7, 7, 3, 5)
-    assert in_fours(x, kernel).shape == (2, 6, 4, 20)
+    assert paired_space_to_depth_conv(x, kernel).shape == (2, 6, 4, 20)
 
     def plain(kernel):
         wide = jnp.pad(
@@ -76,7 +78,12 @@ def test_a_convolution_and_a_pool_with_four_pixels_in_a_cell():
         )
         return ops.max_pool(wide, 3, 2, "valid")
 
-    compare(lambda kernel: max_pool_of_fours(in_fours(x, kernel)), plain, kernel, atol=1e-3)
+    compare(
+        lambda kernel: max_pool_space_to_depth(paired_space_to_depth_conv(x, kernel)),
+        plain,
+        kernel,
+        atol=1e-3,
+    )
 
 
 @pytest.mark.parametrize("last", [3, 10, 11, 20, 21, 40])
@@ -91,8 +98,8 @@ def test_places_without_a_box_change_no_match(last):
     tops = np.stack(np.meshgrid(np.arange(0, 80, 8), np.arange(0, 80, 8)), axis=-1).reshape(-1, 2)
     anchors = np.concatenate([tops, tops + 16], axis=-1).astype(np.float32)
     how = {"positive_from": 0.5, "negative_below": 0.4, "force": True}
-    found = jax.jit(lambda *parts: matching.match(anchors, *parts, **how))(boxes, real, crowd)
-    whole = matching._matched(anchors[None], boxes, real, crowd, how=matching._How(**how))
+    found = jax.jit(lambda *parts: matcher.match(anchors, *parts, **how))(boxes, real, crowd)
+    whole = matcher._matched(anchors[None], boxes, real, crowd, how=matcher._Thresholds(**how))
     for one, other in zip(found, whole, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -102,7 +109,7 @@ def test_weighted_rows():
     index = jnp.asarray(random.integers(0, 9, (6, 4)), jnp.int32)
     share = jnp.asarray(random.random((6, 4)), jnp.float32)
     compare(
-        lambda table: gather.weighted_rows(table, index, share),
+        lambda table: batched_gather.weighted_rows(table, index, share),
         lambda table: (table[index] * share[..., None]).sum(axis=1),
         values(5, 9, 3),
     )
@@ -140,20 +147,20 @@ def test_focal_loss_and_gradient_in_one_pass():
 @pytest.fixture
 def interpreted(monkeypatch):
     """The kernels' own arithmetic, without a card."""
-    monkeypatch.setattr(kernels, "INTERPRETED", True)
-    monkeypatch.setattr(kernels, "TILE", 128)
-    monkeypatch.setattr(kernels, "FOCAL_COLUMNS", 16)
+    monkeypatch.setattr(pallas_kernels, "INTERPRETED", True)
+    monkeypatch.setattr(pallas_kernels, "TILE", 128)
+    monkeypatch.setattr(pallas_kernels, "FOCAL_COLUMNS", 16)
 
 
 def test_the_kernel_of_the_focal_loss(interpreted):
-    tiles = kernels.focal_tiles((2, 64, 24), 4)
+    tiles = pallas_kernels.focal_tiles((2, 64, 24), 4)
     assert tiles is not None and (tiles.rows, tiles.times, tiles.grid) == (2, 16, (2, 2, 2))
     compare_all(*focal_case(64))
 
 
 @pytest.mark.parametrize(("active", "after"), [(True, ops.relu), (False, lambda y: y)])
 def test_the_kernel_of_bias_and_relu(interpreted, active, after):
-    assert kernels.tiles_of((2, 4, 8, 32)) is not None
+    assert pallas_kernels.row_tiles_of((2, 4, 8, 32)) is not None
     compare_all(
         lambda parts: biased(parts["x"], parts["bias"], active=active),
         lambda parts: after(parts["x"] + parts["bias"]),
@@ -164,9 +171,9 @@ def test_the_kernel_of_bias_and_relu(interpreted, active, after):
 def test_the_kernel_of_weighted_rows(interpreted):
     random = np.random.default_rng(4)
     index, share = random.integers(0, 9, (6, 4)).astype(np.int32), random.random((6, 4)).astype(np.float32)
-    assert kernels.rows_at_once((9, 32), (6, 4)) == 2
+    assert pallas_kernels.rows_at_once((9, 32), (6, 4)) == 2
     compare(
-        lambda table: gather.weighted_rows(table, index, share),
+        lambda table: batched_gather.weighted_rows(table, index, share),
         lambda table: (table[index] * share[..., None]).sum(axis=1),
         values(5, 9, 32),
     )
@@ -175,13 +182,13 @@ def test_the_kernel_of_weighted_rows(interpreted):
 @pytest.mark.parametrize(("window", "fours"), [(2, False), (3, False), (3, True)])
 def test_the_kernel_of_pooling(interpreted, window, fours):
     x = jnp.maximum(jnp.round(values(0, 2, 12, 18, 32) * 2), 0)  # many equal values
-    assert kernels.pool_tile((2, 6, 9, 32)) == 2  # the last of nine columns is left over
+    assert pallas_kernels.pool_tile((2, 6, 9, 32)) == 2  # the last of nine columns is left over
     edge = (1, 1) if window == 3 else (0, 0)
 
     def ours(x):
         if not fours:
             return max_pool(x, window, 2, (edge, edge))
-        return max_pool_of_fours(
+        return max_pool_space_to_depth(
             x.reshape(2, 6, 2, 9, 2, 32).transpose(0, 1, 3, 2, 4, 5).reshape(2, 6, 9, 128)
         )
 
@@ -236,7 +243,7 @@ def compare_with_network(model, run, shape):
 
 def test_a_block_is_the_network_it_was_made_of():
     model = randomised(network())
-    block = Block(model.input, model.output, "block")
+    block = FusedBlock(model.input, model.output, "block")
     compare_with_network(model, block, (2, 16, 24, 3))
     assert [variable.path for variable in block.trainable_variables] == [
         one.path for one in model.trainable_variables
@@ -251,27 +258,27 @@ def paired_network(side=(4, 6)):
 
 
 def pools_of_pairs(model):
-    steps = Block(model.input, model.output, "block")._plan.steps
-    return [step for step in steps if step.run is max_pool_of_pairs]
+    steps = FusedBlock(model.input, model.output, "block")._plan.steps
+    return [step for step in steps if step.run is max_pool_pixel_pairs]
 
 
 @pytest.mark.parametrize("as_kernels", [False, True])
 def test_two_convolutions_and_a_pool_with_two_pixels_in_a_cell(as_kernels, request, monkeypatch):
     if as_kernels:
         request.getfixturevalue("interpreted")
-        monkeypatch.setattr(kernel_first_layer, "PROGRAMS", 2)
+        monkeypatch.setattr(stem_kernels, "PROGRAMS", 2)
     assert not pools_of_pairs(paired_network())  # in single precision
-    monkeypatch.setattr(rearranged, "PAIRED", ("float32",))
+    monkeypatch.setattr(reorder, "PAIRED_PRECISIONS", ("float32",))
     model = randomised(paired_network())
     assert len(pools_of_pairs(model)) == 1
-    compare_with_network(model, Block(model.input, model.output, "block"), (3, 4, 6, 3))
+    compare_with_network(model, FusedBlock(model.input, model.output, "block"), (3, 4, 6, 3))
     assert not pools_of_pairs(paired_network((4, 7)))
 
 
 def test_the_gradient_of_pictures_with_two_pixels_in_a_cell():
     kernel, bias = values(3, 3, 3, 3, 16), values(4, 16)
     compare(
-        lambda x: pairs.first(x, kernel, bias)[:, :, 1:-1].reshape(2, 4, 6, 16),
+        lambda x: vgg_stem.first_convolution(x, kernel, bias)[:, :, 1:-1].reshape(2, 4, 6, 16),
         lambda x: ops.relu(ops.conv(x, kernel, 1, "same") + bias),
         values(2, 2, 4, 6, 3),
         atol=1e-4,
@@ -304,8 +311,8 @@ def test_a_dilated_convolution():
     x, kernel = values(2, 2, 9, 10, 3), values(3, 3, 3, 3, 5)
     how = {"strides": (1, 1), "padding": "same", "dilation_rate": (6, 6)}
     plain = {"padding": "same", "dilation_rate": 6}
-    compare(lambda k: convolved(x, k, **how), lambda k: ops.conv(x, k, **plain), kernel, atol=1e-4)
-    compare(lambda x: convolved(x, kernel, **how), lambda x: ops.conv(x, kernel, **plain), x, atol=1e-4)
+    compare(lambda k: convolve(x, k, **how), lambda k: ops.conv(x, k, **plain), kernel, atol=1e-4)
+    compare(lambda x: convolve(x, kernel, **how), lambda x: ops.conv(x, kernel, **plain), x, atol=1e-4)
 
 
 def test_a_bottleneck_of_resnext_and_its_gradient():
@@ -313,7 +320,7 @@ def test_a_bottleneck_of_resnext_and_its_gradient():
     model = keras.Model(x, _bottleneck(x, 64, 2, True, "b"))
     random = np.random.default_rng(11)
     randomised(model)
-    block = Block(model.input, model.output, "block")
+    block = FusedBlock(model.input, model.output, "block")
     images, weighting = random.normal(size=(2, 6, 8, 64)), random.normal(size=(2, 3, 4, 128))
     numbers = {variable.path: np.asarray(variable.value, np.float64) for variable in model.variables}
     expected = resnext_reference.bottleneck(images, numbers, "b", 2)

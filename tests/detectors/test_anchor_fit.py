@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from holdfast.cli.main import main
-from holdfast.detectors import reference
-from holdfast.detectors.anchor_fit import better, coverage, fit, size_iou
-from holdfast.detectors.resizing import place
+from holdfast.detectors.anchors import anchor_defaults
+from holdfast.detectors.anchors.anchor_fit import coverage, fit, fit_if_better, size_iou
+from holdfast.detectors.anchors.letterbox import map_to_input
 
 
 def test_counts_of_the_papers():
-    assert len(reference.anchors_of("ssd", "vgg16", 300)) == 8732
-    assert len(reference.anchors_of("ssd", "vgg16", 512)) == 24564
-    assert len(reference.anchors_of("ssd", "mobilenet_v2", 320)) == 3234
-    assert len(reference.anchors_of("retinanet", "resnet50", 640)) == 9 * (
+    assert len(anchor_defaults.anchors_of("ssd", "vgg16", 300)) == 8732
+    assert len(anchor_defaults.anchors_of("ssd", "vgg16", 512)) == 24564
+    assert len(anchor_defaults.anchors_of("ssd", "mobilenet_v2", 320)) == 3234
+    assert len(anchor_defaults.anchors_of("retinanet", "resnet50", 640)) == 9 * (
         80**2 + 40**2 + 20**2 + 10**2 + 5**2
     )
-    assert len(reference.anchors_of("faster-rcnn", "resnet50", (480, 640))) == 3 * (
+    assert len(anchor_defaults.anchors_of("faster-rcnn", "resnet50", (480, 640))) == 3 * (
         120 * 160 + 60 * 80 + 30 * 40 + 15 * 20 + 8 * 10
     )
 
@@ -44,22 +44,24 @@ def test_fitted_anchors_cover_what_the_given_do_not():
     assert (
         coverage("ssd", "mobilenet_v2", (320, 320), boxes, shapes).share(0.5) > 0.4
     )  # the rest lie between cells
-    assert better("ssd", "mobilenet_v2", (320, 320), boxes) == shapes
+    assert fit_if_better("ssd", "mobilenet_v2", (320, 320), boxes) == shapes
     assert fit("ssd", "mobilenet_v2", (320, 320), boxes, seed=0) == shapes
 
 
 def test_given_anchors_that_suit_are_kept():
-    anchors = reference.anchors_of("retinanet", "resnet50", 320)
+    anchors = anchor_defaults.anchors_of("retinanet", "resnet50", 320)
     boxes = anchors[::40].astype(float)
-    assert better("retinanet", "resnet50", (320, 320), boxes) is None
+    assert fit_if_better("retinanet", "resnet50", (320, 320), boxes) is None
 
 
 def test_placing_by_hand():
-    placed = place((640, 480), (320, 320), "letterbox")
+    placed = map_to_input((640, 480), (320, 320), "letterbox")
     box = np.array([[0, 0, 640, 480]], float)
     np.testing.assert_allclose(placed.to_input(box), [[0, 40, 320, 280]])
     np.testing.assert_allclose(placed.to_picture(placed.to_input(box), (640, 480)), box)
-    np.testing.assert_allclose(place((640, 480), (320, 320), "stretch").to_input(box), [[0, 0, 320, 320]])
+    np.testing.assert_allclose(
+        map_to_input((640, 480), (320, 320), "stretch").to_input(box), [[0, 0, 320, 320]]
+    )
     np.testing.assert_allclose(placed.to_picture(np.array([[-9, 0, 999, 999]], float), (640, 480)), box)
 
 
@@ -94,15 +96,15 @@ def test_a_dataset_without_boxes(tmp_path, capsys):
 
 
 def test_anchors_for_training_are_fitted_in_pixels_of_the_input():
-    from holdfast.detectors.anchor_fit import for_training
+    from holdfast.detectors.anchors.anchor_fit import anchors_for_training
     from holdfast.detectors.spec import DetectorSpec
 
     # 10 x 40 px boxes of 640 x 320 pictures: 5 x 40 in a stretched input of 320.
     corners = np.random.default_rng(0).uniform(0, 200, (40, 2))
     boxes = np.concatenate([corners, corners + np.array([10.0, 40.0])], axis=1)
     spec = DetectorSpec("ssd", "mobilenet_v2", ("a",), (320, 320))
-    shapes, said = for_training(spec, boxes, np.tile([640, 320], (40, 1)))
+    shapes, said = anchors_for_training(spec, boxes, np.tile([640, 320], (40, 1)))
     assert (5.0, 40.0) in shapes[0]
     assert said.startswith("anchors fitted to 40 boxes, of which ")
     assert said.endswith("(0.0% before)")
-    assert for_training(spec, np.zeros((0, 4)), np.zeros((0, 2)))[0] is None
+    assert anchors_for_training(spec, np.zeros((0, 4)), np.zeros((0, 2)))[0] is None

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors.backbone_weights import WeightsDoNotFit, find_file
-from holdfast.detectors.backbones import build_backbone, vgg16_reduced
-from holdfast.detectors.blocks import to_caffe, to_minus_one_and_one
+from holdfast.detectors.backbones.backbone import build_backbone, vgg16_reduced
+from holdfast.detectors.backbones.blocks import to_caffe, to_minus_one_and_one
+from holdfast.detectors.backbones.imagenet_weights import WeightsDoNotFit, find_file
 from holdfast.errors import PathMissing
 from tests import real_data
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors import boxes as under_test
+from holdfast.detectors.ops import boxes as under_test
 from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot

@@ -128,9 +128,9 @@ def test_a_run_on_some_of_the_classes_leaves_the_others_out_as_it_did_in_trainin
     assert printed.err.count("left out") == 1
     assert {row["category_id"] for row in json.loads(out.read_text())} == {4, 9}
     from holdfast import settings
-    from holdfast.train.prepare import sets
+    from holdfast.train.dataset_setup import load_splits
 
-    assert sets(settings.read(run / "recipe.toml")).validation.class_ids == (4, 9)
+    assert load_splits(settings.read(run / "recipe.toml")).validation.class_ids == (4, 9)
     assert main(["eval", str(run), str(data)]) == 2, "on data that was named, they would count as missed"
     assert "classes that the model was not trained for" in " ".join(capsys.readouterr().err.split())
 

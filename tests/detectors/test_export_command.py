@@ -111,7 +111,7 @@ def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, pict
 
 def test_noise_without_a_detection_is_not_called_the_same(tmp_path):
     from holdfast.cli.commands.export_command import as_text
-    from holdfast.detectors.export_compare import SAME, Compared
+    from holdfast.detectors.export.verify_export import FLOAT_TOLERANCE, ExportComparison
 
-    text = as_text(tmp_path / "m.onnx", Compared(4, 0, 0, 0.0, 0.0, SAME))
+    text = as_text(tmp_path / "m.onnx", ExportComparison(4, 0, 0, 0.0, 0.0, FLOAT_TOLERANCE))
     assert "they could not be compared" in text

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from holdfast.detectors.export_compare import EIGHT_BITS, SAME, Answer, ExportDiffers, compare
+from holdfast.detectors.export.verify_export import (
+    FLOAT_TOLERANCE,
+    INT8_TOLERANCE,
+    DetectionArrays,
+    ExportDiffers,
+    compare,
+)
 
 BLANK = [np.zeros((2, 2, 3), np.uint8)]
 
@@ -9,10 +15,10 @@ BLANK = [np.zeros((2, 2, 3), np.uint8)]
 def answer(*rows):
     """Rows of x1, y1, x2, y2, score, class."""
     table = np.array(rows, float).reshape(-1, 6)
-    return Answer(table[:, :4], table[:, 4], table[:, 5].astype(int))
+    return DetectionArrays(table[:, :4], table[:, 4], table[:, 5].astype(int))
 
 
-def both(ours, theirs, tolerance=SAME):
+def both(ours, theirs, tolerance=FLOAT_TOLERANCE):
     return compare(lambda _: ours, lambda _: theirs, BLANK, tolerance)
 
 
@@ -54,8 +60,8 @@ def test_padding_is_not_asked_for():
 
 def test_eight_bits_ask_for_overlap_and_only_for_what_is_sure():
     ours = answer([0, 0, 10, 10, 0.9, 1], [50, 50, 60, 60, 0.2, 1])
-    assert both(ours, answer([0, 1, 10, 11, 0.8, 1]), EIGHT_BITS).detections == 2  # IoU 90/110 = 0.818
+    assert both(ours, answer([0, 1, 10, 11, 0.8, 1]), INT8_TOLERANCE).detections == 2  # IoU 90/110 = 0.818
     with pytest.raises(ExportDiffers):
-        both(ours, answer([0, 2, 10, 12, 0.9, 1]), EIGHT_BITS)  # IoU 80/120 = 0.667
+        both(ours, answer([0, 2, 10, 12, 0.9, 1]), INT8_TOLERANCE)  # IoU 80/120 = 0.667
     with pytest.raises(ExportDiffers):
-        both(ours, answer([0, 0, 10, 10, 0.7, 1]), EIGHT_BITS)
+        both(ours, answer([0, 0, 10, 10, 0.7, 1]), INT8_TOLERANCE)

@@ -10,7 +10,7 @@ def test_nothing_but_layers_is_in_eight_bits(tmp_path):
     import tensorflow as tf
     from ai_edge_litert.interpreter import Interpreter
 
-    from holdfast.detectors.export_tflite import _quantised
+    from holdfast.detectors.export.tflite_export import _quantised
 
     layer = keras.layers.Conv2D(8, 1, name="class_out", kernel_initializer="ones")
     layer.build((1, 8, 8, 3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors import losses
+from holdfast.detectors.ops import losses
 from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot
@@ -82,8 +82,8 @@ def test_priors_give_their_probability():
 
 
 def test_a_box_loss_of_each_kind_by_hand():
-    from holdfast.detectors.boxes import UNSCALED
-    from holdfast.detectors.regression import box_loss
+    from holdfast.detectors.ops.boxes import UNSCALED
+    from holdfast.detectors.ops.regression import box_loss
 
     anchors = np.array([[0, 0, 10, 10]], np.float32)
     box = np.array([[5, 0, 15, 10]], np.float32)

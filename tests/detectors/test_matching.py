@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors.matching import match
+from holdfast.detectors.anchors.matcher import match
 from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors.backbone_weights import WeightsDoNotFit
+from holdfast.detectors.anchors.anchor_defaults import shapes_of
+from holdfast.detectors.backbones.imagenet_weights import WeightsDoNotFit
 from holdfast.detectors.build import build
 from holdfast.detectors.model_file import NotAModelFile, _at_input, fine_tune, load, save
-from holdfast.detectors.model_place import described, to_go_on_from
-from holdfast.detectors.reference import shapes_of
+from holdfast.detectors.model_paths import initial_model, read_spec
 from holdfast.detectors.spec import DetectorSpec
 from holdfast.errors import OutOfRange, PathMissing
 from tests.detectors.detector_gradients import small_batch
@@ -89,21 +89,21 @@ def test_fitted_anchors_grow_with_the_input_and_need_its_levels(tmp_path):
 
 
 def test_the_file_tells_what_it_is_without_being_read(saved, tmp_path):
-    assert described(saved[0])["normalization"] == "group"
-    assert described(saved[0])["classes"] == ["a", "b"]
+    assert read_spec(saved[0])["normalization"] == "group"
+    assert read_spec(saved[0])["classes"] == ["a", "b"]
     (tmp_path / "text.npz").write_text("hello")
-    assert described(tmp_path / "text.npz") == {}
+    assert read_spec(tmp_path / "text.npz") == {}
 
 
 def test_what_weights_to_go_on_from(saved, tmp_path):
-    assert to_go_on_from(str(saved[0])) == saved[0]
-    assert to_go_on_from(str(saved[0].parent)) == saved[0]
-    assert to_go_on_from("imagenet") is None
-    assert to_go_on_from(None) is None
-    assert to_go_on_from(str(tmp_path)) is None  # may hold weights of a backbone
+    assert initial_model(str(saved[0])) == saved[0]
+    assert initial_model(str(saved[0].parent)) == saved[0]
+    assert initial_model("imagenet") is None
+    assert initial_model(None) is None
+    assert initial_model(str(tmp_path)) is None  # may hold weights of a backbone
     (tmp_path / "journal.jsonl").write_text("")
     with pytest.raises(PathMissing) as refused:
-        to_go_on_from(str(tmp_path))
+        initial_model(str(tmp_path))
     assert refused.value.what == "the run has not ended, and a run writes its model at its end"
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors.nms import first_kept, keep_mask, per_class_nms
+from holdfast.detectors.ops.nms import first_kept, keep_mask, per_class_nms
 from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot

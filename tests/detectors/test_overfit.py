@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from holdfast.detectors.export_compare import Answer, Tolerance, compare
-from holdfast.evaluate.coco import score
-from holdfast.evaluate.columns import Found, Truth
+from holdfast.detectors.export.verify_export import DetectionArrays, Tolerance, compare
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.evaluate.coco_metrics import score
 from tests import real_data
 
 PICTURES = real_data.DATA / "microcontroller"
@@ -29,7 +29,7 @@ SIDE = 160
 
 def sixteen_pictures():
     """Every ninth picture, so that all four classes are there, stretched to the input."""
-    from holdfast.data.reading import read
+    from holdfast.data.reading.load import read
 
     dataset = read(str(PICTURES / "images" / "train"), format="voc")
     records = dataset.records[::9][:16]
@@ -56,7 +56,7 @@ def ap50(batch, detections, classes):
     truth_rows = np.argwhere(batch["real"])
     corners = batch["boxes"][batch["real"]].astype(float)
     boxes = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
-    truth = Truth(
+    truth = GroundTruth(
         tuple(range(16)), tuple(enumerate(classes)), truth_rows[:, 0], batch["labels"][batch["real"]].astype(int),
         boxes, np.zeros(len(boxes), bool), boxes[:, 2] * boxes[:, 3],
     )  # fmt: skip
@@ -64,7 +64,7 @@ def ap50(batch, detections, classes):
     rows, columns = np.nonzero(labels >= 0)
     corners = found_boxes[rows, columns].astype(float)
     boxes = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
-    found = Found(rows, labels[rows, columns].astype(int), boxes, scores[rows, columns].astype(float))
+    found = Predictions(rows, labels[rows, columns].astype(int), boxes, scores[rows, columns].astype(float))
     return score(truth, found).numbers
 
 
@@ -74,9 +74,9 @@ def learnt_by_heart(name, most_steps=200, rate=1e-3):
     import keras
     import tensorflow as tf
 
-    from holdfast.detectors.batch import total
+    from holdfast.detectors.anchors.balanced_sampler import seeds_for
+    from holdfast.detectors.batch import total_loss
     from holdfast.detectors.build import build
-    from holdfast.detectors.sampling import seeds_for
     from holdfast.detectors.spec import DetectorSpec
 
     batch, classes = sixteen_pictures()
@@ -89,7 +89,7 @@ def learnt_by_heart(name, most_steps=200, rate=1e-3):
     def step(part):
         with tf.GradientTape() as tape:
             losses = detector.losses_of(part)
-            loss = total(losses)
+            loss = total_loss(losses)
         gradients = tape.gradient(loss, [variable.value for variable in detector.trainable_variables])
         optimizer.apply(gradients, detector.trainable_variables)
         return loss, losses
@@ -124,7 +124,7 @@ def twenty_files():
 @pytest.mark.parametrize("name", ["ssd", "retinanet", "faster-rcnn"])
 def test_every_form_finds_the_same_on_twenty_pictures(name, tmp_path):
     """Each export compares itself on twenty photographs before it says that it is written, and raises else."""
-    from holdfast.detectors import export
+    from holdfast.detectors.export import export_model
     from holdfast.detectors.inference import as_trained
 
     pytest.importorskip("tf2onnx")
@@ -134,9 +134,9 @@ def test_every_form_finds_the_same_on_twenty_pictures(name, tmp_path):
     shown = as_trained(detector.spec)
     fitted = [shown(path.read_bytes()).pixels for path in twenty_files()]
     forms = {
-        "saved_model": lambda: export.to_saved_model(detector, tmp_path / "saved", photographs),
-        "onnx": lambda: export.to_onnx(detector, tmp_path / "model.onnx", photographs),
-        "tflite": lambda: export.to_tflite(detector, tmp_path / "model.tflite", fitted),
+        "saved_model": lambda: export_model.to_saved_model(detector, tmp_path / "saved", photographs),
+        "onnx": lambda: export_model.to_onnx(detector, tmp_path / "model.onnx", photographs),
+        "tflite": lambda: export_model.to_tflite(detector, tmp_path / "model.tflite", fitted),
     }
     done = {}
     for form, exported in forms.items():
@@ -150,15 +150,15 @@ def test_every_form_finds_the_same_on_twenty_pictures(name, tmp_path):
 @pytest.mark.parametrize("name", ["ssd", "retinanet", "faster-rcnn"])
 def test_eight_bits_come_near_or_are_refused(name, tmp_path):
     """RetinaNet's light heads, one for all levels, lose more in eight bits than is allowed: no file is left then."""
-    from holdfast.detectors import export
-    from holdfast.detectors.export_compare import ExportDiffers
+    from holdfast.detectors.export import export_model
+    from holdfast.detectors.export.verify_export import ExportDiffers
     from holdfast.detectors.inference import as_trained
 
     detector, _ = learnt_by_heart(name)
     shown, small = as_trained(detector.spec), tmp_path / "int8.tflite"
     fitted = [shown(path.read_bytes()).pixels for path in twenty_files()]
     try:
-        compared = export.to_tflite(detector, small, fitted, calibration=fitted)
+        compared = export_model.to_tflite(detector, small, fitted, calibration=fitted)
     except ExportDiffers as refused:
         print(name, "int8 refused", refused.found)
         assert name != "ssd"
@@ -173,9 +173,9 @@ def test_a_file_and_holdfast_predict_agree(tmp_path):
     """What is left is the decoder of a JPEG: by TensorFlow at a quarter of its size, by Pillow in full."""
     import tensorflow as tf
 
-    from holdfast.data.records import Picture
-    from holdfast.detectors import export
-    from holdfast.detectors.export_graph import reading
+    from holdfast.data.records import ImageRef
+    from holdfast.detectors.export import export_model
+    from holdfast.detectors.export.serving_graph import as_detect_function
     from holdfast.detectors.inference import detect_all
 
     detector, _ = learnt_by_heart("ssd")
@@ -183,14 +183,15 @@ def test_a_file_and_holdfast_predict_agree(tmp_path):
     photographs = {
         id(array): array for array in (np.asarray(Image.open(path).convert("RGB")) for path in files)
     }
-    seen = detect_all(detector, [Picture(str(path)) for path in files])
+    seen = detect_all(detector, [ImageRef(str(path)) for path in files])
     predicted = {
-        key: Answer(one.boxes, one.scores, one.classes) for key, one in zip(photographs, seen, strict=True)
+        key: DetectionArrays(one.boxes, one.scores, one.classes)
+        for key, one in zip(photographs, seen, strict=True)
     }
-    export.to_saved_model(detector, tmp_path / "saved", list(photographs.values()))
+    export_model.to_saved_model(detector, tmp_path / "saved", list(photographs.values()))
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
     found = compare(
-        lambda picture: predicted[id(picture)], reading(loaded.serve), list(photographs.values()),
+        lambda picture: predicted[id(picture)], as_detect_function(loaded.serve), list(photographs.values()),
         Tolerance(pixels=2.0, score=0.02, least_score=0.3, share=0.99),  # of 800 x 600
     )  # fmt: skip
     print("predict against SavedModel", found)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors.roi_align import level_of, roi_align
+from holdfast.detectors.ops.roi_align import level_of, roi_align
 from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot

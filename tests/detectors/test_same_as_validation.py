@@ -52,10 +52,10 @@ def as_coco(folder, made, boxes_of):
 
 def validated(model, folder, skip_bad=0):
     """What the trainer's validation finds and what it scores, by the trainer's own assembly of it."""
-    from holdfast.detectors.inference import compiled
+    from holdfast.detectors.inference import compile_detect
     from holdfast.detectors.model_file import load
     from holdfast.settings import read
-    from holdfast.train import assemble
+    from holdfast.train import components
     from holdfast.train.validation import Validation
 
     detector = load(model)
@@ -65,9 +65,9 @@ def validated(model, folder, skip_bad=0):
         f'[model]\ndetector = "{detector.spec.detector}"\ninput = 96\n[train]\nbatch = 3\n'
     )
     found = []
-    stream = assemble.data(read(recipe)).validation
+    stream = components.build_data(read(recipe)).validation
     numbers = Validation(
-        stream, compiled(detector), lambda number: None, lambda truth, seen, score: found.append(seen)
+        stream, compile_detect(detector), lambda number: None, lambda truth, seen, score: found.append(seen)
     )
     return numbers(lambda: False), found[0]
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.detectors.mining import hardest_negatives
-from holdfast.detectors.sampling import sample, uniform
+from holdfast.detectors.anchors.balanced_sampler import sample, uniform
+from holdfast.detectors.ops.mining import hardest_negatives
 from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot

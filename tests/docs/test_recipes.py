@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import settings
-from holdfast.data.reading import read
+from holdfast.data.reading.load import read
 from tests.docs.blocks import ROOT
 
 RECIPES = sorted((ROOT / "recipes").glob("*.toml"))

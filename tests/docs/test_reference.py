@@ -30,7 +30,7 @@ def generator() -> ModuleType:
 
 def test_every_command_setting_event_error_and_finding_is_there(made: Path) -> None:
     from holdfast.cli.main import COMMANDS
-    from holdfast.data.kinds import KINDS
+    from holdfast.data.finding_kinds import KINDS
     from holdfast.journal.events import EVENTS
 
     commands = (made / "commands.md").read_text()

@@ -52,11 +52,11 @@ os.execv({python!r}, [{python!r}, "-m", "holdfast", *words])
 
 
 def make(folder: Path) -> Path:
-    from holdfast.data import shapes
+    from holdfast.data import synthetic
 
     folder.mkdir(parents=True)
-    shapes.make(folder / "data" / "train", count=12, side=96, seed=1)
-    shapes.make(folder / "data" / "val", count=6, side=96, seed=2)
+    synthetic.make_dataset(folder / "data" / "train", count=12, side=96, seed=1)
+    synthetic.make_dataset(folder / "data" / "val", count=6, side=96, seed=2)
     shutil.copy(next((folder / "data" / "val" / "images").iterdir()), folder / "image.jpg")
     (folder / "train.py").write_text(_SCRIPT)
     (folder / "pkg").mkdir()

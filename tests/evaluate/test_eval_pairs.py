@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from holdfast.evaluate.coco import NUMBERS, score
-from holdfast.evaluate.columns import Found, Truth
-from holdfast.evaluate.files import read_found, read_truth
-from holdfast.evaluate.voc import average_precision
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.evaluate.coco_metrics import NUMBERS, score
+from holdfast.evaluate.detection_files import read_ground_truth, read_predictions
+from holdfast.evaluate.voc_metrics import average_precision
 from tests import real_data
 
 PAIRS = real_data.DATA / "eval_pairs"
@@ -28,8 +28,8 @@ pytestmark = real_data.needs(PAIRS)
 )
 def test_all_twelve_numbers(folder, truth_name, found_name):
     expected = json.loads((PAIRS / folder / "expected.json").read_text())["bbox"]
-    truth = read_truth(PAIRS / folder / truth_name)
-    numbers = score(truth, read_found(PAIRS / folder / found_name, truth)).numbers
+    truth = read_ground_truth(PAIRS / folder / truth_name)
+    numbers = score(truth, read_predictions(PAIRS / folder / found_name, truth)).numbers
     for name in NUMBERS:
         assert numbers[name] == pytest.approx(expected[name[:2] + LONG.get(name[2:], name[2:])], abs=1e-6), (
             name
@@ -50,7 +50,7 @@ def test_voc_at_four_overlaps(iou):
     place = [images.index(name) for name, _ in truth_rows]
     boxes = np.array([row for _, row in truth_rows]) + INCLUSIVE
     count = len(truth_rows)
-    truth = Truth(
+    truth = GroundTruth(
         images,
         ((0, "object"),),
         np.array(place),
@@ -59,7 +59,7 @@ def test_voc_at_four_overlaps(iou):
         np.zeros(count, bool),
         np.ones(count),
     )
-    found = Found(
+    found = Predictions(
         np.array([images.index(name) for name, _ in found_rows]),
         np.zeros(len(found_rows), int),
         np.array([row[1:] for _, row in found_rows]) + INCLUSIVE,

@@ -3,18 +3,18 @@ import math
 import numpy as np
 import pytest
 
-from holdfast.evaluate.coco import score
-from holdfast.evaluate.columns import Found, Truth
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.evaluate.coco_metrics import score
 from holdfast.evaluate.mistakes import count
 from holdfast.evaluate.summary import as_json, as_text, evaluate
-from holdfast.evaluate.voc import average_precision
+from holdfast.evaluate.voc_metrics import average_precision
 
 
 def truth(*rows, images=2, names=("cat", "dog")):
     """rows: (image, category, x, y, w, h[, crowd])"""
     rows = [row if len(row) == 7 else (*row, 0) for row in rows]
     table = np.array(rows, dtype=float).reshape(-1, 7)
-    return Truth(
+    return GroundTruth(
         tuple(range(images)), tuple(enumerate(names)), table[:, 0].astype(int), table[:, 1].astype(int),
         table[:, 2:6], table[:, 6].astype(bool), table[:, 4] * table[:, 5],
     )  # fmt: skip
@@ -23,7 +23,7 @@ def truth(*rows, images=2, names=("cat", "dog")):
 def found(*rows):
     """rows: (image, category, x, y, w, h, score)"""
     table = np.array(rows, dtype=float).reshape(-1, 7)
-    return Found(table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2:6], table[:, 6])
+    return Predictions(table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2:6], table[:, 6])
 
 
 CAT = (0, 0, 10, 10, 50, 50)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.data.records import Dataset, Picture, Record
-from holdfast.evaluate.results import coco_results
+from holdfast.data.records import Dataset, ImageRef, Record
+from holdfast.evaluate.coco_results import coco_results
 
 
 def source(*splits: str | None, **more: Any) -> Dataset:
     """A picture for every split that is named, with ids that are no numbers."""
     records = tuple(
-        Record(f"p{n}", f"p{n}.jpg", Picture(f"p{n}.jpg"), (), split) for n, split in enumerate(splits)
+        Record(f"p{n}", f"p{n}.jpg", ImageRef(f"p{n}.jpg"), (), split) for n, split in enumerate(splits)
     )
     return Dataset("made", "voc", records, ("bird", "cat", "dog"), **more)
 

@@ -7,15 +7,22 @@ import json
 
 import numpy as np
 
-from holdfast.evaluate.coco import score
-from holdfast.evaluate.columns import Found, Truth
-from holdfast.evaluate.showing import Small, counted, most_confused, right_finds, show, worst
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.evaluate.coco_metrics import score
+from holdfast.evaluate.evaluation_view import (
+    PageImage,
+    most_confused,
+    report_data,
+    true_positives,
+    without_ignored,
+    worst_images,
+)
 
 
-def truth() -> Truth:
+def truth() -> GroundTruth:
     """Picture 0: a cat. Picture 1: a cat and a dog. Picture 2: nothing. Picture 3: a crowd of cats."""
     boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 10], [50, 50, 10, 10], [0, 0, 90, 90]], float)
-    return Truth(
+    return GroundTruth(
         images=(10, 11, 12, 13),
         categories=((1, "cat"), (2, "dog")),
         image=np.array([0, 1, 1, 3]),
@@ -26,9 +33,9 @@ def truth() -> Truth:
     )
 
 
-def found() -> Found:
+def found() -> Predictions:
     """Right in picture 0; in picture 1 a dog where the cat is; in picture 2 a cat where nothing is."""
-    return Found(
+    return Predictions(
         image=np.array([0, 1, 2]),
         category=np.array([0, 1, 0]),
         boxes=np.array([[0, 0, 10, 9], [0, 0, 10, 10], [5, 5, 20, 20]], float),
@@ -36,20 +43,20 @@ def found() -> Found:
     )
 
 
-def small(row: int) -> Small:
-    return Small(f"{row}.jpg", 100, 80, b"" if row == 12 else b"jpeg")
+def small(row: int) -> PageImage:
+    return PageImage(f"{row}.jpg", 100, 80, b"" if row == 12 else b"jpeg")
 
 
 def test_the_worst_picture_comes_first() -> None:
-    ranked = worst(truth(), found())
+    ranked = worst_images(truth(), found())
     assert [(one.image, one.missed, one.wrong) for one in ranked] == [
         (1, 2, 1), (2, 0, 1), (3, 0, 0), (0, 0, 0)
     ]  # fmt: skip
-    assert [one.image for one in worst(truth(), found(), most=1)] == [1]
+    assert [one.image for one in worst_images(truth(), found(), most=1)] == [1]
 
 
 def test_what_is_shown() -> None:
-    result = show(truth(), found(), score(truth(), found()), small)
+    result = report_data(truth(), found(), score(truth(), found()), small)
     assert json.loads(json.dumps(result)) == result
     first = result["pictures"][0]
     assert first["name"] == "11.jpg", "it is asked for by what the truth calls it"
@@ -70,9 +77,9 @@ def test_what_is_shown() -> None:
     assert cat["precision_at_recall"]["0.5"][0] == 1.0
 
 
-def in_the_crowd() -> Found:
+def in_the_crowd() -> Predictions:
     """Twice the cat of picture 0, which has no crowd; in picture 3 a cat in the crowd of cats, and a dog there."""
-    return Found(
+    return Predictions(
         image=np.array([0, 0, 3, 3]),
         category=np.array([0, 0, 0, 1]),
         boxes=np.array([[0, 0, 10, 9], [0, 0, 10, 8], [40, 40, 20, 20], [40, 40, 20, 20]], float),
@@ -81,12 +88,12 @@ def in_the_crowd() -> Found:
 
 
 def test_a_find_in_a_crowd_is_neither_right_nor_wrong() -> None:
-    ranked = {one.image: (one.missed, one.wrong) for one in worst(truth(), in_the_crowd())}
+    ranked = {one.image: (one.missed, one.wrong) for one in worst_images(truth(), in_the_crowd())}
     assert ranked == {0: (0, 1), 1: (2, 0), 3: (0, 1)}
-    left = counted(truth(), in_the_crowd())
+    left = without_ignored(truth(), in_the_crowd())
     assert left.score.tolist() == [0.9, 0.8, 0.6]
-    assert right_finds(truth(), left).tolist() == [True, False, False]
-    result = show(truth(), in_the_crowd(), score(truth(), in_the_crowd()), small)
+    assert true_positives(truth(), left).tolist() == [True, False, False]
+    result = report_data(truth(), in_the_crowd(), score(truth(), in_the_crowd()), small)
     crowded = next(one for one in result["pictures"] if one["name"] == "13.jpg")
     assert [(one["name"], one["right"]) for one in crowded["found"]] == [("dog", False)]
     assert sum(one["wrong"] for one in result["pictures"]) == 2
@@ -96,8 +103,8 @@ def test_a_find_in_a_crowd_is_neither_right_nor_wrong() -> None:
 
 
 def test_finds_of_low_score_are_not_drawn() -> None:
-    faint = Found(found().image, found().category, found().boxes, np.array([0.9, 0.1, 0.1]))
-    result = show(truth(), faint, score(truth(), faint), small)
+    faint = Predictions(found().image, found().category, found().boxes, np.array([0.9, 0.1, 0.1]))
+    result = report_data(truth(), faint, score(truth(), faint), small)
     assert [len(one["found"]) for one in result["pictures"]] == [0, 0, 1]
     assert result["pictures"][0]["faint"] == [{"box": [0, 0, 10, 10], "name": "dog", "score": 0.1}]
     assert result["pictures"][2]["faint"] == []

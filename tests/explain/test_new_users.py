@@ -15,7 +15,7 @@ from holdfast.journal import events as ev
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Frame
 from holdfast.report.comparison import lines
-from holdfast.supervise import source
+from holdfast.supervise import script_snapshot
 from tests.explain.made import (
     MIB,
     NOW,
@@ -155,7 +155,7 @@ def test_in_a_group_the_supervisor_itself_is_not_called_the_sender(tmp_path: Pat
     run.supervisor(ev.GroupStopRequested(signal="SIGINT", text=note))
     run.supervisor(
         ev.SignalReceived(
-            signal="SIGTERM", from_pid=os.getpid(), from_command="python -m holdfast.launch.member"
+            signal="SIGTERM", from_pid=os.getpid(), from_command="python -m holdfast.launch.agent"
         )
     )
     run.ended(code=143)
@@ -230,7 +230,7 @@ def _failed_start(path: Path, script: str = "") -> Run:
 def _keeps(run: Run, text: str) -> None:
     script = run.path.parent / "train.py"
     script.write_text(text)
-    read = source.read(["python", "train.py"], RunFolder(run.path), cwd=run.path.parent)
+    read = script_snapshot.snapshot_script(["python", "train.py"], RunFolder(run.path), cwd=run.path.parent)
     assert read is not None
     run.supervisor(read)
 
@@ -287,20 +287,27 @@ def test_the_script_of_a_command(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("")
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "train.py").write_text("")
-    assert source.script_of(["python", "-u", "train.py", "--lr", "1"], tmp_path) == tmp_path / "train.py"
-    assert source.script_of(["python", "-m", "pkg.train"], tmp_path) == tmp_path / "pkg" / "train.py"
-    assert source.script_of(["./train.sh"], tmp_path) is None
-    assert source.script_of(["python", "gone.py"], tmp_path) is None
-    assert source.script_of(["python", "-c", "import os; " * 1000 + "open('x.py"], tmp_path) is None
-    assert source.script_of(["python", "-c", "print(1)  # " + "x" * 9000 + ".py"], tmp_path) is None
-    assert source.script_of(["python", "-m", "a\0b"], tmp_path) is None
-    assert source.script_of(["python", "-m", ".."], tmp_path) is None
+    assert (
+        script_snapshot.script_of(["python", "-u", "train.py", "--lr", "1"], tmp_path)
+        == tmp_path / "train.py"
+    )
+    assert script_snapshot.script_of(["python", "-m", "pkg.train"], tmp_path) == tmp_path / "pkg" / "train.py"
+    assert script_snapshot.script_of(["./train.sh"], tmp_path) is None
+    assert script_snapshot.script_of(["python", "gone.py"], tmp_path) is None
+    assert script_snapshot.script_of(["python", "-c", "import os; " * 1000 + "open('x.py"], tmp_path) is None
+    assert script_snapshot.script_of(["python", "-c", "print(1)  # " + "x" * 9000 + ".py"], tmp_path) is None
+    assert script_snapshot.script_of(["python", "-m", "a\0b"], tmp_path) is None
+    assert script_snapshot.script_of(["python", "-m", ".."], tmp_path) is None
 
 
 def test_a_script_that_is_too_large_is_digested_only(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_bytes(b"#" * (source.KEPT_BYTES + 1))
+    (tmp_path / "train.py").write_bytes(b"#" * (script_snapshot.MAX_SNAPSHOT_BYTES + 1))
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
-    read = source.read(["python", "train.py"], folder, cwd=tmp_path)
-    assert read is not None and read.kept == "" and read.digest.endswith(f"-{source.KEPT_BYTES + 1}")
+    read = script_snapshot.snapshot_script(["python", "train.py"], folder, cwd=tmp_path)
+    assert (
+        read is not None
+        and read.kept == ""
+        and read.digest.endswith(f"-{script_snapshot.MAX_SNAPSHOT_BYTES + 1}")
+    )
     assert not folder.source.exists()

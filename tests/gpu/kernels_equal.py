@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from holdfast.detectors import column_sums, gather, kernels, losses, pairs
-from holdfast.detectors.pooling import max_pool, max_pool_of_fours, max_pool_of_pairs
+from holdfast.detectors.fusion import bias_gradient, vgg_stem
+from holdfast.detectors.fusion.max_pool import max_pool, max_pool_pixel_pairs, max_pool_space_to_depth
+from holdfast.detectors.ops import batched_gather, losses, pallas_kernels
 
 
 def values(seed, *shape, dtype=jnp.bfloat16):
@@ -23,11 +24,11 @@ def both(function, *arguments):
     text = jax.jit(function).lower(*arguments).as_text()
     assert "xla.gpu.triton" in text, "the kernel was not taken"
     found = jax.jit(function)(*arguments)
-    kernels.LARGE, before = 2**62, kernels.LARGE
+    pallas_kernels.MIN_ELEMENTS, before = 2**62, pallas_kernels.MIN_ELEMENTS
     try:
         plain = jax.jit(lambda *x: function(*x))(*arguments)
     finally:
-        kernels.LARGE = before
+        pallas_kernels.MIN_ELEMENTS = before
     return [(np.asarray(a, np.float32), np.asarray(b, np.float32)) for a, b in
             zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True)]  # fmt: skip
 
@@ -40,18 +41,18 @@ def main() -> None:
     for channels in (64, 256, 2048):
         shape = (16, 80, 80, channels)
         output = jnp.maximum(values(1, *shape), 0)
-        found = off(both(column_sums.cut_and_sums, output, values(2, *shape)))
+        found = off(both(bias_gradient.relu_gradient_and_sums, output, values(2, *shape)))
         print(f"ReLU's gradient and sums, {channels} channels: {found:.1e}", flush=True)
         assert found < 1e-5
-        found = off(both(column_sums.sums, values(2, *shape)))
+        found = off(both(bias_gradient.sums, values(2, *shape)))
         print(f"sums, {channels} channels: {found:.1e}", flush=True)
         assert found < 1e-5
     weights = values(4, 4, 160, 160, 64)
     for name, pool, shape in (
         ("", lambda x: max_pool(x, 3, 2, ((1, 1), (1, 1))), (4, 320, 320, 64)),
         (" two by two", lambda x: max_pool(x, 2, 2, "same"), (4, 320, 320, 64)),
-        (" of fours", max_pool_of_fours, (4, 160, 160, 256)),
-        (" of pairs", max_pool_of_pairs, (4, 320, 161, 128)),
+        (" of fours", max_pool_space_to_depth, (4, 160, 160, 256)),
+        (" of pairs", max_pool_pixel_pairs, (4, 320, 161, 128)),
     ):
         found = off(both(lambda x, pool=pool: jax.vjp(pool, x)[1](weights), values(3, *shape)))
         print(f"gradient of pooling{name}: {found:.1e}", flush=True)
@@ -76,7 +77,7 @@ def main() -> None:
     assert off([gradient]) < 5e-3  # kept in halves, which the compiler may leave longer in the plain form
     table, index = values(9, 40000, 256), jax.random.randint(jax.random.key(10), (25088, 16), 0, 40000)
     share = jax.random.uniform(jax.random.key(11), (25088, 16))
-    found = off(both(gather.weighted_rows, table, index, share))
+    found = off(both(batched_gather.weighted_rows, table, index, share))
     print(f"weighted rows: {found:.1e}", flush=True)
     assert found < 1e-3
     first_layer()
@@ -92,9 +93,9 @@ def first_layer() -> None:
     weights = values(15, 16, 300, 152, 128)
 
     def gradients(kernel, bias):
-        return jax.vjp(lambda *parts: pairs.first(pictures, *parts), kernel, bias)[1](weights)
+        return jax.vjp(lambda *parts: vgg_stem.first_convolution(pictures, *parts), kernel, bias)[1](weights)
 
-    found = off(both(pairs.around, pictures))
+    found = off(both(vgg_stem.pair_neighbourhoods, pictures))
     print(f"first layer's pictures: {found:.1e}", flush=True)
     assert found == 0.0
     found = off(both(gradients, kernel, bias))

@@ -14,15 +14,15 @@ import sys
 import time
 from pathlib import Path
 
+from holdfast.journal import group_membership, step_timing
 from holdfast.journal.beats import BeatWriter, Phase
 from holdfast.journal.folder import ATTEMPT_VARIABLE
-from holdfast.launch import pace, place
 
 
 class Meeting:
     """Rank 0 hears a number of each and answers with the largest."""
 
-    def __init__(self, ours: place.Place) -> None:
+    def __init__(self, ours: group_membership.GroupMembership) -> None:
         host, _, port = ours.coordinator.rpartition(":")
         self.others: list[socket.socket] = []
         self.first: socket.socket | None = None
@@ -66,13 +66,13 @@ def main() -> int:
     args = parser.parse_args()
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
-    ours = place.of_environment()
+    ours = group_membership.from_environment()
     assert ours is not None
-    place.end_with_supervisor()
+    group_membership.die_with_parent()
     attempt = int(os.environ[ATTEMPT_VARIABLE])
     beats, noted = (
         BeatWriter(args.folder / "beats", attempt=attempt),
-        pace.PaceWriter(args.folder / pace.FILE),
+        step_timing.StepTimingWriter(args.folder / step_timing.TIMING_FILE),
     )
     beats.beat(Phase.BUILD)
     saved = ours.group / "saved"
@@ -83,7 +83,7 @@ def main() -> int:
         while step < args.steps:
             sick = int(rank) == ours.rank and step >= int(at) and attempt == 1
             beats.beat(Phase.DATA_WAIT, step=step)
-            noted.note(pace.OWN, step, joined=1, together_s=together_s)
+            noted.note(step_timing.LOCAL_WORK, step, joined=1, together_s=together_s)
             own_s = args.step_s * (6 if sick and kind == "slow" else 1)
             time.sleep(own_s)
             if sick and kind == "stuck":
@@ -91,7 +91,7 @@ def main() -> int:
             if sick and kind == "error":
                 return 2
             beats.beat(Phase.STEP, step=step)
-            noted.note(pace.TOGETHER, step, own_s=own_s)
+            noted.note(step_timing.COLLECTIVE, step, own_s=own_s)
             met = time.monotonic()
             stop = meeting.largest(1 if asked else 0, args.bytes)
             together_s = time.monotonic() - met

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.data import bucket
+from holdfast.data.files import cloud_copy
 from holdfast.errors import AlreadyThere, DiskFull, FileError, HoldfastError, PathMissing, PermissionRefused
 from holdfast.journal import events as ev
-from holdfast.launch import cloud_check
+from holdfast.launch.jobs import cloud_check
 from holdfast.report.text import render_error
 from holdfast.settings import resolve
-from holdfast.train import checkpoints, copies
-from holdfast.train.checkpoints import Snapshot
+from holdfast.train.checkpoint import bucket_copy, checkpoint_files
+from holdfast.train.checkpoint.checkpoint_files import Snapshot
 from tests.launch import faulty_bucket
 from tests.launch.faulty_bucket import Fault, Store
 
@@ -37,7 +37,7 @@ def server() -> Iterator[Store]:
 def store(server: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Store]:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(bucket, "PAUSE_S", 0.01)
+    monkeypatch.setattr(cloud_copy, "PAUSE_S", 0.01)
     gcsfs.GCSFileSystem.clear_instance_cache()
     server.faults, server.done = [], type(server.done)()
     yield server
@@ -75,19 +75,19 @@ def wait_until(true: Callable[[], bool], at_most_s: float = 60.0) -> bool:
 def test_a_checkpoint_goes_up_and_comes_back_through_errors(store: Store, tmp_path: Path) -> None:
     store.faults = [Fault("503", on_upload, times=2), Fault("slow", on_upload, amount=0.2)]
     heard, url = Heard(), "gs://runs/a/checkpoints"
-    copier = copies.Copier(copies.Places(url), tmp_path, heard)
+    copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
     for step in (10, 20):
-        path = checkpoints.write(tmp_path / "here", snapshot(step))
+        path = checkpoint_files.write(tmp_path / "here", snapshot(step))
         copier.say(ev.SaveDone(path=str(path), step=step))
         assert copier.close(30.0) or step == 10
-        copier = copies.Copier(copies.Places(url), tmp_path, heard)
+        copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
     assert store.done["503"] == 2
-    assert copies.steps_in(url) == ["step-10", "step-20"]
+    assert bucket_copy.checkpoint_names(url) == ["step-10", "step-20"]
     store.faults = [Fault("cut", on_media, times=1), Fault("500", on_media, times=1)]
     (tmp_path / "there").mkdir()
-    copies.bring_newest(url, tmp_path / "there", heard)
+    bucket_copy.fetch_newest(url, tmp_path / "there", heard)
     assert store.done["cut"] == 1
-    found = checkpoints.read(tmp_path / "there" / "step-20")
+    found = checkpoint_files.read(tmp_path / "there" / "step-20")
     np.testing.assert_array_equal(found.groups["weights"]["w"], snapshot(20).groups["weights"]["w"])
     assert not list((tmp_path / "there").glob("*.part"))
 
@@ -97,15 +97,15 @@ def test_a_half_uploaded_checkpoint_is_not_one_and_a_damaged_one_is_passed_over(
 ) -> None:
     url, heard = "gs://runs/half/checkpoints", Heard()
     for step in (1, 2):
-        copies.upload(checkpoints.write(tmp_path / "here", snapshot(step)), f"{url}/step-{step}")
-    half = checkpoints.write(tmp_path / "here", snapshot(3))
-    bucket.put(half / "weights.npz", f"{url}/step-3/weights.npz")  # the sums never came
+        bucket_copy.upload(checkpoint_files.write(tmp_path / "here", snapshot(step)), f"{url}/step-{step}")
+    half = checkpoint_files.write(tmp_path / "here", snapshot(3))
+    cloud_copy.upload_file(half / "weights.npz", f"{url}/step-3/weights.npz")  # the sums never came
     damaged = tmp_path / "weights.npz"
     damaged.write_bytes((tmp_path / "here/step-2/weights.npz").read_bytes()[:-7])
-    bucket.put(damaged, f"{url}/step-2/weights.npz")
+    cloud_copy.upload_file(damaged, f"{url}/step-2/weights.npz")
     (tmp_path / "there").mkdir()
-    copies.bring_newest(url, tmp_path / "there", heard)
-    assert [path.name for path in checkpoints.committed(tmp_path / "there")] == ["step-1"]
+    bucket_copy.fetch_newest(url, tmp_path / "there", heard)
+    assert [path.name for path in checkpoint_files.committed(tmp_path / "there")] == ["step-1"]
     rejected = heard.events[0]
     assert isinstance(rejected, ev.CheckpointRejected)
     assert rejected.path == f"{url}/step-2"
@@ -117,55 +117,55 @@ def test_the_best_one_goes_up_and_comes_back_beside_the_newest(store: Store, tmp
     url, heard, here = "gs://runs/best/checkpoints", Heard(), tmp_path / "here"
     for step in (10, 20):
         made = snapshot(step)
-        checkpoints.write(
+        checkpoint_files.write(
             here, replace(made, meta={**made.meta, "progress": {"patience": {"best_step": 10}}})
         )
-    checkpoints.point(here, checkpoints.BEST, "step-10")
-    copier = copies.Copier(copies.Places(url), tmp_path, heard)
+    checkpoint_files.set_pointer(here, checkpoint_files.BEST, "step-10")
+    copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
     copier.say(ev.SaveDone(path=str(here / "step-20"), step=20))  # step 10 was superseded before its turn
     assert copier.close(30.0)
-    assert copies.steps_in(url) == ["step-10", "step-20"]
+    assert bucket_copy.checkpoint_names(url) == ["step-10", "step-20"]
     (tmp_path / "there").mkdir()
-    copies.bring_newest(url, tmp_path / "there", heard)
-    assert [path.name for path in checkpoints.committed(tmp_path / "there")] == ["step-10", "step-20"]
+    bucket_copy.fetch_newest(url, tmp_path / "there", heard)
+    assert [path.name for path in checkpoint_files.committed(tmp_path / "there")] == ["step-10", "step-20"]
 
 
 def test_what_is_not_kept_here_goes_there_too(store: Store, tmp_path: Path) -> None:
     url = "gs://runs/pruned/checkpoints"
     for step in (1, 2, 3):
-        copies.upload(checkpoints.write(tmp_path / "here", snapshot(step)), f"{url}/step-{step}")
-    copies.prune(url, {"step-3"})
-    assert copies.steps_in(url) == ["step-3"]
+        bucket_copy.upload(checkpoint_files.write(tmp_path / "here", snapshot(step)), f"{url}/step-{step}")
+    bucket_copy.prune(url, {"step-3"})
+    assert bucket_copy.checkpoint_names(url) == ["step-3"]
 
 
 def test_a_new_run_neither_takes_nor_removes_what_another_put_there(store: Store, tmp_path: Path) -> None:
     url = "gs://runs/taken/checkpoints"
-    copies.upload(checkpoints.write(tmp_path / "old", snapshot(1800)), f"{url}/step-1800")
+    bucket_copy.upload(checkpoint_files.write(tmp_path / "old", snapshot(1800)), f"{url}/step-1800")
     with pytest.raises(AlreadyThere) as caught:
-        copies.refuse_others(url)
+        bucket_copy.refuse_foreign_checkpoints(url)
     assert caught.value.found == ("the newest is step-1800",)
-    copies.refuse_others("gs://runs/empty/checkpoints")
+    bucket_copy.refuse_foreign_checkpoints("gs://runs/empty/checkpoints")
     store.faults = [Fault("403", lambda method, path: True, times=100)]
-    copies.refuse_others(url)  # which cannot be known now
+    bucket_copy.refuse_foreign_checkpoints(url)  # which cannot be known now
     store.faults = []
-    copier = copies.Copier(copies.Places(url), tmp_path, Heard(), all_ours=False)
+    copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, Heard(), all_ours=False)
     for step in (2, 4):
-        path = checkpoints.write(tmp_path / "new", snapshot(step))
-        checkpoints.prune(tmp_path / "new", keep=1, written=step)
+        path = checkpoint_files.write(tmp_path / "new", snapshot(step))
+        checkpoint_files.prune(tmp_path / "new", keep=1, written=step)
         copier.say(ev.SaveDone(path=str(path), step=step))
-        assert wait_until(lambda step=step: f"step-{step}" in copies.steps_in(url))
+        assert wait_until(lambda step=step: f"step-{step}" in bucket_copy.checkpoint_names(url))
     assert copier.close(30.0)
-    assert copies.steps_in(url) == ["step-4", "step-1800"]
+    assert bucket_copy.checkpoint_names(url) == ["step-4", "step-1800"]
 
 
 def test_a_torn_one_here_does_not_hide_the_whole_one_there(store: Store, tmp_path: Path) -> None:
     url, heard = "gs://runs/torn/checkpoints", Heard()
-    copies.upload(checkpoints.write(tmp_path / "old", snapshot(30)), f"{url}/step-30")
+    bucket_copy.upload(checkpoint_files.write(tmp_path / "old", snapshot(30)), f"{url}/step-30")
     for step in (25, 30):
-        checkpoints.write(tmp_path / "here", snapshot(step))
-    (tmp_path / "here/step-30" / checkpoints.SUMS).write_text("0  weights.npz\n")
-    copies.bring_newest(url, tmp_path / "here", heard)
-    newest, rejected = checkpoints.newest_whole(tmp_path / "here")
+        checkpoint_files.write(tmp_path / "here", snapshot(step))
+    (tmp_path / "here/step-30" / checkpoint_files.CHECKSUMS_FILE).write_text("0  weights.npz\n")
+    bucket_copy.fetch_newest(url, tmp_path / "here", heard)
+    newest, rejected = checkpoint_files.newest_complete(tmp_path / "here")
     assert newest is not None
     assert (newest.step, rejected) == (30, [])
 
@@ -174,18 +174,20 @@ def test_a_bucket_that_gives_errors_does_not_keep_a_run_from_what_is_here(
     store: Store, tmp_path: Path
 ) -> None:
     url, heard = "gs://runs/away/checkpoints", Heard()
-    checkpoints.write(tmp_path / "here", snapshot(25))
+    checkpoint_files.write(tmp_path / "here", snapshot(25))
     store.faults = [Fault("403", lambda method, path: True, times=100)]
-    copies.bring_newest(url, tmp_path / "here", heard)
+    bucket_copy.fetch_newest(url, tmp_path / "here", heard)
     assert [event.url for event in heard.events if isinstance(event, ev.FetchFailed)] == [url]
     with pytest.raises(FileError):
-        copies.bring_newest(url, tmp_path / "nothing-here", heard)
+        bucket_copy.fetch_newest(url, tmp_path / "nothing-here", heard)
 
 
 def test_a_wait_for_the_last_copy_ends_soon_after_somebody_asks(store: Store, tmp_path: Path) -> None:
     store.faults = [Fault("slow", on_upload, amount=30.0)]
-    copier = copies.Copier(copies.Places("gs://runs/slow/checkpoints"), tmp_path, Heard())
-    copier.say(ev.SaveDone(path=str(checkpoints.write(tmp_path / "here", snapshot(1))), step=1))
+    copier = bucket_copy.BucketCopier(
+        bucket_copy.BucketFolders("gs://runs/slow/checkpoints"), tmp_path, Heard()
+    )
+    copier.say(ev.SaveDone(path=str(checkpoint_files.write(tmp_path / "here", snapshot(1))), step=1))
     asked = []
     assert not copier.close(600.0, hurried=lambda: len(asked) > 1 or asked.append(1) is not None, grace_s=0.1)
 
@@ -195,25 +197,25 @@ def test_data_is_copied_near_once_and_again_when_it_changed(store: Store, tmp_pa
         file = tmp_path / "up" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(name * 50)
-        bucket.put(file, f"gs://runs/data/{name}")
+        cloud_copy.upload_file(file, f"gs://runs/data/{name}")
     said: list[str] = []
     store.faults = [Fault("cut", on_media, times=1)]
-    near = Path(bucket.near("gs://runs/data", said.append))
+    near = Path(cloud_copy.local_copy("gs://runs/data", said.append))
     assert (near / "in/b.txt").read_text() == "in/b.txt" * 50
     assert store.done["cut"] == 1
-    assert bucket.near("gs://runs/data", said.append) == str(near)
+    assert cloud_copy.local_copy("gs://runs/data", said.append) == str(near)
     assert len(said) == 1
-    assert bucket.near("gs://runs/data/in/b.txt").endswith("/b.txt")
-    assert bucket.near("gs://runs/data/*.txt") == str(near / "*.txt")
-    assert bucket.near("/here/data") == "/here/data"
+    assert cloud_copy.local_copy("gs://runs/data/in/b.txt").endswith("/b.txt")
+    assert cloud_copy.local_copy("gs://runs/data/*.txt") == str(near / "*.txt")
+    assert cloud_copy.local_copy("/here/data") == "/here/data"
 
 
 def test_the_copys_budget(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "big").write_bytes(b"x" * 5000)
-    bucket.put(tmp_path / "big", "gs://runs/large/big")
-    monkeypatch.setenv(bucket.BUDGET_VARIABLE, "4000")
+    cloud_copy.upload_file(tmp_path / "big", "gs://runs/large/big")
+    monkeypatch.setenv(cloud_copy.BUDGET_VARIABLE, "4000")
     with pytest.raises(DiskFull, match="a local copy of the data takes"):
-        bucket.near("gs://runs/large")
+        cloud_copy.local_copy("gs://runs/large")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_the_copys_budget(store: Store, tmp_path: Path, monkeypatch: pytest.Monk
         ("wrong-bucket", None, "gs://rnus/data", PathMissing),
         ("nothing-there", None, "gs://runs/nothing-here", PathMissing),
         ("no-permission", "403", "gs://runs/data", PermissionRefused),
-        ("expired-credentials", "401", "gs://runs/data", bucket.CredentialsRefused),
+        ("expired-credentials", "401", "gs://runs/data", cloud_copy.CredentialsRefused),
         pytest.param("always-down", "503", "gs://runs/data", FileError, marks=pytest.mark.proof),
     ],
 )
@@ -231,7 +233,7 @@ def test_errors_are_clear(
 ) -> None:  # fmt: skip
     store.faults = [Fault(fault, times=1000)] if fault else []
     with pytest.raises(kind) as found:
-        bucket.near(url)
+        cloud_copy.local_copy(url)
     text = render_error(found.value, width=100, colour=False)
     stored(f"launch/bucket-{name}", text.replace(store.url, "http://STORE"))
 
@@ -239,13 +241,13 @@ def test_errors_are_clear(
 def test_where_vertex_says_to_put_things() -> None:
     given = {"AIP_CHECKPOINT_DIR": "gs://b/j/checkpoints/", "AIP_MODEL_DIR": "gs://b/j/model/",
              "AIP_TENSORBOARD_LOG_DIR": "gs://b/j/logs/"}  # fmt: skip
-    assert copies.places(None, given) == copies.Places(
+    assert bucket_copy.bucket_folders(None, given) == bucket_copy.BucketFolders(
         "gs://b/j/checkpoints", "gs://b/j/model", "gs://b/j/logs"
     )
-    assert copies.places("gs://runs/a/", given) == copies.Places(
+    assert bucket_copy.bucket_folders("gs://runs/a/", given) == bucket_copy.BucketFolders(
         "gs://runs/a/checkpoints", "gs://runs/a", "gs://runs/a/tensorboard"
     )
-    assert copies.places(None, {}) is None
+    assert bucket_copy.bucket_folders(None, {}) is None
 
 
 def test_what_a_recipe_names_in_the_cloud_is_checked(
@@ -253,7 +255,7 @@ def test_what_a_recipe_names_in_the_cloud_is_checked(
 ) -> None:
     monkeypatch.setattr(cloud_check, "METADATA", "http://127.0.0.1:9/nobody")
     (tmp_path / "file").write_bytes(b"x" * 100_000)
-    bucket.put(tmp_path / "file", "gs://runs/pictures/a.bin")
+    cloud_copy.upload_file(tmp_path / "file", "gs://runs/pictures/a.bin")
     fine = resolve({"data": {"train": "gs://runs/pictures"}, "hardware": {"copy_to": "gs://runs/out"}})
     assert cloud_check.problems(fine, {"AIP_MODEL_DIR": "gs://runs/model/"}) == []
     rate, whole = cloud_check.throughput("gs://runs/pictures")
@@ -277,4 +279,4 @@ def test_a_bucket_in_another_region_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cloud_check, "machine_region", lambda: "europe-west4")
     for there, told in (("EUROPE-WEST4", 0), ("EU", 0), ("US-CENTRAL1", 1), ("", 0)):
         monkeypatch.setattr(cloud_check, "bucket_region", lambda url, there=there: there)
-        assert len(cloud_check._far("data.train", "gs://b/a")) == told
+        assert len(cloud_check._region_problems("data.train", "gs://b/a")) == told

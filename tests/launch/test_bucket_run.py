@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data import bucket
+from holdfast.data.files import cloud_copy
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import BeatReader
-from holdfast.train import copies
+from holdfast.train.checkpoint import bucket_copy
 from tests.launch import faulty_bucket
 from tests.launch.faulty_bucket import Fault
 from tests.train import shapes
@@ -57,7 +57,7 @@ def test_from_a_bucket_to_a_bucket_and_on_from_there(tmp_path: Path, monkeypatch
         gcsfs.GCSFileSystem.clear_instance_cache()
         source = shapes.write(tmp_path / "shapes", 12, side=64)
         for file in sorted(path for path in source.rglob("*") if path.is_file()):
-            bucket.put(file, f"gs://pictures/shapes/{file.relative_to(source).as_posix()}")
+            cloud_copy.upload_file(file, f"gs://pictures/shapes/{file.relative_to(source).as_posix()}")
         media = lambda method, path: "alt=media" in path  # noqa: E731
         store.faults = [Fault("503", media, times=2), Fault("cut", media, times=2), Fault("slow", times=5)]
         first = started(tmp_path / "first", tmp_path / "cache-1", store.url)
@@ -70,13 +70,13 @@ def test_from_a_bucket_to_a_bucket_and_on_from_there(tmp_path: Path, monkeypatch
             time.sleep(0.05)
         assert first.wait(300) == 143, (tmp_path / "first/log").read_text()[-3000:]
         assert store.done["cut"] == 2
-        saved = copies.steps_in("gs://runs/first/checkpoints")
+        saved = bucket_copy.checkpoint_names("gs://runs/first/checkpoints")
         assert saved
         second = started(tmp_path / "second", tmp_path / "cache-2", store.url, "--resume")
         assert second.wait(900) == 0, (tmp_path / "second/log").read_text()[-3000:]
         events = [one.event for one in reader.read(tmp_path / "second/journal.jsonl")]
         restored = [one for one in events if isinstance(one, ev.Restored)]
         assert [f"step-{one.iterations}" for one in restored] == [saved[-1]]
-        assert copies.steps_in("gs://runs/first/checkpoints")[-1] == "step-8"
-        bucket.get("gs://runs/first/model.npz", tmp_path / "model.npz")
+        assert bucket_copy.checkpoint_names("gs://runs/first/checkpoints")[-1] == "step-8"
+        cloud_copy.download_file("gs://runs/first/model.npz", tmp_path / "model.npz")
         assert (tmp_path / "model.npz").read_bytes() == (tmp_path / "second/model.npz").read_bytes()

@@ -12,7 +12,7 @@ from holdfast.cli.commands import launch_command as launch
 from holdfast.errors import ContradictorySettings, UsageError
 from holdfast.journal.folder import RunFolder
 from holdfast.launch import cluster
-from holdfast.launch.cluster import Spot
+from holdfast.launch.cluster import HostPlacement
 from holdfast.launch.group import TRAINER, cores_of
 from holdfast.settings.recipe import Data, Hardware, Recipe
 
@@ -38,12 +38,12 @@ def test_slurm() -> None:
         "SLURM_JOB_NODELIST": "gpu[03-06]",
         "SLURM_JOB_ID": "12007",
     }
-    assert cluster.of_environment(environment) == Spot(3, 4, "gpu03:29477")
+    assert cluster.from_environment(environment) == HostPlacement(3, 4, "gpu03:29477")
 
 
 def test_kubernetes() -> None:
     environment = {"HOLDFAST_HEAD": "run-0.run", "HOLDFAST_HOSTS": "2", "JOB_COMPLETION_INDEX": "1"}
-    assert cluster.of_environment(environment) == Spot(1, 2, "run-0.run:29470")
+    assert cluster.from_environment(environment) == HostPlacement(1, 2, "run-0.run:29470")
 
 
 def test_vertex() -> None:
@@ -51,29 +51,29 @@ def test_vertex() -> None:
         "cluster": {"workerpool0": ["head:2222"], "workerpool1": ["w0:2222", "w1:2222"]},
         "task": {"type": "workerpool1", "index": 1},
     }
-    assert cluster.of_environment({"CLUSTER_SPEC": json.dumps(spec)}) == Spot(2, 3, "head:29470")
+    assert cluster.from_environment({"CLUSTER_SPEC": json.dumps(spec)}) == HostPlacement(2, 3, "head:29470")
 
 
 @pytest.mark.parametrize(
     "environment", [{}, {"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, {"CLUSTER_SPEC": "{"}]
 )
 def test_one_host_is_none(environment: dict[str, str]) -> None:
-    assert cluster.of_environment(environment) is None
+    assert cluster.from_environment(environment) is None
 
 
 def test_the_command_line_gives_all_three_or_none() -> None:
-    assert cluster.chosen(None, None, None) is None
-    assert cluster.chosen(1, 2, "first") == Spot(1, 2, "first:29470")
+    assert cluster.from_arguments(None, None, None) is None
+    assert cluster.from_arguments(1, 2, "first") == HostPlacement(1, 2, "first:29470")
     with pytest.raises(UsageError, match="belong together"):
-        cluster.chosen(1, None, "first:1")
+        cluster.from_arguments(1, None, "first:1")
     with pytest.raises(UsageError, match="numbered 0 to 1"):
-        cluster.chosen(2, 2, "first:1")
+        cluster.from_arguments(2, 2, "first:1")
 
 
 def test_ranks_are_shared_evenly() -> None:
-    assert list(cluster.ranks_of(Spot(1, 2, "h:1"), 8)) == [4, 5, 6, 7]
+    assert list(cluster.ranks_of(HostPlacement(1, 2, "h:1"), 8)) == [4, 5, 6, 7]
     with pytest.raises(ContradictorySettings, match="3 processes cannot be shared evenly by 2 hosts"):
-        cluster.ranks_of(Spot(0, 2, "h:1"), 3)
+        cluster.ranks_of(HostPlacement(0, 2, "h:1"), 3)
 
 
 def test_cores_are_parted_and_shared_only_when_there_are_too_few() -> None:

@@ -10,18 +10,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from holdfast.launch import conductor
-from holdfast.launch.conductor import Conductor, Terms
+from holdfast.launch import coordinator
+from holdfast.launch.connection import MessageConnection, open_server
+from holdfast.launch.coordinator import Coordinator, GroupConfig
 from holdfast.launch.messages import FROM_COORDINATOR, Hello, Ping, Pong, ProcessEnded, Status
-from holdfast.launch.wire import Line, listening
 
 HELLO = Hello(0, "t", "here", 1)
 
 
 def test_how_far_a_group_got_is_what_the_ended_one_says_and_not_its_last_report() -> None:
-    server = listening("127.0.0.1", 0)
-    group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
-    member = Line(socket.create_connection(server.getsockname()))
+    server = open_server("127.0.0.1", 0)
+    group = Coordinator(
+        GroupConfig(count=1, token="t"), server, say=lambda words: None, note=lambda event: None
+    )
+    member = MessageConnection(socket.create_connection(server.getsockname()))
     member.send(HELLO)
     member.send(Status(True, 1, pid=7, step=12, phase="step", sequence=40, state="R"))
     member.send(ProcessEnded(1, signal="SIGKILL", shell_code=137, step=17))
@@ -34,11 +36,13 @@ def test_how_far_a_group_got_is_what_the_ended_one_says_and_not_its_last_report(
 
 def test_a_member_is_pinged_once_a_second_however_fast_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(conductor, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(conductor, "LOOK_S", 0.01)
-    server = listening("127.0.0.1", 0)
-    group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
-    member = Line(socket.create_connection(server.getsockname()))
+    monkeypatch.setattr(coordinator, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(coordinator, "LOOK_S", 0.01)
+    server = open_server("127.0.0.1", 0)
+    group = Coordinator(
+        GroupConfig(count=1, token="t"), server, say=lambda words: None, note=lambda event: None
+    )
+    member = MessageConnection(socket.create_connection(server.getsockname()))
     member.sock.settimeout(0.01)
     member.send(HELLO)
     pings = []
@@ -58,9 +62,11 @@ def test_a_member_is_pinged_once_a_second_however_fast_it_answers(monkeypatch: p
 
 def test_a_program_that_answers_late_over_a_quick_link_is_not_a_slow_link() -> None:
     """The kernel of a busy host acknowledges at once, whatever its programs do."""
-    server = listening("127.0.0.1", 0)
-    group = Conductor(Terms(count=1, token="t"), server, say=lambda words: None, note=lambda event: None)
-    member = Line(socket.create_connection(server.getsockname()))
+    server = open_server("127.0.0.1", 0)
+    group = Coordinator(
+        GroupConfig(count=1, token="t"), server, say=lambda words: None, note=lambda event: None
+    )
+    member = MessageConnection(socket.create_connection(server.getsockname()))
     member.send(HELLO)
     until = time.monotonic() + 20
     while not (group.seats and group.seats[0].seen.round_trips_s) and time.monotonic() < until:

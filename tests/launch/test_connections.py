@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.launch import connections, messages
-from holdfast.launch.conductor import Conductor, Terms, same_token
+from holdfast.launch.connection import MessageConnection, open_server
 from holdfast.launch.connections import Connections
+from holdfast.launch.coordinator import Coordinator, GroupConfig, same_token
 from holdfast.launch.messages import FROM_COORDINATOR, Hello, Ping, Pong, Status
-from holdfast.launch.wire import Line, listening
 from tests.launch.malformed import SEEN, VALID, mutated
 from tests.launch.test_group import Group
 from tests.listening import addresses_of
@@ -84,7 +84,7 @@ class Honest:
     """An agent of rank 0 that answers pings, in a thread of its own."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self.line, self.pings, self.lost = Line(socket.create_connection(address)), 0, ""
+        self.line, self.pings, self.lost = MessageConnection(socket.create_connection(address)), 0, ""
         self.line.send(Hello(0, TOKEN, "honest", 1))
         self._thread = threading.Thread(target=self._talk, daemon=True)
         self._thread.start()
@@ -100,17 +100,19 @@ class Honest:
 
 
 @pytest.fixture
-def group() -> Iterator[tuple[Conductor, tuple[str, int]]]:
-    server = listening("127.0.0.1", 0)
-    made = Conductor(Terms(count=2, token=TOKEN), server, say=lambda words: None, note=lambda event: None)
+def group() -> Iterator[tuple[Coordinator, tuple[str, int]]]:
+    server = open_server("127.0.0.1", 0)
+    made = Coordinator(
+        GroupConfig(count=2, token=TOKEN), server, say=lambda words: None, note=lambda event: None
+    )
     yield made, server.getsockname()
     made._connections.close_all()
 
 
 def test_after_the_token_a_malformed_line_costs_its_sender_the_connection_alone(
-    group: tuple[Conductor, tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+    group: tuple[Coordinator, tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.launch.conductor.LOOK_S", 0.01)
+    monkeypatch.setattr("holdfast.launch.coordinator.LOOK_S", 0.01)
     conductor, address = group
     honest = Honest(address)
     while 0 not in conductor.seats:
@@ -139,7 +141,7 @@ def test_after_the_token_a_malformed_line_costs_its_sender_the_connection_alone(
     Hello(1, "wrong", "h"), Hello(1, "", "h"), Hello(1, TOKEN + "x", "h"), Hello(1, "wörd", "h"), Hello(2, TOKEN, "h"),
 ])  # fmt: skip
 def test_who_has_another_token_or_no_rank_is_closed(
-    group: tuple[Conductor, tuple[str, int]], hello: Hello
+    group: tuple[Coordinator, tuple[str, int]], hello: Hello
 ) -> None:
     conductor, address = group
     with socket.create_connection(address, timeout=0.01) as sock:
@@ -155,14 +157,14 @@ def test_who_has_another_token_or_no_rank_is_closed(
 
 
 def test_a_group_may_have_more_agents_than_select_takes() -> None:
-    server, count = listening("127.0.0.1", 0), 1100
+    server, count = open_server("127.0.0.1", 0), 1100
     with many_open_files():
-        conductor = Conductor(
-            Terms(count=count, token=TOKEN), server, say=lambda words: None, note=lambda event: None
+        conductor = Coordinator(
+            GroupConfig(count=count, token=TOKEN), server, say=lambda words: None, note=lambda event: None
         )
         agents = []
         for rank in range(count):
-            agents.append(Line(socket.create_connection(server.getsockname())))
+            agents.append(MessageConnection(socket.create_connection(server.getsockname())))
             agents[-1].send(Hello(rank, TOKEN, "here"))
             if rank % 100 == 0:
                 conductor._turn(judged=False)
@@ -185,7 +187,7 @@ def test_who_does_not_say_hello_is_closed_in_time_and_the_oldest_when_too_many_c
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connections, "STRANGERS", 3)
-    server = listening("127.0.0.1", 0)
+    server = open_server("127.0.0.1", 0)
     held = Connections(server, agents=1)
     strangers = [socket.create_connection(server.getsockname(), timeout=30.0) for _ in range(6)]
     held.poll(1.0)
@@ -206,7 +208,7 @@ def test_who_does_not_say_hello_is_closed_in_time_and_the_oldest_when_too_many_c
 
 def test_when_no_more_files_may_be_open_it_waits_and_accepts_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "PAUSE_S", 0.0)
-    server = listening("127.0.0.1", 0)
+    server = open_server("127.0.0.1", 0)
     held = Connections(server, agents=1)
     clients = [socket.create_connection(server.getsockname(), timeout=30.0) for _ in range(3)]
     with contextlib.ExitStack() as filled:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.train import checkpoints
+from holdfast.train.checkpoint import checkpoint_files
 from tests.launch.test_peers import losses
 from tests.train import shapes
 
@@ -52,7 +52,7 @@ def trained(folder: Path, recipe: Path, *words: str) -> Path:
 
 def gathered(folder: Path) -> dict[str, np.ndarray]:
     """What the optimizer has summed up of the gradients so far."""
-    moments = checkpoints.read(folder / "checkpoints" / f"step-{STEPS}").groups["optimizer"]
+    moments = checkpoint_files.read(folder / "checkpoints" / f"step-{STEPS}").groups["optimizer"]
     return {name: value.astype(np.float64) for name, value in moments.items() if name.startswith("first/")}
 
 

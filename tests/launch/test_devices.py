@@ -16,24 +16,24 @@ ROOT = Path(__file__).parent.parent.parent
 SCRIPT = """
 import sys
 import numpy as np
-from holdfast.train.update import Rule
+from holdfast.step.optimizer import OptimizerConfig
 
 backend, devices = sys.argv[1], 2
 if backend == "jax":
-    from holdfast.train import peers
-    peers.part_cpu(devices)
+    from holdfast.train import process_group
+    process_group.split_cpu(devices)
 else:
-    from holdfast.train.step_mirrored import MirroredStep, devices_of_host
+    from holdfast.step.tensorflow_mirrored import MirroredStep, devices_of_host
     places = devices_of_host(devices)
 from tests.train import tiny
 
 def run(made, steps):
     return [made.fetch(made(tiny.batch(n, 8), step=n, rate=1e-2, held=False)) for n in steps]
 
-rule = Rule(weight_decay=0.01, clip_norm=5.0, ema=0.9)
+rule = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
 if backend == "jax":
-    from holdfast.train.step_peers import PeersStep
-    many = PeersStep(tiny.network(), rule, batch=8, micro_batch=2, per_process=devices)
+    from holdfast.step.jax_distributed import DistributedJaxStep
+    many = DistributedJaxStep(tiny.network(), rule, batch=8, micro_batch=2, per_process=devices)
 else:
     many = MirroredStep(tiny.network(), rule, batch=8, micro_batch=2, devices=places)
 assert many.batch == 4 and many.micro_batch == 2

@@ -18,7 +18,7 @@ from holdfast.explain import explain
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Beat, BeatReader
-from holdfast.launch.place import folder_of
+from holdfast.journal.group_membership import agent_folder
 from tests.explain.made import code_of, sentence, title_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -36,7 +36,7 @@ class Group:
             )  # fmt: skip
 
     def newest(self, rank: int) -> Beat | None:
-        return BeatReader(folder_of(self.folder, rank) / "beats").newest()
+        return BeatReader(agent_folder(self.folder, rank) / "beats").newest()
 
     def trainer_at(self, rank: int, step: int, attempt: int = 1) -> int:
         """The trainer of this rank, once it is at the step."""

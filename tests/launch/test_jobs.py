@@ -15,8 +15,8 @@ import pytest
 
 from holdfast.cli.main import main
 from holdfast.errors import ContradictorySettings, HoldfastError, UsageError
-from holdfast.launch import files
-from holdfast.launch.job import Job, accelerator_of, check, name_of
+from holdfast.launch.jobs import job_files
+from holdfast.launch.jobs.job_spec import Job, accelerator_of, check, name_of
 from holdfast.report.text import render_error
 from holdfast.settings import resolve
 
@@ -65,7 +65,7 @@ def test_a_path_of_this_machine_is_refused_for_another(stored: Callable[[str, st
 
 def test_the_slurm_script(stored: Callable[[str, str], None]) -> None:
     made = job(accelerators=4, accelerator="a100")
-    script = files.slurm(made)
+    script = job_files.slurm(made)
     assert shlex.quote(made.recipe_text) in script
     stored("launch/slurm", script.replace(shlex.quote(made.recipe_text), "THE RECIPE"))
     line = next(one for one in script.splitlines() if one.startswith("srun"))
@@ -73,7 +73,7 @@ def test_the_slurm_script(stored: Callable[[str, str], None]) -> None:
 
 
 def test_the_kubernetes_job() -> None:
-    made = json.loads(files.kubernetes_text(job(accelerators=1, spot=True)))
+    made = json.loads(job_files.kubernetes_text(job(accelerators=1, spot=True)))
     service, batch = made["items"]
     assert service["spec"]["clusterIP"] == "None"
     assert batch["spec"]["completionMode"] == "Indexed"
@@ -169,7 +169,7 @@ def test_what_the_service_refuses_is_said_in_words(
 @pytest.mark.hot
 def test_an_accelerator_that_vertex_does_not_know_is_named_with_the_nearest() -> None:
     pytest.importorskip("google.cloud.aiplatform_v1")
-    from holdfast.launch import vertex
+    from holdfast.launch.jobs import vertex
 
     assert vertex.accelerator_type("t4") == "NVIDIA_TESLA_T4"
     with pytest.raises(HoldfastError, match="knows no accelerator nvidia_a1000"):

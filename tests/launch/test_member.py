@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.launch import member, messages
-from holdfast.launch.wire import listening
+from holdfast.launch import agent as launch_agent
+from holdfast.launch import messages
+from holdfast.launch.connection import open_server
 from tests.launch.malformed import VALID
 
 STAYS = """
@@ -31,13 +32,15 @@ time.sleep(1000)
 def agent(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
     """A real one, and the connection it has made, with its hello read."""
     folder.mkdir()
-    with listening("127.0.0.1", 0) as server:
+    with open_server("127.0.0.1", 0) as server:
         environment = os.environ | {
-            member.CONDUCTOR: f"127.0.0.1:{server.getsockname()[1]}", member.TOKEN: "word",
-            member.MEMBER_RANK: "0", member.MEMBER_DIR: str(folder),
-            member.COMMAND: shlex.join([sys.executable, "-c", STAYS]),
-        }  # fmt: skip
-        process = subprocess.Popen([sys.executable, "-m", "holdfast.launch.member"], env=environment)
+            launch_agent.COORDINATOR_VARIABLE: f"127.0.0.1:{server.getsockname()[1]}",
+            launch_agent.TOKEN_VARIABLE: "word",
+            launch_agent.RANK_VARIABLE: "0",
+            launch_agent.GROUP_DIR_VARIABLE: str(folder),
+            launch_agent.COMMAND_VARIABLE: shlex.join([sys.executable, "-c", STAYS]),
+        }
+        process = subprocess.Popen([sys.executable, "-m", "holdfast.launch.agent"], env=environment)
         try:
             sock = server.accept()[0]
             with sock:
@@ -58,7 +61,7 @@ def test_an_agent_that_hears_something_else_ends_as_without_a_coordinator(
 ) -> None:
     with agent(tmp_path / "run") as (process, sock):
         sock.sendall(line + b"\n")  # and the connection stays open
-        assert process.wait(60) == member.NO_CONDUCTOR
+        assert process.wait(60) == launch_agent.COORDINATOR_LOST
 
 
 def test_the_trainer_of_an_agent_that_hears_something_else_ends_too(tmp_path: Path) -> None:
@@ -70,6 +73,6 @@ def test_the_trainer_of_an_agent_that_hears_something_else_ends_too(tmp_path: Pa
             time.sleep(0.1)
         assert started.exists()
         sock.sendall(b"[" * 100_000 + b"\n")
-        assert process.wait(120) == member.NO_CONDUCTOR
+        assert process.wait(120) == launch_agent.COORDINATOR_LOST
     trainer = int(started.read_text())
     assert not Path(f"/proc/{trainer}").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.pipeline.loopback import is_loopback
-from holdfast.train.peers import bind_address
+from holdfast.train.process_group import bind_address
 from tests.launch.test_group import Group
 from tests.listening import addresses_of
 

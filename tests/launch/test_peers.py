@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.journal import events as ev
 from holdfast.journal import reader
-from holdfast.train import checkpoints
+from holdfast.train.checkpoint import checkpoint_files
 from tests.launch.test_group import Group
 
 pytestmark = [pytest.mark.hot, pytest.mark.proof, pytest.mark.timeout(3600)]
@@ -33,7 +33,7 @@ def losses(folder: Path) -> dict[int, float]:
 
 
 def weights(folder: Path, step: int = 60) -> dict[str, np.ndarray]:
-    groups = checkpoints.read(folder / "checkpoints" / f"step-{step}").groups
+    groups = checkpoint_files.read(folder / "checkpoints" / f"step-{step}").groups
     return {f"{group}/{name}": value for group in sorted(groups) for name, value in groups[group].items()}
 
 

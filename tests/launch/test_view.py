@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.launch import table
-from holdfast.launch.pace import ELSEWHERE, OWN, TOGETHER
-from holdfast.launch.view import Ended, Rate, Remark, Seen, blamed, judge, ranks_in_words
+from holdfast.journal.step_timing import COLLECTIVE, LOCAL_WORK, OUTSIDE_STEP
+from holdfast.launch import group_table
+from holdfast.launch.group_health import (
+    AgentExit,
+    GroupProblem,
+    ProcessStatus,
+    StepRate,
+    first_failure,
+    format_ranks,
+    judge_group,
+)
 
 NOW = 1000.0
 
 
-def seen(rank: int, **more: object) -> Seen:
-    usual = {"host": f"node{rank}", "heard_at": NOW, "step": 40, "phase": "step", "state": "S", "pace": OWN,
-             "moved_at": NOW, "running": True, "rates": [Rate(0.1, 0.01, 0.15)] * 3}  # fmt: skip
-    return Seen(rank, **{**usual, **more})  # type: ignore[arg-type]
+def seen(rank: int, **more: object) -> ProcessStatus:
+    usual = {"host": f"node{rank}", "heard_at": NOW, "step": 40, "phase": "step", "state": "S", "pace": LOCAL_WORK,
+             "moved_at": NOW, "running": True, "rates": [StepRate(0.1, 0.01, 0.15)] * 3}  # fmt: skip
+    return ProcessStatus(rank, **{**usual, **more})  # type: ignore[arg-type]
 
 
-def remarks(*all_seen: Seen, count: int | None = None, began: float = NOW - 100) -> list[Remark]:
-    return judge({one.rank: one for one in all_seen}, count=count or len(all_seen), began=began, now=NOW)
+def remarks(
+    *all_seen: ProcessStatus, count: int | None = None, began: float = NOW - 100
+) -> list[GroupProblem]:
+    return judge_group(
+        {one.rank: one for one in all_seen}, count=count or len(all_seen), began=began, now=NOW
+    )
 
 
 def test_nothing_is_said_of_a_group_that_moves() -> None:
-    assert remarks(seen(0), seen(1, pace=TOGETHER), seen(2)) == []
+    assert remarks(seen(0), seen(1, pace=COLLECTIVE), seen(2)) == []
 
 
 def test_a_process_that_never_came_is_named_after_five_seconds() -> None:
@@ -42,20 +54,22 @@ def test_a_host_without_a_word_is_named() -> None:
 
 
 def test_the_one_that_the_others_wait_for_is_named() -> None:
-    late = seen(1, phase="data-wait", pace=ELSEWHERE, moved_at=NOW - 9)
-    (one,) = remarks(seen(0, pace=TOGETHER, moved_at=NOW - 9), late, seen(2, pace=TOGETHER, moved_at=NOW - 9))
+    late = seen(1, phase="data-wait", pace=OUTSIDE_STEP, moved_at=NOW - 9)
+    (one,) = remarks(
+        seen(0, pace=COLLECTIVE, moved_at=NOW - 9), late, seen(2, pace=COLLECTIVE, moved_at=NOW - 9)
+    )
     assert (one.kind, one.ranks) == ("waited-for", (1,))
     assert one.words == "all wait since 9 s for process 1 on node1 (step 40, phase data-wait)"
 
 
 def test_compiling_and_validating_may_take_longer() -> None:
-    waiting = seen(0, pace=TOGETHER, moved_at=NOW - 100)
+    waiting = seen(0, pace=COLLECTIVE, moved_at=NOW - 100)
     assert remarks(waiting, seen(1, phase="compile", moved_at=NOW - 100)) == []
     assert [one.kind for one in remarks(waiting, seen(1, phase="step", moved_at=NOW - 100))] == ["waited-for"]
 
 
 def test_a_group_that_never_begins_is_told_after_twenty_minutes() -> None:
-    still = [seen(rank, phase="build", pace=ELSEWHERE, moved_at=NOW - 1230) for rank in (0, 1)]
+    still = [seen(rank, phase="build", pace=OUTSIDE_STEP, moved_at=NOW - 1230) for rank in (0, 1)]
     (one,) = remarks(*still)
     assert (one.ranks, one.stands) == ((0, 1), True)
     assert one.words == "no process has moved for 20 min (phase build)"
@@ -64,8 +78,8 @@ def test_a_group_that_never_begins_is_told_after_twenty_minutes() -> None:
 def test_when_all_wait_it_is_the_network() -> None:
     trips = {"round_trips_s": [0.4] * 5}
     (one, link) = remarks(
-        seen(0, pace=TOGETHER, moved_at=NOW - 30, round_trips_s=[0.0002] * 5),
-        seen(1, pace=TOGETHER, moved_at=NOW - 30, **trips),
+        seen(0, pace=COLLECTIVE, moved_at=NOW - 30, round_trips_s=[0.0002] * 5),
+        seen(1, pace=COLLECTIVE, moved_at=NOW - 30, **trips),
     )
     assert (one.kind, one.ranks, link.kind) == ("network", (1,), "slow-link")
     assert link.words == "a message to process 1 on node1 and back takes 400 ms, to the others 0.2 ms"
@@ -77,7 +91,7 @@ def test_a_late_answer_now_and_then_is_no_slow_link() -> None:
 
 def test_when_the_exchange_takes_most_of_a_step_the_network_is_the_limit() -> None:
     """The one that comes last does not wait, so its time is that of the exchange alone."""
-    last, early = [Rate(0.3, 0.02, 0.9, 0.5)] * 3, [Rate(0.25, 0.02, 0.9, 0.6)] * 3
+    last, early = [StepRate(0.3, 0.02, 0.9, 0.5)] * 3, [StepRate(0.25, 0.02, 0.9, 0.6)] * 3
     (one,) = remarks(seen(0, rates=early), seen(1, rates=last))
     assert (one.kind, one.ranks, one.stands, one.exchange_s) == ("exchange", (0, 1), False, 0.5)
     assert one.words == (
@@ -92,13 +106,13 @@ def test_when_the_exchange_takes_most_of_a_step_the_network_is_the_limit() -> No
 
 
 def test_who_waits_for_a_slow_process_does_not_blame_the_network() -> None:
-    waiting, slow = [Rate(0.1, 0.01, 0.9, 0.75)] * 3, [Rate(0.8, 0.01, 0.9, 0.05)] * 3
+    waiting, slow = [StepRate(0.1, 0.01, 0.9, 0.75)] * 3, [StepRate(0.8, 0.01, 0.9, 0.05)] * 3
     (one,) = remarks(seen(0, rates=waiting), seen(1, rates=slow))
     assert one.kind == "straggler"
 
 
 def test_an_exchange_of_milliseconds_is_not_worth_a_word() -> None:
-    assert remarks(*(seen(rank, rates=[Rate(0.004, 0.001, 0.02, 0.015)] * 3) for rank in (0, 1))) == []
+    assert remarks(*(seen(rank, rates=[StepRate(0.004, 0.001, 0.02, 0.015)] * 3) for rank in (0, 1))) == []
 
 
 def test_a_suspended_process_is_named() -> None:
@@ -107,7 +121,7 @@ def test_a_suspended_process_is_named() -> None:
 
 
 def test_a_straggler_is_named_with_by_how_much() -> None:
-    slow = seen(2, rates=[Rate(0.3, 0.02, 0.35)] * 3)
+    slow = seen(2, rates=[StepRate(0.3, 0.02, 0.35)] * 3)
     (one,) = remarks(seen(0), seen(1), slow)
     assert (one.kind, one.ranks, one.stands) == ("straggler", (2,), False)
     assert one.words == (
@@ -117,9 +131,9 @@ def test_a_straggler_is_named_with_by_how_much() -> None:
 
 
 def test_a_straggler_that_waits_for_data_is_told_so_and_one_slow_window_is_nothing() -> None:
-    (one,) = remarks(seen(0), seen(1, rates=[Rate(0.1, 0.4, 0.5)] * 3))
+    (one,) = remarks(seen(0), seen(1, rates=[StepRate(0.1, 0.4, 0.5)] * 3))
     assert "it is waiting for data" in one.words
-    once = [Rate(0.1, 0.01, 0.15), Rate(0.1, 0.4, 0.5), Rate(0.1, 0.4, 0.5)]
+    once = [StepRate(0.1, 0.01, 0.15), StepRate(0.1, 0.4, 0.5), StepRate(0.1, 0.4, 0.5)]
     assert remarks(seen(0), seen(1, rates=once)) == []
 
 
@@ -130,36 +144,36 @@ def test_standing_at_different_steps_is_told() -> None:
     assert found[0].event().rank_steps == {"0": 50, "1": 40}
 
 
-def ended(rank: int, at: float, code: int | None = None, by: str | None = None, **more: bool) -> Ended:
-    return Ended(rank, f"node{rank}", at, code, by, code if code is not None else 137, **more)
+def ended(rank: int, at: float, code: int | None = None, by: str | None = None, **more: bool) -> AgentExit:
+    return AgentExit(rank, f"node{rank}", at, code, by, code if code is not None else 137, **more)
 
 
 def test_the_first_that_ended_by_itself_is_blamed_not_those_that_lost_a_peer() -> None:
     killed = ended(2, 5.0, by="SIGKILL")
     assert (
-        blamed([ended(0, 4.0, code=75), ended(1, 4.5, by="SIGABRT"), killed, ended(3, 4.9, code=70)])
+        first_failure([ended(0, 4.0, code=75), ended(1, 4.5, by="SIGABRT"), killed, ended(3, 4.9, code=70)])
         == killed
     )
     assert killed.words == "process 2 on node2 was ended by SIGKILL"
 
 
 def test_nobody_is_blamed_where_all_ended_well_or_by_us() -> None:
-    assert blamed([ended(0, 1.0, code=0), ended(1, 2.0, by="SIGKILL", by_us=True)]) is None
+    assert first_failure([ended(0, 1.0, code=0), ended(1, 2.0, by="SIGKILL", by_us=True)]) is None
 
 
 def test_a_supervisor_that_went_is_blamed_before_its_consequences() -> None:
     gone = ended(1, 9.0, gone=True)
-    assert blamed([ended(0, 8.0, code=75), gone]) == gone
+    assert first_failure([ended(0, 8.0, code=75), gone]) == gone
     assert gone.words == "process 1 on node1 and its supervisor have gone without a word"
 
 
 def test_many_ranks_in_few_words() -> None:
-    assert ranks_in_words((3,)) == "process 3"
-    assert ranks_in_words(tuple(range(10))) == "processes 0, 1, 2, 3, 4, 5, 6, 7 …"
+    assert format_ranks((3,)) == "process 3"
+    assert format_ranks(tuple(range(10))) == "processes 0, 1, 2, 3, 4, 5, 6, 7 …"
 
 
 def test_the_group_at_a_glance(stored: Callable[[str, str], None]) -> None:
-    found = table.rows(
-        [seen(1, pace=TOGETHER, round_trips_s=[0.0004] * 5), seen(0, running=False, rates=[])], NOW
+    found = group_table.group_rows(
+        [seen(1, pace=COLLECTIVE, round_trips_s=[0.0004] * 5), seen(0, running=False, rates=[])], NOW
     )
-    stored("launch/table", table.render({"at": 50.0, "attempt": 2, "processes": found}, 51.4))
+    stored("launch/table", group_table.render({"at": 50.0, "attempt": 2, "processes": found}, 51.4))

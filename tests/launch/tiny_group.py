@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from holdfast.launch import cluster, group
-from holdfast.launch.conductor import Terms
+from holdfast.launch.coordinator import GroupConfig
 
 
 def main(words: list[str]) -> int:
@@ -22,22 +22,24 @@ def main(words: list[str]) -> int:
         f"tests.launch.{peer}_peer",
         *(word for word in more if word != "--resume"),
     )
-    terms = Terms(count=count, token="word", restarts=30, resume="--resume" in more, join_s=60.0)
+    terms = GroupConfig(count=count, token="word", restarts=30, resume="--resume" in more, join_s=60.0)
     done = group.run(placed(folder, count, terms, command), say=say)
     print("group", done.exit_code, done.attempts, done.blamed.words if done.blamed else "", flush=True)
     return done.exit_code
 
 
-def placed(folder: Path, count: int, terms: Terms, command: tuple[str, ...]) -> group.Here:
+def placed(folder: Path, count: int, terms: GroupConfig, command: tuple[str, ...]) -> group.LocalGroup:
     if "HOST" not in os.environ:
-        return group.Here(folder, range(count), terms, command=command)
-    spot = cluster.Spot(int(os.environ["HOST"]), 2, os.environ["CONDUCTOR"])
+        return group.LocalGroup(folder, range(count), terms, command=command)
+    spot = cluster.HostPlacement(int(os.environ["HOST"]), 2, os.environ["CONDUCTOR"])
     address, _, port = spot.conductor.rpartition(":")
     ranks = cluster.ranks_of(spot, count)
     if spot.host:
-        return group.Here(folder, ranks, terms, conductor=spot.conductor, command=command)
-    terms = Terms(**{name: getattr(terms, name) for name in Terms.__slots__} | {"advertised": address})
-    return group.Here(folder, ranks, terms, listen="0.0.0.0", port=int(port), command=command)
+        return group.LocalGroup(folder, ranks, terms, conductor=spot.conductor, command=command)
+    terms = GroupConfig(
+        **{name: getattr(terms, name) for name in GroupConfig.__slots__} | {"advertised": address}
+    )
+    return group.LocalGroup(folder, ranks, terms, listen="0.0.0.0", port=int(port), command=command)
 
 
 def say(text: str) -> None:

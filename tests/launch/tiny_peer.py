@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.journal import group_membership
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
-from holdfast.launch import place
-from holdfast.train import checkpoints, peers, progress, resume
-from holdfast.train.loop import Loop, World
-from holdfast.train.progress import Progress
-from holdfast.train.saver import NoSaver, Saver
-from holdfast.train.witness import Journal, Pulse, Witnesses
+from holdfast.train import loop_state, process_group
+from holdfast.train.checkpoint import checkpoint_files, resume
+from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter, NullCheckpointWriter
+from holdfast.train.loop import LoopEffects, TrainingLoop
+from holdfast.train.loop_state import LoopState
+from holdfast.train.observers.observer import JournalObserver, Observers, TrainerHeartbeat
 
 BATCH = 8
 
@@ -37,18 +38,18 @@ def main() -> int:
     parser.add_argument("--slow-rank", type=int, default=-1)
     parser.add_argument("--step-s", type=float, default=0.0)
     args = parser.parse_args()
-    ours = place.of_environment()
+    ours = group_membership.from_environment()
     if ours is not None:
-        peers.join(ours, devices=1)
+        process_group.join_group(ours, devices=1)
     asked: list[str] = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append("SIGTERM"))
-    group = peers.Peers(ours, lambda: asked[0] if asked else "", args.folder) if ours else None
+    group = process_group.ProcessGroup(ours, lambda: asked[0] if asked else "", args.folder) if ours else None
     reason = trained(args, group, lambda: asked[0] if asked else "")
     return {"finished": 0, "SIGTERM": 143}[reason]
 
 
-def trained(args: argparse.Namespace, group: peers.Peers | None, asked: Any) -> str:
-    from holdfast.train.step_peers import PeersStep
+def trained(args: argparse.Namespace, group: process_group.ProcessGroup | None, asked: Any) -> str:
+    from holdfast.step.jax_distributed import DistributedJaxStep
     from tests.train import tiny
     from tests.train.tiny_run import PLAN, RULE
 
@@ -58,16 +59,20 @@ def trained(args: argparse.Namespace, group: peers.Peers | None, asked: Any) -> 
         RunFolder(args.folder),
         (RunFolder(group.group) if group else RunFolder(args.folder)).checkpoints,
     )
-    witnesses = Witnesses([Journal(run, attempt)])
-    pulse = Pulse(run, attempt)
-    saver = Saver(folder, keep=3, say=witnesses.say, retry_after_s=0.05) if rank == 0 else NoSaver()
-    step = PeersStep(tiny.network(), RULE, batch=BATCH, micro_batch=2, peers=group)
-    now = Progress()
-    newest = lambda: group.newest(folder, witnesses) if group else resume.newest(folder, witnesses)  # noqa: E731
+    witnesses = Observers([JournalObserver(run, attempt)])
+    pulse = TrainerHeartbeat(run, attempt)
+    saver = (
+        AsyncCheckpointWriter(folder, keep=3, say=witnesses.say, retry_after_s=0.05)
+        if rank == 0
+        else NullCheckpointWriter()
+    )
+    step = DistributedJaxStep(tiny.network(), RULE, batch=BATCH, micro_batch=2, peers=group)
+    now = LoopState()
+    newest = lambda: group.newest(folder, witnesses) if group else resume.newest_checkpoint(folder, witnesses)  # noqa: E731
     found = newest() if args.resume or attempt > 1 else None
     if found is not None:
         step.load(found.groups)
-        now = progress.from_json(dict(found.meta["progress"]))
+        now = loop_state.from_json(dict(found.meta["progress"]))
     plan = replace(PLAN, steps=args.steps, schedule=replace(PLAN.schedule, steps=args.steps))
 
     def batches(first: int) -> Iterator[Mapping[str, Any]]:
@@ -79,18 +84,18 @@ def trained(args: argparse.Namespace, group: peers.Peers | None, asked: Any) -> 
             yield {name: value[rank * part : (rank + 1) * part] for name, value in whole.items()}
             number += 1
 
-    world = World(
+    world = LoopEffects(
         batches=batches, picture_names=lambda batch: [], validate=lambda stop: {"AP": 0.0},
         serving=contextlib.nullcontext, newest=newest, facts=dict, saver=saver, witnesses=witnesses, pulse=pulse,
         stop_asked=group.stop_asked if group else asked, clock=group.clock if group else time.monotonic,
     )  # fmt: skip
-    loop = Loop(plan, step, now, world)
+    loop = TrainingLoop(plan, step, now, world)
     try:
         reason = loop.run()
     finally:
         saver.close(20.0)
     weights = np.concatenate([value.ravel() for value in step.export()["weights"].values()])
-    print(reason, loop.now.step, checkpoints.digest_of({"w": {"w": weights}}), flush=True)
+    print(reason, loop.now.step, checkpoint_files.digest_of({"w": {"w": weights}}), flush=True)
     return reason
 
 

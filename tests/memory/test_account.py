@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.memory import account
-from holdfast.memory.account import CONTEXT_BYTES, METHODS, MIB, SMALL_BYTES, Account, Line
-from holdfast.memory.cards import named
+from holdfast.memory import breakdown
+from holdfast.memory.breakdown import CONTEXT_BYTES, METHODS, MIB, SMALL_BYTES, MemoryBreakdown, MemoryItem
+from holdfast.memory.gpu_catalogue import gpu_named
 
 ANSWER = {
     "weights": 100 * MIB, "moments": 200 * MIB, "average": 0, "fixed": 0, "state": 300 * MIB, "masks": 200 * MIB,
@@ -17,12 +17,12 @@ ANSWER = {
 }  # fmt: skip
 
 
-def an_account(step: int, method: str = "compiled", outside: int = 0) -> Account:
-    return Account((Line("all", step, "counted"),), METHODS[method], step, outside)
+def an_account(step: int, method: str = "compiled", outside: int = 0) -> MemoryBreakdown:
+    return MemoryBreakdown((MemoryItem("all", step, "counted"),), METHODS[method], step, outside)
 
 
 def test_the_lines_add_up_to_the_peak_and_the_context_stands_beside():
-    made = account.device(ANSWER, named("h200"), method="compiled")
+    made = breakdown.device_breakdown(ANSWER, gpu_named("h200"), method="compiled")
     assert sum(line.bytes for line in made.lines) == made.total_bytes
     assert made.total_bytes - made.step_peak_bytes == CONTEXT_BYTES
     # 3 states, the model's copy, masks, the batch, 2 results, the temporary, small arrays; nothing rounded up here
@@ -32,22 +32,27 @@ def test_the_lines_add_up_to_the_peak_and_the_context_stands_beside():
 
 def test_a_donated_state_lives_once():
     compiled = {**ANSWER["compiled"], "alias_bytes": 300 * MIB}
-    lean = account.device({**ANSWER, "compiled": compiled}, named("h200"), method="compiled")
+    lean = breakdown.device_breakdown({**ANSWER, "compiled": compiled}, gpu_named("h200"), method="compiled")
     weights = next(line for line in lean.lines if line.what == "weights")
     assert weights.bytes == 100 * MIB
 
 
 def test_activations_are_shared_out_by_the_walk_and_marked_estimated():
-    made = account.device(ANSWER, named("h200"), method="compiled")
+    made = breakdown.device_breakdown(ANSWER, gpu_named("h200"), method="compiled")
     kept = {line.what: line for line in made.lines if line.what.startswith("kept")}
     assert kept["kept for the backward pass, backbone/conv1"].bytes == 600 * MIB
     assert kept["kept for the backward pass, head"].known == "estimated"
 
 
 def test_the_method_follows_what_is_known_of_the_card():
-    assert account.device(ANSWER, named("t4"), method="compiled").method is METHODS["compiled-guessed"]
+    assert (
+        breakdown.device_breakdown(ANSWER, gpu_named("t4"), method="compiled").method
+        is METHODS["compiled-guessed"]
+    )
     without = {name: value for name, value in ANSWER.items() if name != "compiled"}
-    assert account.device(without, named("t4"), method="liveness").method is METHODS["liveness"]
+    assert (
+        breakdown.device_breakdown(without, gpu_named("t4"), method="liveness").method is METHODS["liveness"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,6 +76,6 @@ def test_a_plain_count_never_says_yes():
 
 
 def test_a_correction_is_a_line_of_its_own():
-    made = account.device(ANSWER, named("h200"), method="compiled", correction_bytes=7 * MIB)
+    made = breakdown.device_breakdown(ANSWER, gpu_named("h200"), method="compiled", correction_bytes=7 * MIB)
     line = next(line for line in made.lines if "earlier runs" in line.what)
     assert (line.bytes, line.known) == (7 * MIB, "measured")

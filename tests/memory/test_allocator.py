@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from holdfast.memory.allocator import Allocator, Traffic, simulate
+from holdfast.memory.estimate.bfc_allocator import BfcAllocator, LoopAllocations, simulate
 
 MIB = 2**20
 
 
 def test_sizes_are_rounded_up_to_256_bytes():
-    pool = Allocator()
+    pool = BfcAllocator()
     pool.take(1)
     pool.take(257)
     assert pool.in_use == 256 + 512
 
 
 def test_what_is_given_back_is_joined_with_its_neighbours():
-    pool = Allocator(600 * MIB)
+    pool = BfcAllocator(600 * MIB)
     first, second, third = (pool.take(200 * MIB) for _ in range(3))
     assert pool.take(1) is None
     pool.give(first)
@@ -26,7 +26,7 @@ def test_what_is_given_back_is_joined_with_its_neighbours():
 
 
 def test_a_hole_less_than_twice_as_large_is_handed_out_whole():
-    pool = Allocator()
+    pool = BfcAllocator()
     hole, fence = pool.take(240 * MIB), pool.take(1)
     pool.give(hole)
     pool.take(130 * MIB)  # 240 is neither twice 130 nor 128 more
@@ -35,7 +35,7 @@ def test_a_hole_less_than_twice_as_large_is_handed_out_whole():
 
 
 def test_a_hole_twice_as_large_is_cut():
-    pool = Allocator()
+    pool = BfcAllocator()
     hole, _ = pool.take(240 * MIB), pool.take(1)
     pool.give(hole)
     pool.take(100 * MIB)
@@ -53,14 +53,14 @@ def test_three_states_live_while_steps_are_under_way_and_one_when_donated():
         "temp": 400 * MIB,
     }
     # three states, the batch, the temporary
-    assert simulate(Traffic(**whole)) == (3 * 300 + 400) * MIB + 256
-    assert simulate(Traffic(**whole, donated=True)) == (300 + 400) * MIB + 256
-    assert simulate(Traffic(**whole), pool_bytes=1300 * MIB) is None
-    assert simulate(Traffic(**whole), pool_bytes=1300 * MIB + 256) == 1300 * MIB + 256
+    assert simulate(LoopAllocations(**whole)) == (3 * 300 + 400) * MIB + 256
+    assert simulate(LoopAllocations(**whole, donated=True)) == (300 + 400) * MIB + 256
+    assert simulate(LoopAllocations(**whole), pool_bytes=1300 * MIB) is None
+    assert simulate(LoopAllocations(**whole), pool_bytes=1300 * MIB + 256) == 1300 * MIB + 256
 
 
 def test_a_variable_is_sent_and_copied_and_the_hole_is_handed_out_whole():
-    traffic = Traffic(
+    traffic = LoopAllocations(
         model=[100 * MIB, 100 * MIB],
         masks=[60 * MIB],
         moving=[300 * MIB],

@@ -9,19 +9,19 @@ import sys
 import pytest
 
 from holdfast.errors import OutOfRange
-from holdfast.memory import cards
+from holdfast.memory import gpu_catalogue
 
 
 def test_one_was_read_from_a_card_and_the_others_say_that_they_were_not():
-    assert [card.slug for card in cards.all_cards() if not card.guessed] == ["h200"]
-    assert {card.source for card in cards.all_cards()} == {"read from a card", "datasheet"}
+    assert [card.slug for card in gpu_catalogue.all_gpus() if not card.guessed] == ["h200"]
+    assert {card.source for card in gpu_catalogue.all_gpus()} == {"read from a card", "datasheet"}
 
 
 def test_the_description_carries_the_memory_that_it_is_planned_for():
-    text = cards.named("h200").with_memory(123456789).described()
+    text = gpu_catalogue.gpu_named("h200").with_memory(123456789).described()
     assert "device_memory_size: 123456789" in text
     assert 'name: "NVIDIA H200"' in text
-    guessed = cards.named("a100-40").described()
+    guessed = gpu_catalogue.gpu_named("a100-40").described()
     assert "device_memory_size: 42949672960" in guessed
     assert "core_count: 108" in guessed
     assert "major: 8" in guessed
@@ -29,7 +29,7 @@ def test_the_description_carries_the_memory_that_it_is_planned_for():
 
 def test_a_name_that_is_not_described_gets_the_nearest():
     with pytest.raises(OutOfRange) as raised:
-        cards.named("h300")
+        gpu_catalogue.gpu_named("h300")
     assert "--card h" in raised.value.change[0]
     assert "t4" in raised.value.found[0]
 
@@ -45,15 +45,15 @@ def test_a_name_that_is_not_described_gets_the_nearest():
     ],
 )
 def test_a_card_is_known_by_what_its_driver_calls_it(reported, slug):
-    found = cards.of_name(reported)
+    found = gpu_catalogue.gpu_of_driver_name(reported)
     assert (found.slug if found else None) == slug
 
 
 def test_a_size_alone_takes_the_nearest():
-    assert cards.of_size(139 * 2**30).slug == "h200"
-    assert cards.of_size(40 * 2**30).slug == "a100-40"
-    assert cards.of_size(16 * 2**30).memory_bytes == 16 * 2**30
-    assert cards.of_size(16 * 2**30).capability >= (7, 5), "CUDA 13 compiles for nothing older"
+    assert gpu_catalogue.gpu_of_size(139 * 2**30).slug == "h200"
+    assert gpu_catalogue.gpu_of_size(40 * 2**30).slug == "a100-40"
+    assert gpu_catalogue.gpu_of_size(16 * 2**30).memory_bytes == 16 * 2**30
+    assert gpu_catalogue.gpu_of_size(16 * 2**30).capability >= (7, 5), "CUDA 13 compiles for nothing older"
 
 
 UNDERSTAND = """
@@ -73,4 +73,4 @@ def test_the_compiler_that_is_installed_understands_every_description():
         [sys.executable, "-c", UNDERSTAND], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines() == [card.name for card in cards.all_cards()]
+    assert done.stdout.splitlines() == [card.name for card in gpu_catalogue.all_gpus()]

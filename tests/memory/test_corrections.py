@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from holdfast.memory import corrections
-from holdfast.memory.corrections import Seen
+from holdfast.memory.corrections import PredictionRecord
 
 
 def seen(setup, predicted, measured, card="NVIDIA H200", jax="0.11.2"):
-    return Seen(card, jax, setup, predicted, measured)
+    return PredictionRecord(card, jax, setup, predicted, measured)
 
 
 def test_the_largest_excess_of_this_card_and_version_counts():

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.hot
 
 COUNTED = """
 import jax, jax.numpy as jnp
-from holdfast.memory.liveness import peak_of
+from holdfast.memory.estimate.liveness import peak_of
 
 N = 256  # a matrix of float32 is 256 KiB
 KIB = N * N * 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from holdfast.memory import machine
+from holdfast.host import gpu_memory
 
 GIB = 2**30
 
@@ -41,7 +41,7 @@ class Nvml:
 
 
 def test_who_holds_what_is_said():
-    found = machine._read(Nvml(holders=[(4711, 18 * GIB), (1, None)]), "card 0")
+    found = gpu_memory._read(Nvml(holders=[(4711, 18 * GIB), (1, None)]), "card 0")
     assert found.words() == (
         "6.00 GiB of 24.0 GiB are free; process 4711 (python) holds 18.0 GiB; "
         "process 1 (not ours to see) holds some"
@@ -49,16 +49,16 @@ def test_who_holds_what_is_said():
 
 
 def test_a_slice_names_the_card_that_it_is_of():
-    found = machine._read(Nvml(mig=True), "MIG-1")
+    found = gpu_memory._read(Nvml(mig=True), "MIG-1")
     assert found.slice_of == "NVIDIA A100-SXM4-40GB"
     assert "a slice of NVIDIA A100-SXM4-40GB" in found.words()
 
 
 def test_the_first_visible_card_is_looked_at():
-    assert machine._handle(Nvml(), "2") == "card 2"
-    assert machine._handle(Nvml(), "GPU-abc") == "GPU-abc"
+    assert gpu_memory._handle(Nvml(), "2") == "card 2"
+    assert gpu_memory._handle(Nvml(), "GPU-abc") == "GPU-abc"
 
 
 def test_no_card_is_none(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert machine.here() is None
+    assert gpu_memory.local_gpu() is None

@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.errors import HoldfastError
 from holdfast.journal import events as ev
-from holdfast.memory import auto
-from holdfast.memory.account import METHODS, Account, Line
-from holdfast.memory.measure import Measured, MemoryWitness, Room, words
+from holdfast.memory import choose_micro_batch
+from holdfast.memory.breakdown import METHODS, MemoryBreakdown, MemoryItem
+from holdfast.memory.measured_peak import DeviceLimit, MeasuredPeak, MemoryObserver, comparison_text
 from holdfast.settings import resolve
 
 GIB = 2**30
-ROOM = Room("NVIDIA H200", 8 * GIB)
+ROOM = DeviceLimit("NVIDIA H200", 8 * GIB)
 
 
 def recipe(**train):
@@ -25,11 +25,11 @@ def price(setup, sizes):
     """A gigabyte, and half of one for each picture; more for what lies outside the allocator's pool."""
     sure = replace(METHODS["compiled"], low=1.0, high=1.0, more_bytes=0)
     totals = [GIB + size * GIB // 2 for size in sizes]
-    return [Account((Line("all", total, "counted"),), sure, total, 5 * GIB) for total in totals]
+    return [MemoryBreakdown((MemoryItem("all", total, "counted"),), sure, total, 5 * GIB) for total in totals]
 
 
 def planned(room=ROOM, price=price, **train):
-    return auto.for_training(recipe(**train), classes=3, boxes=9, room=room, price=price)
+    return choose_micro_batch.plan_for_training(recipe(**train), classes=3, boxes=9, room=room, price=price)
 
 
 def test_auto_takes_the_largest_micro_batch_that_fits_the_pool():
@@ -64,16 +64,16 @@ def test_a_prediction_that_cannot_be_made_never_stops_a_run():
 
 def witness(found, made):
     said, kept = [], []
-    one = MemoryWitness(made, "jax", said.append, look=lambda backend: found, remember=kept.append)
+    one = MemoryObserver(made, "jax", said.append, look=lambda backend: found, remember=kept.append)
     for step in range(1, 6):
         one.say(ev.LossSeen(step=step))
     return said, kept
 
 
 def test_told_once_after_the_third_step_and_learned_from():
-    said, kept = witness(Measured(int(5.1 * GIB), "card", 8 * GIB), planned())
+    said, kept = witness(MeasuredPeak(int(5.1 * GIB), "card", 8 * GIB), planned())
     assert len(said) == 1
-    assert words(said[0]) == (
+    assert comparison_text(said[0]) == (
         "the first steps took 5.10 GiB of the card's memory at the highest; predicted were 5.00 GiB (+2.0%)"
     )
     assert said[0].predicted_bytes == 5 * GIB
@@ -81,12 +81,14 @@ def test_told_once_after_the_third_step_and_learned_from():
 
 
 def test_the_autotuner_of_a_first_compilation_teaches_nothing():
-    said, kept = witness(Measured(20 * GIB, "card"), planned())
+    said, kept = witness(MeasuredPeak(20 * GIB, "card"), planned())
     assert kept == []
-    assert words(said[0]).endswith("with the autotuner of a first compilation in it: not learned from")
+    assert comparison_text(said[0]).endswith(
+        "with the autotuner of a first compilation in it: not learned from"
+    )
 
 
 def test_on_a_processor_the_peak_stands_alone():
-    said, kept = witness(Measured(2 * GIB, "host"), planned(room=None))
-    assert words(said[0]) == "the first steps took 2.00 GiB of the host's memory at the highest"
+    said, kept = witness(MeasuredPeak(2 * GIB, "host"), planned(room=None))
+    assert comparison_text(said[0]) == "the first steps took 2.00 GiB of the host's memory at the highest"
     assert kept == []

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from holdfast.cli.main import main
-from holdfast.memory import ask
-from holdfast.memory.setup import Setup
+from holdfast.memory.estimate import prediction_cache
+from holdfast.memory.step_config import StepConfig
 from tests.train import shapes
 
 MIB = 2**20
@@ -53,7 +53,7 @@ def recipe(tmp_path, monkeypatch):
         asked.extend((setup.short(), pair, card and card.slug) for pair in batches)
         return {"answers": [answer(*pair, compiled=card is not None) for pair in batches], "versions": {}}
 
-    monkeypatch.setattr(ask, "raw", raw)
+    monkeypatch.setattr(prediction_cache, "run_worker", raw)
     shapes.write(tmp_path / "data", 12)
     path = tmp_path / "recipe.toml"
     path.write_text(RECIPE.format(data=tmp_path / "data"))
@@ -112,7 +112,7 @@ def test_no_room_at_all_is_exit_code_one_with_all_that_was_tried(recipe, capsys)
 
 def test_without_the_wheels_it_falls_back_and_says_which_to_install(recipe, capsys, monkeypatch):
     path, _ = recipe
-    usual = ask.raw
+    usual = prediction_cache.run_worker
 
     def without(setup, batches, card, **how):
         if card is not None:
@@ -121,7 +121,7 @@ def test_without_the_wheels_it_falls_back_and_says_which_to_install(recipe, caps
             return {"error": {"error": "plan-extra-missing", **words, "change": change}}
         return usual(setup, batches, card, **how)
 
-    monkeypatch.setattr(ask, "raw", without)
+    monkeypatch.setattr(prediction_cache, "run_worker", without)
     code, said = run(capsys, path, "--card", "h200", "--device-memory", "8GiB")
     assert code == 0
     assert "method: liveness of the traced step" in said.out
@@ -153,7 +153,7 @@ def test_data_that_is_not_here_is_assumed_and_said(recipe, capsys):
 
 
 def test_the_key_of_an_answer_changes_with_what_decides_it():
-    setup = Setup("ssd", "vgg16", 300, 3, 9, batch=4, micro_batch=4)
-    memory = ask.Memory()
+    setup = StepConfig("ssd", "vgg16", 300, 3, 9, batch=4, micro_batch=4)
+    memory = prediction_cache.PredictionCache()
     keys = {memory._key(one, pair, None) for one in (setup, setup.with_micro(2)) for pair in ((4, 4), (4, 2))}
     assert len(keys) == 2  # of one model: the batch alone is told apart by the pair

@@ -16,13 +16,13 @@ import numpy as np
 from dataclasses import replace
 from holdfast.detectors.build import build
 from holdfast.detectors.spec import DetectorSpec
-from holdfast.memory.ingredients import batch_of
-from holdfast.memory.setup import Setup
-from holdfast.memory.trial import step_of
-from holdfast.train.network import detector_network
-from holdfast.train.update import Rule
+from holdfast.memory.estimate.step_inputs import batch_of
+from holdfast.memory.step_config import StepConfig
+from holdfast.memory.estimate.cpu_trial import step_of
+from holdfast.step.network import detector_network
+from holdfast.step.optimizer import OptimizerConfig
 
-setup = Setup("retinanet", "mobilenet_v2", 64, 3, 4, batch=2, micro_batch=1, optimizer="sgd",
+setup = StepConfig("retinanet", "mobilenet_v2", 64, 3, 4, batch=2, micro_batch=1, optimizer="sgd",
               normalization="group", changes_colour=False, backend=sys.argv[1])
 batch = batch_of(setup, 2)
 batch["images"] = np.random.default_rng(0).integers(0, 256, batch["images"].shape).astype(np.uint8)
@@ -30,7 +30,8 @@ after = []
 for lean in (False, True):
     spec = DetectorSpec(setup.detector, setup.backbone, ("a", "b", "c"), (64, 64), normalization="group",
                         rematerialise=lean)
-    step = step_of(setup, detector_network(build(spec, seed=1), changes_colour=False, seed=0), Rule(optimizer="sgd"))
+    network = detector_network(build(spec, seed=1), changes_colour=False, seed=0)
+    step = step_of(setup, network, OptimizerConfig(optimizer="sgd"))
     fetched = step.fetch(step(batch, step=0, rate=1.0, held=False))
     after.append((fetched, step.export()["optimizer"]))
 (plain, moved), (lean, lean_moved) = after

@@ -14,7 +14,7 @@ BLOCK = """
 import sys
 import keras, numpy as np
 from keras import layers, ops
-from holdfast.detectors.remat import rematerialised
+from holdfast.detectors.fusion.remat import rematerialised
 
 keras.utils.set_random_seed(3)
 keras.config.set_dtype_policy(sys.argv[1])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.memory import host, shown
-from holdfast.memory.account import METHODS, Account, Line
-from holdfast.memory.plan import plan
-from holdfast.memory.setup import Setup
+from holdfast.memory import host_memory, plan_text
+from holdfast.memory.breakdown import METHODS, MemoryBreakdown, MemoryItem
+from holdfast.memory.memory_plan import make_plan
+from holdfast.memory.step_config import StepConfig
 
 GIB = 2**30
-SETUP = Setup("ssd", "resnet50", 320, 3, 9, batch=8, micro_batch=8)
+SETUP = StepConfig("ssd", "resnet50", 320, 3, 9, batch=8, micro_batch=8)
 SURE = replace(METHODS["compiled"], low=1.0, high=1.02, more_bytes=0)
 
 
@@ -19,17 +19,19 @@ def price(setup, sizes):
     made = []
     for size in sizes:
         lines = (
-            Line("weights", GIB, "counted"),
-            Line("kept for the backward pass, head", size * each, "estimated"),
+            MemoryItem("weights", GIB, "counted"),
+            MemoryItem("kept for the backward pass, head", size * each, "estimated"),
         )
-        made.append(Account((*lines, Line("context", GIB, "estimated")), SURE, GIB + size * each, GIB))
+        made.append(
+            MemoryBreakdown((*lines, MemoryItem("context", GIB, "estimated")), SURE, GIB + size * each, GIB)
+        )
     return made
 
 
 def text(memory):
-    beside = (Line("batches", 3 * 2**20, "counted"),)
-    return shown.as_text(
-        plan(SETUP, memory, price), memory_bytes=memory, target="a card", host=beside, notes=["as it is"]
+    beside = (MemoryItem("batches", 3 * 2**20, "counted"),)
+    return plan_text.as_text(
+        make_plan(SETUP, memory, price), memory_bytes=memory, target="a card", host=beside, notes=["as it is"]
     )
 
 
@@ -66,8 +68,8 @@ def test_nothing_fits_says_so_and_what_was_tried():
 
 
 def test_json_has_the_names_of_the_contract():
-    made = plan(SETUP, 7 * GIB, price)
-    found = shown.as_json(made, memory_bytes=7 * GIB, target="a card", host=(), notes=())
+    made = make_plan(SETUP, 7 * GIB, price)
+    found = plan_text.as_json(made, memory_bytes=7 * GIB, target="a card", host=(), notes=())
     wanted = {"answer": "fits", "step_peak_bytes": 5 * GIB, "total_bytes": 6 * GIB, "micro_batch": 4, "accumulate": 2,
               "precision": "float32", "rematerialise": False, "method": SURE.name}  # fmt: skip
     assert {name: found[name] for name in wanted} == wanted
@@ -75,14 +77,14 @@ def test_json_has_the_names_of_the_contract():
 
 
 def test_the_host_is_counted_by_hand():
-    facts = host.HostFacts(
+    facts = host_memory.HostFacts(
         batch=4, picture_pixels=100 * 100, boxes=10, threads=2, largest_picture=1000, cache=5000,
         cache_kind="decoded", state=700, validation_pictures=3, jax=False, on_card=False,
     )  # fmt: skip
-    sizes = {line.what.split(":")[0].split(",")[0]: line.bytes for line in host.lines(facts)}
+    sizes = {line.what.split(":")[0].split(",")[0]: line.bytes for line in host_memory.host_items(facts)}
     assert sizes["pictures being decoded"] == 2 * 2 * 1000
     assert sizes["batches"] == 4 * 4 * (100 * 100 * 3 + 10 * 22)
     assert sizes["cache of decoded pictures"] == 5000
     assert sizes["checkpoint"] == 1400
     assert sizes["detections of a validation"] == 3 * 100 * 56
-    assert sum("compiling" in line.what for line in host.lines(facts)) == 0
+    assert sum("compiling" in line.what for line in host_memory.host_items(facts)) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.errors import OutOfRange
-from holdfast.memory.sizes import parse, shown
+from holdfast.memory.byte_sizes import parse, shown
 
 
 @pytest.mark.parametrize(

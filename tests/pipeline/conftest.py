@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.pipeline.rectangles import dataset_of, rectangle_picture, save
 
-from holdfast.data.framing import framed
-from holdfast.data.records import Box, Dataset, Picture, Record
+from holdfast.data.formats.tfrecord_framing import framed
+from holdfast.data.records import Box, Dataset, ImageRef, Record
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def folder_of(tmp_path: Path) -> Callable[..., Dataset]:
         for number, (width, height, box, colour) in enumerate(rectangles):
             path = folder / f"{number:04d}{suffix}"
             save(path, rectangle_picture(width, height, box, colour), orientation)
-            picture = Picture(str(path), width=width, height=height)
+            picture = ImageRef(str(path), width=width, height=height)
             records.append(Record(str(number), path.name, picture, (Box(*box, colour),)))
         return dataset_of(records)
 
@@ -46,7 +46,7 @@ def sharded(tmp_path: Path) -> Callable[[Dataset, int], Dataset]:
                 # The framing's header is 12 bytes; the picture stands a few bytes into the record.
                 offset = len(written) + 12 + 7
                 written += framed(b"before:" + encoded + b":after")
-                picture = Picture(
+                picture = ImageRef(
                     str(path), offset, len(encoded), record.picture.width, record.picture.height
                 )
                 records.append(Record(record.id, record.file_name, picture, record.boxes))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.pipeline.rectangles import NAMES, box_of, dataset_of, random_rectangles, truth_of
 
-from holdfast.pipeline import columns, feed
+from holdfast.pipeline import dataset_columns, feed
 from holdfast.pipeline.feed import Augment, Feed
 from holdfast.pipeline.stream import Stream
 
@@ -57,8 +57,8 @@ def misfit(image: np.ndarray, box: np.ndarray, others: np.ndarray, colour: str) 
 @pytest.mark.parametrize(
     ("kind", "fit"), [*((kind, "letterbox") for kind in KINDS), ("crop", "stretch"), ("all", "stretch")]
 )
-def test_boxes_stay_on_their_pixels(kind: str, fit: feed.Fit, folder_of: Callable) -> None:
-    data = columns.of_dataset(folder_of(random_rectangles(24)))
+def test_boxes_stay_on_their_pixels(kind: str, fit: feed.ResizeMode, folder_of: Callable) -> None:
+    data = dataset_columns.columns_of(folder_of(random_rectangles(24)))
     stream = Stream(data, Feed(height=160, width=224, batch=8, seed=3, fit=fit, augment=KINDS[kind]))
     found = misfits(stream, 12)
     assert len(found) >= 60
@@ -72,7 +72,7 @@ def test_exif_orientation_is_applied(folder_of: Callable) -> None:
     for orientation in range(1, 9):
         made = folder_of(random_rectangles(3, seed=orientation), ".jpg", orientation, f"turned-{orientation}")
         records += made.records
-    data = columns.of_dataset(dataset_of(records))
+    data = dataset_columns.columns_of(dataset_of(records))
     assert data.orientations.tolist() == [orientation for orientation in range(1, 9) for _ in range(3)]
     for augment in (Augment(), Augment(flip=0.5, crop=0.8)):
         found = misfits(Stream(data, Feed(height=200, width=200, batch=12, augment=augment)), 4)
@@ -87,7 +87,7 @@ def test_pictures_decoded_small_keep_their_boxes(folder_of: Callable) -> None:
             rectangles = random_rectangles(4, seed=ratio, sides=(61 * ratio, 93 * ratio))
             records += folder_of(rectangles, ".jpg", orientation, f"by-{ratio}-{orientation}").records
     feed = Feed(height=60, width=60, batch=12, augment=Augment(flip=0.5))
-    stream = Stream(columns.of_dataset(dataset_of(records)), feed)
+    stream = Stream(dataset_columns.columns_of(dataset_of(records)), feed)
     seen = {int(ratio) for step in range(4) for ratio in stream.one_step(step)["tiles"][:, 0, 2]}
     assert seen == {1, 2, 4, 8}
     found = misfits(stream, 4)
@@ -96,7 +96,7 @@ def test_pictures_decoded_small_keep_their_boxes(folder_of: Callable) -> None:
 
 def test_what_is_cut_away_is_a_region_to_ignore(folder_of: Callable) -> None:
     """A rectangle over the left half; the crops that hold less than its middle must call the rest crowd."""
-    data = columns.of_dataset(folder_of([(400, 400, (0, 0, 200, 400), "red")] * 8))
+    data = dataset_columns.columns_of(folder_of([(400, 400, (0, 0, 200, 400), "red")] * 8))
     stream = Stream(data, Feed(height=100, width=100, batch=8, augment=Augment(scale=(2.0, 2.0))))
     seen = set()
     for _, batch in zip(range(10), stream.numpy_batches(), strict=False):
@@ -116,7 +116,7 @@ def test_what_is_cut_away_is_a_region_to_ignore(folder_of: Callable) -> None:
 def test_a_mosaic_shows_four_pictures(folder_of: Callable) -> None:
     rectangles = [(300, 300, (0, 0, 300, 300), NAMES[n % 6]) for n in range(60)]
     stream = Stream(
-        columns.of_dataset(folder_of(rectangles)),
+        dataset_columns.columns_of(folder_of(rectangles)),
         Feed(height=96, width=96, batch=10, augment=Augment(mosaic=1.0)),
     )
     batch = next(stream.numpy_batches())

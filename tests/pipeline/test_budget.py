@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.pipeline.budget import decide
-from holdfast.pipeline.machine import free_memory_bytes, usable_cores
+from holdfast.host.process_limits import free_memory_bytes, usable_cores
+from holdfast.pipeline.cache_budget import decide
 
 GIB = 1 << 30
 

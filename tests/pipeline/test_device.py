@@ -9,14 +9,14 @@ import pytest
 
 pytestmark = pytest.mark.hot
 
-from holdfast.pipeline import device  # noqa: E402
+from holdfast.pipeline import device_transforms  # noqa: E402
 
 NOTHING = [0.0, 1.0, 1.0, 0.0]
 
 
 def recoloured(pixels: list[list[int]], colour: list[float]) -> np.ndarray:
     image = np.array(pixels, np.uint8).reshape(1, 1, -1, 3)
-    return np.asarray(device.recoloured(image, np.array([colour], np.float32)))[0, 0]
+    return np.asarray(device_transforms.recoloured(image, np.array([colour], np.float32)))[0, 0]
 
 
 def test_nothing_changes_nothing() -> None:
@@ -43,21 +43,27 @@ def test_no_saturation_is_grey_of_the_same_luma() -> None:
 
 def test_hue_turns_red_towards_green_and_keeps_the_luma() -> None:
     turned = recoloured([[150, 100, 100]], [0, 1, 1, 1 / 12])[0]
-    assert turned @ device.LUMA == pytest.approx(np.array([150, 100, 100]) @ device.LUMA, abs=0.05)
+    assert turned @ device_transforms.LUMA == pytest.approx(
+        np.array([150, 100, 100]) @ device_transforms.LUMA, abs=0.05
+    )
     hue, _, _ = colorsys.rgb_to_hsv(*(turned / 255))
     assert hue == pytest.approx(1 / 12, abs=0.04) or hue == pytest.approx(11 / 12, abs=0.04)
 
 
 def test_each_picture_has_its_own_change() -> None:
     images = np.full((2, 1, 1, 3), 100, np.uint8)
-    out = np.asarray(device.recoloured(images, np.array([NOTHING, [0.2, 1, 1, 0]], np.float32)))
+    out = np.asarray(device_transforms.recoloured(images, np.array([NOTHING, [0.2, 1, 1, 0]], np.float32)))
     assert out[:, 0, 0, 0].tolist() == pytest.approx([100.0, 151.0], abs=0.05)
 
 
 def test_normalised_as_the_weights_expect() -> None:
     pixel = np.array([[[[0, 127.5, 255]]]], np.float32)
-    assert np.asarray(device.normalised(pixel, "minus-one-to-one")).ravel().tolist() == [-1.0, 0.0, 1.0]
-    caffe = np.asarray(device.normalised(pixel, "caffe")).ravel()
+    assert np.asarray(device_transforms.normalised(pixel, "minus-one-to-one")).ravel().tolist() == [
+        -1.0,
+        0.0,
+        1.0,
+    ]
+    caffe = np.asarray(device_transforms.normalised(pixel, "caffe")).ravel()
     assert caffe.tolist() == pytest.approx([255 - 103.939, 127.5 - 116.779, 0 - 123.68], abs=1e-4)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.data import made
 
-from holdfast.data.reading import read
+from holdfast.data.reading.load import read
 
 pytestmark = pytest.mark.hot
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.hot
 def test_batches_from_inside_json_and_from_files_are_equal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.pipeline import columns
+    from holdfast.pipeline import dataset_columns
     from holdfast.pipeline.feed import LIGHT, Feed
     from holdfast.pipeline.stream import Stream
 
@@ -34,7 +34,7 @@ def test_batches_from_inside_json_and_from_files_are_equal(
             if folder == "files":
                 (tmp_path / folder / name).write_bytes(data)
     feed = Feed(height=32, width=32, batch=4, seed=3, augment=LIGHT)
-    streams = [Stream(columns.of_dataset(read(str(tmp_path / f))), feed) for f in ("inside", "files")]
+    streams = [Stream(dataset_columns.columns_of(read(str(tmp_path / f))), feed) for f in ("inside", "files")]
     first, second = (next(stream.numpy_batches()) for stream in streams)
     assert first["real"].sum() == 4
     for key in first:

@@ -10,9 +10,9 @@ from PIL import Image
 from tests.data import made
 from tests.pipeline.rectangles import dataset_of, rectangle_picture
 
-from holdfast.data.pictures import FORMATS, Facts, odd_kind
-from holdfast.data.records import Box, Picture, Record
-from holdfast.pipeline import columns
+from holdfast.data.images.image_file import FORMATS, ImageFacts, unsupported_kind
+from holdfast.data.records import Box, ImageRef, Record
+from holdfast.pipeline import dataset_columns
 from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.stream import Stream
 
@@ -43,8 +43,8 @@ def kinds(folder: Path) -> list[Path]:
 
 def test_all_kinds_are_decoded_as_pillow_decodes_them(tmp_path: Path) -> None:
     paths = kinds(tmp_path)
-    records = [Record(path.name, path.name, Picture(str(path)), (Box(*BOX, "yellow"),)) for path in paths]
-    data = columns.of_dataset(dataset_of(records))
+    records = [Record(path.name, path.name, ImageRef(str(path)), (Box(*BOX, "yellow"),)) for path in paths]
+    data = dataset_columns.columns_of(dataset_of(records))
     assert data.unreadable == {}
     stream = Stream(data, Feed(height=96, width=96, batch=len(paths), shuffle=False))
     (batch,) = [batch for _, batch in zip(range(1), stream.numpy_batches(), strict=False)]
@@ -60,12 +60,12 @@ def test_all_kinds_are_decoded_as_pillow_decodes_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", made.odd_pictures())
 def test_a_kind_that_is_not_decoded_is_said_so(kind: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(made.odd_pictures()[kind])
-    data = columns.of_dataset(dataset_of([Record("a", "a", Picture(str(tmp_path / "a")))]))
+    data = dataset_columns.columns_of(dataset_of([Record("a", "a", ImageRef(str(tmp_path / "a")))]))
     assert data.unreadable == {
         0: f"{kind} pictures are not decoded while training; `holdfast data repair` writes them as PNG"
     }
 
 
 def test_every_other_format_has_a_decoder() -> None:
-    odd = {format for format in FORMATS if odd_kind(Facts(format=format, mode="RGB"))}
-    assert set(columns.CODECS) == set(FORMATS) - odd and odd == {"TIFF", "PPM"}
+    odd = {format for format in FORMATS if unsupported_kind(ImageFacts(format=format, mode="RGB"))}
+    assert set(dataset_columns.CODECS) == set(FORMATS) - odd and odd == {"TIFF", "PPM"}

@@ -94,8 +94,8 @@ def test_draws_are_uniform_and_independent() -> None:
 def test_tensorflow_computes_the_same_order_and_draws(images: int) -> None:
     import tensorflow as tf
 
+    from holdfast.pipeline.batch_plan import images_at
     from holdfast.pipeline.feed import Feed
-    from holdfast.pipeline.plan import images_at
 
     positions = np.arange(3 * images + 5)
     feed = Feed(height=8, width=8, batch=1, seed=11)

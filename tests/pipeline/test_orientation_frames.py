@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.pipeline.rectangles import box_of, dataset_of, rectangle_picture, save, truth_of
 
-from holdfast.data.checks import judge_record
-from holdfast.data.pictures import header
-from holdfast.data.records import Box, Dataset, Picture, Record
-from holdfast.pipeline import columns
+from holdfast.data.checking.dataset_check import record_problems
+from holdfast.data.images.image_file import header
+from holdfast.data.records import Box, Dataset, ImageRef, Record
+from holdfast.pipeline import dataset_columns
 
 TURNED = [(orientation, frame) for orientation in range(1, 9) for frame in ("upright", "stored")]
 UPRIGHT_SIZE, UPRIGHT_BOX = (320, 160), (100, 20, 300, 150)
@@ -24,7 +24,7 @@ def turned_set(folder: Path) -> Dataset:
         path = folder / f"{orientation}-{frame}.jpg"
         save(path, rectangle_picture(*UPRIGHT_SIZE, UPRIGHT_BOX, "red"), orientation)
         corners = UPRIGHT_BOX if frame == "upright" else seen_as_stored(path)
-        records.append(Record(str(number), path.name, Picture(str(path)), (Box(*corners, "red"),)))
+        records.append(Record(str(number), path.name, ImageRef(str(path)), (Box(*corners, "red"),)))
     return dataset_of(records)
 
 
@@ -42,7 +42,7 @@ def provable(orientation: int, frame: str) -> bool:
 
 
 def test_the_boxes_are_turned_where_the_frame_is_proved(tmp_path: Path) -> None:
-    data = columns.of_dataset(turned_set(tmp_path))
+    data = dataset_columns.columns_of(turned_set(tmp_path))
     assert not data.left_out and (data.sizes == UPRIGHT_SIZE).all()
     for (orientation, frame), box in zip(TURNED, data.boxes, strict=True):
         if provable(orientation, frame):
@@ -57,7 +57,7 @@ def test_the_check_says_the_frame_that_the_pipeline_takes(tmp_path: Path, number
     assert facts is not None and facts.orientation == orientation
     said = {
         judged.problem.finding: judged.problem.detail
-        for judged in judge_record(record, facts, relative=False)
+        for judged in record_problems(record, facts, relative=False)
     }
     assert set(said) == (set() if orientation == 1 else {"exif-rotated"})
     if orientation >= 5:
@@ -74,7 +74,7 @@ def test_the_batches_show_each_box_on_its_pixels(tmp_path: Path) -> None:
     made = turned_set(tmp_path)
     kept = [record for record, turn in zip(made.records, TURNED, strict=True) if provable(*turn)]
     feed = Feed(height=160, width=160, batch=len(kept), augment=Augment(flip=0.5, scale=(1.0, 1.5)))
-    stream = Stream(columns.of_dataset(dataset_of(kept)), feed)
+    stream = Stream(dataset_columns.columns_of(dataset_of(kept)), feed)
     for _, batch in zip(range(3), stream.numpy_batches(), strict=False):
         for image, boxes, real, ignored in zip(
             batch["images"], batch["boxes"], batch["real"], batch["crowd"], strict=True

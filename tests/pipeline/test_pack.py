@@ -14,23 +14,23 @@ import pytest
 from tests.data import made
 from tests.pipeline.rectangles import dataset_of, random_rectangles
 
-from holdfast.data.records import Picture, Record
-from holdfast.pipeline import columns, pack, packing
+from holdfast.data.records import ImageRef, Record
+from holdfast.pipeline import dataset_columns, pack, packing
 from holdfast.pipeline.feed import Augment, Feed
-from holdfast.pipeline.sizes import packed_sizes, whole_ratios
+from holdfast.pipeline.image_sizes import packed_sizes, whole_image_ratios
 
 FEED = Feed(height=100, width=100, batch=4)
 ROOMY = 1 << 30
 
 
-def large_and_small(folder_of: Callable) -> columns.Columns:
+def large_and_small(folder_of: Callable) -> dataset_columns.Columns:
     large = folder_of(random_rectangles(5, seed=1, sides=(500, 900)), ".jpg", 6, "large")
     small = folder_of(random_rectangles(3, seed=2, sides=(80, 110)), ".jpg", 1, "small")
-    return columns.of_dataset(dataset_of([*large.records, *small.records]))
+    return dataset_columns.columns_of(dataset_of([*large.records, *small.records]))
 
 
 def test_the_size_is_what_the_largest_enlargement_needs(folder_of: Callable) -> None:
-    data = columns.of_dataset(
+    data = dataset_columns.columns_of(
         folder_of([(1000, 500, (0, 0, 9, 9), "red"), (90, 60, (0, 0, 9, 9), "red")], ".jpg")
     )
     assert packed_sizes(data, FEED).tolist() == [[100, 50], [90, 60]]
@@ -43,39 +43,41 @@ def test_the_size_is_what_the_largest_enlargement_needs(folder_of: Callable) -> 
         [400, 200],
         [90, 60],
     ]
-    assert whole_ratios(data, FEED).tolist() == [8, 1]
-    assert whole_ratios(data, replace(FEED, augment=Augment(mosaic=0.1, mosaic_least=0.5))).tolist() == [4, 1]
+    assert whole_image_ratios(data, FEED).tolist() == [8, 1]
+    assert whole_image_ratios(
+        data, replace(FEED, augment=Augment(mosaic=0.1, mosaic_least=0.5))
+    ).tolist() == [4, 1]
 
 
 def test_only_what_is_far_too_large_is_packed_and_a_second_call_finds_it(
     folder_of: Callable, tmp_path: Path
 ) -> None:
     data = large_and_small(folder_of)
-    job = pack.job_for(data, FEED, ROOMY)
+    job = pack.plan_pack(data, FEED, ROOMY)
     assert [item.row for item in job.items] == [0, 1, 2, 3, 4]
-    folder = packing.make(job, tmp_path / "cache")
+    folder = packing.make_pack(job, tmp_path / "cache")
     assert folder is not None
     packed = pack.read(folder)
     assert packed is not None and packed.rows.tolist() == [0, 1, 2, 3, 4]
     assert packed.sizes.max(axis=1).tolist() == [100] * 5
     assert packed.lengths.sum() < data.lengths[:5].sum()
     written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert packing.make(job, tmp_path / "cache") == folder
+    assert packing.make_pack(job, tmp_path / "cache") == folder
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == written
-    assert packing.make(pack.Job((), ROOMY), tmp_path / "cache") is None
+    assert packing.make_pack(pack.PackJob((), ROOMY), tmp_path / "cache") is None
 
 
 def test_the_key_changes_with_the_sizes_and_the_pictures(folder_of: Callable) -> None:
     data = large_and_small(folder_of)
     keys = {
-        pack.job_for(data, feed, budget).key
+        pack.plan_pack(data, feed, budget).key
         for feed, budget in ((FEED, ROOMY), (replace(FEED, width=120), ROOMY), (FEED, ROOMY // 2),
                              (replace(FEED, augment=Augment(scale=(1.0, 1.5))), ROOMY))
     }  # fmt: skip
     os.utime(data.paths[0], ns=(1, 1))
-    keys.add(pack.job_for(data, FEED, ROOMY).key)
+    keys.add(pack.plan_pack(data, FEED, ROOMY).key)
     assert len(keys) == 4  # two feeds more, a changed picture; the budget changes how many, not what
-    assert pack.job_for(data, replace(FEED, seed=9, batch=1), ROOMY).key in keys
+    assert pack.plan_pack(data, replace(FEED, seed=9, batch=1), ROOMY).key in keys
 
 
 def test_a_copy_of_sixteen_bits_is_no_whiter_than_the_picture(tmp_path: Path) -> None:
@@ -83,8 +85,8 @@ def test_a_copy_of_sixteen_bits_is_no_whiter_than_the_picture(tmp_path: Path) ->
 
     path = tmp_path / "a.png"
     path.write_bytes(made.sixteen_bits(400, 300))
-    data = columns.of_dataset(dataset_of([Record("a", "a.png", Picture(str(path)))]))
-    packed = pack.read(packing.make(pack.job_for(data, FEED, ROOMY), tmp_path / "cache"))
+    data = dataset_columns.columns_of(dataset_of([Record("a", "a.png", ImageRef(str(path)))]))
+    packed = pack.read(packing.make_pack(pack.plan_pack(data, FEED, ROOMY), tmp_path / "cache"))
     assert packed is not None and packed.sizes.tolist() == [[100, 75]]
     copy = np.asarray(Image.open(packed.paths[0])).astype(int)
     expected = np.asarray(made.high_bytes(400, 300).resize((100, 75), Image.Resampling.BICUBIC)).astype(int)
@@ -92,11 +94,11 @@ def test_a_copy_of_sixteen_bits_is_no_whiter_than_the_picture(tmp_path: Path) ->
 
 
 def test_a_budget_is_kept(folder_of: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "SHARD_PICTURES", 2)
+    monkeypatch.setattr(packing, "SHARD_IMAGES", 2)
     data = large_and_small(folder_of)
-    whole = pack.read(packing.make(pack.job_for(data, FEED, ROOMY), tmp_path / "whole"))
+    whole = pack.read(packing.make_pack(pack.plan_pack(data, FEED, ROOMY), tmp_path / "whole"))
     two_shards = int(whole.lengths[:4].sum())
-    folder = packing.make(pack.job_for(data, FEED, two_shards), tmp_path / "tight")
+    folder = packing.make_pack(pack.plan_pack(data, FEED, two_shards), tmp_path / "tight")
     assert pack.read(folder).rows.tolist() == [0, 1, 2, 3]
     assert sum(path.stat().st_size for path in folder.glob("*.jpgs")) == two_shards
 
@@ -104,11 +106,11 @@ def test_a_budget_is_kept(folder_of: Callable, tmp_path: Path, monkeypatch: pyte
 def test_killed_in_the_middle_it_goes_on_and_a_torn_one_is_not_used(
     folder_of: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "SHARD_PICTURES", 2)
+    monkeypatch.setattr(packing, "SHARD_IMAGES", 2)
     data = large_and_small(folder_of)
-    job = pack.job_for(data, FEED, ROOMY)
-    expected = pack.read(packing.make(job, tmp_path / "whole"))
-    folder = packing.make(job, tmp_path / "cache")
+    job = pack.plan_pack(data, FEED, ROOMY)
+    expected = pack.read(packing.make_pack(job, tmp_path / "whole"))
+    folder = packing.make_pack(job, tmp_path / "cache")
     (
         folder / "index.json"
     ).unlink()  # as if killed before the end: one shard committed, one torn, one missing
@@ -116,7 +118,7 @@ def test_killed_in_the_middle_it_goes_on_and_a_torn_one_is_not_used(
     (folder / "shard-00002.jpgs").unlink()
     assert pack.read(folder) is None
     kept = (folder / "shard-00000.jpgs").stat().st_mtime_ns
-    found = pack.read(packing.make(job, tmp_path / "cache"))
+    found = pack.read(packing.make_pack(job, tmp_path / "cache"))
     assert (folder / "shard-00000.jpgs").stat().st_mtime_ns == kept
     assert (
         found.rows.tolist() == expected.rows.tolist() and found.lengths.tolist() == expected.lengths.tolist()
@@ -126,8 +128,8 @@ def test_killed_in_the_middle_it_goes_on_and_a_torn_one_is_not_used(
 
 
 def test_beside_a_run_it_is_a_process_of_its_own(folder_of: Callable, tmp_path: Path) -> None:
-    job = pack.job_for(large_and_small(folder_of), FEED, ROOMY)
-    process = packing.start_beside(job, tmp_path)
+    job = pack.plan_pack(large_and_small(folder_of), FEED, ROOMY)
+    process = packing.start_in_background(job, tmp_path)
     assert process is not None and process.wait(120) == 0
     packed = pack.read(tmp_path / f"pack-{job.key}")
     assert packed is not None and len(packed.rows) == 5
@@ -145,7 +147,7 @@ def test_the_command_packs_what_training_of_the_recipe_looks_for(
     folder_of: Callable, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from holdfast import settings
-    from holdfast.train import prepare
+    from holdfast.train import dataset_setup
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder_of(random_rectangles(6, sides=(900, 1000)), ".jpg", name="pictures")
@@ -161,15 +163,15 @@ def test_the_command_packs_what_training_of_the_recipe_looks_for(
     assert (result["packed"], result["images"], result["zoom_most"]) == (4, 4, 1.25)
     assert 0 < result["bytes"] < result["source_bytes"] and result["found_by_training"]
     made = settings.read(recipe)
-    trained = columns.of_dataset(prepare.sets(made).train)
-    found = prepare.packed(trained, prepare.feed(made))
+    trained = dataset_columns.columns_of(dataset_setup.load_splits(made).train)
+    found = dataset_setup.find_pack(trained, dataset_setup.build_feed(made))
     assert found is not None and str(tmp_path / "cache") in found.paths[0]
     longest = found.sizes.max(axis=1).tolist()
     assert all(
         125 <= side <= 140 for side in longest
     )  # 100 px, enlarged by up to 1.25, the aspect kept or not
-    none = replace(prepare.feed(made), augment=Augment())
-    assert prepare.packed(trained, none) is None  # another augmentation is another pack
+    none = replace(dataset_setup.build_feed(made), augment=Augment())
+    assert dataset_setup.find_pack(trained, none) is None  # another augmentation is another pack
     elsewhere = packed_by_command([str(recipe), "--cache", str(tmp_path / "other")], capsys)
     assert not elsewhere["found_by_training"]
 
@@ -193,7 +195,7 @@ def test_a_stream_reads_the_pack_from_its_epoch_on_and_the_boxes_stay_on_their_p
 
     data = large_and_small(folder_of)
     feed = replace(FEED, augment=Augment(flip=0.5, scale=(0.7, 1.4)))
-    folder = packing.make(pack.job_for(data, feed, ROOMY), tmp_path / "cache")
+    folder = packing.make_pack(pack.plan_pack(data, feed, ROOMY), tmp_path / "cache")
     stream = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
     plain = Stream(data, feed)
     whole = [batch for _, batch in zip(range(6), stream.numpy_batches(), strict=False)]
@@ -219,9 +221,9 @@ def test_a_packed_picture_of_sixteen_bits_is_as_bright_as_tensorflow_decodes_it(
 
     path = tmp_path / "a.png"
     path.write_bytes(made.sixteen_bits(400, 300))
-    data = columns.of_dataset(dataset_of([Record("a", "a.png", Picture(str(path)))]))
+    data = dataset_columns.columns_of(dataset_of([Record("a", "a.png", ImageRef(str(path)))]))
     feed = replace(FEED, batch=1)
-    folder = packing.make(pack.job_for(data, feed, ROOMY), tmp_path / "cache")
+    folder = packing.make_pack(pack.plan_pack(data, feed, ROOMY), tmp_path / "cache")
     stream = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
     original, copy = (
         batch["images"].astype(int) for _, batch in zip(range(2), stream.numpy_batches(), strict=False)
@@ -241,7 +243,7 @@ def test_a_pack_made_beside_the_stream_is_read_from_the_next_epoch_on_and_resumi
     data = large_and_small(folder_of)  # 8 pictures in batches of 4: two steps an epoch
     feed = replace(FEED, seed=3, augment=Augment(flip=0.5))
     told: list[tuple[int, int]] = []
-    beside = packing.Beside(pack.job_for(data, feed, ROOMY), tmp_path / "cache")
+    beside = packing.BackgroundPack(pack.plan_pack(data, feed, ROOMY), tmp_path / "cache")
     stream = Stream(data, feed, beside=beside, on_packed=lambda *what: told.append(what))
     batches = stream.numpy_batches()
     begun = [next(batches)]
@@ -259,11 +261,11 @@ def test_a_pack_made_beside_the_stream_is_read_from_the_next_epoch_on_and_resumi
 
 
 def test_a_pack_that_is_stopped_with_the_run_is_gone_on_with(folder_of: Callable, tmp_path: Path) -> None:
-    job = pack.job_for(large_and_small(folder_of), FEED, ROOMY)
-    beside = packing.Beside(job, tmp_path / "cache")
+    job = pack.plan_pack(large_and_small(folder_of), FEED, ROOMY)
+    beside = packing.BackgroundPack(job, tmp_path / "cache")
     beside.stop()
     beside.stop()
-    again = packing.Beside(job, tmp_path / "cache")
+    again = packing.BackgroundPack(job, tmp_path / "cache")
     again._process.wait(timeout=120)
     found = again.ready()
     assert found is not None and found.rows.tolist() == [0, 1, 2, 3, 4]

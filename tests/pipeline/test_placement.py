@@ -11,7 +11,7 @@ def test_a_tile_of_no_height_draws_nothing() -> None:
     """A picture that is no mosaic has such tiles: the boxes of the pictures that might have lain there are not real."""
     import tensorflow as tf
 
-    from holdfast.pipeline.placement import Placement, move, scale_and_shift, visible_part
+    from holdfast.pipeline.placement import Placement, clip_to_visible, map_boxes, scale_and_shift
 
     def placed(height: int) -> Placement:
         whole = tf.constant([[0, 0, 640, 480]])
@@ -27,5 +27,5 @@ def test_a_tile_of_no_height_draws_nothing() -> None:
     boxes = tf.constant([[[64.0, 48.0, 128.0, 96.0]]])
     for height, kept in ((240, True), (0, False)):
         tile = placed(height)
-        _, real, rest = visible_part(move(boxes, scale_and_shift(tile)), tile)
+        _, real, rest = clip_to_visible(map_boxes(boxes, scale_and_shift(tile)), tile)
         assert (bool(real[0, 0]), bool(rest[0, 0])) == (kept, False)

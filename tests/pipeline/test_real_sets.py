@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests import real_data
 
-from holdfast.data.reading import read
-from holdfast.pipeline import columns
+from holdfast.data.reading.load import read
+from holdfast.pipeline import dataset_columns
 from holdfast.pipeline.feed import STRONG, Feed
 from holdfast.pipeline.stream import Stream
 
@@ -21,7 +21,7 @@ SETS = real_data.DATA
 def test_every_box_comes_back_through_the_mapping(name: str) -> None:
     path = next((SETS / name).rglob("*.record*"), SETS / name) if "tfrecord" in name else SETS / name
     path = next(SETS.rglob("pets_examples.record")) if name == "tfrecord_misc" else path
-    data = columns.of_dataset(read(str(path), strict=False))
+    data = dataset_columns.columns_of(read(str(path), strict=False))
     assert data.unreadable == {}
     stream = Stream(data, Feed(height=128, width=128, batch=8, shuffle=False, endless=False))
     seen, boxes = 0, 0

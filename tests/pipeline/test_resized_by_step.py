@@ -15,17 +15,17 @@ from PIL import Image
 from tests.pipeline.rectangles import dataset_of, save
 from tests.pipeline.test_stream import EVERYTHING, first, same
 
-from holdfast.data.records import Box, Dataset, Picture, Record
+from holdfast.data.records import Box, Dataset, ImageRef, Record
 from holdfast.errors import OutOfRange
-from holdfast.pipeline import columns, device, pack, packing, sizes
-from holdfast.pipeline.cache import PictureCache
-from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Augment, Feed, Fit
+from holdfast.pipeline import dataset_columns, device_transforms, image_sizes, pack, packing
+from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Augment, Feed, ResizeMode
+from holdfast.pipeline.image_cache import ImageCache
 from holdfast.pipeline.stream import Stream
 
 pytestmark = pytest.mark.hot
 
 FEED = Feed(height=96, width=128, batch=6, seed=3)
-CASES: tuple[tuple[Augment, Fit], ...] = (
+CASES: tuple[tuple[Augment, ResizeMode], ...] = (
     (PLAIN, "letterbox"),
     (PLAIN, "stretch"),
     (Augment(flip=0.5, scale=(0.5, 2.0)), "letterbox"),
@@ -58,17 +58,21 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
         save(path, photograph(width, height, number), 1 + number % 8)
         box = Box(width * 0.2, height * 0.3, width * 0.7, height * 0.8, "red")
         # The boxes are those of the upright picture, which a declared size of that frame says.
-        records.append(Record(str(number), path.name, Picture(str(path), width=width, height=height), (box,)))
+        records.append(
+            Record(str(number), path.name, ImageRef(str(path), width=width, height=height), (box,))
+        )
     return dataset_of(records)
 
 
 def images_of(batch: dict[str, Any], feed: Feed) -> np.ndarray:
-    return np.asarray(device.resized(batch["pixels"], batch["view"], feed.height, feed.width, feed.fill))
+    return np.asarray(
+        device_transforms.resized(batch["pixels"], batch["view"], feed.height, feed.width, feed.fill)
+    )
 
 
-def compared(data: columns.Columns, feed: Feed, steps: int = 3, **how: Any) -> np.ndarray:
+def compared(data: dataset_columns.Columns, feed: Feed, steps: int = 3, **how: Any) -> np.ndarray:
     """Whether each picture was left to the step, after the batches were compared with those resized on the host."""
-    feed = replace(feed, sent_pixels=sizes.sent_pixels(data, feed))
+    feed = replace(feed, sent_pixels=image_sizes.sent_pixels(data, feed))
     here = first(steps, Stream(data, replace(feed, sent_pixels=None), **how).numpy_batches())
     there = first(steps, Stream(data, feed, **how).numpy_batches())
     for one, other in zip(here, there, strict=True):
@@ -82,8 +86,10 @@ def compared(data: columns.Columns, feed: Feed, steps: int = 3, **how: Any) -> n
 
 
 @pytest.mark.parametrize(("augment", "fit"), CASES)
-def test_the_images_are_those_that_the_host_makes(pictures: Dataset, augment: Augment, fit: Fit) -> None:
-    sent = compared(columns.of_dataset(pictures), replace(FEED, augment=augment, fit=fit))
+def test_the_images_are_those_that_the_host_makes(
+    pictures: Dataset, augment: Augment, fit: ResizeMode
+) -> None:
+    sent = compared(dataset_columns.columns_of(pictures), replace(FEED, augment=augment, fit=fit))
     assert sent.mean() > (0.1 if augment.mosaic else 0.4)
     assert not sent.all(), (
         "large PNGs, which are not decoded at a fraction, and mosaics are resized on the host"
@@ -91,9 +97,9 @@ def test_the_images_are_those_that_the_host_makes(pictures: Dataset, augment: Au
 
 
 def test_pictures_kept_decoded_and_packed_copies(pictures: Dataset, tmp_path: Path) -> None:
-    data, feed = columns.of_dataset(pictures), replace(FEED, augment=LIGHT)
-    compared(data, feed, cache=PictureCache("decoded"), steps=5)
-    made = packing.make(pack.job_for(data, feed, 1 << 40), tmp_path)
+    data, feed = dataset_columns.columns_of(pictures), replace(FEED, augment=LIGHT)
+    compared(data, feed, cache=ImageCache("decoded"), steps=5)
+    made = packing.make_pack(pack.plan_pack(data, feed, 1 << 40), tmp_path)
     packed = pack.read(made, from_epoch=1)
     assert packed is not None
     sent = compared(data, feed, packed=packed, steps=6)
@@ -101,7 +107,7 @@ def test_pictures_kept_decoded_and_packed_copies(pictures: Dataset, tmp_path: Pa
 
 
 def test_a_restarted_stream_is_the_tail_of_the_whole_one(pictures: Dataset) -> None:
-    data = columns.of_dataset(pictures)
+    data = dataset_columns.columns_of(pictures)
     feed = replace(FEED, augment=STRONG, sent_pixels=20_000)
     whole = first(5, Stream(data, feed, threads=1).numpy_batches())
     assert same(first(2, Stream(data, feed, threads=4).numpy_batches(3)), whole[3:])
@@ -109,9 +115,9 @@ def test_a_restarted_stream_is_the_tail_of_the_whole_one(pictures: Dataset) -> N
 
 def test_the_other_backend_makes_the_same_images(pictures: Dataset, tmp_path: Path) -> None:
     """In a process of its own, since Keras has one backend a process."""
-    data = columns.of_dataset(pictures)
+    data = dataset_columns.columns_of(pictures)
     feed = replace(FEED, augment=EVERYTHING)
-    feed = replace(feed, sent_pixels=sizes.sent_pixels(data, feed))
+    feed = replace(feed, sent_pixels=image_sizes.sent_pixels(data, feed))
     batch = first(1, Stream(data, feed).numpy_batches())[0]
     np.savez(tmp_path / "sent.npz", pixels=batch["pixels"], view=batch["view"])
     program = (
@@ -144,7 +150,7 @@ def test_by_hand() -> None:
         ],
         np.int32,
     )
-    made = np.asarray(device.resized(pixels, view, 3, 6))
+    made = np.asarray(device_transforms.resized(pixels, view, 3, 6))
     assert (made == made[..., :1]).all()
     assert made[0, ..., 0].tolist() == [[114] * 6, [114, 40, 50, 70, 80, 114], [114] * 6]
     assert made[1, ..., 0].tolist() == [[80, 70, 50, 40, 114, 114], [114] * 6, [114] * 6]
@@ -152,7 +158,7 @@ def test_by_hand() -> None:
     assert (made[2, :, :5] == 114).all()
 
 
-def made_of(*upright: tuple[int, int], codec: int = columns.JPEG) -> Any:
+def made_of(*upright: tuple[int, int], codec: int = dataset_columns.JPEG) -> Any:
     """Columns of pictures of these sizes, as far as sizes go."""
     from types import SimpleNamespace
 
@@ -163,31 +169,33 @@ def made_of(*upright: tuple[int, int], codec: int = columns.JPEG) -> Any:
 def test_how_many_pixels_are_sent() -> None:
     feed = Feed(height=512, width=512, batch=1)
     small = made_of((816, 612), (612, 816))
-    assert sizes.sent_pixels(small, feed) == 488 * 1024  # 816 x 612, up to a multiple of 1024
-    assert sizes.sent_pixels(made_of((300, 200)), feed) == 512 * 512, (
+    assert image_sizes.sent_pixels(small, feed) == 488 * 1024  # 816 x 612, up to a multiple of 1024
+    assert image_sizes.sent_pixels(made_of((300, 200)), feed) == 512 * 512, (
         "a mosaic or a large PNG is sent as an image"
     )
     large = made_of((4000, 3000))
     # Always at 1/8: 500 x 375, or its packed copy of 512 x 384.
-    assert set(sizes.windows_sent(large, feed).ravel().tolist()) == {512.0 * 384}
+    assert set(image_sizes.windows_sent(large, feed).ravel().tolist()) == {512.0 * 384}
     # Enlarged by 1.016 or more it is decoded at 1/4: of the 17 enlargements the first such is 1.0321, 969 x 727.
     light = replace(feed, augment=LIGHT)
-    assert sizes.windows_sent(large, light).max() == 969 * 727
-    assert sizes.sent_pixels(large, light) == 688 * 1024
-    assert sizes.worth_sending(large, light)
+    assert image_sizes.windows_sent(large, light).max() == 969 * 727
+    assert image_sizes.sent_pixels(large, light) == 688 * 1024
+    assert image_sizes.worth_sending(large, light)
 
 
 def test_what_is_not_worth_sending() -> None:
     feed = Feed(height=512, width=512, batch=1)
-    pngs = made_of(*[(1300, 1000)] * 3, (600, 400), codec=columns.PNG)
+    pngs = made_of(*[(1300, 1000)] * 3, (600, 400), codec=dataset_columns.PNG)
     stretched = replace(feed, fit="stretch", augment=Augment(scale=(0.5, 0.6)))
-    assert not sizes.worth_sending(pngs, stretched), "drawn at less than half: averaged"
-    assert not sizes.worth_sending(made_of((600, 400)), replace(feed, batch=4096)), (
+    assert not image_sizes.worth_sending(pngs, stretched), "drawn at less than half: averaged"
+    assert not image_sizes.worth_sending(made_of((600, 400)), replace(feed, batch=4096)), (
         "more pixels than can be numbered"
     )
-    rare = made_of(*[(600, 480)] * 30, (1000, 1000), codec=columns.PNG)
-    assert sizes.worth_sending(rare, feed)
-    assert sizes.sent_pixels(rare, feed) == 282 * 1024, "room for the one large picture is not carried by all"
+    rare = made_of(*[(600, 480)] * 30, (1000, 1000), codec=dataset_columns.PNG)
+    assert image_sizes.worth_sending(rare, feed)
+    assert image_sizes.sent_pixels(rare, feed) == 282 * 1024, (
+        "room for the one large picture is not carried by all"
+    )
 
 
 def test_fewer_pixels_than_the_image_has_are_refused() -> None:

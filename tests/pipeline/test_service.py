@@ -16,7 +16,7 @@ from tests.pipeline.rectangles import random_rectangles
 from tests.pipeline.test_stream import SMALL, first, same
 
 from holdfast.errors import DataError, UndecodableImage
-from holdfast.pipeline import columns, loopback, service
+from holdfast.pipeline import data_service, dataset_columns, loopback
 from holdfast.pipeline.stream import BadImage, Stream
 
 pytestmark = pytest.mark.hot
@@ -94,16 +94,16 @@ def test_a_port_that_another_server_has_is_refused() -> None:
         taken.bind(("", 0))
         taken.listen()
         with pytest.raises(DataError) as raised:
-            service.serve("localhost", taken.getsockname()[1], say=print)
+            data_service.serve("localhost", taken.getsockname()[1], say=print)
     assert raised.value.found == ("[Errno 98] Address already in use",)
 
 
 def test_the_risk_is_said_in_words() -> None:
-    assert service.risk((5050, 5051), any_client=False, root=False) == (
+    assert data_service.risk((5050, 5051), any_client=False, root=False) == (
         "whoever reaches these ports (5050, 5051) can read and write your files, other users of this machine too: "
         "there is no password"
     )
-    assert service.risk((5050, 5051), any_client=True, root=True) == (
+    assert data_service.risk((5050, 5051), any_client=True, root=True) == (
         "whoever reaches these ports (5050, 5051) can read and write your files, from any network that leads here: "
         "there is no password. As root, these are all files of this machine"
     )
@@ -112,12 +112,12 @@ def test_the_risk_is_said_in_words() -> None:
 def test_two_servers_give_the_batches_of_one_machine_from_any_step_on(
     folder_of: Callable, tmp_path: object
 ) -> None:
-    data = columns.of_dataset(folder_of(random_rectangles(13), ".jpg"))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(13), ".jpg"))
     here = Stream(data, SMALL)
     steps = 2 * here._at_once + 3  # past the turn of the second server
     whole = first(steps, here.numpy_batches())
     with server() as one, server() as two:
-        service.reach((one, two))
+        data_service.require_reachable((one, two))
         assert same(first(steps, Stream(data, SMALL, servers=(one, two)).numpy_batches()), whole)
         assert same(first(5, Stream(data, SMALL, servers=(two,)).numpy_batches(7)), whole[7:12])
         _a_bad_picture_is_named(folder_of, one)
@@ -128,7 +128,7 @@ def _a_bad_picture_is_named(folder_of: Callable, address: str) -> None:
     path = dataset.records[2].picture.path
     whole = open(path, "rb").read()  # noqa: SIM115
     open(path, "wb").write(whole[:300])  # noqa: SIM115
-    data = columns.of_dataset(dataset)
+    data = dataset_columns.columns_of(dataset)
     told: list[BadImage] = []
     stream = Stream(data, SMALL, servers=(address,), skip_bad=1, on_bad=told.append)
     assert len(first(2, stream.numpy_batches())) == 2
@@ -142,12 +142,12 @@ def test_a_server_that_is_not_there_is_said_before_anything_waits_for_it() -> No
         taken.bind(("localhost", 0))
         port = taken.getsockname()[1]
     with pytest.raises(DataError) as raised:
-        service.reach((f"localhost:{port}",))
+        data_service.require_reachable((f"localhost:{port}",))
     assert raised.value.what == f"the data server localhost:{port} does not answer"
     assert raised.value.change[0] == f"start it there: holdfast data serve --port {port}"
 
 
 def test_a_server_on_another_machine_needs_the_flag_there() -> None:
     with pytest.raises(DataError) as raised:
-        service.reach(("decoder.invalid:5050",))
+        data_service.require_reachable(("decoder.invalid:5050",))
     assert raised.value.change[0] == "start it there: holdfast data serve --port 5050 --allow-any-client"

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 from tests.pipeline.rectangles import random_rectangles
 
-from holdfast.pipeline import columns
+from holdfast.pipeline import dataset_columns
 from holdfast.pipeline.feed import Feed
-from holdfast.pipeline.speed import Means, Measured, check, judge
+from holdfast.pipeline.speed import PipelineSpeed, SpeedOptions, check, judge
 
-MEASURED = Measured(whole=100.0, reading=900.0, cores=4, images=300)
-NO_MEANS = Means(packing_saves=0.1, decoded_fits=False, remote=False)
+MEASURED = PipelineSpeed(whole=100.0, reading=900.0, cores=4, images=300)
+NO_MEANS = SpeedOptions(packing_saves=0.1, decoded_fits=False, remote=False)
 
 
-def told(step: float | None, measured: Measured = MEASURED, means: Means = NO_MEANS) -> tuple[str, str, str]:
+def told(
+    step: float | None, measured: PipelineSpeed = MEASURED, means: SpeedOptions = NO_MEANS
+) -> tuple[str, str, str]:
     (finding,) = judge(measured, means, batch=16, step_images_per_s=step)
     return finding.slug, finding.places[0].detail, finding.remedy
 
@@ -46,8 +48,8 @@ def test_a_narrow_margin_is_said_to_be_narrow() -> None:
 
 
 def test_what_helps_most_comes_first() -> None:
-    means = Means(packing_saves=0.93, decoded_fits=True, remote=True)
-    slow_reading = Measured(whole=100.0, reading=120.0, cores=2, images=300)
+    means = SpeedOptions(packing_saves=0.93, decoded_fits=True, remote=True)
+    slow_reading = PipelineSpeed(whole=100.0, reading=120.0, cores=2, images=300)
     _, _, remedy = told(400.0, slow_reading, means)
     assert remedy.split("; or ") == [
         "nothing, if the run has several epochs: decoded pictures fit in memory and are kept from epoch 2 on",
@@ -66,7 +68,7 @@ def test_without_a_step_it_says_which_step_would_wait() -> None:
 @pytest.mark.hot
 def test_measured_for_real(folder_of: Callable) -> None:
     feed = Feed(height=64, width=64, batch=4)
-    data = columns.of_dataset(folder_of(random_rectangles(12), ".jpg"))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(12), ".jpg"))
     (unhurried,) = check(data, feed, where="r.toml", step_images_per_s=0.001, seconds=0.2)
     assert unhurried.places[0].file == "r.toml"
     assert (unhurried.slug, unhurried.severity) == ("pipeline-speed", "note")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tests.pipeline.rectangles import NAMES, dataset_of, random_rectangles
 
-from holdfast.data.records import Box, Picture, Record
+from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import DataError, UndecodableImage
-from holdfast.pipeline import columns, feed, order
-from holdfast.pipeline.cache import PictureCache
+from holdfast.pipeline import dataset_columns, feed, order
 from holdfast.pipeline.feed import Augment, Feed
+from holdfast.pipeline.image_cache import ImageCache
 from holdfast.pipeline.stream import BadImage, Stream
 
 pytestmark = pytest.mark.hot
@@ -46,11 +46,11 @@ def same(one: list[dict], other: list[dict]) -> bool:
 def test_a_restarted_stream_is_the_tail_of_the_whole_one(folder_of: Callable, sharded: Callable) -> None:
     """13 pictures in batches of 5: the steps cross epochs in their middle."""
     folder = folder_of(random_rectangles(13), ".jpg")
-    of_folder = columns.of_dataset(folder)
+    of_folder = dataset_columns.columns_of(folder)
     whole = first(9, Stream(of_folder, SMALL, threads=1).numpy_batches())
     for k, threads in ((1, 4), (4, 1), (8, 2)):
         assert same(first(9 - k, Stream(of_folder, SMALL, threads=threads).numpy_batches(k)), whole[k:])
-    of_shards = columns.of_dataset(sharded(folder, 3))
+    of_shards = dataset_columns.columns_of(sharded(folder, 3))
     assert (of_shards.offsets > 0).all()
     from_shards = Stream(of_shards, SMALL, threads=4)
     assert same(first(9, from_shards.numpy_batches()), whole)
@@ -65,7 +65,7 @@ def vars_of(feed: Feed) -> dict:
 
 
 def test_every_picture_once_an_epoch_and_the_boxes_with_it(folder_of: Callable) -> None:
-    data = columns.of_dataset(folder_of(random_rectangles(12)))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(12)))
     stream = Stream(data, Feed(height=64, width=64, batch=4, seed=1))
     seen = np.concatenate([batch["image"] for batch in first(6, stream.numpy_batches())])
     assert sorted(seen[:12]) == sorted(seen[12:]) == list(range(12))
@@ -74,7 +74,7 @@ def test_every_picture_once_an_epoch_and_the_boxes_with_it(folder_of: Callable) 
 
 
 def test_processes_share_a_batch_without_overlap(folder_of: Callable) -> None:
-    data = columns.of_dataset(folder_of(random_rectangles(12)))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(12)))
     whole = Stream(data, Feed(height=32, width=32, batch=4, seed=5))
     parts = [Stream(data, Feed(height=32, width=32, batch=2, seed=5, part=part, parts=2)) for part in (0, 1)]
     for step, batch in enumerate(first(3, whole.numpy_batches())):
@@ -84,7 +84,7 @@ def test_processes_share_a_batch_without_overlap(folder_of: Callable) -> None:
 
 
 def test_one_epoch_in_order_fills_its_last_batch_and_says_so(folder_of: Callable) -> None:
-    data = columns.of_dataset(folder_of(random_rectangles(7)))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(7)))
     stream = Stream(data, Feed(height=32, width=32, batch=3, shuffle=False, endless=False))
     batches = list(stream.numpy_batches())
     assert stream.steps == len(batches) == 3
@@ -94,7 +94,7 @@ def test_one_epoch_in_order_fills_its_last_batch_and_says_so(folder_of: Callable
 
 def test_the_mapping_leads_back_to_the_source(folder_of: Callable) -> None:
     """A 200x100 picture in a 100x100 image: half the size, 25 pixels of grey above."""
-    data = columns.of_dataset(folder_of([(200, 100, (20, 40, 60, 90), "red")]))
+    data = dataset_columns.columns_of(folder_of([(200, 100, (20, 40, 60, 90), "red")]))
     batch = next(Stream(data, Feed(height=100, width=100, batch=1)).numpy_batches())
     assert batch["mapping"][0].tolist() == [0.5, 0.5, 0.0, 25.0]
     assert batch["boxes"][0, 0].tolist() == [10.0, 45.0, 30.0, 70.0]
@@ -109,11 +109,11 @@ def test_more_boxes_than_places_keeps_the_largest_and_counts_the_rest(folder_of:
     boxes = tuple(Box(0, 0, side, side, "red") for side in (10, 40, 20, 30, 50))
     record = made.records[0]
     crowded = dataset_of([Record(record.id, record.file_name, record.picture, boxes)])
-    stream = Stream(columns.of_dataset(crowded), Feed(height=100, width=100, batch=1, max_boxes=3))
+    stream = Stream(dataset_columns.columns_of(crowded), Feed(height=100, width=100, batch=1, max_boxes=3))
     batch = next(stream.numpy_batches())
     assert batch["boxes"][0, :, 2].tolist() == [50.0, 40.0, 30.0]
     assert batch["boxes_left_out"].tolist() == [2]
-    assert Stream(columns.of_dataset(crowded), Feed(height=100, width=100, batch=1)).max_boxes == 5
+    assert Stream(dataset_columns.columns_of(crowded), Feed(height=100, width=100, batch=1)).max_boxes == 5
 
 
 def test_a_dataset_without_any_box_is_padding_only(folder_of: Callable) -> None:
@@ -121,7 +121,7 @@ def test_a_dataset_without_any_box_is_padding_only(folder_of: Callable) -> None:
     empty = dataset_of([Record(record.id, record.file_name, record.picture) for record in made.records])
     batch = next(
         Stream(
-            columns.of_dataset(empty), Feed(height=32, width=32, batch=3, augment=EVERYTHING)
+            dataset_columns.columns_of(empty), Feed(height=32, width=32, batch=3, augment=EVERYTHING)
         ).numpy_batches()
     )
     assert not batch["real"].any() and (batch["boxes"] == 0).all()
@@ -132,10 +132,10 @@ def test_kept_pictures_are_read_once_and_give_the_same_batches(
     kind: str, folder_of: Callable, tmp_path: Path
 ) -> None:
     """After an epoch the files are deleted; the batches go on, and are those of a stream that reads them."""
-    data = columns.of_dataset(folder_of(random_rectangles(8, sides=(200, 260)), ".jpg"))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(8, sides=(200, 260)), ".jpg"))
     plain = Feed(height=96, width=96, batch=4, augment=Augment(flip=0.5))
     expected = first(6, Stream(data, plain).numpy_batches())
-    stream = Stream(data, plain, cache=PictureCache(kind))
+    stream = Stream(data, plain, cache=ImageCache(kind))
     batches = stream.numpy_batches()
     found = first(2, batches)
     list(zip(range(2), batches, strict=False))  # what was under way when the epoch ended
@@ -147,13 +147,13 @@ def test_kept_pictures_are_read_once_and_give_the_same_batches(
 # -- bad pictures -------------------------------------------------------------------------------------
 
 
-def cut_short(data: columns.Columns, row: int) -> None:
+def cut_short(data: dataset_columns.Columns, row: int) -> None:
     path = Path(data.paths[row])
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
 
 
 def test_a_bad_picture_stops_the_stream_and_is_named(folder_of: Callable) -> None:
-    data = columns.of_dataset(folder_of(random_rectangles(8), ".jpg"))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(8), ".jpg"))
     cut_short(data, 3)
     stream = Stream(data, Feed(height=64, width=64, batch=4, seed=2))
     with pytest.raises(UndecodableImage) as caught:
@@ -163,7 +163,7 @@ def test_a_bad_picture_stops_the_stream_and_is_named(folder_of: Callable) -> Non
 
 
 def test_so_many_are_skipped_and_each_is_told(folder_of: Callable) -> None:
-    data = columns.of_dataset(folder_of(random_rectangles(8), ".jpg"))
+    data = dataset_columns.columns_of(folder_of(random_rectangles(8), ".jpg"))
     good = first(4, Stream(data, Feed(height=64, width=64, batch=4, seed=2)).numpy_batches())
     cut_short(data, 3)
     cut_short(data, 4)
@@ -187,12 +187,12 @@ def test_a_picture_without_a_header_stops_before_the_first_step(folder_of: Calla
     made = folder_of(random_rectangles(3), ".jpg")
     Path(made.records[1].picture.path).write_bytes(b"not a picture")
     with pytest.raises(UndecodableImage, match=r"0001\.jpg"):
-        Stream(columns.of_dataset(made), SMALL)
+        Stream(dataset_columns.columns_of(made), SMALL)
 
 
 def test_no_pictures_is_an_error() -> None:
     with pytest.raises(DataError, match="no pictures"):
-        Stream(columns.of_dataset(dataset_of([])), SMALL)
+        Stream(dataset_columns.columns_of(dataset_of([])), SMALL)
 
 
 # -- the columns --------------------------------------------------------------------------------------
@@ -204,7 +204,9 @@ def test_boxes_that_cannot_be_trained_on_are_left_out_and_named(folder_of: Calla
         Box(-5, 10, 200, 40, "red"), Box(10, 10, 10, 40, "red"), Box(float("nan"), 0, 5, 5, "red"),
         Box(300, 300, 400, 400, "red"), Box(0, 0, 5, 5, "dog"),
     )  # fmt: skip
-    data = columns.of_dataset(dataset_of([Record(record.id, record.file_name, record.picture, boxes)]))
+    data = dataset_columns.columns_of(
+        dataset_of([Record(record.id, record.file_name, record.picture, boxes)])
+    )
     assert data.boxes.tolist() == [[0.0, 10.0, 100.0, 40.0]]
     why = [left.detail.split(": ")[1] for left in data.left_out]
     assert why == [
@@ -217,15 +219,15 @@ def test_boxes_in_the_stored_frame_are_turned_with_the_picture(folder_of: Callab
     """Stored 100x60 and turned by 6: upright 60x100. The declared size says in which frame the boxes are."""
     made = folder_of([(60, 100, (10, 20, 30, 50), "blue")], ".jpg", orientation=6)
     record = made.records[0]
-    upright = columns.of_dataset(made)
+    upright = dataset_columns.columns_of(made)
     # Upright (x, y) is stored (y, 60 - x).
     stored = Record(
         record.id,
         record.file_name,
-        Picture(record.picture.path, width=100, height=60),
+        ImageRef(record.picture.path, width=100, height=60),
         (Box(20, 30, 50, 50, "blue"),),
     )
-    turned = columns.of_dataset(dataset_of([stored]))
+    turned = dataset_columns.columns_of(dataset_of([stored]))
     assert upright.boxes.tolist() == turned.boxes.tolist() == [[10.0, 20.0, 30.0, 50.0]]
 
 

@@ -12,12 +12,12 @@ from tests.data import made
 from tests.pipeline.rectangles import dataset_of, save
 from tests.pipeline.test_kinds_of_pictures import kinds
 
-from holdfast.data.records import Box, Picture, Record
-from holdfast.detectors.resizing import Placed, place
-from holdfast.pipeline import columns
-from holdfast.pipeline.feed import Feed, Fit
+from holdfast.data.records import Box, ImageRef, Record
+from holdfast.detectors.anchors.letterbox import InputMapping, map_to_input
+from holdfast.pipeline import dataset_columns
+from holdfast.pipeline.feed import Feed, ResizeMode
 from holdfast.pipeline.stream import Stream
-from holdfast.pipeline.whole import Undecodable, WholePictures
+from holdfast.pipeline.validation_image import ImagePreparer, Undecodable
 
 pytestmark = pytest.mark.hot
 
@@ -36,14 +36,14 @@ def turned_and_sized(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("fit", ["stretch", "letterbox"])
-def test_pixels_and_mapping_are_those_of_a_stream(fit: Fit, tmp_path: Path) -> None:
+def test_pixels_and_mapping_are_those_of_a_stream(fit: ResizeMode, tmp_path: Path) -> None:
     paths = kinds(tmp_path) + turned_and_sized(tmp_path)
-    data = columns.of_dataset(
-        dataset_of([Record(path.name, path.name, Picture(str(path))) for path in paths])
+    data = dataset_columns.columns_of(
+        dataset_of([Record(path.name, path.name, ImageRef(str(path))) for path in paths])
     )
     feed = Feed(HEIGHT, WIDTH, len(paths), shuffle=False, endless=False, fit=fit)
     (batch,) = Stream(data, feed).numpy_batches()
-    whole = WholePictures(HEIGHT, WIDTH, fit)
+    whole = ImagePreparer(HEIGHT, WIDTH, fit)
     for row, path in enumerate(paths):
         shown = whole(path.read_bytes())
         np.testing.assert_array_equal(shown.pixels, batch["images"][row], err_msg=path.name)
@@ -52,24 +52,26 @@ def test_pixels_and_mapping_are_those_of_a_stream(fit: Fit, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("fit", ["stretch", "letterbox"])
-def test_the_arithmetic_without_pixels_is_the_same(fit: Fit) -> None:
+def test_the_arithmetic_without_pixels_is_the_same(fit: ResizeMode) -> None:
     import tensorflow as tf
 
-    from holdfast.pipeline import plan
+    from holdfast.pipeline import batch_plan
 
     feed = Feed(HEIGHT, WIDTH, 1, fit=fit)
-    mapping = tf.function(lambda size: plan.whole_picture(size, tf.constant(1), tf.constant(1), feed)[1])
+    mapping = tf.function(
+        lambda size: batch_plan.whole_image_instructions(size, tf.constant(1), tf.constant(1), feed)[1]
+    )
     rng = np.random.default_rng(1)
     for size in [(1, 1), (1, 3000), (3000, 1), *rng.integers(1, 5000, (60, 2)).tolist()]:
-        ours = place((size[0], size[1]), (HEIGHT, WIDTH), fit)
-        theirs = Placed.of_mapping(mapping(tf.constant(size, tf.float32)).numpy())
+        ours = map_to_input((size[0], size[1]), (HEIGHT, WIDTH), fit)
+        theirs = InputMapping.of_mapping(mapping(tf.constant(size, tf.float32)).numpy())
         np.testing.assert_allclose([*ours.scale, *ours.shift], [*theirs.scale, *theirs.shift], rtol=1e-6)
 
 
 def test_a_kind_that_training_does_not_decode_is_shown_without_loss(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.tiff")
-    shown = WholePictures(HEIGHT, WIDTH, "stretch")((tmp_path / "a.tiff").read_bytes())
+    shown = ImagePreparer(HEIGHT, WIDTH, "stretch")((tmp_path / "a.tiff").read_bytes())
     np.testing.assert_array_equal(shown.pixels, pixels)
 
 
@@ -78,16 +80,19 @@ def test_odd_kinds_are_shown_as_pillow_sees_them(kind: str) -> None:
     data = made.odd_pictures()[kind]
     with Image.open(BytesIO(data)) as image:
         pixels = np.asarray(image.convert("RGB"))
-    shown = WholePictures(*pixels.shape[:2], "stretch")(data)
+    shown = ImagePreparer(*pixels.shape[:2], "stretch")(data)
     np.testing.assert_array_equal(shown.pixels, pixels)
-    assert columns.from_facts(dataset_of([Record("a", "a", Picture("a"))]), [shown.facts]).unreadable == {}
+    assert (
+        dataset_columns.from_facts(dataset_of([Record("a", "a", ImageRef("a"))]), [shown.facts]).unreadable
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
     ("format", "mode"), [("PNG", "I;16"), ("TIFF", "I;16"), ("TIFF", "I;16B"), ("PPM", "I;16")]
 )
 def test_sixteen_bits_are_shown_by_their_high_byte_in_every_format(format: str, mode: str) -> None:
-    shown = WholePictures(48, 64, "stretch")(made.sixteen_bits(format=format, mode=mode))
+    shown = ImagePreparer(48, 64, "stretch")(made.sixteen_bits(format=format, mode=mode))
     np.testing.assert_array_equal(shown.pixels, np.asarray(made.high_bytes()))
 
 
@@ -98,13 +103,13 @@ def test_a_tiff_is_turned_once_and_its_boxes_stay_on_their_pixels(orientation: i
         image.load()  # Pillow turns it here
         pixels = np.asarray(image)
     height, width = pixels.shape[:2]
-    shown = WholePictures(height, width, "stretch")(data)
+    shown = ImagePreparer(height, width, "stretch")(data)
     np.testing.assert_array_equal(shown.pixels, pixels)
     assert (shown.facts.size, shown.facts.orientation) == ((width, height), 1)
     ys, xs = np.nonzero(pixels[:, :, 2])
     blue = float(xs.min()), float(ys.min()), float(xs.max()) + 1, float(ys.max()) + 1
-    record = Record("a", "a.tif", Picture("a.tif", width=width, height=height), (Box(*blue, "blue"),))
-    assert columns.from_facts(dataset_of([record]), [shown.facts]).boxes.tolist() == [list(blue)]
+    record = Record("a", "a.tif", ImageRef("a.tif", width=width, height=height), (Box(*blue, "blue"),))
+    assert dataset_columns.from_facts(dataset_of([record]), [shown.facts]).boxes.tolist() == [list(blue)]
 
 
 @pytest.mark.parametrize("frame", ["stored", "upright"])
@@ -115,16 +120,16 @@ def test_a_turned_webp_with_alpha_is_turned_and_its_frame_is_still_found(frame: 
     exif[0x0112] = 6
     made_webp = BytesIO()
     stored.save(made_webp, "WEBP", lossless=True, exif=exif)
-    shown = WholePictures(64, 48, "stretch")(made_webp.getvalue())
+    shown = ImagePreparer(64, 48, "stretch")(made_webp.getvalue())
     expected = np.asarray(stored.convert("RGB").transpose(Image.Transpose.ROTATE_270))
     np.testing.assert_array_equal(shown.pixels, expected)
     box = (40, 30, 62, 46) if frame == "stored" else (2, 40, 18, 62)
-    record = Record("a", "a.webp", Picture("a.webp"), (Box(*box, "blue"),))
-    assert columns.from_facts(dataset_of([record]), [shown.facts]).boxes.tolist() == [[2, 40, 18, 62]]
+    record = Record("a", "a.webp", ImageRef("a.webp"), (Box(*box, "blue"),))
+    assert dataset_columns.from_facts(dataset_of([record]), [shown.facts]).boxes.tolist() == [[2, 40, 18, 62]]
 
 
 def test_what_is_no_whole_picture_says_why(tmp_path: Path) -> None:
-    whole = WholePictures(HEIGHT, WIDTH, "stretch")
+    whole = ImagePreparer(HEIGHT, WIDTH, "stretch")
     Image.effect_noise((300, 200), 50).convert("RGB").save(tmp_path / "a.jpg")
     half = (tmp_path / "a.jpg").read_bytes()
     Image.effect_noise((300, 200), 50).save(tmp_path / "a.tiff", compression="tiff_lzw")

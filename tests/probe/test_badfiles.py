@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.probe import badfiles
+from holdfast.probe.inputs import bad_files
 
 
 def _record(data: bytes) -> bytes:
     length = struct.pack("<Q", len(data))
     return (
         length
-        + struct.pack("<I", badfiles.masked_crc32c(length))
+        + struct.pack("<I", bad_files.masked_crc32c(length))
         + data
-        + struct.pack("<I", badfiles.masked_crc32c(data))
+        + struct.pack("<I", bad_files.masked_crc32c(data))
     )
 
 
 def test_the_checksum_is_crc32c_as_tfrecord_masks_it() -> None:
     # CRC-32C of "123456789" is 0xE3069283 (RFC 3720, appendix B.4, names the polynomial)
     crc = 0xE3069283
-    assert badfiles.masked_crc32c(b"123456789") == (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+    assert bad_files.masked_crc32c(b"123456789") == (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_the_checksum_is_crc32c_as_tfrecord_masks_it() -> None:
 def test_pictures_are_known_by_their_ends(content: bytes, fault: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     path.write_bytes(content)
-    found = badfiles.image_fault(str(path))
+    found = bad_files.image_fault(str(path))
     assert (found or {}).get("what") == fault
 
 
 def test_a_picture_that_is_not_there_is_told_with_its_number() -> None:
-    assert badfiles.image_fault("/nowhere/a.jpg") == {
+    assert bad_files.image_fault("/nowhere/a.jpg") == {
         "what": "cannot be read: No such file or directory",
         "errno": 2,
     }
@@ -55,35 +55,35 @@ def test_a_picture_that_is_not_there_is_told_with_its_number() -> None:
 def test_a_whole_file_of_records_has_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(_record(b"one") + _record(b"two") + _record(b""))
-    assert badfiles.record_fault(str(path), None) is None
-    assert badfiles.record_fault(str(path), 19) is None
+    assert bad_files.record_fault(str(path), None) is None
+    assert bad_files.record_fault(str(path), 19) is None
 
 
 def test_a_flipped_bit_is_found_at_the_offset_that_tensorflow_names(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(_record(b"one") + _record(b"twO").replace(b"twO", b"two") + _record(b"three"))
     expected = {"what": "a record is damaged", "offset": 19, "bytes": 3}
-    assert badfiles.record_fault(str(path), 19) == expected
-    assert badfiles.record_fault(str(path), 19 + 12) == expected  # behind the header
-    assert badfiles.record_fault(str(path), 0) is None
+    assert bad_files.record_fault(str(path), 19) == expected
+    assert bad_files.record_fault(str(path), 19 + 12) == expected  # behind the header
+    assert bad_files.record_fault(str(path), 0) is None
 
 
 def test_an_offset_that_is_no_record_of_this_file_blames_another(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(_record(b"a longer record than the others") + _record(b"two"))
-    assert badfiles.record_fault(str(path), 19) is None
+    assert bad_files.record_fault(str(path), 19) is None
 
 
 @pytest.mark.parametrize(("cut", "what"), [(1, "cut inside a record"), (12, "cut inside a record's header")])
 def test_a_cut_file_is_found_without_an_offset(cut: int, what: str, tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes((_record(b"one") + _record(b"two"))[:-cut])
-    assert badfiles.record_fault(str(path), None) == {"what": what, "offset": 19}
+    assert bad_files.record_fault(str(path), None) == {"what": what, "offset": 19}
 
 
 def test_looking_ends_when_its_time_is_up() -> None:
     clock = iter(range(100))
-    found = badfiles.examine(
+    found = bad_files.examine(
         [f"{n}" for n in range(50)], lambda path: {"what": "bad"}, budget_s=5, monotonic=lambda: next(clock)
     )
     assert (found.looked_at, found.of, len(found.files)) == (5, 50, 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.probe.boxes import BoxColumns, judge
+from holdfast.probe.inputs.box_checks import BoxColumns, judge
 
 CORNERS = np.array([[10.0, 10.0, 50.0, 60.0]] * 20)
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast.journal import events as ev
-from holdfast.probe import frameworks, torchloops
+from holdfast.probe.loops import torch_hooks
+from holdfast.probe.process import framework_versions
 from tests.explain.made import Run
 
 
@@ -51,8 +52,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch, *parameters: str, **opened: OpenGp
     torch = SimpleNamespace(__version__="2.9.0+cu128", get_num_threads=lambda: 16, **parts)
     monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
     session: Any = Recorded()
-    torchloops._see_parameters(session, optimizer_on(*parameters))
-    frameworks.devices_seen(session)
+    torch_hooks._see_parameters(session, optimizer_on(*parameters))
+    framework_versions.devices_seen(session)
     (event,) = session.said
     assert isinstance(event, ev.FrameworkSeen)
     return event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from holdfast.probe.dropped import records_written
+from holdfast.probe.inputs.ignored_errors import records_written
 
 
 def _record(payload: bytes) -> bytes:

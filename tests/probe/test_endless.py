@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from itertools import count
 
-from holdfast.probe.endless import never_returns, of_nodes
+from holdfast.probe.state.endless_iterators import never_returns, of_nodes
 
 
 def for_ever() -> Iterator[int]:

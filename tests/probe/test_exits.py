@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.journal import reader
 from holdfast.journal.events import ExitCalled
-from holdfast.probe import exits
-from holdfast.probe.session import Session
+from holdfast.probe.process import exit_calls
+from holdfast.probe.runtime.context import ProbeContext
 
 from .probed import pretend_torch, run
 
@@ -21,8 +21,8 @@ from .probed import pretend_torch, run
 def test_the_call_is_written_down_and_made(tmp_path: Path) -> None:
     called: list[tuple[Any, ...]] = []
     module: Any = SimpleNamespace(__name__="sys", exit=lambda *args: called.append(args))
-    session = Session(str(tmp_path), attempt=1, role="main")
-    exits._watch(session, module, "exit")
+    session = ProbeContext(str(tmp_path), attempt=1, role="main")
+    exit_calls._watch(session, module, "exit")
     module.exit("no data, aborting")
     module.exit()
     module.exit(300)
@@ -39,8 +39,8 @@ def test_the_call_is_written_down_and_made(tmp_path: Path) -> None:
 def test_a_signal_to_itself_is_written_down_and_sent(tmp_path: Path) -> None:
     sent: list[tuple[int, int]] = []
     module: Any = SimpleNamespace(__name__="os", kill=lambda *args: sent.append(args))
-    session = Session(str(tmp_path), attempt=1, role="main")
-    exits._watch_kill(session, module)
+    session = ProbeContext(str(tmp_path), attempt=1, role="main")
+    exit_calls._watch_kill(session, module)
     module.kill(os.getpid(), signal.SIGKILL)
     module.kill(os.getpid(), 0)  # asks whether it lives
     module.kill(os.getpid() + 1, signal.SIGTERM)  # a worker

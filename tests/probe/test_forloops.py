@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.probe.forloops import never_left
+from holdfast.probe.state.for_loops import never_left
 
 EPOCHS = "for epoch in range(3):\n    for batch in data:\n"
 

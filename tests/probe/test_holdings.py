@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import holdfast.probe
-from holdfast.probe import failures
-from holdfast.probe.holdings import bytes_of, length_of, user_globals, user_locals, walk
-from holdfast.probe.models import Alive
-from holdfast.probe.session import Session
+from holdfast.probe.memory_use.retained_objects import bytes_of, length_of, user_globals, user_locals, walk
+from holdfast.probe.process import exceptions
+from holdfast.probe.runtime.context import ProbeContext
+from holdfast.probe.state.model_facts import LiveModels
 
 
 class Keeper:
@@ -104,7 +104,7 @@ def test_models_are_counted_while_they_are_there() -> None:
     class Model:
         pass
 
-    known, kept = Alive(), [Model(), Model(), Model()]
+    known, kept = LiveModels(), [Model(), Model(), Model()]
     for model in kept:
         known.add(model)
         known.add(model)
@@ -191,7 +191,7 @@ def test_a_function_that_asks_for_the_variables_of_another_object_is_looked_at()
 def test_what_a_caught_error_left_behind_is_read_without_touching_what_a_function_holds(
     tmp_path: Path,
 ) -> None:
-    session = Session(str(tmp_path), attempt=1, role="main")
+    session = ProbeContext(str(tmp_path), attempt=1, role="main")
 
     def load(path: str) -> None:
         raise ValueError("bad picture")
@@ -202,7 +202,7 @@ def test_what_a_caught_error_left_behind_is_read_without_touching_what_a_functio
         try:
             load(path)
         except ValueError as error:
-            found = failures.describe(session, error, left="loader").paths
+            found = exceptions.describe(session, error, left="loader").paths
         return settings, found if rate else []
 
     settings, found = train()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal.events import ExceptionRaised, ExitCalled, ExitStarted, ProcessJoined
-from holdfast.probe import start
+from holdfast.probe import bootstrap
 
 from .probed import INJECT, run
 
@@ -172,7 +172,7 @@ def test_a_script_is_no_worker_because_of_its_name(tmp_path: Path, frameworks: P
     ],
 )
 def test_a_worker_is_known_by_the_words_that_start_it(command: list[str], worker: bool) -> None:
-    assert start._is_worker(command) is worker
+    assert bootstrap._is_worker(command) is worker
 
 
 def test_stacks_come_at_a_signal_while_the_main_thread_is_blocked(tmp_path: Path, frameworks: Path) -> None:

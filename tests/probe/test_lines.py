@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.probe import failures, lines, notices
-from holdfast.probe.returned import names_in
+from holdfast.probe.loops.step_outputs import names_in
+from holdfast.probe.process import exceptions, framework_warnings
+from holdfast.probe.runtime import user_lines
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ from holdfast.probe.returned import names_in
         ("/tmp/ipykernel_77/123.py", True),
         (json.__file__, False),
         (pytest.__file__, False),
-        (lines.__file__, False),
+        (user_lines.__file__, False),
         ("<frozen runpy>", False),
         ("/tmp/__autograph_generated_filex.py", False),
         ("h5py/_proxy.pyx", False),
@@ -31,7 +32,7 @@ from holdfast.probe.returned import names_in
     ],
 )
 def test_whose_file(path: str, is_users: bool) -> None:
-    assert lines.is_user_file(path) is is_users
+    assert user_lines.is_user_file(path) is is_users
 
 
 def test_a_framework_outside_site_packages_is_not_the_users(
@@ -41,15 +42,15 @@ def test_a_framework_outside_site_packages_is_not_the_users(
     package.__path__ = [str(tmp_path / "checkout" / "keras")]
     monkeypatch.setitem(sys.modules, "keras", package)
     inside = str(tmp_path / "checkout" / "keras" / "src" / "trainer.py")
-    assert not lines.is_user_file(inside)
-    assert lines.short(inside) == "keras/src/trainer.py"
-    assert lines.is_user_file(str(tmp_path / "checkout" / "train.py"))
+    assert not user_lines.is_user_file(inside)
+    assert user_lines.short(inside) == "keras/src/trainer.py"
+    assert user_lines.is_user_file(str(tmp_path / "checkout" / "train.py"))
 
 
 def test_places_are_short() -> None:
-    assert lines.short("/venv/lib/python3.11/site-packages/keras/src/a.py") == "keras/src/a.py"
-    assert lines.short(json.__file__) == "json/__init__.py"
-    assert lines.short("/elsewhere/train.py") == "/elsewhere/train.py"
+    assert user_lines.short("/venv/lib/python3.11/site-packages/keras/src/a.py") == "keras/src/a.py"
+    assert user_lines.short(json.__file__) == "json/__init__.py"
+    assert user_lines.short("/elsewhere/train.py") == "/elsewhere/train.py"
 
 
 def test_the_line_of_a_message_that_quotes_a_traceback_is_the_one_a_library_called() -> None:
@@ -59,26 +60,26 @@ def test_the_line_of_a_message_that_quotes_a_traceback_is_the_one_a_library_call
           File "/v/lib/python3.11/site-packages/tensorflow/python/ops/script_ops.py", line 269, in __call__
           File "/home/me/train.py", line 33, in load
         """)
-    assert failures._user_place([], message, ValueError()) == ("/home/me/train.py", 33)
+    assert exceptions._user_place([], message, ValueError()) == ("/home/me/train.py", 33)
 
 
 def test_a_message_that_quotes_only_who_called_fit_is_not_believed() -> None:
     message = 'File "/home/me/first.py", line 11, in <module>\nFile "/v/site-packages/keras/src/x.py", line 1, in fit'
-    assert failures._user_place([], message, ValueError()) is None
+    assert exceptions._user_place([], message, ValueError()) is None
 
 
 def test_the_innermost_frame_of_the_user_is_the_line() -> None:
     try:
         json.loads("{")
     except ValueError as error:
-        trace = list(lines.frames_of(error.__traceback__))
-        assert failures._user_place(trace, "", error) == (__file__, trace[0][1])
+        trace = list(user_lines.frames_of(error.__traceback__))
+        assert exceptions._user_place(trace, "", error) == (__file__, trace[0][1])
     else:
         pytest.fail("json took it")
 
 
 def test_frames_of_the_probe_are_taken_out_of_a_traceback(tmp_path: Path) -> None:
-    inside = str(Path(lines.__file__).parent / "made_up.py")
+    inside = str(Path(user_lines.__file__).parent / "made_up.py")
     scope: dict[str, object] = {}
     exec(compile("def call(inner):\n    inner()\n", inside, "exec"), scope)
 
@@ -88,8 +89,8 @@ def test_frames_of_the_probe_are_taken_out_of_a_traceback(tmp_path: Path) -> Non
     try:
         scope["call"](fails)  # type: ignore[operator]
     except KeyError as error:
-        kept = failures.without_probe_frames(error.__traceback__)
-        names = [name for _, _, name, _ in lines.frames_of(kept)]
+        kept = exceptions.without_probe_frames(error.__traceback__)
+        names = [name for _, _, name, _ in user_lines.frames_of(kept)]
         assert names == [sys._getframe().f_code.co_name, "fails"]
 
 
@@ -120,7 +121,7 @@ def test_values_of_a_step_are_known_by_the_names_it_returns() -> None:
     ],
 )
 def test_warnings_that_matter_are_known(text: str, category: str) -> None:
-    assert notices.classify(text) == category
+    assert framework_warnings.classify(text) == category
 
 
 def test_paths_that_xla_quotes_without_their_first_slash_are_told_apart_all_the_same(tmp_path: Path) -> None:
@@ -128,9 +129,9 @@ def test_paths_that_xla_quotes_without_their_first_slash_are_told_apart_all_the_
     script.write_text("")
     message = (
         f'File "{str(script)[1:]}", line 28, in <module>\n'
-        f'File "{lines.PROBE_FOLDER[1:]}patch.py", line 42, in observed\n'
+        f'File "{user_lines.PROBE_FOLDER[1:]}patch.py", line 42, in observed\n'
         f'File "{pytest.__file__[1:]}", line 3, in fit\n'
     )
-    assert lines.in_text(message)[0] == (str(script), 28, "<module>")
-    assert not lines.is_user_file(lines.in_text(message)[1][0])
-    assert "patch.py" not in failures._text(ValueError(message))
+    assert user_lines.in_text(message)[0] == (str(script), 28, "<module>")
+    assert not user_lines.is_user_file(user_lines.in_text(message)[1][0])
+    assert "patch.py" not in exceptions._text(ValueError(message))

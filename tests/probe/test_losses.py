@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from holdfast.journal.events import Event, LossSeen, NonFiniteSeen
-from holdfast.probe import finite
-from holdfast.probe.losses import Losses
-from holdfast.probe.progress import Progress
+from holdfast.probe.fit.loss_watch import Losses
+from holdfast.probe.runtime.heartbeat import Heartbeat
+from holdfast.probe.state import finiteness
 
 
 class Heard:
     """What a session is to the losses: progress, a place for facts, and somebody who listens."""
 
     def __init__(self) -> None:
-        self.progress = Progress()
+        self.progress = Heartbeat()
         self.seen: dict[str, Any] = {}
         self.started = 0.0
         self.said: list[Event] = []
@@ -176,9 +176,9 @@ def test_the_gradient_of_a_loss_that_is_itself_broken_says_nothing_more() -> Non
 
 def test_the_small_gradient_nearest_the_loss_is_looked_at() -> None:
     near, far = Gradient(1.0), Gradient(2.0)
-    assert finite.small_gradient([far, near, None]) is near
-    assert finite.small_gradient([None]) is None
-    assert finite.small_gradient(None) is None
+    assert finiteness.small_gradient([far, near, None]) is near
+    assert finiteness.small_gradient([None]) is None
+    assert finiteness.small_gradient(None) is None
 
 
 def _written_in_an_hour(loss: Callable[[int], float], hours_before: float) -> int:

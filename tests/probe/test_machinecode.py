@@ -6,8 +6,8 @@ from pathlib import Path
 
 from holdfast.journal import reader
 from holdfast.journal.events import MachineCodeCounted
-from holdfast.probe.machinecode import MachineCode, regions
-from holdfast.probe.session import Session
+from holdfast.probe.loops.xla_compilations import XlaCompilations, regions
+from holdfast.probe.runtime.context import ProbeContext
 
 MAPS = """\
 7f00-7f10 r-xp 00000000 00:00 0
@@ -24,8 +24,8 @@ def test_only_executable_memory_without_a_file_counts() -> None:
 
 def test_growth_is_told_and_rest_is_not(tmp_path: Path) -> None:
     maps = tmp_path / "maps"
-    session = Session(str(tmp_path / "run"), attempt=1, role="main")
-    looking = MachineCode(session, "step", "train.py:3", maps)
+    session = ProbeContext(str(tmp_path / "run"), attempt=1, role="main")
+    looking = XlaCompilations(session, "step", "train.py:3", maps)
     one = "7f00-7f10 r-xp 00000000 00:00 0\n"
     for now, step, count in (
         (0, 0, 2),

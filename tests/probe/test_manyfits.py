@@ -21,30 +21,32 @@ from holdfast.journal.events import (
     ValidationDone,
     ValidationStarted,
 )
-from holdfast.probe import failures, fits, losses
-from holdfast.probe.manyfits import ManyFits
-from holdfast.probe.session import Session
+from holdfast.probe.fit import loss_watch
+from holdfast.probe.process import exceptions
+from holdfast.probe.runtime.context import ProbeContext
+from holdfast.probe.state import fit_log
+from holdfast.probe.state.fit_sampling import FitSampling
 
 
 class Game:
     """Fits of two steps, each an eighth of a second, as a clock in our hands has it."""
 
     def __init__(self, folder: Path) -> None:
-        self.session = Session(str(folder), attempt=1, role="main")
+        self.session = ProbeContext(str(folder), attempt=1, role="main")
         self.session.started = 0.0
         self.session.seen["background"] = SimpleNamespace(every_second=lambda part, action: None)
         self.now = 100.0
-        self.fits = fits.of(self.session)
-        self.fits.many = ManyFits(self.session, monotonic=lambda: self.now)
+        self.fits = fit_log.of(self.session)
+        self.fits.many = FitSampling(self.session, monotonic=lambda: self.now)
 
-    def begin(self) -> fits.Fit:
+    def begin(self) -> fit_log.FitState:
         fit = self.fits.begin(SimpleNamespace(name="q"), {"epochs": 1, "steps_per_epoch": 2}, "play.py:9")
-        losses.of(self.session).fit_begins(None)
+        loss_watch.of(self.session).fit_begins(None)
         self.fits.say_started(fit, [{"class": "History"}])
         self.fits.epoch_begins(fit, 0)
         return fit
 
-    def end(self, fit: fits.Fit, error: BaseException | None = None) -> None:
+    def end(self, fit: fit_log.FitState, error: BaseException | None = None) -> None:
         self.session.progress.step += 2
         self.session.progress.train_batches = 2
         self.now += 0.125
@@ -112,7 +114,7 @@ def test_a_fit_that_an_exception_leaves_is_told_whole(game: Game) -> None:
     game.play(60)
     fit = game.begin()
     error = ValueError("no such move")
-    failures.left_call(game.session, error, "fit")
+    exceptions.left_call(game.session, error, "fit")
     game.end(fit, error)
     kinds = [type(event).__name__ for event in game.said(FitStarted, ExceptionRaised, FitDone)[-3:]]
     assert kinds == ["FitStarted", "ExceptionRaised", "FitDone"]
@@ -134,7 +136,9 @@ def test_a_fit_that_does_not_come_back_is_told_from_the_background(game: Game) -
 def test_a_loss_that_breaks_in_the_last_of_many_fits_stands_behind_its_start(game: Game) -> None:
     for _ in range(100):
         fit = game.begin()
-        losses.of(game.session).logs_had(game.session.progress.step + 1, 0, 1, {"loss": float("nan")}, None)
+        loss_watch.of(game.session).logs_had(
+            game.session.progress.step + 1, 0, 1, {"loss": float("nan")}, None
+        )
         game.end(fit)
     broken = [event.step for event in game.said(NonFiniteSeen)]
     assert len(broken) == 50 + 20  # with the first fits, then those that are told for it
@@ -147,7 +151,7 @@ def test_a_loss_that_breaks_in_the_last_of_many_fits_stands_behind_its_start(gam
 def test_what_stops_a_fit_is_kept_with_it(game: Game) -> None:
     for _ in range(90):
         fit = game.begin()
-        fits.say_notable(game.session, StopRequested(by="EarlyStopping", step=fit.number))
+        fit_log.say_notable(game.session, StopRequested(by="EarlyStopping", step=fit.number))
         game.end(fit)
     game.leave()
     assert [event.step for event in game.said(StopRequested)] == [*range(1, 71), 90]

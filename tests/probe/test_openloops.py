@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.probe.openloops import around
+from holdfast.probe.state.open_loops import around
 
 _STEP = "    value, other = step()\n"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.probe.outliers import Usual
+from holdfast.probe.inputs.value_outliers import TypicalValues
 
 
-def _learnt() -> Usual:
-    usual, random = Usual(), np.random.default_rng(0)
+def _learnt() -> TypicalValues:
+    usual, random = TypicalValues(), np.random.default_rng(0)
     for _ in range(5):
         usual.learn([random.uniform(-1, 1, (32, 12)), np.arange(32), np.array(["a"] * 32)])
     return usual
@@ -29,11 +29,11 @@ def test_what_is_ordinary_is_left_alone() -> None:
     assert usual.far(np.arange(32) * 900, 1) is None
     assert usual.far(np.array(["a"] * 32), 2) is None
     assert usual.far(np.full((4, 1), 1e30), 5) is None  # a part that was never seen
-    assert Usual().far(np.full((4, 1), 1e30), 0) is None
+    assert TypicalValues().far(np.full((4, 1), 1e30), 0) is None
 
 
 def test_one_far_value_among_those_learnt_from_changes_nothing() -> None:
-    usual = Usual()
+    usual = TypicalValues()
     for number in range(5):
         usual.learn([np.full((8, 2), 1e12 if number == 2 else 1.0)])
     assert usual.far(np.full((8, 2), 1e12), 0) is not None

@@ -12,13 +12,13 @@ import pytest
 
 from holdfast.journal import reader
 from holdfast.journal.events import SaveDone, SaveFailed
-from holdfast.probe import ownsaves
-from holdfast.probe.session import Session
+from holdfast.probe.fit import array_saving
+from holdfast.probe.runtime.context import ProbeContext
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
 
 
-def _told(session: Session) -> list[tuple[str, str, int | None]]:
+def _told(session: ProbeContext) -> list[tuple[str, str, int | None]]:
     events = [entry.event for entry in reader.read(session.folder.journal)]
     return [
         (one.kind, one.path, one.errno if isinstance(one, SaveFailed) else None)
@@ -28,9 +28,9 @@ def _told(session: Session) -> list[tuple[str, str, int | None]]:
 
 
 def test_only_what_the_disk_refused_is_told_and_what_came_after_it(tmp_path: Path) -> None:
-    session = Session(str(tmp_path / "run"), attempt=1, role="main")
+    session = ProbeContext(str(tmp_path / "run"), attempt=1, role="main")
     own = types.SimpleNamespace(save=numpy.save, savez=numpy.savez, savetxt=numpy.savetxt)
-    ownsaves.hook_numpy(session, own)
+    array_saving.hook_numpy(session, own)
     values = numpy.zeros(100_000)
     own.save(tmp_path / "a.npy", values)
     assert _told(session) == []
@@ -43,9 +43,9 @@ def test_only_what_the_disk_refused_is_told_and_what_came_after_it(tmp_path: Pat
 
 
 def test_a_dump_into_an_open_file_is_told_by_the_files_name(tmp_path: Path) -> None:
-    session = Session(str(tmp_path / "run"), attempt=1, role="main")
+    session = ProbeContext(str(tmp_path / "run"), attempt=1, role="main")
     own = types.SimpleNamespace(dump=pickle.dump)
-    ownsaves.hook_dump(session, own)
+    array_saving.hook_dump(session, own)
     with open("/dev/full", "wb", buffering=0) as full, pytest.raises(OSError, match="No space"):
         own.dump(list(range(100_000)), full)
     assert _told(session) == [("save_failed", "/dev/full", 28)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.probe.pieces import odd_one
+from holdfast.probe.process.array_shapes import odd_one
 
 PICTURES = [np.zeros((4, 4, 3)) for _ in range(5)]
 

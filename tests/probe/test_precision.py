@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.probe import models
+from holdfast.probe.state import model_facts
 
 
-def _loop(kind: str) -> models.Behind:
-    return models.Behind(SimpleNamespace(_trainable_variables=[SimpleNamespace(dtype=kind)]))
+def _loop(kind: str) -> model_facts.OptimizerModel:
+    return model_facts.OptimizerModel(SimpleNamespace(_trainable_variables=[SimpleNamespace(dtype=kind)]))
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def test_weights_first_then_what_was_set_for_all(
 ) -> None:
     keras: Any = SimpleNamespace(config=SimpleNamespace(dtype_policy=lambda: SimpleNamespace(name=policy)))
     monkeypatch.setitem(sys.modules, "keras", keras)
-    assert models.precision(_loop(weights)) == told
+    assert model_facts.precision(_loop(weights)) == told
 
 
 def test_a_model_says_it_itself() -> None:
     model = SimpleNamespace(dtype_policy=SimpleNamespace(name="mixed_float16"))
-    assert models.precision(model) == "mixed_float16"
-    assert models.precision(SimpleNamespace()) == ""
+    assert model_facts.precision(model) == "mixed_float16"
+    assert model_facts.precision(SimpleNamespace()) == ""

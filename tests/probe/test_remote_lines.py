@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.probe import failures
-from holdfast.probe.session import Session
+from holdfast.probe.process import exceptions
+from holdfast.probe.runtime.context import ProbeContext
 
 
 def _load(number: int) -> int:
@@ -24,8 +24,8 @@ _RAISES = _load.__code__.co_firstlineno + 2
 
 
 def _place(error: BaseException, folder: Path) -> str:
-    session = Session(str(folder), attempt=1, role="main")
-    return failures.describe(session, error, left="loader").user_line.rpartition("/")[2]
+    session = ProbeContext(str(folder), attempt=1, role="main")
+    return exceptions.describe(session, error, left="loader").user_line.rpartition("/")[2]
 
 
 @pytest.mark.parametrize("how", ["executor", "pool"])

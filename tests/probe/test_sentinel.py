@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.probe import finite
+from holdfast.probe.state import finiteness
 
 
 class Weight:
@@ -28,7 +28,7 @@ class Model:
         self.trainable_variables = [Weight()]
 
 
-def looked(sentinel: finite.Sentinel, weight: Weight, losses: list[float], step_ns: int) -> list[bool]:
+def looked(sentinel: finiteness.Sentinel, weight: Weight, losses: list[float], step_ns: int) -> list[bool]:
     seen = []
     for loss in losses:
         before = weight.reads
@@ -40,10 +40,10 @@ def looked(sentinel: finite.Sentinel, weight: Weight, losses: list[float], step_
 
 def test_it_is_looked_at_first_and_where_the_loss_jumps(monkeypatch: Any) -> None:
     clock = iter(range(0, 10**12, 1000))  # every look takes a microsecond
-    monkeypatch.setattr(finite.time, "thread_time_ns", lambda: next(clock))
-    monkeypatch.setattr(finite, "in_host_memory", lambda value: True)
+    monkeypatch.setattr(finiteness.time, "thread_time_ns", lambda: next(clock))
+    monkeypatch.setattr(finiteness, "in_host_memory", lambda value: True)
     model = Model()
-    sentinel, weight = finite.Sentinel(model), model.trainable_variables[0]
+    sentinel, weight = finiteness.Sentinel(model), model.trainable_variables[0]
     quick = 1000  # a step as short as a look: one look in 333 may be paid
     assert all(looked(sentinel, weight, [1.0] * 200, quick))
     assert not any(looked(sentinel, weight, [1.0, 0.9, 1.1] * 100, quick))

@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 
 from holdfast.journal import reader
-from holdfast.probe import signals
-from holdfast.probe.session import Session
+from holdfast.probe.process import signal_handlers
+from holdfast.probe.runtime.context import ProbeContext
 
 _USED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT)
 _by_name = signal.signal  # as a script has it that imports `signal` from `signal`, before any framework
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProbeContext]:
     below: Any = signal._signal  # type: ignore[attr-defined]
     before = {number: signal.getsignal(number) for number in _USED}
-    yield Session(str(tmp_path), attempt=1, role="main")
+    yield ProbeContext(str(tmp_path), attempt=1, role="main")
     monkeypatch.setattr(signal, "_signal", below)
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-def test_what_came_is_told_before_the_handler_runs(session: Session) -> None:
+def test_what_came_is_told_before_the_handler_runs(session: ProbeContext) -> None:
     came: list[int] = []
     early = lambda number, frame: came.append(-number)  # noqa: E731
 
@@ -36,7 +36,7 @@ def test_what_came_is_told_before_the_handler_runs(session: Session) -> None:
         came.append(number)
 
     signal.signal(signal.SIGUSR1, early)  # before the framework was imported
-    signals.watch(session)
+    signal_handlers.watch(session)
     assert signal.getsignal(signal.SIGUSR1) is early
     signal.signal(signal.SIGTERM, late)
     assert signal.getsignal(signal.SIGTERM) is late
@@ -49,9 +49,9 @@ def test_what_came_is_told_before_the_handler_runs(session: Session) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
 
 
-def test_an_interrupt_that_the_script_catches_is_told(session: Session) -> None:
+def test_an_interrupt_that_the_script_catches_is_told(session: ProbeContext) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signals.watch(session)
+    signal_handlers.watch(session)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
@@ -59,13 +59,13 @@ def test_an_interrupt_that_the_script_catches_is_told(session: Session) -> None:
     assert told == ["SIGINT"]
 
 
-def test_handlers_are_given_and_asked_for_by_name_or_by_place(session: Session) -> None:
+def test_handlers_are_given_and_asked_for_by_name_or_by_place(session: ProbeContext) -> None:
     came: list[int] = []
 
     def handler(number: int, frame: object) -> None:
         came.append(number)
 
-    signals.watch(session)
+    signal_handlers.watch(session)
     signal.signal(signalnum=signal.SIGTERM, handler=handler)
     assert signal.getsignal(signalnum=signal.SIGTERM) is handler
     assert _by_name(signal.SIGUSR1, handler) is signal.SIG_DFL
@@ -77,9 +77,9 @@ def test_handlers_are_given_and_asked_for_by_name_or_by_place(session: Session) 
     assert told == ["SIGTERM", "SIGUSR1"]
 
 
-def test_the_modules_functions_are_pythons_own(session: Session) -> None:
+def test_the_modules_functions_are_pythons_own(session: ProbeContext) -> None:
     install, installed = signal.signal, signal.getsignal
-    signals.watch(session)
+    signal_handlers.watch(session)
     assert (signal.signal, signal.getsignal) == (install, installed)
     assert signal.sigpending() == set()
     with pytest.raises(TypeError, match=r"must be signal\.SIG_IGN"):

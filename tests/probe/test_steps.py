@@ -20,8 +20,8 @@ from holdfast.journal.events import (
     StopRequested,
 )
 from holdfast.journal.reader import read
-from holdfast.probe import steps
-from holdfast.probe.session import Session
+from holdfast.probe.fit import train_batches
+from holdfast.probe.runtime.context import ProbeContext
 
 from .probed import SCRIPTS, run
 
@@ -42,9 +42,9 @@ def test_weights_were_whole_before_a_step_only_if_they_were_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: bool, known: bool | None
 ) -> None:
     now = [0]
-    monkeypatch.setattr(steps, "monotonic_ns", lambda: now[0])
-    session = Session(str(tmp_path), attempt=1, role="main")
-    walked = steps.Steps(session)
+    monkeypatch.setattr(train_batches, "monotonic_ns", lambda: now[0])
+    session = ProbeContext(str(tmp_path), attempt=1, role="main")
+    walked = train_batches.TrainBatches(session)
     fit = walked.fits.begin(SimpleNamespace(trainable_variables=[Weight()]), {}, "train.py:1")
     walked.fits.epoch_begins(fit, 0)
 

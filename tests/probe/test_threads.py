@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal.events import ExitStarted, ProbeFailed
-from holdfast.probe import threads
+from holdfast.probe.runtime import hidden_thread
 
 from .probed import pretend_torch, run
 
@@ -36,7 +36,7 @@ def test_a_script_that_waits_for_all_threads_is_not_kept_waiting(tmp_path: Path,
 
 def test_the_thread_does_its_work_and_is_waited_for() -> None:
     done: list[tuple[str, int]] = []
-    thread = threads.Unlisted(lambda word: done.append((word, threading.active_count())), "looked")
+    thread = hidden_thread.HiddenThread(lambda word: done.append((word, threading.active_count())), "looked")
     before = threading.active_count()
     thread.join(10)
     assert done == [("looked", before)]
@@ -49,11 +49,11 @@ def test_a_thread_that_logs_is_taken_out_of_the_list_again() -> None:
         logging.getLogger("holdfast.test").debug("a record asks for the thread's name")
         threading.current_thread()
         names.append(threading.active_count())
-        threads.forget()
+        hidden_thread.forget()
         names.append(threading.active_count())
 
     before = threading.active_count()
-    threads.Unlisted(work).join(10)
+    hidden_thread.HiddenThread(work).join(10)
     assert names == [before + 1, before]
 
 

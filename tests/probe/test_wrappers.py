@@ -9,10 +9,10 @@ from typing import Any
 
 from holdfast.journal import reader
 from holdfast.journal.events import EpochDone, EpochStarted, FitStarted
-from holdfast.probe import callbacks
-from holdfast.probe.calling import WatchedCallbacks
-from holdfast.probe.patch import observe
-from holdfast.probe.session import Session
+from holdfast.probe.fit import callback_list
+from holdfast.probe.fit.active_callback import ObservedCallbacks
+from holdfast.probe.runtime.context import ProbeContext
+from holdfast.probe.runtime.wrapping import observe
 
 
 class Callback:
@@ -21,8 +21,8 @@ class Callback:
 
 
 def test_a_copy_of_the_watched_callbacks_is_a_plain_list(tmp_path: Path) -> None:
-    watch = callbacks.ListWatch(Session(str(tmp_path), attempt=1, role="main"))
-    watched = WatchedCallbacks([1, "two"], watch)
+    watch = callback_list.CallbackListObserver(ProbeContext(str(tmp_path), attempt=1, role="main"))
+    watched = ObservedCallbacks([1, "two"], watch)
     for made in (copy.copy(watched), copy.deepcopy(watched), pickle.loads(pickle.dumps(watched))):
         assert made == [1, "two"]
         assert type(made) is list
@@ -47,8 +47,8 @@ def test_a_list_of_callbacks_is_called_by_name_or_by_place(tmp_path: Path) -> No
             for callback in self.callbacks:
                 callback.on_epoch_end(epoch, logs)
 
-    session = Session(str(tmp_path), attempt=1, role="main")
-    callbacks.hook_list(session, CallbackList)
+    session = ProbeContext(str(tmp_path), attempt=1, role="main")
+    callback_list.hook_list(session, CallbackList)
     made = CallbackList()
     made.on_train_begin({})
     made.on_epoch_begin(2, {})
@@ -73,7 +73,7 @@ def test_a_method_that_is_given_no_object_is_left_as_it_is(tmp_path: Path) -> No
         def name(cls) -> str:
             return cls.__name__
 
-    session = Session(str(tmp_path), attempt=1, role="main")
+    session = ProbeContext(str(tmp_path), attempt=1, role="main")
     assert not observe(session, Kind, "double", "part")
     assert not observe(session, Kind, "name", "part")
     assert (Kind().double(3), Kind().name()) == (6, "Kind")

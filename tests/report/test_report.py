@@ -15,7 +15,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.journal.vitals import Sample
 from holdfast.journal.writer import JournalWriter
 from holdfast.report import charts, evaluation, html, redact, story
-from holdfast.report.charts import broken
+from holdfast.report.charts import with_gaps
 from holdfast.report.series import Mark, paces, rates, thin
 from tests.report.made import run_folder
 
@@ -71,7 +71,7 @@ def test_rates_of_a_counter_that_restarts() -> None:
 
 
 def test_the_story_has_the_numbers_of_the_run(tmp_path: Path) -> None:
-    told = story.tell(run_folder(tmp_path / "r"))
+    told = story.read_timeline(run_folder(tmp_path / "r"))
     charts = {chart.title: chart for chart in told.charts}
     memory = {series.name: series for series in charts["Memory of the host"].series}
     assert memory["process"].points[0] == (0.0, 2.0**30)
@@ -88,14 +88,14 @@ def test_the_story_has_the_numbers_of_the_run(tmp_path: Path) -> None:
 
 def test_a_folder_with_an_output_log_alone_still_makes_a_page(tmp_path: Path) -> None:
     (tmp_path / "output.log").write_text("Epoch 1/3\nKilled\n")
-    page = html.render(story.tell(RunFolder(tmp_path)), {"outcome": "killed", "findings": []})
+    page = html.render(story.read_timeline(RunFolder(tmp_path)), {"outcome": "killed", "findings": []})
     assert "Killed" in page
     assert "There are no measurements" in page
 
 
 def test_nothing_from_the_user_breaks_out_of_the_page(tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "<img src=x onerror=alert(1)>")
-    page = html.render(story.tell(folder), VERDICT)
+    page = html.render(story.read_timeline(folder), VERDICT)
     assert "<img src=x" not in page
     assert "</script><script>alert(1)" not in page
     assert "<b>for ever</b>" not in page
@@ -106,7 +106,7 @@ def test_nothing_from_the_user_breaks_out_of_the_page(tmp_path: Path) -> None:
 
 
 def test_a_loss_that_is_not_finite_is_a_gap_and_a_mark(tmp_path: Path) -> None:
-    page = html.render(story.tell(run_folder(tmp_path / "r", end="nan")), {"outcome": "finished"})
+    page = html.render(story.read_timeline(run_folder(tmp_path / "r", end="nan")), {"outcome": "finished"})
     data = data_of(page)
     loss = next(chart for chart in data["charts"] if chart["title"].startswith("Loss"))
     assert any(value is None for series in loss["series"] for _, value in series["points"])
@@ -114,7 +114,7 @@ def test_a_loss_that_is_not_finite_is_a_gap_and_a_mark(tmp_path: Path) -> None:
 
 
 def test_redacted_pages_hold_no_paths_hosts_or_environment(tmp_path: Path) -> None:
-    told = story.tell(run_folder(tmp_path / "r"))
+    told = story.read_timeline(run_folder(tmp_path / "r"))
     page = html.render(redact.story(told), redact.anything(VERDICT, told.host))
     for secret in ("/home/ann", "a-host", "secret", "TF_X", "alert(1)"):
         assert secret not in page
@@ -136,9 +136,9 @@ def test_what_redaction_makes_of_a_text(whole: str, shorter: str) -> None:
 
 
 def test_no_line_leads_from_one_attempt_to_the_next() -> None:
-    assert broken([(0.0, 1.0), (9.0, 2.0)], [5.0, 20.0])[1][0] == 5.0
-    assert math.isnan(broken([(0.0, 1.0), (9.0, 2.0)], [5.0])[1][1])
-    assert broken([], [5.0]) == []
+    assert with_gaps([(0.0, 1.0), (9.0, 2.0)], [5.0, 20.0])[1][0] == 5.0
+    assert math.isnan(with_gaps([(0.0, 1.0), (9.0, 2.0)], [5.0])[1][1])
+    assert with_gaps([], [5.0]) == []
 
 
 def test_the_pace_of_slow_steps_is_taken_over_seconds_not_samples() -> None:
@@ -155,7 +155,7 @@ def test_the_first_step_of_an_attempt_does_not_flatten_the_others() -> None:
         Sample(mono=float(at), step=at, data_wait_s=at * 0.1, compute_s=at * 0.2 + (30.0 if at else 0.0))
         for at in range(20)
     ]
-    chart = next(one for one in charts.draw([], samples, [], 0.0) if one.title == "Time of a step")
+    chart = next(one for one in charts.build_charts([], samples, [], 0.0) if one.title == "Time of a step")
     assert chart.note == "Not drawn: the first steps of an attempt, which compile (30.3 s)."
     assert [s.name for s in chart.series] == ["waiting for data", "computing", "other"]
     assert chart.series[2].points[0] == (2.0, pytest.approx(0.7))
@@ -169,7 +169,9 @@ def test_the_memory_of_a_device_stands_beside_what_was_predicted(tmp_path: Path)
     journal.append(events.FitDone())
     samples = [Sample(mono=at, gpus=[{"used_bytes": 6, "total_bytes": 9}]) for at in (10.0, 20.0)]
     (chart,) = [
-        one for one in charts.draw(reader.read(tmp_path / "j"), samples, [], 10.0) if "devices" in one.title
+        one
+        for one in charts.build_charts(reader.read(tmp_path / "j"), samples, [], 10.0)
+        if "devices" in one.title
     ]
     lines = {one.name: (one.points, one.dashed) for one in chart.series}
     assert lines == {
@@ -181,7 +183,7 @@ def test_the_memory_of_a_device_stands_beside_what_was_predicted(tmp_path: Path)
 
 
 def test_marks_of_a_long_run_are_few_and_what_went_wrong_stays() -> None:
-    marks = story._few([Mark(float(at), "epoch", "") for at in range(10_000)])
+    marks = story._thin_marks([Mark(float(at), "epoch", "") for at in range(10_000)])
     assert len(marks) == 100
     assert marks[-1].at == 9999.0
 
@@ -195,7 +197,7 @@ def test_a_run_of_a_million_steps_makes_a_small_page(tmp_path: Path) -> None:
             file.write(vitals.encode(Sample(
                 at=1.7e9 + at * 50, mono=at * 50.0, step=at * 50, rss_bytes=77 * 2**30 if at == 14_321 else 2**30,
                 data_wait_s=at, compute_s=at * 8.0, cpu_s=at * 15.0, loss=1e6 if at == 12_345 else 0.5)))  # fmt: skip
-    page = html.render(story.tell(folder), {"outcome": "finished", "findings": []})
+    page = html.render(story.read_timeline(folder), {"outcome": "finished", "findings": []})
     assert len(page) < 2_000_000
     data = data_of(page)
     points = {s["name"]: s["points"] for chart in data["charts"] for s in chart["series"]}
@@ -256,7 +258,7 @@ def test_a_picture_that_is_no_base64_stays_out() -> None:
 def test_redacted_pages_have_no_pictures(tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "r")
     folder.validation.write_text(json.dumps(SHOWN))
-    told = story.tell(folder)
+    told = story.read_timeline(folder)
     assert "worst first" in html.render(told, VERDICT)
     page = html.render(redact.story(told), VERDICT)
     assert "worst first" not in page
@@ -264,7 +266,7 @@ def test_redacted_pages_have_no_pictures(tmp_path: Path) -> None:
 
 
 def test_a_run_that_reached_its_end_and_is_blamed_is_not_green(tmp_path: Path) -> None:
-    told = story.tell(run_folder(tmp_path / "r", steps=9))
+    told = story.read_timeline(run_folder(tmp_path / "r", steps=9))
     blamed = {**VERDICT, "outcome": "finished"}
     assert 'class="outcome warn">finished' in html.render(told, blamed)
     assert 'class="outcome good">finished' in html.render(told, {"outcome": "finished", "findings": []})
@@ -278,7 +280,7 @@ def test_a_browser_draws_every_chart(tmp_path: Path, end: str, tab: Any) -> None
     page = tmp_path / "report.html"
     folder = run_folder(tmp_path / "<script>alert(1)<", end=end)
     folder.validation.write_text(json.dumps(SHOWN))
-    told = story.tell(folder)
+    told = story.read_timeline(folder)
     page.write_text(html.render(told, VERDICT))
     tab.goto(page.as_uri())
     assert tab.locator("canvas").count() == len(told.charts)
@@ -289,7 +291,7 @@ def test_a_browser_draws_every_chart(tmp_path: Path, end: str, tab: Any) -> None
 
 def test_a_chart_answers_the_pointer_and_zooms_all(tmp_path: Path, tab: Any) -> None:
     page = tmp_path / "report.html"
-    page.write_text(html.render(story.tell(run_folder(tmp_path / "r")), VERDICT))
+    page.write_text(html.render(story.read_timeline(run_folder(tmp_path / "r")), VERDICT))
     tab.goto(page.as_uri())
     first, memory = tab.locator(".u-over").first, tab.locator(".chart", has_text="Memory of the host")
     assert "at the end" in memory.locator(".u-legend").inner_text()
@@ -317,7 +319,7 @@ def test_nothing_is_wider_than_the_window(tmp_path: Path, width: int, dark: bool
     page = tmp_path / "report.html"
     folder = run_folder(tmp_path / ("a-very-long-name" * 9))
     folder.validation.write_text(json.dumps(SHOWN))
-    page.write_text(html.render(story.tell(folder), VERDICT))
+    page.write_text(html.render(story.read_timeline(folder), VERDICT))
     tab.set_viewport_size({"width": width, "height": 800})
     tab.emulate_media(color_scheme="dark" if dark else "light")
     tab.goto(page.as_uri())

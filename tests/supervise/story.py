@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.journal.beats import Beat, Phase
-from holdfast.supervise import stall
-from holdfast.supervise.progress import Look, Progress
-from holdfast.supervise.stall import Closer, Judgement, Situation
+from holdfast.supervise.stall import judgement as stall_judgement
+from holdfast.supervise.stall.activity import ActivitySample, ActivityTracker
+from holdfast.supervise.stall.judgement import CloserLook, Situation, StallJudgement
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Story:
 
     by_hand_s: float | None = None
     crowding: float = 1.0
-    closer: Closer = field(default_factory=Closer)
+    closer: CloserLook = field(default_factory=CloserLook)
     now: float = 1000.0
     cpu_s: float = 0.0
     read_bytes: int = 0
@@ -30,7 +30,7 @@ class Story:
     fit: int = 1
     train_batches: int = 0
     test_batches: int = 0
-    alarm: Judgement | None = None
+    alarm: StallJudgement | None = None
     alarm_at: float = 0.0
     alarms: list[float] = field(default_factory=list)  # the limits of all of them
     sifted: int = 0
@@ -38,12 +38,12 @@ class Story:
     _beat: Beat | None = None
     _fresh: list[Beat] = field(default_factory=list)
     _suspended_at: float | None = None
-    _standing: tuple[Situation, Judgement] | None = None
+    _standing: tuple[Situation, StallJudgement] | None = None
 
     _latest: Situation = field(init=False)
 
     def __post_init__(self) -> None:
-        self.progress = Progress(self.now)
+        self.progress = ActivityTracker(self.now)
 
     def beat(self, phase: Phase, **changes: int) -> Story:
         for name, value in changes.items():
@@ -87,7 +87,7 @@ class Story:
         return self
 
     def _look(self) -> None:
-        look = Look(
+        look = ActivitySample(
             now=self.now, beat=self._beat, state=self.state, cpu_s=self.cpu_s, read_bytes=self.read_bytes,
             rss_bytes=self.rss_bytes, output_bytes=self.output_bytes,
             gpu_busy=self.gpu_busy,
@@ -105,7 +105,7 @@ class Story:
             marks=self.progress.marks,
             flat=self.progress.flat,
             taken=self.progress.taken(),
-            closer=self.closer if judgement_would_look(self) else Closer(),
+            closer=self.closer if judgement_would_look(self) else CloserLook(),
             by_hand_s=self.by_hand_s,
             sifted=self.sifted,
             crowding=self.crowding,
@@ -114,13 +114,13 @@ class Story:
 
     def _judge(self, situation: Situation) -> None:
         """As the alarm does: a stall stands until something moves, and what it was is remembered."""
-        if self._standing is not None and stall.moved_on(self._standing[0], situation):
-            self.progress.remember(stall.pause(*self._standing, self._latest))
+        if self._standing is not None and stall_judgement.has_recovered(self._standing[0], situation):
+            self.progress.remember(stall_judgement.ended_stall(*self._standing, self._latest))
             self._standing = None
         self._latest = situation
         if self._standing is not None:
             return
-        judgement = stall.judge(situation)
+        judgement = stall_judgement.judge(situation)
         if judgement.stalled:
             self._standing = (situation, judgement)
             self.alarms.append(judgement.limit_s)

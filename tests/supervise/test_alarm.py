@@ -11,12 +11,12 @@ from holdfast.journal import reader
 from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.events import StacksCaptured, Stalled, StallEnded
 from holdfast.journal.folder import RunFolder
-from holdfast.supervise import alarm as alarms
-from holdfast.supervise.alarm import Alarm
-from holdfast.supervise.progress import Look
-from holdfast.supervise.record import Recorder
-from holdfast.supervise.stall import Closer
-from holdfast.supervise.told import Told
+from holdfast.supervise.recording.journal_state import JournalState
+from holdfast.supervise.recording.recorder import Recorder
+from holdfast.supervise.stall import detector as alarms
+from holdfast.supervise.stall.activity import ActivitySample
+from holdfast.supervise.stall.detector import StallDetector
+from holdfast.supervise.stall.judgement import CloserLook
 
 
 class Captured:
@@ -40,7 +40,9 @@ class Watched:
         self.folder = RunFolder(path)
         self.now, self.step, self.cpu_s = 1000.0, 1, 0.0
         record = Recorder(self.folder, say=lambda text: None)
-        self.alarm = Alarm(self.folder, record, Told(), now=self.now, by_hand_s=5.0, say=lambda text: None)
+        self.alarm = StallDetector(
+            self.folder, record, JournalState(), now=self.now, by_hand_s=5.0, say=lambda text: None
+        )
 
     def steps(self, count: int, seconds: int, *, cores: float) -> None:
         for _ in range(count):
@@ -66,7 +68,7 @@ class Watched:
                     True,
                     10,
                 )
-                self.alarm.look(Look(self.now, beat, cpu_s=self.cpu_s), [beat], [], 7)
+                self.alarm.look(ActivitySample(self.now, beat, cpu_s=self.cpu_s), [beat], [], 7)
                 while self.alarm._looking is not None and not self.alarm._looking.done:
                     pass
                 while self.alarm._closer_errand is not None and not self.alarm._closer_errand.done:
@@ -79,8 +81,8 @@ class Watched:
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
     Captured.count = 0
-    monkeypatch.setattr(alarms, "Capturing", Captured)
-    monkeypatch.setattr(alarms.closer, "look", lambda *_, **__: Closer())
+    monkeypatch.setattr(alarms, "StackCapture", Captured)
+    monkeypatch.setattr(alarms.closer_look, "look", lambda *_, **__: CloserLook())
     return Watched(tmp_path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal.folder import RunFolder
-from holdfast.supervise import capture
+from holdfast.supervise.stack_capture import capture
 
 #: Tells whether its own handler for SIGUSR2 has run.
 _SCRIPT = """

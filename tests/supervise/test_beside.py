@@ -16,7 +16,7 @@ from holdfast.journal import reader, vitals
 from holdfast.journal.events import AttemptEnded, AttemptStarted, Event, RunClosed, RunOpened, WatchLimited
 from holdfast.journal.folder import RunFolder
 from holdfast.supervise import companion
-from holdfast.supervise.record import Recorder
+from holdfast.supervise.recording.recorder import Recorder
 
 
 def events(folder: Path) -> list[Event]:
@@ -103,7 +103,7 @@ def test_the_companion_sees_the_process_go_whatever_the_kernel_has(
     try:
         with os.fdopen(reading) as stdin:
             monkeypatch.setattr(sys, "stdin", stdin)
-            assert companion.look_until_told(looks, child.pid, record) is None
+            assert companion.watch_until_block_ends(looks, child.pid, record) is None
     finally:
         child.kill()
         child.wait()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.host import cgroup
+from holdfast.host.cgroup import GroupState
 from holdfast.journal import reader
 from holdfast.journal.events import AttemptEnded
-from holdfast.supervise import cgroup
-from holdfast.supervise.cgroup import GroupState
 
 
 def tree(root: Path, files: dict[str, str]) -> None:

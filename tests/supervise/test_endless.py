@@ -3,13 +3,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.journal.beats import Beat, Phase
-from holdfast.supervise.endless import Best, Course, judge_epoch, judge_loop, judge_validation
+from holdfast.supervise.stall.endless_loops import (
+    BestLoss,
+    PassProgress,
+    judge_epoch,
+    judge_loop,
+    judge_validation,
+)
 
 BEAT = Beat(
     sequence=1, mono=0.0, phase=Phase.VALIDATION, attempt=1, pid=1, detail=0, fit=1, epoch=0, step=20, train_batches=20,
     test_batches=500, data_wait_ns=0, compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
 )  # fmt: skip
-COURSE = Course(beat=BEAT, for_s=20.0, epoch_took_s=5.0)
+COURSE = PassProgress(beat=BEAT, for_s=20.0, epoch_took_s=5.0)
 
 
 def test_a_dataset_without_an_end_is_certain_after_ten_seconds() -> None:
@@ -47,7 +53,7 @@ def test_an_epoch_over_a_dataset_without_an_end() -> None:
 
 
 def test_a_loop_that_comes_no_nearer_to_its_end_is_told_after_a_minute() -> None:
-    best = Best()
+    best = BestLoss()
     for second in range(100):
         loss = max(0.25, 1.0 - 0.05 * second) + 0.001 * (second % 3)
         best.see(replace(BEAT, step=20 * second + 1, loss=loss), float(second))
@@ -61,7 +67,7 @@ def test_a_loop_that_comes_no_nearer_to_its_end_is_told_after_a_minute() -> None
 
 
 def test_a_loop_whose_loss_still_falls_is_left_alone() -> None:
-    best = Best()
+    best = BestLoss()
     for second in range(200):
         best.see(replace(BEAT, step=20 * second + 1, loss=0.98**second), float(second))
     assert judge_loop(best, "while `loss > 0.1` (train.py:5)", step=4000, now=200.0) is None

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.host import procfs
 from holdfast.journal.events import AttemptEnded, Restarted, SignalSent
-from holdfast.supervise import leftover, procfs
-from holdfast.supervise.signals import Asked, Interrupts, still_counts
+from holdfast.supervise.child import leftovers
+from holdfast.supervise.signal_policy import EndRequest, InterruptCounter, still_counts
 
 from .running import HOLDFAST, WAIT, at_work_in, child_pid, events, only, python, run, state, until
 
@@ -77,8 +78,8 @@ def test_what_is_left_is_asked_first_and_killed_after_its_time(tmp_path: Path) -
     until((tmp_path / "up").exists, "the deaf one")
     known = {one.pid: one for pid in (kind.pid, deaf.pid) if (one := procfs.stat(pid)) is not None}
     sent: list[tuple[int, int]] = []
-    leftover.end(
-        lambda: leftover.find(1 << 30, known),
+    leftovers.terminate(
+        lambda: leftovers.find_leftovers(1 << 30, known),
         within_s=0.5,
         told=lambda pid, number: sent.append((pid, number)),
     )
@@ -96,8 +97,8 @@ def test_a_later_process_of_the_same_number_is_not_touched(tmp_path: Path) -> No
         assert seen is not None
         before = procfs.Stat(*(getattr(seen, name) for name in procfs.Stat.__slots__))
         object.__setattr__(before, "started_ticks", seen.started_ticks - 1)
-        assert leftover.find(group=1 << 30, known={other.pid: before}) == {}
-        assert list(leftover.find(group=1 << 30, known={other.pid: seen})) == [other.pid]
+        assert leftovers.find_leftovers(group=1 << 30, known={other.pid: before}) == {}
+        assert list(leftovers.find_leftovers(group=1 << 30, known={other.pid: seen})) == [other.pid]
     finally:
         other.kill()
         other.wait()
@@ -124,7 +125,7 @@ def test_a_later_process_of_the_same_number_is_not_touched(tmp_path: Path) -> No
 def test_a_signal_counts_until_it_is_seen_to_have_been_handled(
     by: str, after_s: float, batches: int | None, counts: bool
 ) -> None:
-    asked = Asked(by, at=1000.0)
+    asked = EndRequest(by, at=1000.0)
     asked = asked.seen(now=1000.0, batches=None if batches is None else 40)
     asked = asked.seen(now=1000.0 + after_s - 0.5, batches=None if batches is None else max(40, batches - 5))
     asked = asked.seen(now=1000.0 + after_s, batches=batches)
@@ -132,7 +133,7 @@ def test_a_signal_counts_until_it_is_seen_to_have_been_handled(
 
 
 def test_a_step_that_was_under_way_at_the_signal_is_no_sign_of_going_on() -> None:
-    asked = Asked("interrupt", at=0.0).seen(now=0.0, batches=40).seen(now=2.0, batches=41)
+    asked = EndRequest("interrupt", at=0.0).seen(now=0.0, batches=40).seen(now=2.0, batches=41)
     assert still_counts(asked.seen(now=30.0, batches=41), now=30.0)
 
 
@@ -188,7 +189,7 @@ def test_an_interrupt_that_was_ignored_before_us_stays_ignored(tmp_path: Path) -
 
 
 def test_two_interrupts_far_apart_are_two_first_ones() -> None:
-    count = Interrupts()
+    count = InterruptCounter()
     assert [count.add(now) for now in (100.0, 111.0, 119.0, 140.0, 141.0, 142.0)] == [1, 1, 2, 1, 2, 3]
 
 

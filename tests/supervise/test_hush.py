@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.supervise.hush import Hush
+from holdfast.supervise.child.tensorflow_noise import TensorFlowNoiseFilter
 
 CHATTER = (
     b"WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\r\n"
@@ -19,23 +19,23 @@ LINES = (
 )
 
 
-def shown(hush: Hush, data: bytes, size: int) -> bytes:
+def shown(hush: TensorFlowNoiseFilter, data: bytes, size: int) -> bytes:
     return b"".join(hush.shown(data[at : at + size]) for at in range(0, len(data), size)) + hush.rest()
 
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
 def test_only_chatter_is_kept_back_however_it_is_cut(size: int) -> None:
-    assert shown(Hush(), CHATTER + b"".join(LINES), size) == LINES[0] + LINES[2] + LINES[3]
+    assert shown(TensorFlowNoiseFilter(), CHATTER + b"".join(LINES), size) == LINES[0] + LINES[2] + LINES[3]
 
 
 def test_what_does_not_begin_like_chatter_is_never_delayed() -> None:
-    hush = Hush()
+    hush = TensorFlowNoiseFilter()
     assert hush.shown(b"\r\x1b[2Kstep 1/60") == b"\r\x1b[2Kstep 1/60"
     assert hush.shown(b" Wait") == b" Wait"
     assert hush.shown(b"I0000 in the middle of a line") == b"I0000 in the middle of a line"
 
 
 def test_a_beginning_that_never_ends_is_shown_at_the_end() -> None:
-    hush = Hush()
+    hush = TensorFlowNoiseFilter()
     assert hush.shown(b"I0000 unfinished") == b""
     assert hush.rest() == b"I0000 unfinished"

@@ -10,8 +10,8 @@ CHATTER = (
 )
 CODE = f"""
 import os, sys
-from holdfast.supervise.hushed import hushed
-with hushed():
+from holdfast.supervise.child.quiet_stderr import filter_tensorflow_noise
+with filter_tensorflow_noise():
     print("before", file=sys.stderr, flush=True)
     os.write(2, {CHATTER.encode()!r})
     print("W0000 a warning of another kind", file=sys.stderr, flush=True)

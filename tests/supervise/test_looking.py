@@ -15,14 +15,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from holdfast.host import cgroup, machine_limits, procfs
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Frame
 from holdfast.journal.vitals import Sample
-from holdfast.supervise import capture, cgroup, closer, companion, machine, procfs, pyspy, waits, watch
-from holdfast.supervise.attempt import Attempt
-from holdfast.supervise.child import Ended
-from holdfast.supervise.phases import Doing
-from holdfast.supervise.waits import Call
+from holdfast.supervise import companion, monitor
+from holdfast.supervise.attempt import AttemptRunner
+from holdfast.supervise.child.spawn import ProcessExit
+from holdfast.supervise.stack_capture import capture, pyspy, syscalls
+from holdfast.supervise.stack_capture.syscalls import SystemCall
+from holdfast.supervise.stall import closer_look
+from holdfast.supervise.stall.phase_limits import StackActivity
 
 
 def test_a_process_name_with_brackets_and_spaces() -> None:
@@ -70,18 +73,18 @@ def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
         for _ in range(2000):
-            inside = waits.call(child.pid, child.pid)
+            inside = syscalls.current_syscall(child.pid, child.pid)
             if inside is not None and inside.name == "read":
                 break
-        assert waits.describe(child.pid, inside).startswith("read fd=0 (pipe:")
-        assert closer.look(child.pid, [child.pid], with_stack=False).reads_terminal
+        assert syscalls.describe_syscall(child.pid, inside).startswith("read fd=0 (pipe:")
+        assert closer_look.look(child.pid, [child.pid], with_stack=False).reads_terminal
     finally:
         child.communicate(b"\n")
 
 
 def _stands_in_read(pid: int, thread: int | None = None) -> None:
     deadline = time.monotonic() + 20
-    while (inside := waits.call(pid, thread or pid)) is None or inside.name != "read":
+    while (inside := syscalls.current_syscall(pid, thread or pid)) is None or inside.name != "read":
         assert time.monotonic() < deadline
 
 
@@ -108,7 +111,7 @@ def test_only_the_trainer_at_the_commands_own_input_waits_for_a_person(
             assert time.monotonic() < deadline
         _stands_in_read(below[0])
         trainer = below[0] if trains == "child" else root.pid
-        assert closer.look(trainer, [root.pid, *below], with_stack=False).reads_terminal is person
+        assert closer_look.look(trainer, [root.pid, *below], with_stack=False).reads_terminal is person
     finally:
         for pid in [*procfs.descendants(root.pid), root.pid]:
             os.kill(pid, signal.SIGKILL)
@@ -123,24 +126,24 @@ def test_a_thread_that_listens_for_a_key_is_not_the_training_that_waits() -> Non
         while len(threads := procfs.threads(child.pid)) < 2:
             assert time.monotonic() < deadline
         _stands_in_read(child.pid, threads[1])
-        assert not closer.look(child.pid, [child.pid], with_stack=False).reads_terminal
+        assert not closer_look.look(child.pid, [child.pid], with_stack=False).reads_terminal
     finally:
         child.kill()
         child.communicate()
 
 
-FOREVER = Call("futex", (1, 0x189, 0, 0, 0, 0))
-TIMED = Call("futex", (1, 0x189, 0, 0x7FFC0000, 0, 0))
+FOREVER = SystemCall("futex", (1, 0x189, 0, 0, 0, 0))
+TIMED = SystemCall("futex", (1, 0x189, 0, 0x7FFC0000, 0, 0))
 
 
 def test_a_futex_without_a_time_limit_waits_for_ever() -> None:
     assert not FOREVER.timed and TIMED.timed
-    assert waits.parse("202 0x5560 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe 0x7fbc") == Call(
+    assert syscalls.parse_syscall("202 0x5560 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe 0x7fbc") == SystemCall(
         "futex", (0x5560, 0x189, 0, 0, 0, 0xFFFFFFFF)
     )
-    assert waits.parse("running") is None
-    assert not Call("epoll_wait", (4, 0, 64, 0xFFFFFFFFFFFFFFFF, 0, 0)).timed
-    assert Call("epoll_wait", (4, 0, 64, 500, 0, 0)).timed
+    assert syscalls.parse_syscall("running") is None
+    assert not SystemCall("epoll_wait", (4, 0, 64, 0xFFFFFFFFFFFFFFFF, 0, 0)).timed
+    assert SystemCall("epoll_wait", (4, 0, 64, 500, 0, 0)).timed
 
 
 @pytest.mark.parametrize("absolute", [True, False])
@@ -156,11 +159,14 @@ def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path, a
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
         deadline = time.monotonic() + 10
-        while not closer.look(child.pid, [child.pid], with_stack=False).opens_in_vain:
+        while not closer_look.look(child.pid, [child.pid], with_stack=False).opens_in_vain:
             assert time.monotonic() < deadline
-        inside = [waits.describe(child.pid, waits.call(child.pid, tid)) for tid in procfs.threads(child.pid)]
+        inside = [
+            syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, tid))
+            for tid in procfs.threads(child.pid)
+        ]
         assert f"openat ({name})" in inside
-        assert not closer.look(os.getpid(), [os.getpid()], with_stack=False).opens_in_vain
+        assert not closer_look.look(os.getpid(), [os.getpid()], with_stack=False).opens_in_vain
     finally:
         child.kill()
         child.wait()
@@ -181,11 +187,14 @@ def test_an_open_that_takes_long_is_not_in_vain_where_the_file_is_no_fifo(tmp_pa
     child = subprocess.Popen([sys.executable, "-c", "open('data', 'r+b')"], cwd=tmp_path)
     try:
         deadline = time.monotonic() + 20
-        while waits.describe(child.pid, waits.call(child.pid, child.pid)) != "openat (data)":
+        while (
+            syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, child.pid))
+            != "openat (data)"
+        ):
             assert time.monotonic() < deadline
         stat = procfs.stat(child.pid)
         assert stat is not None and stat.state == "S"
-        assert not closer.look(child.pid, [child.pid], with_stack=False).opens_in_vain
+        assert not closer_look.look(child.pid, [child.pid], with_stack=False).opens_in_vain
     finally:
         child.kill()
         child.wait()
@@ -199,45 +208,48 @@ def test_an_open_that_takes_long_is_not_in_vain_where_the_file_is_no_fifo(tmp_pa
         ([FOREVER, FOREVER], True),
         ([FOREVER, TIMED], False),
         ([FOREVER, None], False),
-        ([FOREVER, Call("read", (0, 0, 0, 0, 0, 0))], False),
-        ([Call("wait4", (5, 0, 0, 0, 0, 0)), FOREVER], True),
-        ([Call("wait4", (5, 0, 0, 0, 0, 0))], False),
+        ([FOREVER, SystemCall("read", (0, 0, 0, 0, 0, 0))], False),
+        ([SystemCall("wait4", (5, 0, 0, 0, 0, 0)), FOREVER], True),
+        ([SystemCall("wait4", (5, 0, 0, 0, 0, 0))], False),
         ([], False),
     ],
 )
-def test_locked_is_when_nobody_is_left_to_wake_anybody(calls: list[Call | None], locked: bool) -> None:
-    assert closer.all_locked(calls) is locked
+def test_locked_is_when_nobody_is_left_to_wake_anybody(calls: list[SystemCall | None], locked: bool) -> None:
+    assert closer_look.all_blocked_on_locks(calls) is locked
 
 
 @pytest.mark.parametrize(
     "file,function,doing",
     [
-        ("/x/tensorflow/python/framework/func_graph.py", "func_graph_from_py_func", Doing.COMPILING),
+        ("/x/tensorflow/python/framework/func_graph.py", "func_graph_from_py_func", StackActivity.COMPILING),
         (
             "/x/tensorflow/python/eager/polymorphic_function/tracing_compilation.py",
             "call_function",
-            Doing.EXECUTING,
+            StackActivity.EXECUTING,
         ),
         (
             "/x/tensorflow/python/eager/polymorphic_function/tracing_compilation.py",
             "trace_function",
-            Doing.COMPILING,
+            StackActivity.COMPILING,
         ),
-        ("/x/tensorflow/python/eager/execute.py", "quick_execute", Doing.EXECUTING),
-        ("/x/jax/_src/compiler.py", "backend_compile_and_load", Doing.COMPILING),
-        ("<frozen importlib._bootstrap>", "_find_and_load", Doing.IMPORTING),
-        ("train.py", "<module>", Doing.EXECUTING),
+        ("/x/tensorflow/python/eager/execute.py", "quick_execute", StackActivity.EXECUTING),
+        ("/x/jax/_src/compiler.py", "backend_compile_and_load", StackActivity.COMPILING),
+        ("<frozen importlib._bootstrap>", "_find_and_load", StackActivity.IMPORTING),
+        ("train.py", "<module>", StackActivity.EXECUTING),
     ],
 )
-def test_what_the_stack_says(file: str, function: str, doing: Doing) -> None:
-    assert closer.doing_of([Frame("/lib/python3.11/x.py", 1, "f"), Frame(file, 2, function)]) is doing
+def test_what_the_stack_says(file: str, function: str, doing: StackActivity) -> None:
+    assert (
+        closer_look.activity_of_frames([Frame("/lib/python3.11/x.py", 1, "f"), Frame(file, 2, function)])
+        is doing
+    )
 
 
 def test_innermost_in_code_that_never_waits_something_is_freed() -> None:
     fit = Frame("/x/keras/src/backend/tensorflow/trainer.py", 397, "TensorFlowTrainer.fit")
-    assert closer.doing_of([fit, Frame("train.py", 9, "<module>")]) is Doing.FREEING
+    assert closer_look.activity_of_frames([fit, Frame("train.py", 9, "<module>")]) is StackActivity.FREEING
     running = Frame("/x/tensorflow/python/eager/execute.py", 53, "quick_execute")
-    assert closer.doing_of([running, fit]) is Doing.EXECUTING
+    assert closer_look.activity_of_frames([running, fit]) is StackActivity.EXECUTING
 
 
 def test_faulthandlers_text_is_read_and_the_main_thread_is_the_last() -> None:
@@ -290,21 +302,23 @@ def test_a_process_without_a_handler_is_never_sent_the_signal(tmp_path: Path) ->
 
 
 def test_a_line_of_the_kernels_log() -> None:
-    line = machine.parse_kernel_record(
+    line = machine_limits.parse_kernel_record(
         b"3,812,5021000000,-;Memory cgroup out of memory: Killed process 441 (python)\n SUBSYSTEM=x\n"
     )
-    assert line == machine.KernelLine(5021.0, "Memory cgroup out of memory: Killed process 441 (python)")
-    assert machine.killed_pid([line.text]) == 441
-    other = machine.KernelLine(5022.0, "oom-kill: task=python,pid=44,uid=0")
-    assert machine.about([line, other], {441}) == [line.text]
-    assert machine.parse_kernel_record(b"nonsense") is None
+    assert line == machine_limits.KernelLine(
+        5021.0, "Memory cgroup out of memory: Killed process 441 (python)"
+    )
+    assert machine_limits.killed_pid([line.text]) == 441
+    other = machine_limits.KernelLine(5022.0, "oom-kill: task=python,pid=44,uid=0")
+    assert machine_limits.lines_about([line, other], {441}) == [line.text]
+    assert machine_limits.parse_kernel_record(b"nonsense") is None
 
 
 def test_pressure_is_read_by_kind(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text(
         "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.25 avg60=0 avg300=0 total=1\n"
     )
-    assert machine.pressure(tmp_path) == {"memory.some": 1.5, "memory.full": 0.25}
+    assert machine_limits.pressure(tmp_path) == {"memory.some": 1.5, "memory.full": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -328,14 +342,14 @@ def test_memory_that_ends_within_seconds_is_seen_coming(
         memory_limit_bytes=1300 << 20,
         memory_available_bytes=available_mib << 20,
     )
-    assert watch.ends_soon(before, sample) is soon
-    assert watch.ends_soon(None, sample) is False
+    assert monitor.memory_ends_soon(before, sample) is soon
+    assert monitor.memory_ends_soon(None, sample) is False
 
 
 def test_the_kernels_log_is_asked_by_the_clock_that_it_is_written_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither it nor our clock counts the hour for which the machine was suspended; the time since boot does."""
     asked: list[float] = []
-    monkeypatch.setattr(machine, "kernel_log", lambda *, since: asked.append(since) or [])
+    monkeypatch.setattr(machine_limits, "kernel_log", lambda *, since: asked.append(since) or [])
     real = time.clock_gettime
     monkeypatch.setattr(
         time, "clock_gettime", lambda clock: real(clock) + 3600 * (clock == time.CLOCK_BOOTTIME)
@@ -345,7 +359,7 @@ def test_the_kernels_log_is_asked_by_the_clock_that_it_is_written_by(monkeypatch
         sampler=SimpleNamespace(group=cgroup.find("self")), oom_kills_before=0, pids_refused_before=0,
         known_pids={1}, peak_bytes=1, relatives={},
     )  # fmt: skip
-    companion._ended(watched, None, 5.0)  # type: ignore[arg-type]
-    attempt = Attempt(SimpleNamespace(pid=1 << 30), watched, None, on_stall="report", say=print)  # type: ignore[arg-type]
-    attempt._ended_event(Ended(0, resource.getrusage(resource.RUSAGE_CHILDREN)), began)
+    companion._attempt_ended(watched, None, 5.0)  # type: ignore[arg-type]
+    attempt = AttemptRunner(SimpleNamespace(pid=1 << 30), watched, None, on_stall="report", say=print)  # type: ignore[arg-type]
+    attempt._ended_event(ProcessExit(0, resource.getrusage(resource.RUSAGE_CHILDREN)), began)
     assert len(asked) == 2 and all(began - 10 <= since <= time.monotonic() for since in asked)

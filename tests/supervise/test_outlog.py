@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.supervise.outlog import CappedLog
-from holdfast.supervise.sink import Sink
+from holdfast.supervise.child.buffered_writer import BackgroundWriter
+from holdfast.supervise.child.capped_log import CappedLog
 
 
 def lines(first: int, last: int) -> bytes:
@@ -48,7 +48,7 @@ def test_a_second_attempt_goes_on_behind_the_first(tmp_path: Path) -> None:
 
 def test_a_sink_delivers_in_order() -> None:
     got: list[bytes] = []
-    sink = Sink(got.append, gap=lambda count: b"")
+    sink = BackgroundWriter(got.append, gap=lambda count: b"")
     for number in range(100):
         sink.put(b"%d " % number)
     sink.finish(within_s=10)
@@ -63,7 +63,9 @@ def test_a_sink_that_takes_nothing_lets_the_others_go_on_and_says_what_is_missin
         os.read(reading, 1)  # blocks until the test lets it go on
         held.append(data)
 
-    sink = Sink(write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=10, stuck_after_s=0.05)
+    sink = BackgroundWriter(
+        write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=10, stuck_after_s=0.05
+    )
     for _ in range(5):
         sink.put(b"12345678")
     assert sink.lost_bytes == 32
@@ -88,7 +90,9 @@ def test_what_is_missing_at_the_end_is_said_too() -> None:
         os.read(reading, 1)
         got.append(data)
 
-    sink = Sink(write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=16, stuck_after_s=0.05)
+    sink = BackgroundWriter(
+        write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=16, stuck_after_s=0.05
+    )
     for number in range(4):
         sink.put(b"%08d" % number)
     os.write(writing, b"ggg")
@@ -107,7 +111,9 @@ def test_the_line_stands_where_the_bytes_are_missing() -> None:
         os.read(reading, 1)
         got.append(data)
 
-    sink = Sink(write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=16, stuck_after_s=0.05)
+    sink = BackgroundWriter(
+        write, gap=lambda count: b"[%d missing]" % count, waiting_bytes=16, stuck_after_s=0.05
+    )
     for number in range(3):
         sink.put(b"%08d" % number)
     os.write(writing, b"g")
@@ -131,7 +137,7 @@ def test_a_line_that_could_not_be_written_is_not_forgotten() -> None:
             raise refused.pop()
         got.append(data)
 
-    sink = Sink(write, gap=lambda count: b"[%d missing]" % count, retry_s=0.0)
+    sink = BackgroundWriter(write, gap=lambda count: b"[%d missing]" % count, retry_s=0.0)
     for text in (b"abc", b"defgh", b"after"):
         sink.put(text)
         while not sink.empty:
@@ -149,7 +155,7 @@ def test_what_a_terminal_does_not_take_in_time_is_left_out_with_a_line() -> None
         os.read(reading, 1)
         got.append(data)
 
-    sink = Sink(write, gap=lambda count: b"[%d missing]" % count)
+    sink = BackgroundWriter(write, gap=lambda count: b"[%d missing]" % count)
     for number in range(3):
         sink.put(b"%08d" % number)
     assert not sink.finish(within_s=0.05)

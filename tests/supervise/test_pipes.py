@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.supervise import pipes
+from holdfast.supervise.stack_capture import pipe_ends
 
 
 def test_the_reading_end_is_told_from_the_writing_end() -> None:
     reads, writes = os.pipe()
     name = os.readlink(f"/proc/self/fd/{reads}")
     try:
-        assert name in pipes.held_for_reading(os.getpid())
+        assert name in pipe_ends.open_read_ends(os.getpid())
         os.close(reads)
         reads = -1
-        assert name not in pipes.held_for_reading(os.getpid())
+        assert name not in pipe_ends.open_read_ends(os.getpid())
     finally:
         os.close(writes)
         if reads >= 0:
@@ -31,7 +31,7 @@ def test_the_line_that_starts_a_program_with_a_pipe(tmp_path: Path) -> None:
     )
     broken = tmp_path / "broken.py"
     broken.write_text("def (:\n")
-    assert pipes.made_in([str(script), str(script), str(broken), "/nowhere.py"]) == [
+    assert pipe_ends.pipe_creation_lines([str(script), str(script), str(broken), "/nowhere.py"]) == [
         f"{script}:4",
         f"{script}:6",
     ]

@@ -22,9 +22,9 @@ from holdfast.journal.events import (
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
 from holdfast.journal.vitals import Sample
-from holdfast.supervise.pulse import Pulse
-from holdfast.supervise.record import Recorder
-from holdfast.supervise.told import Told
+from holdfast.supervise.recording.beat_follower import HeartbeatFollower
+from holdfast.supervise.recording.journal_state import JournalState
+from holdfast.supervise.recording.recorder import Recorder
 
 
 def test_samples_are_thinned_as_the_run_grows_old(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_a_part_that_fails_is_in_the_journal_once(tmp_path: Path) -> None:
     ]
 
 
-def told(*said: Event) -> Told:
-    found = Told()
+def told(*said: Event) -> JournalState:
+    found = JournalState()
     found.take([Entry(1, 0.0, 0.0, "probe", 7, 1, event) for event in said])
     return found
 
@@ -120,7 +120,7 @@ def test_what_the_watch_needs_is_kept() -> None:
 def test_the_pulse_sees_only_its_own_attempt(tmp_path: Path) -> None:
     first = BeatWriter(tmp_path / "beats", attempt=1)
     first.beat(Phase.STEP, step=50, mono=1.0)
-    pulse = Pulse(tmp_path / "beats", attempt=2)
+    pulse = HeartbeatFollower(tmp_path / "beats", attempt=2)
     assert pulse.poll() is None
     second = BeatWriter(tmp_path / "beats", attempt=2)
     for step in range(1, 4):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal.events import SupervisorLost
-from holdfast.supervise import child, terminal
+from holdfast.supervise.child import pseudo_terminal, spawn
 
 from .running import HOLDFAST, at_work_in, events, python, until
 
@@ -166,14 +166,14 @@ def test_where_no_terminal_can_be_made_the_command_gets_pipes(
 ) -> None:
     """A container without devpts: asked at a terminal, the command starts all the same."""
     ours, theirs = pty.openpty()
-    monkeypatch.setattr(child, "_user_terminal", lambda: terminal.UserTerminal(theirs))
-    monkeypatch.setattr(child, "_is_terminal", lambda number: number in (1, 2))
+    monkeypatch.setattr(spawn, "_user_terminal", lambda: pseudo_terminal.UserTerminal(theirs))
+    monkeypatch.setattr(spawn, "_is_terminal", lambda number: number in (1, 2))
 
     def refused() -> tuple[int, int]:
         raise OSError("out of pty devices")
 
     monkeypatch.setattr(pty, "openpty", refused)
-    ends, user = child._lay(terminal.UserTerminal(theirs))
+    ends, user = spawn._open_child_io(pseudo_terminal.UserTerminal(theirs))
     assert user is None and ends.ours is None
     assert [action[0] for action in ends.actions] == [os.POSIX_SPAWN_DUP2, os.POSIX_SPAWN_DUP2]
     ends.close_childs()

@@ -28,7 +28,7 @@ from holdfast.journal.events import (
     Stalled,
     SupervisorLost,
 )
-from holdfast.supervise import pyspy
+from holdfast.supervise.stack_capture import pyspy
 
 from .running import HOLDFAST, WAIT, child_pid, events, only, python, run, state, until
 

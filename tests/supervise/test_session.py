@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import AlreadyThere
-from holdfast.supervise import ending, naming, session
-from holdfast.supervise.ending import Ending
-from holdfast.supervise.signals import Response, respond
+from holdfast.supervise import end_summary, run_names, session
+from holdfast.supervise.end_summary import EndSummary
+from holdfast.supervise.signal_policy import Response, respond
 
 
 @pytest.mark.parametrize(
@@ -25,22 +25,22 @@ from holdfast.supervise.signals import Response, respond
     ],
 )
 def test_a_run_is_named_after_its_script(command: tuple[str, ...], name: str) -> None:
-    assert naming.script_name(command) == name
+    assert run_names.script_name(command) == name
 
 
 def test_folders_are_counted_and_an_empty_one_may_be_used(tmp_path: Path) -> None:
     (tmp_path / "train-1").mkdir()
     assert (
-        naming.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path)
+        run_names.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path)
         == tmp_path / "train-2"
     )
     assert (
-        naming.choose_folder(("x",), run_dir=str(tmp_path / "train-1"), name=None, runs=tmp_path).name
+        run_names.choose_folder(("x",), run_dir=str(tmp_path / "train-1"), name=None, runs=tmp_path).name
         == "train-1"
     )
     (tmp_path / "train-1/file").touch()
     with pytest.raises(AlreadyThere) as raised:
-        naming.choose_folder(("x",), run_dir=None, name="train-1", runs=tmp_path)
+        run_names.choose_folder(("x",), run_dir=None, name="train-1", runs=tmp_path)
     assert raised.value.found == ("other files",)
     assert raised.value.change == (
         f"--run-dir {tmp_path}/train-1-1, or leave it out for a folder of its own",
@@ -55,8 +55,8 @@ def test_the_probe_comes_first_on_the_path(tmp_path: Path) -> None:
 
 
 def test_the_end_block_of_a_killed_run() -> None:
-    text = ending.render(
-        Ending(
+    text = end_summary.render(
+        EndSummary(
             command="python train.py",
             folder="runs/train-1",
             signal="SIGKILL",
@@ -96,7 +96,7 @@ def test_the_end_block_of_a_killed_run() -> None:
     ],
 )
 def test_the_outcome_says_what_is_certain(changes: dict[str, object], sentence: str) -> None:
-    assert ending.outcome(Ending(command="x", folder="r", **changes)) == sentence  # type: ignore[arg-type]
+    assert end_summary.outcome_sentence(EndSummary(command="x", folder="r", **changes)) == sentence  # type: ignore[arg-type]
 
 
 def test_the_first_interrupt_asks_and_the_second_kills() -> None:
@@ -111,7 +111,7 @@ def test_two_runs_that_start_at_once_never_share_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another start takes the name after it was seen to be free."""
-    free = naming.free_name
+    free = run_names.free_name
 
     def seen_free(parent: Path, stem: str) -> Path:
         found = free(parent, stem)
@@ -119,8 +119,8 @@ def test_two_runs_that_start_at_once_never_share_a_folder(
             found.mkdir(parents=True)
         return found
 
-    monkeypatch.setattr(naming, "free_name", seen_free)
-    chosen = naming.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path / "runs")
+    monkeypatch.setattr(run_names, "free_name", seen_free)
+    chosen = run_names.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path / "runs")
     assert chosen == tmp_path / "runs/train-2"
     assert chosen.is_dir()
 
@@ -128,7 +128,7 @@ def test_two_runs_that_start_at_once_never_share_a_folder(
 def test_a_place_in_which_no_folder_can_be_made_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
     with pytest.raises(NotADirectoryError):
-        naming.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path / "runs")
+        run_names.choose_folder(("python", "train.py"), run_dir=None, name=None, runs=tmp_path / "runs")
 
 
 def test_signals_that_were_ignored_before_us_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,4 +136,4 @@ def test_signals_that_were_ignored_before_us_are_not_held(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         signal, "getsignal", lambda number: signal.SIG_IGN if number in ignored else signal.SIG_DFL
     )
-    assert session._ignored() == ignored
+    assert session._ignored_signals() == ignored

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.journal.beats import Phase
 from holdfast.journal.events import Stalled
-from holdfast.supervise.alarm import crowding, describe
-from holdfast.supervise.phases import Doing, Stage
-from holdfast.supervise.stall import Closer
+from holdfast.supervise.stall.detector import cpu_contention, describe_stall
+from holdfast.supervise.stall.judgement import CloserLook
+from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
 
 from .story import Story, trained
 
@@ -24,13 +24,13 @@ def test_a_long_compilation_is_no_stall() -> None:
 
 
 def test_a_silent_minute_of_tracing_is_no_stall_where_the_stack_shows_it() -> None:
-    story = Story(closer=Closer(doing=Doing.COMPILING)).beat(Phase.COMPILE).wait(90)
+    story = Story(closer=CloserLook(doing=StackActivity.COMPILING)).beat(Phase.COMPILE).wait(90)
     assert story.alarm is None
 
 
 def test_filling_a_shuffle_buffer_is_no_stall() -> None:
     story = (
-        Story(closer=Closer(doing=Doing.EXECUTING))
+        Story(closer=CloserLook(doing=StackActivity.EXECUTING))
         .beat(Phase.FILL)
         .wait(900, cores=0.02, grows_per_s=MB // 4)
     )
@@ -105,7 +105,9 @@ def test_nobody_is_blamed_for_the_time_in_which_nobody_looked() -> None:
 
 
 def test_a_long_first_step_on_the_gpu_is_no_stall() -> None:
-    story = Story(closer=Closer(doing=Doing.EXECUTING), gpu_busy=True).beat(Phase.COMPILE).wait(40)
+    story = (
+        Story(closer=CloserLook(doing=StackActivity.EXECUTING), gpu_busy=True).beat(Phase.COMPILE).wait(40)
+    )
     story.beat(Phase.BETWEEN, step=1, train_batches=1).steps(10, 40, cores=0.0)
     assert story.alarm is None
 
@@ -136,10 +138,12 @@ def test_a_blocked_generator_is_announced_within_ten_seconds() -> None:
     story = trained().beat(Phase.STEP)
     began = story.now
     story.wait(60)
-    assert story.alarm is not None and story.alarm.stage is Stage.STEP
+    assert story.alarm is not None and story.alarm.stage is PhaseGroup.STEP
     assert story.alarm_at - began <= 10
     assert story.alarm.limit_from == "three times the longest normal step of 0.2 s, at least 8.5 s"
-    said = describe(Stalled(phase="step", silent_for_s=9.04, limit_s=8.5, limit_from=story.alarm.limit_from))
+    said = describe_stall(
+        Stalled(phase="step", silent_for_s=9.04, limit_s=8.5, limit_from=story.alarm.limit_from)
+    )
     assert said == (
         "phase step: nothing moved for 9 s (limit 8.5 s: three times the longest normal step of 0.2 s, at least 8.5 s)"
     )
@@ -172,40 +176,46 @@ def test_hot_threads_without_a_batch_are_a_stall_in_the_middle_of_an_epoch() -> 
 
 
 def test_hot_threads_before_the_first_batch_are_a_stall_when_the_memory_stands_still() -> None:
-    story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.COMPILE).wait(300, cores=2.0)
+    story = Story(closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.COMPILE).wait(300, cores=2.0)
     assert story.alarm is not None and story.alarm.silent_for_s < 70
     assert story.alarm.limit_from == "busy, but neither a batch comes nor does the memory grow"
 
 
 def test_on_a_crowded_machine_work_gets_the_time_it_needs_and_idleness_does_not() -> None:
     compiling = (
-        Story(closer=Closer(doing=Doing.EXECUTING), crowding=8.0).beat(Phase.COMPILE).wait(300, cores=0.2)
+        Story(closer=CloserLook(doing=StackActivity.EXECUTING), crowding=8.0)
+        .beat(Phase.COMPILE)
+        .wait(300, cores=0.2)
     )
     assert compiling.alarm is None
     compiling.wait(600, cores=0.2)
     assert compiling.alarm is not None
-    blocked = Story(closer=Closer(doing=Doing.EXECUTING), crowding=8.0).beat(Phase.COMPILE).wait(60)
+    blocked = (
+        Story(closer=CloserLook(doing=StackActivity.EXECUTING), crowding=8.0).beat(Phase.COMPILE).wait(60)
+    )
     assert blocked.alarm is not None and blocked.alarm.silent_for_s < 30
 
 
 @pytest.mark.parametrize(("load", "cores", "each"), [(0.5, 2, 1.0), (8.0, 2, 4.0), (500.0, 2, 10.0)])
 def test_how_crowded_a_machine_is(load: float, cores: int, each: float) -> None:
-    assert crowding(load, cores) == each
+    assert cpu_contention(load, cores) == each
 
 
 def test_a_first_batch_that_nothing_stirs_for_gets_twenty_seconds() -> None:
-    story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL).wait(120)
+    story = Story(closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.FILL).wait(120)
     assert story.alarm is not None and 20 <= story.alarm.silent_for_s <= 22
 
 
 def test_a_fifo_that_nobody_writes_to_is_noticed_before_the_first_batch_within_ten_seconds() -> None:
-    story = Story(closer=Closer(doing=Doing.EXECUTING, opens_in_vain=True)).beat(Phase.FILL).wait(120)
+    story = (
+        Story(closer=CloserLook(doing=StackActivity.EXECUTING, opens_in_vain=True)).beat(Phase.FILL).wait(120)
+    )
     assert story.alarm is not None and story.alarm.silent_for_s <= 10
     assert story.alarm.limit_from == "it waits to open a file that nobody opens at the other end"
 
 
 def test_a_filter_that_lets_nothing_through_is_noticed_within_ten_seconds() -> None:
-    story = Story(sifts_per_s=60_000, closer=Closer(doing=Doing.EXECUTING), crowding=8.0)
+    story = Story(sifts_per_s=60_000, closer=CloserLook(doing=StackActivity.EXECUTING), crowding=8.0)
     story.beat(Phase.FILL).wait(6, cores=2.0).beat(Phase.COMPILE).wait(6, cores=2.0).beat(Phase.FILL)
     story.sifted = 0
     story.wait(30, cores=2.0)
@@ -216,12 +226,12 @@ def test_a_filter_that_lets_nothing_through_is_noticed_within_ten_seconds() -> N
 
 
 def test_a_filter_that_drops_a_hundred_thousand_in_a_row_may_still_pass() -> None:
-    story = Story(sifts_per_s=4_000, closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL)
+    story = Story(sifts_per_s=4_000, closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.FILL)
     assert story.wait(30, cores=2.0).alarm is None
 
 
 def test_a_filter_that_passes_rarely_is_given_three_times_what_a_batch_took_before() -> None:
-    story = Story(closer=Closer(doing=Doing.EXECUTING)).beat(Phase.FILL)
+    story = Story(closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.FILL)
     story.wait(8, cores=2.0).beat(Phase.STEP, train_batches=1, step=1).steps(5, 7.0, cores=2.0)
     story.sifts_per_s = 60_000
     story.beat(Phase.STEP).wait(20, cores=2.0)
@@ -244,14 +254,14 @@ def test_a_suspended_process_is_announced_at_once() -> None:
 
 def test_waiting_for_somebody_to_type_is_noticed_in_a_callback() -> None:
     story = trained()
-    story.closer = Closer(doing=Doing.EXECUTING, reads_terminal=True)
+    story.closer = CloserLook(doing=StackActivity.EXECUTING, reads_terminal=True)
     story.beat(Phase.CALLBACK).wait(30)
     assert story.alarm is not None and story.alarm.silent_for_s <= 10
     assert story.alarm.limit_from == "it waits for somebody to type"
 
 
 def test_a_deadlock_before_training_is_noticed_by_its_locks() -> None:
-    story = Story(closer=Closer(locked=True)).wait(60)
+    story = Story(closer=CloserLook(locked=True)).wait(60)
     assert story.alarm is not None and story.alarm.silent_for_s <= 10
 
 
@@ -262,7 +272,7 @@ def test_a_process_that_merely_sleeps_gets_a_minute() -> None:
 
 def test_an_exit_that_hangs_is_noticed() -> None:
     story = trained().beat(Phase.EXIT).wait(60)
-    assert story.alarm is not None and story.alarm.stage is Stage.EXIT and story.alarm.silent_for_s <= 17
+    assert story.alarm is not None and story.alarm.stage is PhaseGroup.EXIT and story.alarm.silent_for_s <= 17
 
 
 def test_a_validation_that_stops_is_noticed() -> None:
@@ -273,7 +283,7 @@ def test_a_validation_that_stops_is_noticed() -> None:
         .beat(Phase.VALIDATION, test_batches=1)
         .wait(60)
     )
-    assert story.alarm is not None and story.alarm.stage is Stage.VALIDATION
+    assert story.alarm is not None and story.alarm.stage is PhaseGroup.VALIDATION
 
 
 def test_the_limit_set_by_hand_holds() -> None:

@@ -70,7 +70,7 @@ class Child:
 
 
 def main() -> None:
-    import holdfast.train.session  # noqa: F401  all that a trainer imports
+    import holdfast.train.training_run  # noqa: F401  all that a trainer imports
     from holdfast.train.__main__ import main as trainer
 
     threads = len(os.listdir("/proc/self/task"))

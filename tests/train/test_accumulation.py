@@ -56,15 +56,15 @@ def test_the_micro_batch_does_not_change_the_curve(
 def made(detector: str, folder: Path) -> tuple[Any, list[dict[str, Any]]]:
     """The step of the whole batch, and the batches of all steps."""
     from holdfast.settings import read
-    from holdfast.train import assemble
+    from holdfast.train import components
 
     data = json.dumps(str(shapes.write(folder / "shapes", 40)))
     (folder / "recipe.toml").write_text(RECIPE.format(data=data, detector=detector))
     recipe = read(folder / "recipe.toml")
-    assemble.deterministic(recipe.train.seed)
-    streams = assemble.data(recipe)
-    model, _ = assemble.detector(recipe, streams.train.columns)
-    step = assemble.step(assemble.network(model, recipe), recipe, 16)
+    components.make_deterministic(recipe.train.seed)
+    streams = components.build_data(recipe)
+    model, _ = components.build_detector(recipe, streams.train.columns)
+    step = components.build_step(components.build_network(model, recipe), recipe, 16)
     return step, [dict(batch) for _, batch in zip(range(STEPS), streams.train.batches(), strict=False)]
 
 
@@ -72,7 +72,7 @@ def taken(step: Any, number: int, batch: dict[str, Any], rate: float) -> float:
     from holdfast.train import schedules
 
     plan = schedules.Schedule("cosine", rate, STEPS, 3)
-    found = step.fetch(step(batch, step=number, rate=schedules.rate(plan, number), held=False))
+    found = step.fetch(step(batch, step=number, rate=schedules.learning_rate_of(plan, number), held=False))
     return float(found["loss"])
 
 

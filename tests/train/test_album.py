@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from holdfast.evaluate.coco import score
-from holdfast.evaluate.columns import Found
+from holdfast.evaluate.box_columns import Predictions
+from holdfast.evaluate.coco_metrics import score
 from holdfast.journal.folder import RunFolder
-from holdfast.pipeline.columns import Columns
-from holdfast.train.album import Album, portrait, small
-from holdfast.train.validation import truth_of
+from holdfast.pipeline.dataset_columns import Columns
+from holdfast.train.observers.validation_images import ValidationImages, dataset_statistics, page_image
+from holdfast.train.validation import ground_truth_of
 
 
 def columns(folder: Path) -> Columns:
@@ -43,7 +43,7 @@ def columns(folder: Path) -> Columns:
 
 
 def test_a_dataset_in_numbers(tmp_path: Path) -> None:
-    told = portrait(columns(tmp_path))
+    told = dataset_statistics(columns(tmp_path))
     assert (told["pictures"], told["boxes"]) == (2, 2)
     assert told["classes"] == [["dog", 2], ["cat", 0]]
     assert told["boxes_per_picture"] == [[0, 1], [2, 1]]
@@ -55,7 +55,7 @@ def test_a_dataset_in_numbers(tmp_path: Path) -> None:
 
 
 def test_pictures_are_small_and_a_broken_one_is_a_name(tmp_path: Path) -> None:
-    whole, broken = small(columns(tmp_path), 0), small(columns(tmp_path), 1)
+    whole, broken = page_image(columns(tmp_path), 0), page_image(columns(tmp_path), 1)
     assert Image.open(io.BytesIO(whole.jpeg)).size == (40, 20)
     assert (broken.name, broken.jpeg) == ("b.jpg", b"")
 
@@ -64,9 +64,9 @@ def test_both_files_are_left_in_the_folder_and_nothing_else(tmp_path: Path) -> N
     data = columns(tmp_path)
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
-    album = Album(folder, data, data, lambda: 7)
-    found = Found(np.array([0]), np.array([1]), np.array([[0.0, 0, 10, 10]]), np.array([0.9]))
-    album.validated(truth_of(data), found, score(truth_of(data), found))
+    album = ValidationImages(folder, data, data, lambda: 7)
+    found = Predictions(np.array([0]), np.array([1]), np.array([[0.0, 0, 10, 10]]), np.array([0.9]))
+    album.validated(ground_truth_of(data), found, score(ground_truth_of(data), found))
     left = json.loads(folder.validation.read_text())
     assert left["step"] == 7
     assert [one["right"] for one in left["pictures"][0]["found"]] == [True]
@@ -79,5 +79,5 @@ def test_both_files_are_left_in_the_folder_and_nothing_else(tmp_path: Path) -> N
 
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path, capsys) -> None:
     data = columns(tmp_path)
-    Album(RunFolder(tmp_path / "gone"), data, data, lambda: 0)
+    ValidationImages(RunFolder(tmp_path / "gone"), data, data, lambda: 0)
     assert "training goes on" in capsys.readouterr().out

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.hot
     ],
 )
 def test_given_weights_move_at_a_tenth(overrides: list[str], rate: float) -> None:
-    from holdfast.train import assemble
+    from holdfast.train import components
 
     recipe = settings.resolve({"data": {"train": "somewhere"}}, overrides)
-    assert assemble.rule(recipe).held_rate == rate
+    assert components.optimizer_config(recipe).held_rate == rate

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from holdfast.journal.events import Event, SaveDone, SaveFailed, SaveStarted
-from holdfast.train import checkpoints
-from holdfast.train.checkpoints import BEST, LATEST, Snapshot, Torn
-from holdfast.train.saver import Saver
+from holdfast.train.checkpoint import checkpoint_files
+from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter
+from holdfast.train.checkpoint.checkpoint_files import BEST, LATEST, CorruptCheckpoint, Snapshot
 
 
 def snapshot(step: int, side: int = 4) -> Snapshot:
@@ -33,29 +33,31 @@ def snapshot(step: int, side: int = 4) -> Snapshot:
 
 
 def equal(one: Snapshot, other: Snapshot) -> bool:
-    return one.meta == other.meta and checkpoints.digest_of(one.groups) == checkpoints.digest_of(other.groups)
+    return one.meta == other.meta and checkpoint_files.digest_of(one.groups) == checkpoint_files.digest_of(
+        other.groups
+    )
 
 
 def test_what_is_written_comes_back_to_the_bit(tmp_path: Path) -> None:
-    path = checkpoints.write(tmp_path, snapshot(7))
+    path = checkpoint_files.write(tmp_path, snapshot(7))
     assert path == tmp_path / "step-7"
-    assert equal(checkpoints.read(path), snapshot(7))
-    assert checkpoints.read(path).step == 7
+    assert equal(checkpoint_files.read(path), snapshot(7))
+    assert checkpoint_files.read(path).step == 7
     assert sorted(file.name for file in path.iterdir()) == [
         "SHA256SUMS",
         "meta.json",
         "optimizer.npz",
         "weights.npz",
     ]
-    assert checkpoints.pointed(tmp_path, LATEST) == path
-    assert checkpoints.pointed(tmp_path, BEST) is None
-    only = checkpoints.read(path, groups=("weights",))
+    assert checkpoint_files.read_pointer(tmp_path, LATEST) == path
+    assert checkpoint_files.read_pointer(tmp_path, BEST) is None
+    only = checkpoint_files.read(path, groups=("weights",))
     assert list(only.groups) == ["weights"]
 
 
 @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="needs coreutils")
 def test_anybody_can_check_the_sums(tmp_path: Path) -> None:
-    path = checkpoints.write(tmp_path, snapshot(1))
+    path = checkpoint_files.write(tmp_path, snapshot(1))
     assert subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=path).returncode == 0
 
 
@@ -72,7 +74,7 @@ DAMAGE = {
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damage_is_found_and_the_one_before_is_taken(what: str, tmp_path: Path) -> None:
     for step in (9, 10, 100):
-        checkpoints.write(tmp_path, snapshot(step))
+        checkpoint_files.write(tmp_path, snapshot(step))
     name, why = DAMAGE[what]
     file = tmp_path / "step-100" / name
     content = bytearray(file.read_bytes())
@@ -85,37 +87,37 @@ def test_damage_is_found_and_the_one_before_is_taken(what: str, tmp_path: Path) 
     else:
         content[len(content) // 2] ^= 1
         file.write_bytes(content)
-    found, rejected = checkpoints.newest_whole(tmp_path)
+    found, rejected = checkpoint_files.newest_complete(tmp_path)
     assert found is not None
     assert equal(found, snapshot(10))
     assert [(one.path.name, why in one.why) for one in rejected] == [("step-100", True)]
 
 
 def test_nothing_whole_says_so_for_each(tmp_path: Path) -> None:
-    assert checkpoints.newest_whole(tmp_path / "absent") == (None, [])
+    assert checkpoint_files.newest_complete(tmp_path / "absent") == (None, [])
     for step in (1, 2):
-        checkpoints.write(tmp_path, snapshot(step))
+        checkpoint_files.write(tmp_path, snapshot(step))
         (tmp_path / f"step-{step}" / "weights.npz").unlink()
-    found, rejected = checkpoints.newest_whole(tmp_path)
+    found, rejected = checkpoint_files.newest_complete(tmp_path)
     assert found is None
     assert [one.path.name for one in rejected] == ["step-2", "step-1"]
 
 
 def test_a_half_written_one_is_never_seen(tmp_path: Path) -> None:
-    checkpoints.write(tmp_path, snapshot(3))
+    checkpoint_files.write(tmp_path, snapshot(3))
     shutil.copytree(tmp_path / "step-3", tmp_path / "step-4.part")
     shutil.copytree(tmp_path / "step-3", tmp_path / "step-2.old")
     (tmp_path / "step-x").mkdir()
-    assert [path.name for path in checkpoints.committed(tmp_path)] == ["step-3"]
-    checkpoints.prune(tmp_path, keep=3, written=99)
+    assert [path.name for path in checkpoint_files.committed(tmp_path)] == ["step-3"]
+    checkpoint_files.prune(tmp_path, keep=3, written=99)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-3", "step-x"]
 
 
 def test_one_of_the_same_step_is_replaced(tmp_path: Path) -> None:
-    checkpoints.write(tmp_path, snapshot(5))
+    checkpoint_files.write(tmp_path, snapshot(5))
     (tmp_path / "step-5" / "meta.json").write_text("{}")
-    checkpoints.write(tmp_path, snapshot(5))
-    assert equal(checkpoints.read(tmp_path / "step-5"), snapshot(5))
+    checkpoint_files.write(tmp_path, snapshot(5))
+    assert equal(checkpoint_files.read(tmp_path / "step-5"), snapshot(5))
     assert not [*tmp_path.glob("*.old"), *tmp_path.glob("*.was")]
 
 
@@ -123,7 +125,7 @@ def test_killed_while_one_of_the_same_step_is_replaced_none_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the old one's loss of its name and the new one's getting it."""
-    checkpoints.write(tmp_path, snapshot(7))
+    checkpoint_files.write(tmp_path, snapshot(7))
     real, renamed = Path.rename, []
 
     def rename(self: Path, target: Path) -> Path:
@@ -134,41 +136,41 @@ def test_killed_while_one_of_the_same_step_is_replaced_none_is_lost(
 
     monkeypatch.setattr(Path, "rename", rename)
     with pytest.raises(KeyboardInterrupt):
-        checkpoints.write(tmp_path, snapshot(7))
+        checkpoint_files.write(tmp_path, snapshot(7))
     monkeypatch.undo()
     assert not (tmp_path / "step-7").exists()
-    checkpoints.recover(tmp_path)
-    assert equal(checkpoints.read(tmp_path / "step-7"), snapshot(7))
-    checkpoints.prune(tmp_path, keep=3, written=99)
+    checkpoint_files.recover(tmp_path)
+    assert equal(checkpoint_files.read(tmp_path / "step-7"), snapshot(7))
+    checkpoint_files.prune(tmp_path, keep=3, written=99)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-7"]
 
 
 def test_what_made_way_goes_once_the_new_one_is_there(tmp_path: Path) -> None:
-    shutil.copytree(checkpoints.write(tmp_path, snapshot(7)), tmp_path / "step-7.was")
-    checkpoints.recover(tmp_path)
+    shutil.copytree(checkpoint_files.write(tmp_path, snapshot(7)), tmp_path / "step-7.was")
+    checkpoint_files.recover(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-7"]
 
 
 def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4, 10):
-        checkpoints.write(tmp_path, snapshot(step))
-    checkpoints.point(tmp_path, BEST, "step-2")
-    checkpoints.prune(tmp_path, keep=2, written=99)
-    assert [path.name for path in checkpoints.committed(tmp_path)] == ["step-2", "step-4", "step-10"]
-    assert checkpoints.superseded([1, 2, 3], keep=5, best=None) == []
+        checkpoint_files.write(tmp_path, snapshot(step))
+    checkpoint_files.set_pointer(tmp_path, BEST, "step-2")
+    checkpoint_files.prune(tmp_path, keep=2, written=99)
+    assert [path.name for path in checkpoint_files.committed(tmp_path)] == ["step-2", "step-4", "step-10"]
+    assert checkpoint_files.superseded([1, 2, 3], keep=5, best=None) == []
 
 
 def test_the_digest_depends_on_names_types_shapes_and_bits() -> None:
     base = {"weights": {"a": np.zeros((2, 3), np.float32), "b": np.zeros(1)}}
     same_other_order = {"weights": {"b": np.zeros(1), "a": np.zeros((2, 3), np.float32)}}
-    assert checkpoints.digest_of(base) == checkpoints.digest_of(same_other_order)
+    assert checkpoint_files.digest_of(base) == checkpoint_files.digest_of(same_other_order)
     others = [
         {"weights": {"a": np.zeros((3, 2), np.float32), "b": np.zeros(1)}},
         {"weights": {"a": np.zeros((2, 3), np.int32), "b": np.zeros(1)}},
         {"weights": {"a": np.zeros((2, 3), np.float32), "c": np.zeros(1)}},
         {"weights": {"a": np.full((2, 3), -0.0, np.float32), "b": np.zeros(1)}},
     ]
-    assert len({checkpoints.digest_of(one) for one in [base, *others]}) == 5
+    assert len({checkpoint_files.digest_of(one) for one in [base, *others]}) == 5
 
 
 # -- in the background ------------------------------------------------------------------------------
@@ -176,15 +178,15 @@ def test_the_digest_depends_on_names_types_shapes_and_bits() -> None:
 
 def test_saved_in_the_background_and_reported(tmp_path: Path) -> None:
     events: list[Event] = []
-    saver = Saver(tmp_path, keep=2, say=events.append)
+    saver = AsyncCheckpointWriter(tmp_path, keep=2, say=events.append)
     saver.save(snapshot(1), best=True)
     assert saver.flush(60)
     for step in (2, 3, 4):
         saver.save(snapshot(step))
         assert saver.flush(60)
     assert saver.close()
-    assert [path.name for path in checkpoints.committed(tmp_path)] == ["step-1", "step-3", "step-4"]
-    assert checkpoints.pointed(tmp_path, BEST) == tmp_path / "step-1"
+    assert [path.name for path in checkpoint_files.committed(tmp_path)] == ["step-1", "step-3", "step-4"]
+    assert checkpoint_files.read_pointer(tmp_path, BEST) == tmp_path / "step-1"
     kinds = [type(event) for event in events]
     assert kinds == [SaveStarted, SaveDone] * 4
     done = events[1]
@@ -205,13 +207,13 @@ def test_a_disk_that_refuses_stops_nothing_and_the_save_is_tried_again(tmp_path:
         if isinstance(event, SaveFailed):
             refused.set()
 
-    saver = Saver(folder, keep=3, say=say, retry_after_s=0.01)
+    saver = AsyncCheckpointWriter(folder, keep=3, say=say, retry_after_s=0.01)
     saver.save(snapshot(1), best=True)
     assert refused.wait(60)
     saver.save(snapshot(2))
     folder.unlink()
     assert saver.close()
-    names = {path.name for path in checkpoints.committed(folder)}
+    names = {path.name for path in checkpoint_files.committed(folder)}
     assert names == {"step-1", "step-2"}, "the best waited, and so did the newest"
     failed = next(event for event in events if isinstance(event, SaveFailed))
     assert failed.errno in (errno.EEXIST, errno.ENOTDIR)
@@ -221,14 +223,14 @@ def test_a_disk_that_refuses_stops_nothing_and_the_save_is_tried_again(tmp_path:
 def test_what_cannot_be_saved_to_the_end_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoints"
     folder.write_text("in the way")
-    saver = Saver(folder, keep=3, say=lambda event: None, retry_after_s=0.01)
+    saver = AsyncCheckpointWriter(folder, keep=3, say=lambda event: None, retry_after_s=0.01)
     saver.save(snapshot(1))
     assert not saver.close(timeout_s=0.2)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_leaves_no_part_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoints.write(tmp_path, snapshot(1))
+    checkpoint_files.write(tmp_path, snapshot(1))
     real_open = Path.open
 
     def full(path: Path, *args: object, **options: object) -> object:
@@ -238,7 +240,7 @@ def test_a_full_disk_leaves_no_part_behind(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError) as caught:
-        checkpoints.write(tmp_path, snapshot(2))
+        checkpoint_files.write(tmp_path, snapshot(2))
     assert caught.value.errno == errno.ENOSPC
     assert [path.name for path in tmp_path.glob("step-*")] == ["step-1"]
 
@@ -246,13 +248,13 @@ def test_a_full_disk_leaves_no_part_behind(tmp_path: Path, monkeypatch: pytest.M
 KILLED = """
 import sys, numpy as np
 from pathlib import Path
-from holdfast.train import checkpoints
+from holdfast.train.checkpoint import checkpoint_files
 folder, step = Path(sys.argv[1]), 0
 while True:
     step += 1
     array = np.full((512, 512), step, np.float32)
-    checkpoints.write(folder, checkpoints.Snapshot(step, {"weights": {"a": array}}, {"step": step}))
-    checkpoints.prune(folder, keep=2, written=step)
+    checkpoint_files.write(folder, checkpoint_files.Snapshot(step, {"weights": {"a": array}}, {"step": step}))
+    checkpoint_files.prune(folder, keep=2, written=step)
     print(step, flush=True)
 """
 
@@ -265,7 +267,7 @@ def test_killed_while_saving_leaves_a_whole_one(tmp_path: Path) -> None:
         child.kill()
         said = max([said, *(int(line) for line in child.stdout.read().splitlines())])
         child.wait()
-        found, rejected = checkpoints.newest_whole(tmp_path)
+        found, rejected = checkpoint_files.newest_complete(tmp_path)
         assert found is not None
         assert rejected == []
         assert found.step >= said, "what was reported as saved is there"
@@ -276,13 +278,13 @@ def test_killed_while_saving_leaves_a_whole_one(tmp_path: Path) -> None:
 
 
 def test_reading_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(Torn, match="SHA256SUMS is missing"):
-        checkpoints.read(tmp_path)
+    with pytest.raises(CorruptCheckpoint, match="SHA256SUMS is missing"):
+        checkpoint_files.read(tmp_path)
     (tmp_path / "SHA256SUMS").write_text(json.dumps({}))
-    with pytest.raises(Torn):
-        checkpoints.read(tmp_path)
+    with pytest.raises(CorruptCheckpoint):
+        checkpoint_files.read(tmp_path)
 
 
 def test_a_note_that_is_no_text_names_nothing(tmp_path: Path) -> None:
-    (tmp_path / checkpoints.BEST).write_bytes(b"\xff\xfe\x00step")
-    assert checkpoints.pointed(tmp_path, checkpoints.BEST) is None
+    (tmp_path / checkpoint_files.BEST).write_bytes(b"\xff\xfe\x00step")
+    assert checkpoint_files.read_pointer(tmp_path, checkpoint_files.BEST) is None

@@ -16,8 +16,8 @@ from holdfast.cli.main import main
 from holdfast.cli.recipes import absolute_override, resolve_recipe, with_absolute_paths
 from holdfast.errors import PathMissing
 from holdfast.journal.folder import RunFolder
-from holdfast.train import held
 from holdfast.train.__main__ import main as trainer
+from holdfast.train.checkpoint import run_lock
 
 
 @pytest.fixture(autouse=True)
@@ -143,7 +143,10 @@ def test_a_change_that_is_refused_leaves_the_runs_recipe_as_it_was(
 
 def test_a_run_that_is_being_trained_is_not_trained_twice(capsys: pytest.CaptureFixture[str]) -> None:
     begun(Path("run"))
-    holding = "import sys, holdfast.train.held as h; held = h.hold(h.Path('run')); print('held', flush=True); input()"
+    holding = (
+        "import holdfast.train.checkpoint.run_lock as h; lock = h.acquire_lock(h.Path('run')); "
+        "print('held', flush=True); input()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
@@ -156,11 +159,11 @@ def test_a_run_that_is_being_trained_is_not_trained_twice(capsys: pytest.Capture
         assert "another trainer is at work in this folder" in said(capsys)
         other.kill()
     assert not Path("run/journal.jsonl").exists()
-    assert held.hold(Path("run")) is not None
+    assert run_lock.acquire_lock(Path("run")) is not None
 
 
 def test_a_folder_that_cannot_be_locked_is_trained_in_all_the_same(tmp_path: Path) -> None:
-    assert held.hold(tmp_path / "gone") is None
+    assert run_lock.acquire_lock(tmp_path / "gone") is None
 
 
 def test_after_an_interrupted_run_the_command_that_resumes_it_is_printed() -> None:

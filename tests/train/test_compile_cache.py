@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.train.compile_cache import VARIABLE, folder_for
+from holdfast.step.compile_cache import VARIABLE, folder_for
 
 HOME = Path("/home/somebody")
 

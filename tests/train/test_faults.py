@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from holdfast.journal.beats import BeatReader
-from holdfast.train import checkpoints
+from holdfast.train.checkpoint import checkpoint_files
 from tests.train import shapes
 
 pytestmark = [pytest.mark.hot, pytest.mark.proof, pytest.mark.timeout(3600)]
@@ -99,7 +99,7 @@ def test_sigterm_saves_within_the_grace_and_the_corrupt_newest_is_passed_over(
     run = Training(tmp_path / "runs" / "term", data).reach(6)
     run.process.send_signal(signal.SIGTERM)
     assert run.end() == 143, run.text()
-    saved = checkpoints.committed(run.folder / "checkpoints")
+    saved = checkpoint_files.committed(run.folder / "checkpoints")
     assert saved[-1].name not in ("step-4", "step-8"), (
         "the state of the moment, not that of the last interval"
     )
@@ -167,7 +167,7 @@ def test_storage_that_does_not_answer_costs_no_work(data: Path, tmp_path: Path) 
     run.process.send_signal(signal.SIGTERM)
     assert run.end() == 143, run.text()
     assert "is saved from beside the waiting thread" in run.text()
-    assert len(checkpoints.committed(run.folder / "checkpoints")) == 1
+    assert len(checkpoint_files.committed(run.folder / "checkpoints")) == 1
 
 
 @needs_root

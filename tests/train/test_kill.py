@@ -23,7 +23,7 @@ import pytest
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Beat, BeatReader, Phase
-from holdfast.train import checkpoints
+from holdfast.train.checkpoint import checkpoint_files
 from tests.train import shapes
 from tests.train.nursery import Child, Nursery
 
@@ -214,9 +214,11 @@ def test_a_detector_killed_at_random_instants_ends_with_the_same_bits(
 
 def same_end(whole: Path, killed: Path) -> None:
     assert weights_of(killed) == weights_of(whole)
-    ends = [checkpoints.read(run / "checkpoints" / "step-8") for run in (whole, killed)]
-    assert checkpoints.digest_of(ends[0].groups) == checkpoints.digest_of(ends[1].groups)
+    ends = [checkpoint_files.read(run / "checkpoints" / "step-8") for run in (whole, killed)]
+    assert checkpoint_files.digest_of(ends[0].groups) == checkpoint_files.digest_of(ends[1].groups)
     assert ends[0].meta["progress"] == ends[1].meta["progress"]
     assert (killed / "results.csv").read_text() == (whole / "results.csv").read_text()
-    models = [checkpoints._arrays(run / "model.npz") for run in (whole, killed)]
-    assert checkpoints.digest_of({"model": models[0]}) == checkpoints.digest_of({"model": models[1]})
+    models = [checkpoint_files._arrays(run / "model.npz") for run in (whole, killed)]
+    assert checkpoint_files.digest_of({"model": models[0]}) == checkpoint_files.digest_of(
+        {"model": models[1]}
+    )

@@ -17,12 +17,12 @@ from holdfast.errors import HoldfastError
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.report.text import render_error
-from holdfast.train import checkpoints
-from holdfast.train.cadence import Every
-from holdfast.train.loop import Plan
-from holdfast.train.network import Network
-from holdfast.train.rescue import Rescue
-from holdfast.train.update import Rule
+from holdfast.step.network import Network
+from holdfast.step.optimizer import OptimizerConfig
+from holdfast.train.checkpoint import checkpoint_files
+from holdfast.train.intervals import Interval
+from holdfast.train.loop import TrainingPlan
+from holdfast.train.save_on_signal import SaveOnSignal
 from tests.train import tiny
 from tests.train.tiny_run import PLAN, Tiny
 
@@ -47,7 +47,7 @@ def test_a_run_tells_its_story_in_order(whole: Tiny) -> None:
     assert (done.steps, done.stopped, done.epochs_done) == (24, False, 1)
     assert [one.epoch for one in whole.heard.of(ev.ValidationDone)] == [3, 7, 9]
     assert len(whole.heard.of(ev.WeightsHashed)) == 1
-    assert checkpoints.committed(whole.folder.checkpoints)[-1].name == "step-24"
+    assert checkpoint_files.committed(whole.folder.checkpoints)[-1].name == "step-24"
     assert whole.loop.step.traces() == 1
 
 
@@ -113,7 +113,7 @@ def test_pictures_without_anything_to_find_make_no_weights_the_best(tmp_path: Pa
     made = Tiny(tmp_path, replace(SHORT, patience=1), validate=lambda stop_asked: {"AP": -1.0})
     assert made.run() == "finished"
     assert made.loop.now.patience.best_step is None
-    assert checkpoints.pointed(made.folder.checkpoints, checkpoints.BEST) is None
+    assert checkpoint_files.read_pointer(made.folder.checkpoints, checkpoint_files.BEST) is None
     said = [note.text for note in made.heard.of(ev.Note) if "AP" in note.text]
     (words,) = said
     assert words == (
@@ -133,7 +133,7 @@ def test_saved_from_beside_while_it_waits_for_data_it_goes_on_exactly(whole: Tin
         return tiny.batch(number)
 
     codes: list[int] = []
-    first, rescue = Tiny(tmp_path, SHORT, batch=stuck_at_9), Rescue(leave=codes.append)
+    first, rescue = Tiny(tmp_path, SHORT, batch=stuck_at_9), SaveOnSignal(leave=codes.append)
     first.loop.world = replace(first.loop.world, waiting=rescue.waiting)
 
     def save(name: str, left_s: float) -> int:
@@ -234,12 +234,12 @@ def test_not_finite_stops_before_the_step_with_all_that_is_known(
     assert set(seen.detail["parts"]) == {"box", "class"}
     text = render_error(caught.value)
     stored("train/loss-not-finite", _without_numbers(text))
-    found, _ = checkpoints.newest_whole(made.folder.checkpoints)
+    found, _ = checkpoint_files.newest_complete(made.folder.checkpoints)
     assert found is not None
     assert found.step == 12
     before = Tiny(tmp_path / "to-12", replace(SHORT, steps=12))
     before.run()
-    assert checkpoints.digest_of(before.loop.step.export()) == checkpoints.digest_of(found.groups)
+    assert checkpoint_files.digest_of(before.loop.step.export()) == checkpoint_files.digest_of(found.groups)
 
 
 def _without_numbers(text: str) -> str:
@@ -250,7 +250,7 @@ def _without_numbers(text: str) -> str:
 
 def test_skipping_goes_on_to_the_limit(tmp_path: Path) -> None:
     plan = replace(SHORT, on_nonfinite="skip", nonfinite_limit=2)
-    rule = Rule(tolerated=2)
+    rule = OptimizerConfig(tolerated=2)
     made = Tiny(tmp_path / "two", plan, batch=poisoned_at({5, 12}), rule=rule)
     assert made.run() == "finished"
     assert made.loop.now.skipped == 2
@@ -291,7 +291,7 @@ def test_an_error_at_a_steps_numbers_saves_the_step_that_stands(tmp_path: Path) 
     made.loop.step.fetch = failing  # type: ignore[method-assign]
     with pytest.raises((HoldfastError, RuntimeError)):
         made.run()
-    found, _ = checkpoints.newest_whole(made.folder.checkpoints)
+    found, _ = checkpoint_files.newest_complete(made.folder.checkpoints)
     assert found is not None
     assert 15 <= found.step <= 17
     assert found.step == found.meta["progress"]["step"] == int(found.groups["optimizer"]["count"])
@@ -308,7 +308,8 @@ def test_early_stopping_is_a_reason_and_not_silence(tmp_path: Path) -> None:
         "early-stopping", 0.5, 20, 2,
     )  # fmt: skip
     assert (
-        checkpoints.pointed(made.folder.checkpoints, checkpoints.BEST) == made.folder.checkpoints / "step-20"
+        checkpoint_files.read_pointer(made.folder.checkpoints, checkpoint_files.BEST)
+        == made.folder.checkpoints / "step-20"
     )
     assert made.heard.of(ev.FitDone)[0].stopped
 
@@ -349,7 +350,7 @@ def test_an_error_in_the_data_keeps_what_was_trained(whole: Tiny, tmp_path: Path
 
 
 def test_checkpoints_by_time_do_not_change_the_result(whole: Tiny, tmp_path: Path) -> None:
-    plan: Plan = replace(SHORT, checkpoint=Every(seconds=0.0))
+    plan: TrainingPlan = replace(SHORT, checkpoint=Interval(seconds=0.0))
     made = Tiny(tmp_path, plan)
     made.run()
     assert made.digest() == whole.digest()

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import settings
 from holdfast.cli import lr_suggestion
-from holdfast.data import shapes
+from holdfast.data import synthetic
 from holdfast.errors import HoldfastError, UnknownFormat
 from holdfast.subprocess_json import Reply
 
@@ -45,7 +45,7 @@ def test_after_a_crash_the_last_lines_are_shown_without_a_librarys_noise() -> No
 def test_a_loss_that_broke_is_null_in_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shapes.make(tmp_path / "data", count=2, side=64)
+    synthetic.make_dataset(tmp_path / "data", count=2, side=64)
     monkeypatch.chdir(tmp_path)
 
     losses = [5.0 - number / 10 for number in range(19)] + [float("nan")]

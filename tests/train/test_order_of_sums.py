@@ -21,11 +21,11 @@ ROOT = Path(__file__).parent.parent.parent
 SCRIPT = """
 from keras import ops
 from tensorflow.python.eager import context
-from holdfast.train import assemble
-from holdfast.train.network import Network
+from holdfast.train import components
+from holdfast.step.network import Network
 from tests.train import tiny
 
-assemble.deterministic(3)
+components.make_deterministic(3)
 net = tiny.model()
 
 def losses(batch):

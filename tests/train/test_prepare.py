@@ -10,8 +10,8 @@ from PIL import Image
 
 from holdfast.cli.main import main
 from holdfast.cli.recipes import resolve_recipe
-from holdfast.pipeline import columns
-from holdfast.train import prepare
+from holdfast.pipeline import dataset_columns
+from holdfast.train import dataset_setup
 
 RECIPE = """
 [data]
@@ -43,16 +43,18 @@ def test_training_finds_the_pack_that_the_command_made(
     large_pictures(tmp_path)
     (tmp_path / "recipe.toml").write_text(RECIPE)
     recipe = resolve_recipe("recipe.toml", [])
-    trained = columns.of_dataset(prepare.sets(recipe).train)
-    assert prepare.packed(trained, prepare.feed(recipe)) is None
+    trained = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
+    assert dataset_setup.find_pack(trained, dataset_setup.build_feed(recipe)) is None
     assert main(["data", "pack", "recipe.toml", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["packed"] == 6
-    found = prepare.packed(trained, prepare.feed(recipe))
+    found = dataset_setup.find_pack(trained, dataset_setup.build_feed(recipe))
     assert found is not None
     assert found.rows.tolist() == list(range(6))
     other = resolve_recipe("recipe.toml", ["model.input=128"])
-    assert prepare.packed(trained, prepare.feed(other)) is None, "another input needs other copies"
+    assert dataset_setup.find_pack(trained, dataset_setup.build_feed(other)) is None, (
+        "another input needs other copies"
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_where_pictures_are_resized(
     recipe = resolve_recipe(
         "recipe.toml", [f"data.resize={wanted}", "data.augment=none", "model.input=96", *more]
     )
-    trained = columns.of_dataset(prepare.sets(recipe).train)
-    made = prepare.sent(recipe, trained, prepare.feed(recipe), on_gpu=on_gpu)
+    trained = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
+    made = dataset_setup.with_sent_pixels(recipe, trained, dataset_setup.build_feed(recipe), on_gpu=on_gpu)
     # SSD stretches 640 x 480 to 96 x 96: decoded at 1/4, which the shorter side allows.
     assert made.sent_pixels == ((160 * 120 + 1023) // 1024 * 1024 if sends else None)

@@ -9,9 +9,17 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.train.range_test import is_over, plot, points, rate_at, smoothed, suggest, verdict
+from holdfast.train.lr_range.range_test import (
+    has_diverged,
+    learning_rate_at,
+    plot,
+    points,
+    rate_verdict,
+    smoothed,
+    suggest,
+)
 
-RATES = [rate_at(step, 101) for step in range(101)]
+RATES = [learning_rate_at(step, 101) for step in range(101)]
 
 
 def bowl(rate: float) -> float:
@@ -47,8 +55,8 @@ def test_the_noise_of_the_first_batches_is_no_fall() -> None:
     found = suggest(points(RATES[: len(SEEN)], SEEN), batch=16)
     assert found.rate is not None
     assert 1e-4 <= found.rate <= 6e-4
-    assert verdict(2e-3, found.rate) == ""
-    assert "may break" in verdict(5e-2, found.rate)
+    assert rate_verdict(2e-3, found.rate) == ""
+    assert "may break" in rate_verdict(5e-2, found.rate)
 
 
 def test_a_loss_that_only_wavers_shows_nothing() -> None:
@@ -68,10 +76,10 @@ def test_smoothing_is_unbiased_at_its_start() -> None:
 
 
 def test_the_test_ends_when_the_loss_is_lost() -> None:
-    assert not is_over([])
-    assert not is_over([5.0, 4.0, 6.0])
-    assert is_over([1.0, math.nan])
-    assert is_over([1.0] * 20 + [100.0] * 3)
+    assert not has_diverged([])
+    assert not has_diverged([5.0, 4.0, 6.0])
+    assert has_diverged([1.0, math.nan])
+    assert has_diverged([1.0] * 20 + [100.0] * 3)
 
 
 def test_the_plot(stored: Callable[[str, str], None]) -> None:
@@ -80,11 +88,11 @@ def test_the_plot(stored: Callable[[str, str], None]) -> None:
 
 
 def test_a_rate_far_from_the_suggestion_is_worth_a_word() -> None:
-    assert verdict(1e-3, 5e-4) == ""
-    assert verdict(5e-2, 1e-3) == (
+    assert rate_verdict(1e-3, 5e-4) == ""
+    assert rate_verdict(5e-2, 1e-3) == (
         "the learning rate 0.05 is 50 times what the range test suggests (0.001): the loss may break"
     )
-    assert verdict(1e-5, 1e-3) == (
+    assert rate_verdict(1e-5, 1e-3) == (
         "the learning rate 1e-05 is 100 times below what the range test suggests (0.001): "
         "training would take that much longer"
     )

@@ -6,12 +6,12 @@ import os
 import signal
 import threading
 
-from holdfast.train.rescue import Rescue
+from holdfast.train.save_on_signal import SaveOnSignal
 
 
 def test_while_the_loop_waits_another_thread_saves_and_ends_the_process() -> None:
     left, told = threading.Event(), []
-    rescue = Rescue(patience_s=0.0, leave=lambda code: (told.append(code), left.set()))
+    rescue = SaveOnSignal(patience_s=0.0, leave=lambda code: (told.append(code), left.set()))
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         rescue.start(lambda name, left_s: told.append((name, left_s > 0)) or 143, grace_s=5.0)
@@ -27,7 +27,7 @@ def test_while_the_loop_waits_another_thread_saves_and_ends_the_process() -> Non
 
 def test_a_loop_that_ends_by_itself_is_left_alone() -> None:
     told: list[str] = []
-    rescue = Rescue(patience_s=0.0, leave=lambda code: told.append("left"))
+    rescue = SaveOnSignal(patience_s=0.0, leave=lambda code: told.append("left"))
     rescue.end()
     rescue._rescue("SIGTERM", lambda name, left_s: told.append(name) or 143, left_s=0.01)
     with rescue.waiting():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.journal.events import FitDone, LossSeen, ValidationDone
-from holdfast.train.results import Results
+from holdfast.train.observers.results_csv import ResultsCsv
 
 
 def seen(step: int) -> LossSeen:
@@ -18,7 +18,7 @@ def rows(path: Path) -> list[list[str]]:
 
 def test_one_row_a_validation_and_one_for_the_end(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
-    table = Results(path, resumed_at=0, parts=("box",))
+    table = ResultsCsv(path, resumed_at=0, parts=("box",))
     table.say(seen(10))
     table.say(ValidationDone(logs={"AP": 0.25, "AP50": 0.5}))
     table.say(seen(12))
@@ -32,12 +32,12 @@ def test_one_row_a_validation_and_one_for_the_end(tmp_path: Path) -> None:
 
 def test_a_resumed_run_drops_the_rows_that_come_again(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
-    first = Results(path, resumed_at=0, parts=("box",))
+    first = ResultsCsv(path, resumed_at=0, parts=("box",))
     for step in (10, 20):
         first.say(seen(step))
         first.say(ValidationDone(logs={"AP": 0.1}))
     whole = path.read_text()
-    second = Results(path, resumed_at=15, parts=("box",))
+    second = ResultsCsv(path, resumed_at=15, parts=("box",))
     assert [row[0] for row in rows(path)] == ["step", "10"]
     second.say(seen(20))
     second.say(ValidationDone(logs={"AP": 0.1}))
@@ -47,16 +47,16 @@ def test_a_resumed_run_drops_the_rows_that_come_again(tmp_path: Path) -> None:
 def test_a_fresh_run_starts_a_fresh_table(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text("step\n99\n")
-    Results(path, resumed_at=0, parts=())
+    ResultsCsv(path, resumed_at=0, parts=())
     assert [row[0] for row in rows(path)] == ["step"]
 
 
 def test_a_row_without_a_validation_gives_way_to_the_one_with_it(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
-    first = Results(path, resumed_at=0, parts=("box",))
+    first = ResultsCsv(path, resumed_at=0, parts=("box",))
     first.say(seen(10))
     first.say(FitDone())  # asked to stop while it validated
-    second = Results(path, resumed_at=10, parts=("box",))
+    second = ResultsCsv(path, resumed_at=10, parts=("box",))
     second.say(seen(10))
     second.say(ValidationDone(logs={"AP": 0.25}))
     assert [row[0::5] for row in rows(path)] == [["step", "AP"], ["10", "0.25"]]
@@ -64,7 +64,7 @@ def test_a_row_without_a_validation_gives_way_to_the_one_with_it(tmp_path: Path)
 
 def test_after_going_back_the_rows_of_later_steps_are_made_again(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
-    table = Results(path, resumed_at=0, parts=("box",))
+    table = ResultsCsv(path, resumed_at=0, parts=("box",))
     for step in (10, 20, 30, 20):
         table.say(seen(step))
         table.say(ValidationDone(logs={"AP": 0.1}))
@@ -72,7 +72,7 @@ def test_after_going_back_the_rows_of_later_steps_are_made_again(tmp_path: Path)
 
 
 def test_a_disk_that_takes_nothing_does_not_stop_it_from_beginning(tmp_path: Path) -> None:
-    table = Results(tmp_path / "later" / "results.csv", resumed_at=0, parts=("box",))
+    table = ResultsCsv(tmp_path / "later" / "results.csv", resumed_at=0, parts=("box",))
     (tmp_path / "later").mkdir()
     table.say(seen(10))
     table.say(ValidationDone(logs={"AP": 0.25}))
@@ -82,6 +82,6 @@ def test_a_disk_that_takes_nothing_does_not_stop_it_from_beginning(tmp_path: Pat
 def test_the_row_that_an_interruption_left_is_no_part_of_a_resumed_run(tmp_path: Path) -> None:
     rows = "step,epoch,learning_rate,loss,AP\n10,0,0.1,1.0,0.5\n13,0,0.1,0.9,\n"
     (tmp_path / "results.csv").write_bytes(rows.encode() + b"\xff\xfe,,\n")
-    Results(tmp_path / "results.csv", resumed_at=13, parts=())
+    ResultsCsv(tmp_path / "results.csv", resumed_at=13, parts=())
     kept = (tmp_path / "results.csv").read_text().splitlines()[1:]
     assert [row.split(",")[0] for row in kept] == ["10"]

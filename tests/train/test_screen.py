@@ -8,10 +8,10 @@ import re
 import pytest
 
 from holdfast.journal import events as ev
-from holdfast.train.messages import words
-from holdfast.train.pace import Pace
-from holdfast.train.screen import Screen
-from holdfast.train.view import Memory, Seen, block, span
+from holdfast.train.event_text import words
+from holdfast.train.observers.progress_display import ProgressDisplay
+from holdfast.train.observers.progress_text import MemoryUsage, ProgressState, live_block, span
+from holdfast.train.observers.throughput import ThroughputMeter
 
 
 class Terminal(io.StringIO):
@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
         return True
 
 
-MEMORY = (Memory("memory", 2**30, 3 * 2**29, 8 * 2**30),)
+MEMORY = (MemoryUsage("memory", 2**30, 3 * 2**29, 8 * 2**30),)
 
 
 def seen(step: int) -> ev.LossSeen:
@@ -30,7 +30,7 @@ def seen(step: int) -> ev.LossSeen:
 
 def shown(out: io.StringIO, times: list[float], steps: list[int]) -> str:
     clock = iter(times)
-    screen = Screen(
+    screen = ProgressDisplay(
         100, 8, out=out, clock=lambda: next(clock), memory=lambda: MEMORY, wait_share=lambda: 0.04
     )
     for step in steps:
@@ -53,7 +53,7 @@ def test_plain_lines_when_not_a_terminal() -> None:
 
 def test_after_some_minutes_a_file_gets_a_line_a_minute() -> None:
     out, now = io.StringIO(), [0.0]
-    screen = Screen(10_000, 8, out=out, clock=lambda: now[0], memory=lambda: MEMORY)
+    screen = ProgressDisplay(10_000, 8, out=out, clock=lambda: now[0], memory=lambda: MEMORY)
     for second in range(0, 901, 2):
         now[0] = float(second)
         screen.say(seen(second + 1))
@@ -75,7 +75,7 @@ def test_a_terminal_shows_one_block_that_is_redrawn(monkeypatch: pytest.MonkeyPa
 def test_after_the_end_the_block_stays_and_lines_come_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     out = Terminal()
-    screen = Screen(10, 8, out=out, clock=lambda: 0.0, memory=lambda: ())
+    screen = ProgressDisplay(10, 8, out=out, clock=lambda: 0.0, memory=lambda: ())
     screen.say(seen(10))
     screen.say(ev.FitDone())
     screen.say(ev.ModelWritten(path="model.npz"))
@@ -101,20 +101,20 @@ def on_screen(text: str) -> list[str]:
 
 
 def test_a_block_is_never_wider_than_the_terminal() -> None:
-    full = Seen(
+    full = ProgressState(
         step=412, steps=2000, epoch=9, loss=6.8, parts={"classification": 3.5, "localization": 3.3}, rate=9e-4,
         images_per_s=14.3, left_s=111.0, wait_share=0.14, memory=MEMORY * 2, validation="AP 0.010", saved_at=400,
     )  # fmt: skip
     for width in (30, 80, 120):
-        for line in block(full, width=width, colour=True):
+        for line in live_block(full, width=width, colour=True):
             assert len(re.sub(r"\x1b\[\d+m", "", line)) < width
-    assert block(full, width=120, colour=False)[2] == (
+    assert live_block(full, width=120, colour=False)[2] == (
         "memory 1.0 GiB, peak 1.5 of 8.0  memory 1.0 GiB, peak 1.5 of 8.0  data wait 14%  saved at 400  AP 0.010"
     )
 
 
 def test_the_pace_is_that_of_training_without_validation() -> None:
-    pace = Pace()
+    pace = ThroughputMeter()
     pace.step_done(10, 0.0)
     assert pace.steps_per_s() is None
     pace.step_done(20, 5.0)
@@ -193,7 +193,7 @@ def test_spans() -> None:
 
 def test_the_best_so_far_is_that_of_the_whole_run_by_its_own_metric() -> None:
     out = io.StringIO()
-    screen = Screen(100, 8, out=out, monitor="AP50", best=0.4)
+    screen = ProgressDisplay(100, 8, out=out, monitor="AP50", best=0.4)
     for value in (0.3, 0.5):
         screen.say(ev.ValidationDone(logs={"AP": 0.9 - value, "AP50": value}))
     first, second = [line for line in out.getvalue().splitlines() if "validation" in line]

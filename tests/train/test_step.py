@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from keras import ops
 
-from holdfast.train import checkpoints
-from holdfast.train.network import Network, names_of
-from holdfast.train.step import is_out_of_memory
-from holdfast.train.update import Layout, Rule, advance, fresh
+from holdfast.step.network import Network, names_of
+from holdfast.step.optimizer import Layout, OptimizerConfig, apply_update, initial_state
+from holdfast.step.step_protocol import is_out_of_memory
+from holdfast.train.checkpoint import checkpoint_files
 from tests.train import tiny
 
 pytestmark = pytest.mark.hot
 
 
 def digest(step: Any) -> str:
-    return checkpoints.digest_of(step.export())
+    return checkpoint_files.digest_of(step.export())
 
 
 def flat(step: Any, group: str = "weights") -> np.ndarray:
@@ -38,8 +38,8 @@ def test_the_arithmetic_is_keras_own(name: str, make: Any) -> None:
     start = [np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), np.array([[0.5]], np.float32)]
     variables = [keras.Variable(value) for value in start]
     optimizer = make()
-    rule, layout = Rule(optimizer=name, weight_decay=0.1), Layout(((2, 3), (1, 1)), (False, False))
-    now = fresh(layout.joined(start), rule)
+    rule, layout = OptimizerConfig(optimizer=name, weight_decay=0.1), Layout(((2, 3), (1, 1)), (False, False))
+    now = initial_state(layout.joined(start), rule)
     for turn in range(5):
         gradients = [ops.convert_to_tensor(np.sin(value * 3 + turn).astype(np.float32)) for value in start]
         optimizer.apply(gradients, variables)
@@ -49,31 +49,33 @@ def test_the_arithmetic_is_keras_own(name: str, make: Any) -> None:
         np.testing.assert_allclose(np.asarray(variable), np.asarray(weight), rtol=2e-6, atol=1e-7)
 
 
-def advanced(now: Any, gradients: list[Any], layout: Layout, rule: Rule, *, rate: float) -> tuple[Any, Any]:
+def advanced(
+    now: Any, gradients: list[Any], layout: Layout, rule: OptimizerConfig, *, rate: float
+) -> tuple[Any, Any]:
     numbers = [ops.cast(value, "float32") for value in (1.0, rate)]
     held = ops.convert_to_tensor(False)
-    return advance(now, layout.joined(gradients), *numbers, held, layout.masks(), rule)
+    return apply_update(now, layout.joined(gradients), *numbers, held, layout.masks(), rule)
 
 
 def test_biases_and_scales_do_not_decay() -> None:
-    rule, layout = Rule(optimizer="sgd", weight_decay=0.5), Layout(((2,), (2, 1)), (False, False))
-    now = fresh(ops.ones((4,)), rule)
+    rule, layout = OptimizerConfig(optimizer="sgd", weight_decay=0.5), Layout(((2,), (2, 1)), (False, False))
+    now = initial_state(ops.ones((4,)), rule)
     now, _ = advanced(now, [ops.zeros((2,)), ops.zeros((2, 1))], layout, rule, rate=0.1)
     np.testing.assert_allclose(np.asarray(now.weights), [1.0, 1.0, 0.95, 0.95])
 
 
 def test_what_can_be_held_moves_at_its_own_rate() -> None:
     """A tenth of the step and of the decay for the first weight, of which the mask says that it can be held."""
-    rule = Rule(optimizer="sgd", weight_decay=0.5, held_rate=0.1)
+    rule = OptimizerConfig(optimizer="sgd", weight_decay=0.5, held_rate=0.1)
     layout = Layout(((1, 1), (1, 1)), (True, False))
-    now = fresh(ops.ones((2,)), rule)
+    now = initial_state(ops.ones((2,)), rule)
     now, _ = advanced(now, [ops.full((1, 1), 2.0), ops.full((1, 1), 2.0)], layout, rule, rate=0.1)
     np.testing.assert_allclose(np.asarray(now.weights), [1.0 - 0.005 - 0.02, 1.0 - 0.05 - 0.2], rtol=1e-6)
 
 
 def test_clipping_is_by_the_norm_of_all_gradients_together() -> None:
-    rule, layout = Rule(optimizer="sgd", clip_norm=1.0), Layout(((1, 1), (1, 1)), (False, False))
-    now = fresh(ops.zeros((2,)), rule)
+    rule, layout = OptimizerConfig(optimizer="sgd", clip_norm=1.0), Layout(((1, 1), (1, 1)), (False, False))
+    now = initial_state(ops.zeros((2,)), rule)
     now, facts = advanced(now, [ops.full((1, 1), 3.0), ops.full((1, 1), 4.0)], layout, rule, rate=1.0)
     assert float(facts.gradient_norm) == pytest.approx(5.0)
     assert np.asarray(now.weights).tolist() == pytest.approx([-0.6, -0.8])
@@ -81,7 +83,7 @@ def test_clipping_is_by_the_norm_of_all_gradients_together() -> None:
 
 @pytest.mark.parametrize("micro", [8, 4, 2])  # 2×8, 4×4, 8×2 beside 1×16
 def test_micro_batches_make_the_same_update_as_the_whole_batch(micro: int) -> None:
-    rule = Rule(weight_decay=0.01, clip_norm=1.0, ema=0.99)
+    rule = OptimizerConfig(weight_decay=0.01, clip_norm=1.0, ema=0.99)
     whole, parts = tiny.step(rule=rule, size=16), tiny.step(rule=rule, size=16, micro=micro)
     losses = [[seen["loss"] for seen in tiny.run(one, range(30))] for one in (whole, parts)]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
@@ -97,7 +99,7 @@ def test_one_trace_whatever_the_step_and_the_rate() -> None:
 
 
 def test_going_on_from_an_export_gives_the_same_bits() -> None:
-    rule = Rule(weight_decay=0.01, ema=0.9)
+    rule = OptimizerConfig(weight_decay=0.01, ema=0.9)
     whole = tiny.step(tiny.network(dropout=True), rule, micro=2)
     tiny.run(whole, range(6))
     first = tiny.step(tiny.network(dropout=True), rule, micro=2)
@@ -119,7 +121,7 @@ def test_the_random_state_of_layers_moves_and_is_saved() -> None:
 
 
 def test_held_layers_stay_and_the_others_move() -> None:
-    step = tiny.step(rule=Rule(weight_decay=0.1))
+    step = tiny.step(rule=OptimizerConfig(weight_decay=0.1))
     before = step.export()["weights"]
     step(tiny.batch(0), step=0, rate=0.1, held=True)
     after = step.export()["weights"]
@@ -136,7 +138,7 @@ def poisoned(number: int) -> dict[str, Any]:
 
 
 def test_a_step_that_is_not_finite_changes_nothing_and_says_where() -> None:
-    step = tiny.step(tiny.network(dropout=True), Rule(ema=0.9))
+    step = tiny.step(tiny.network(dropout=True), OptimizerConfig(ema=0.9))
     tiny.run(step, range(2))
     before = step.export()
     seen = step.fetch(step(poisoned(2), step=2, rate=0.01, held=False))
@@ -145,39 +147,41 @@ def test_a_step_that_is_not_finite_changes_nothing_and_says_where() -> None:
     assert np.isnan(seen["parts"]["box"])
     assert set(seen["norms"]) == set(names_of(step.network.trainable))
     assert int(after["optimizer"].pop("unapplied")) == int(before["optimizer"].pop("unapplied")) + 1
-    assert checkpoints.digest_of(before) == checkpoints.digest_of(after)
+    assert checkpoint_files.digest_of(before) == checkpoint_files.digest_of(after)
 
 
 def test_after_it_nothing_is_applied_until_somebody_has_looked_unless_tolerated() -> None:
     for tolerated, applied in ((0, False), (1, True)):
-        step = tiny.step(rule=Rule(tolerated=tolerated))
+        step = tiny.step(rule=OptimizerConfig(tolerated=tolerated))
         step(poisoned(0), step=0, rate=0.01, held=False)
         assert tiny.run(step, range(1, 2))[0]["applied"] is applied
 
 
 def test_a_loss_that_is_not_finite_is_no_matter_of_its_scale() -> None:
     """The scale is on the gradient alone: halved again and again, it would hide a bad picture for ever."""
-    step = tiny.step(rule=Rule(loss_scaling=True))
+    step = tiny.step(rule=OptimizerConfig(loss_scaling=True))
     seen = step.fetch(step(poisoned(0), step=0, rate=0.01, held=False))
     assert (seen["finite"], np.isfinite(seen["loss"])) == (False, False)
     state = step.export()["optimizer"]
     assert (float(state["scale"]), int(state["unapplied"]), int(state["count"])) == (2.0**15, 1, 0)
 
 
-def led(steps: int, gradient: Callable[[int], list[float]], rule: Rule, held: int = 0) -> Any:
+def led(steps: int, gradient: Callable[[int], list[float]], rule: OptimizerConfig, held: int = 0) -> Any:
     """Two weights of which the first can be held, from zero: the state in the end, and where they were at each step."""
     layout = Layout(((1,), (1,)), (True, False))
-    now, path = fresh(ops.zeros((2,)), rule), []
+    now, path = initial_state(ops.zeros((2,)), rule), []
     for number in range(steps):
         given = ops.convert_to_tensor(np.asarray(gradient(number), np.float32))
-        now, _ = advance(now, given, ops.cast(1.0, "float32"), ops.cast(1e-3, "float32"),
+        now, _ = apply_update(now, given, ops.cast(1.0, "float32"), ops.cast(1e-3, "float32"),
                                 ops.convert_to_tensor(number < held), layout.masks(), rule)  # fmt: skip
         path.append(np.asarray(now.weights))
     return now, np.asarray(path)
 
 
 def test_the_loss_scale_halves_on_overflow_and_does_not_count_as_divergence() -> None:
-    now, path = led(2, lambda number: [np.inf, 1.0] if number == 0 else [1.0, 1.0], Rule(loss_scaling=True))
+    now, path = led(
+        2, lambda number: [np.inf, 1.0] if number == 0 else [1.0, 1.0], OptimizerConfig(loss_scaling=True)
+    )
     assert (float(now.scale), int(now.unapplied), int(now.count)) == (2.0**14, 0, 1)
     assert (path[0] == 0).all()
     assert (path[1] != 0).all()
@@ -185,7 +189,7 @@ def test_the_loss_scale_halves_on_overflow_and_does_not_count_as_divergence() ->
 
 def test_a_weight_that_is_let_go_moves_no_faster_than_the_others() -> None:
     """With moments of zero and a count of 1000, Adam made it leap at five times the rate."""
-    _, path = led(1100, lambda number: [1.0, 1.0], Rule(), held=1000)
+    _, path = led(1100, lambda number: [1.0, 1.0], OptimizerConfig(), held=1000)
     assert (path[:1000, 0] == 0).all()
     np.testing.assert_allclose(
         np.diff(path[999:], axis=0)[:, 0], np.diff(path[999:], axis=0)[:, 1], rtol=1e-4
@@ -193,16 +197,18 @@ def test_a_weight_that_is_let_go_moves_no_faster_than_the_others() -> None:
 
 
 def test_a_weight_that_is_held_again_is_not_moved_by_its_old_momentum() -> None:
-    layout, rule = Layout(((1,), (1,)), (True, False)), Rule(optimizer="sgd")
-    now = fresh(ops.zeros((2,)), rule)._replace(first=ops.ones((2,)))
+    layout, rule = Layout(((1,), (1,)), (True, False)), OptimizerConfig(optimizer="sgd")
+    now = initial_state(ops.zeros((2,)), rule)._replace(first=ops.ones((2,)))
     rate, loss = ops.cast(1e-3, "float32"), ops.cast(1.0, "float32")
-    after, _ = advance(now, ops.ones((2,)), loss, rate, ops.convert_to_tensor(True), layout.masks(), rule)
+    after, _ = apply_update(
+        now, ops.ones((2,)), loss, rate, ops.convert_to_tensor(True), layout.masks(), rule
+    )
     assert float(after.weights[0]) == 0
     assert float(after.weights[1]) != 0
 
 
 def test_the_average_follows_the_weights() -> None:
-    step = tiny.step(rule=Rule(ema=0.5))
+    step = tiny.step(rule=OptimizerConfig(ema=0.5))
     start = step.export()["ema"]
     tiny.run(step, range(1))
     state = step.export()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.journal import events as ev
-from holdfast.train.tensorboard import TensorBoard
+from holdfast.train.observers.tensorboard import TensorBoard
 
 pytestmark = pytest.mark.hot
 

@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from holdfast.evaluate.coco import score
-from holdfast.evaluate.showing import Small, right_finds, show
-from holdfast.train.tensorboard_album import AlbumEvents, beside, table
+from holdfast.evaluate.coco_metrics import score
+from holdfast.evaluate.evaluation_view import PageImage, report_data, true_positives
+from holdfast.train.observers.tensorboard_images import TensorBoardImages, pr_table, side_by_side
 from tests.evaluate.test_showing import found, truth
 
 pytestmark = pytest.mark.hot
 
 
-def small(row: int) -> Small:
+def small(row: int) -> PageImage:
     out = io.BytesIO()
     Image.new("RGB", (50, 40), (90, 90, 90)).save(out, "JPEG")
-    return Small(f"{row}.jpg", 100, 80, out.getvalue())
+    return PageImage(f"{row}.jpg", 100, 80, out.getvalue())
 
 
 def test_which_finds_are_right() -> None:
-    assert right_finds(truth(), found()).tolist() == [True, False, False]
+    assert true_positives(truth(), found()).tolist() == [True, False, False]
 
 
 def test_the_table_of_a_curve() -> None:
-    rows = table(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]), there=4)
+    rows = pr_table(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]), there=4)
     assert rows.shape == (6, 101)
     assert rows[:, 75].tolist() == [1, 1, 0, 3, 0.5, 0.25]
     assert rows[:, 0].tolist() == [2, 1, 0, 2, pytest.approx(2 / 3), 0.5]
@@ -36,8 +36,8 @@ def test_the_table_of_a_curve() -> None:
 
 
 def test_what_is_there_stands_beside_what_was_found() -> None:
-    shown = show(truth(), found(), score(truth(), found()), small)
-    both = beside(shown["pictures"][0])
+    shown = report_data(truth(), found(), score(truth(), found()), small)
+    both = side_by_side(shown["pictures"][0])
     assert both.size == (104, 40)
     missed = both.getpixel((0, 2))
     assert missed[0] > 200 > missed[1], "a missed box is red"
@@ -46,8 +46,10 @@ def test_what_is_there_stands_beside_what_was_found() -> None:
 def test_tensorflow_reads_it(tmp_path: Path) -> None:
     import tensorflow as tf
 
-    shown = show(truth(), found(), score(truth(), found()), small)
-    events = AlbumEvents(tmp_path, {"train": {"batch": 16, "optimizer": "adamw"}, "model": {"weights": None}})
+    shown = report_data(truth(), found(), score(truth(), found()), small)
+    events = TensorBoardImages(
+        tmp_path, {"train": {"batch": 16, "optimizer": "adamw"}, "model": {"weights": None}}
+    )
     events.write(7, truth(), found(), shown)
     (file,) = tmp_path.iterdir()
     read = [tf.compat.v1.Event.FromString(one.numpy()) for one in tf.data.TFRecordDataset(str(file))]

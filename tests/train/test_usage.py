@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.train.usage import host
-from holdfast.train.view import Memory
+from holdfast.train.observers.memory_usage import host_memory
+from holdfast.train.observers.progress_text import MemoryUsage
 
 STATUS = "Name:\tpython\nVmHWM:\t  3000 kB\nVmRSS:\t  2500 kB\nRssAnon:\t  2000 kB\nRssFile:\t  500 kB\n"
 
@@ -23,11 +23,11 @@ def machine(root: Path, limit: str) -> Path:
 
 def test_files_do_not_count_and_the_tightest_limit_does(tmp_path: Path) -> None:
     kib = 1024
-    limited = host(machine(tmp_path / "a", "8192000\n"))
-    assert limited == Memory("memory", 2000 * kib, 2500 * kib, 8000 * kib)
-    assert host(machine(tmp_path / "b", "max\n")).limit == 16000 * kib
+    limited = host_memory(machine(tmp_path / "a", "8192000\n"))
+    assert limited == MemoryUsage("memory", 2000 * kib, 2500 * kib, 8000 * kib)
+    assert host_memory(machine(tmp_path / "b", "max\n")).limit == 16000 * kib
 
 
 def test_of_this_very_process() -> None:
-    seen = host()
+    seen = host_memory()
     assert 0 < seen.now <= seen.peak

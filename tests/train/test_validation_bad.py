@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.evaluate.columns import Found, Truth
-from holdfast.pipeline.columns import Columns
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.pipeline.dataset_columns import Columns
 from holdfast.train.validation import Validation
 
 pytestmark = pytest.mark.hot
@@ -52,7 +52,7 @@ def detect(images: Any) -> tuple[np.ndarray, ...]:
     return boxes, np.full((len(images), 1), 0.9), np.zeros((len(images), 1), int)
 
 
-def ran(stream: Stream, gathered: Any = None) -> tuple[dict[str, float], Truth, Found]:
+def ran(stream: Stream, gathered: Any = None) -> tuple[dict[str, float], GroundTruth, Predictions]:
     told: list[Any] = []
     made: Any = stream
     validation = Validation(made, detect, lambda number: None, lambda *all_: told.append(all_), gathered)

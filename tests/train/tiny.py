@@ -8,8 +8,8 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from holdfast.train.network import Network, images_of
-from holdfast.train.update import Rule
+from holdfast.step.network import Network, images_of
+from holdfast.step.optimizer import OptimizerConfig
 
 SIDE = 16
 
@@ -50,17 +50,21 @@ def batch(number: int, size: int = 8) -> dict[str, Any]:
 
 
 def step(
-    net: Network | None = None, rule: Rule | None = None, *, size: int = 8, micro: int | None = None
+    net: Network | None = None,
+    rule: OptimizerConfig | None = None,
+    *,
+    size: int = 8,
+    micro: int | None = None,
 ) -> Any:
     net = net or network()
     settings: dict[str, Any] = {"batch": size, "micro_batch": micro or size}
     if keras.backend.backend() == "jax":
-        from holdfast.train.step_jax import JaxStep
+        from holdfast.step.jax_step import JaxStep
 
-        return JaxStep(net, rule or Rule(), **settings)
-    from holdfast.train.step_tensorflow import TensorFlowStep
+        return JaxStep(net, rule or OptimizerConfig(), **settings)
+    from holdfast.step.tensorflow_step import TensorFlowStep
 
-    return TensorFlowStep(net, rule or Rule(), **settings)
+    return TensorFlowStep(net, rule or OptimizerConfig(), **settings)
 
 
 def run(made: Any, steps: range, rate: float = 1e-2, **how: Any) -> list[dict[str, Any]]:

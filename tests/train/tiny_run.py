@@ -19,22 +19,23 @@ import numpy as np
 
 from holdfast.journal.events import Event
 from holdfast.journal.folder import RunFolder
-from holdfast.train import checkpoints, progress, resume
-from holdfast.train.cadence import Every
-from holdfast.train.checkpoints import Snapshot
-from holdfast.train.loop import Loop, Plan, World
-from holdfast.train.network import Network
-from holdfast.train.progress import Progress
-from holdfast.train.saver import Saver
+from holdfast.step.network import Network
+from holdfast.step.optimizer import OptimizerConfig
+from holdfast.train import loop_state
+from holdfast.train.checkpoint import checkpoint_files, resume
+from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter
+from holdfast.train.checkpoint.checkpoint_files import Snapshot
+from holdfast.train.intervals import Interval
+from holdfast.train.loop import LoopEffects, TrainingLoop, TrainingPlan
+from holdfast.train.loop_state import LoopState
+from holdfast.train.observers.observer import JournalObserver, Observers, TrainerHeartbeat
 from holdfast.train.schedules import Schedule
-from holdfast.train.update import Rule
-from holdfast.train.witness import Journal, Pulse, Witnesses
 from tests.train import tiny
 
-RULE = Rule(weight_decay=0.01, clip_norm=5.0, ema=0.9)
-PLAN = Plan(
-    name="tiny", steps=60, batch=8, images=20, schedule=Schedule("cosine", 0.01, 60, 5), checkpoint=Every(steps=7),
-    validate=Every(steps=10), held_steps=3,
+RULE = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
+PLAN = TrainingPlan(
+    name="tiny", steps=60, batch=8, images=20, schedule=Schedule("cosine", 0.01, 60, 5), checkpoint=Interval(steps=7),
+    validate=Interval(steps=10), held_steps=3,
 )  # fmt: skip
 
 
@@ -53,31 +54,41 @@ class Tiny:
     """One attempt. `batches_seen` are the numbers of the batches that were drawn."""
 
     def __init__(
-        self, folder: Path, plan: Plan = PLAN, *, again: bool = False, rule: Rule = RULE, micro: int | None = None,
-        network: Network | None = None, stop_asked: Callable[[], str] = lambda: "",
-        batch: Callable[[int], Mapping[str, Any]] = tiny.batch, validate: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        plan: TrainingPlan = PLAN,
+        *,
+        again: bool = False,
+        rule: OptimizerConfig = RULE,
+        micro: int | None = None,
+        network: Network | None = None,
+        stop_asked: Callable[[], str] = lambda: "",
+        batch: Callable[[int], Mapping[str, Any]] = tiny.batch,
+        validate: Any = None,
+    ) -> None:
         folder.mkdir(exist_ok=True)
         run = RunFolder(folder)
         self.heard, self.drawn = Heard(), batch
         self.batches_seen: list[int] = []
-        self.witnesses = Witnesses([Journal(run, 1), self.heard])
-        self.saver = Saver(run.checkpoints, keep=3, say=self.witnesses.say, retry_after_s=0.05)
+        self.witnesses = Observers([JournalObserver(run, 1), self.heard])
+        self.saver = AsyncCheckpointWriter(
+            run.checkpoints, keep=3, say=self.witnesses.say, retry_after_s=0.05
+        )
         step = tiny.step(network or tiny.network(dropout=True), rule, size=plan.batch, micro=micro)
-        now = Progress()
-        found = resume.newest(run.checkpoints, self.witnesses) if again else None
+        now = LoopState()
+        found = resume.newest_checkpoint(run.checkpoints, self.witnesses) if again else None
         if found is not None:
             step = step.split(found.meta["micro_batch"])
             step.load(found.groups)
-            now = progress.from_json(dict(found.meta["progress"]))
+            now = loop_state.from_json(dict(found.meta["progress"]))
         self.model = step.network.model
-        world = World(
+        world = LoopEffects(
             batches=self._batches, picture_names=lambda batch: [f"{number}.jpg" for number in batch["image"]],
             validate=validate or self._validate, serving=contextlib.nullcontext, newest=self._newest, facts=dict,
-            saver=self.saver, witnesses=self.witnesses, pulse=Pulse(run, 1), stop_asked=stop_asked,
+            saver=self.saver, witnesses=self.witnesses, pulse=TrainerHeartbeat(run, 1), stop_asked=stop_asked,
         )  # fmt: skip
         self.folder = run
-        self.loop = Loop(plan, step, now, world)
+        self.loop = TrainingLoop(plan, step, now, world)
 
     def run(self) -> str:
         try:
@@ -89,7 +100,7 @@ class Tiny:
         """Of everything that must be the same: all arrays, and all that is counted beside them."""
         state = {**self.loop.step.export()}
         facts = np.frombuffer(repr(sorted(self.loop.now.as_json().items())).encode(), np.uint8)
-        return checkpoints.digest_of({**state, "progress": {"json": facts}})
+        return checkpoint_files.digest_of({**state, "progress": {"json": facts}})
 
     def _batches(self, first: int) -> Iterator[Mapping[str, Any]]:
         number = first
@@ -107,7 +118,7 @@ class Tiny:
 
     def _newest(self) -> Snapshot | None:
         self.saver.flush(20.0)
-        return resume.newest(self.folder.checkpoints, self.witnesses)
+        return resume.newest_checkpoint(self.folder.checkpoints, self.witnesses)
 
 
 def main() -> int:

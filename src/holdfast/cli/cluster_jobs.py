@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import UsageError
 
 if TYPE_CHECKING:
-    from holdfast.launch.job import Job
+    from holdfast.launch.jobs.job_spec import Job
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,17 +23,17 @@ def run(args: argparse.Namespace) -> int:
     job = _job(args, rest[0])
     if target == "vertex":
         return _vertex(args, job)
-    from holdfast.launch import files
-    from holdfast.launch import job as jobs
+    from holdfast.launch.jobs import job_files
+    from holdfast.launch.jobs import job_spec as jobs
 
     jobs.check(job, remote_data=target == "kubernetes")
-    print(files.slurm(job) if target == "slurm" else files.kubernetes_text(job), end="")
+    print(job_files.slurm(job) if target == "slurm" else job_files.kubernetes_text(job), end="")
     return 0
 
 
 def _job(args: argparse.Namespace, source: str) -> Job:
     from holdfast.cli.recipes import resolve_recipe
-    from holdfast.launch import job as jobs
+    from holdfast.launch.jobs import job_spec as jobs
 
     overrides = [*args.overrides, *([f"hardware.processes={args.processes}"] if args.processes else [])]
     recipe = resolve_recipe(source, overrides)
@@ -51,8 +51,8 @@ def _job(args: argparse.Namespace, source: str) -> Job:
 
 
 def _vertex(args: argparse.Namespace, job: Job) -> int:
-    from holdfast.launch import job as jobs
-    from holdfast.launch import vertex
+    from holdfast.launch.jobs import job_spec as jobs
+    from holdfast.launch.jobs import vertex
 
     jobs.check(job, remote_data=True)
     if not job.bucket:

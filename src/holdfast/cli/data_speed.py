@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING
 from holdfast.subprocess_json import HIDDEN_GPUS, ask
 
 if TYPE_CHECKING:
-    from holdfast.data.findings import Finding
+    from holdfast.data.findings import DataFinding
 
 TIMEOUT_S = 300.0
 MEASURE_S = 3.0  # after the first batch
 
 
-def measure_data_speed(recipe_path: str, step_images_per_s: float | None) -> tuple[Finding, ...]:
+def measure_data_speed(recipe_path: str, step_images_per_s: float | None) -> tuple[DataFinding, ...]:
     """The findings about the speed of the data; none where it cannot be measured here."""
-    from holdfast.data.findings import Finding, Place
-    from holdfast.memory import machine
+    from holdfast.data.findings import DataFinding, FindingPlace
+    from holdfast.host import gpu_memory
 
-    arguments = (recipe_path, str(step_images_per_s or "-"), "GPU" if machine.here() else "-")
+    arguments = (recipe_path, str(step_images_per_s or "-"), "GPU" if gpu_memory.local_gpu() else "-")
     reply = ask("holdfast.cli.data_speed", *arguments, environment=HIDDEN_GPUS, timeout_s=TIMEOUT_S)
     rows = reply.answer if reply.exit_code == 0 and reply.answer else []
     return tuple(
-        Finding(
+        DataFinding(
             row["finding"], row["severity"], row["count"],
-            tuple(Place(place["file"], place["detail"]) for place in row["places"]), row["remedy"],
+            tuple(FindingPlace(place["file"], place["detail"]) for place in row["places"]), row["remedy"],
             tuple((key, row[key]) for key in ("images_per_s", "step_images_per_s") if key in row),
         )
         for row in rows
@@ -40,14 +40,14 @@ def measure_data_speed(recipe_path: str, step_images_per_s: float | None) -> tup
 
 def _main(recipe_path: str, step_images_per_s: float | None, on_gpu: bool) -> None:
     from holdfast.cli.recipes import resolve_recipe
-    from holdfast.pipeline import columns, speed
-    from holdfast.train import prepare
+    from holdfast.pipeline import dataset_columns, speed
+    from holdfast.train import dataset_setup
 
     recipe = resolve_recipe(recipe_path)
-    data = columns.of_dataset(prepare.sets(recipe).train)
-    feed = prepare.sent(recipe, data, prepare.feed(recipe), on_gpu=on_gpu)
+    data = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
+    feed = dataset_setup.with_sent_pixels(recipe, data, dataset_setup.build_feed(recipe), on_gpu=on_gpu)
     found = speed.check(
-        data, feed, packed=prepare.packed(data, feed), where=recipe_path,
+        data, feed, packed=dataset_setup.find_pack(data, feed), where=recipe_path,
         step_images_per_s=step_images_per_s, seconds=MEASURE_S,
     )  # fmt: skip
     print(json.dumps([finding.as_json() for finding in found]))

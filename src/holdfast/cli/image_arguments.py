@@ -27,13 +27,13 @@ def find_images(places: list[str]) -> list[Path]:
     """Files in the order given; a folder's are sorted and searched for recursively."""
     from glob import glob
 
-    from holdfast.data import storage
+    from holdfast.data.files import filesystem
 
     found: list[Path] = []
     for place in places:
         path = Path(place)
         if path.is_dir():
-            below = (path / name for name in storage.walk(place))  # refuses an unreadable folder
+            below = (path / name for name in filesystem.walk(place))  # refuses an unreadable folder
             inside = sorted(file for file in below if file.suffix.lower() in SUFFIXES)
         elif path.is_file():
             _refuse_other_file(path)

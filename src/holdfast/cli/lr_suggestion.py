@@ -33,7 +33,7 @@ class RangeTestFailed(HoldfastError):
 def measure(recipe: Recipe, *, steps: int) -> dict[str, Any]:
     """Runs the range test, with a line of progress."""
     from holdfast import settings
-    from holdfast.train import range_test
+    from holdfast.train.lr_range import range_test
 
     with tempfile.TemporaryDirectory(prefix="holdfast-lr-find-") as folder:
         path = Path(folder, "recipe.toml")
@@ -51,7 +51,7 @@ def measure(recipe: Recipe, *, steps: int) -> dict[str, Any]:
 def _run(recipe: Path, steps: int) -> dict[str, Any]:
     progress = _Progress()
     try:
-        reply = ask("holdfast.train.lr_find", str(recipe), str(steps), on_progress=progress)
+        reply = ask("holdfast.train.lr_range.lr_find_process", str(recipe), str(steps), on_progress=progress)
     finally:
         progress.clear()
     if reply.exit_code == -signal.SIGINT:
@@ -85,9 +85,9 @@ class _Progress:
 
 
 def failed(reply: Reply) -> RangeTestFailed:
-    from holdfast.supervise.hush import Hush
+    from holdfast.supervise.child.tensorflow_noise import TensorFlowNoiseFilter
 
-    noise = Hush()
+    noise = TensorFlowNoiseFilter()
     shown = (noise.shown(reply.stderr) + noise.rest()).decode("utf-8", "replace")
     lines = [line for line in shown.splitlines() if line.strip()]
     return RangeTestFailed(f"the LR range test failed: {reply.ending}", found=lines[-12:])

@@ -124,13 +124,13 @@ def refuse_script_or_run(source: str) -> None:
 
 def refuse_missing_data(recipe: Recipe, source: str | Path, overrides: Sequence[str] = ()) -> None:
     """Before Keras is loaded and a folder is made: a local data path that does not exist, or that is not data."""
-    from holdfast.data import detect
+    from holdfast.data.reading import detect_format
 
     for key, path in (("data.train", recipe.data.train), ("data.validation", recipe.data.validation)):
         if not path or "://" in path or _GLOB.search(path):
             continue
         if Path(path).exists():
-            detect.sources(path)
+            detect_format.open_sources(path)
             continue
         raise _missing(key, Path(path), source, overrides)
 

@@ -26,7 +26,7 @@ def folder_of_runs(name: str) -> Path:
 
 def new_run_folder(source: str, run_dir: str | None) -> RunFolder:
     """`run_dir`, or the next free runs/<name>-<n>. A run is never written over another."""
-    from holdfast.supervise.naming import free_name
+    from holdfast.supervise.run_names import free_name
 
     path = Path(run_dir) if run_dir else free_name(Path("runs"), Path(source.rstrip("/")).stem or "train")
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):

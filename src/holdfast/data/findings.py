@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.data.kinds import KINDS, REPAIR
-from holdfast.data.source import Problem
+from holdfast.data.dataset_reader import Problem
+from holdfast.data.finding_kinds import KINDS, REPAIR
 
 PLACES = 5  # how many places a finding names
 
@@ -16,17 +16,17 @@ RANK = {"error": 0, "warning": 1, "note": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FindingPlace:
     file: str
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DataFinding:
     slug: str
     severity: str
     count: int
-    places: tuple[Place, ...]
+    places: tuple[FindingPlace, ...]
     remedy: str
     extra: tuple[tuple[str, Any], ...] = ()
 
@@ -45,23 +45,23 @@ class Tally:
     """Counts findings and keeps the first few places of each, so its size does not grow with the dataset."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[str, int, list[Place]]] = {}
+        self._found: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[str, int, list[FindingPlace]]] = {}
 
     def add(self, problem: Problem, *, severity: str = "", extra: tuple[tuple[str, Any], ...] = ()) -> None:
         key = (problem.finding, extra)
         wanted = severity or SEVERITIES[problem.finding]
         worst, count, places = self._found.get(key, (wanted, 0, []))
         if len(places) < PLACES:
-            places.append(Place(problem.file, problem.detail))
+            places.append(FindingPlace(problem.file, problem.detail))
         self._found[key] = (min(worst, wanted, key=RANK.__getitem__), count + problem.count, places)
 
     def has(self, slug: str) -> bool:
         return any(found == slug for found, _ in self._found)
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[DataFinding, ...]:
         """Errors first, then by how many there are."""
         made = [
-            Finding(slug, severity, count, tuple(places), _remedy(slug, severity, extra), extra)
+            DataFinding(slug, severity, count, tuple(places), _remedy(slug, severity, extra), extra)
             for (slug, extra), (severity, count, places) in self._found.items()
         ]
         return tuple(sorted(made, key=lambda finding: (RANK[finding.severity], -finding.count, finding.slug)))

@@ -11,12 +11,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from holdfast.data import storage
+from holdfast.data.dataset_reader import Problem, Source
+from holdfast.data.files import filesystem
+from holdfast.data.files.file_index import FileIndex
 from holdfast.data.image_header import HEAD_BYTES, begins_an_image
-from holdfast.data.listing import Listing
-from holdfast.data.pictures import refused, unrecognised
-from holdfast.data.records import Dataset, Picture, Record
-from holdfast.data.source import Problem, Source
+from holdfast.data.images.image_file import refusal, unrecognised
+from holdfast.data.records import Dataset, ImageRef, Record
 from holdfast.errors import HoldfastError
 
 _HERE = "file://"
@@ -25,14 +25,14 @@ _HERE = "file://"
 def folder_of(source: Source) -> str:
     """The folder on this machine that the images of a source are expected in; empty where there is none."""
     listing = getattr(source, "listing", None)
-    if not isinstance(listing, Listing) or storage.is_url(listing.root):
+    if not isinstance(listing, FileIndex) or filesystem.is_url(listing.root):
         return ""
     return listing.root or "."
 
 
-def problem_of(picture: Picture, folder: str) -> Problem | None:
+def problem_of(picture: ImageRef, folder: str) -> Problem | None:
     """A note where the file of an image is outside `folder`, by its path or by a link."""
-    if not folder or picture.in_shard or picture.inside or storage.is_url(picture.path):
+    if not folder or picture.in_shard or picture.inside or filesystem.is_url(picture.path):
         return None
     place = _real(picture.path)
     if place.is_relative_to(_real_folder(folder)):
@@ -59,24 +59,24 @@ def without_other_files(records: Iterable[Record]) -> tuple[tuple[Record, ...], 
     return tuple(kept), problems
 
 
-def _no_image(picture: Picture) -> Problem | None:
+def _no_image(picture: ImageRef) -> Problem | None:
     """Only a whole file of this machine can be another than the dataset's: a slice of a shard is the shard's own."""
     path = picture.path.removeprefix(_HERE)
-    if picture.in_shard or picture.inside or storage.is_url(path):
+    if picture.in_shard or picture.inside or filesystem.is_url(path):
         return None
-    facts = refused(Picture(path))
+    facts = refusal(ImageRef(path))
     if facts is not None:
         return None if facts.problem == "missing-image" else _not_copied(picture, facts.detail)
     try:
-        head = storage.read_bytes(path, 0, HEAD_BYTES)
+        head = filesystem.read_bytes(path, 0, HEAD_BYTES)
     except HoldfastError as error:
         return _not_copied(picture, error.what)
     if begins_an_image(head):
         return None
-    return _not_copied(picture, unrecognised(head if head.strip(b"\0") else storage.read_bytes(path)))
+    return _not_copied(picture, unrecognised(head if head.strip(b"\0") else filesystem.read_bytes(path)))
 
 
-def _not_copied(picture: Picture, why: str) -> Problem:
+def _not_copied(picture: ImageRef, why: str) -> Problem:
     return Problem("unreadable-image", picture.path, f"{why}: it is not copied")
 
 

@@ -38,7 +38,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ImageRef:
     """Where the encoded bytes of a picture are, and the size that the annotation declares for it.
 
     With an `offset` the bytes are a slice of the file: the `image/encoded` of one record of a TFRecord
@@ -62,14 +62,14 @@ class Picture:
 
     def read(self) -> bytes:
         """The encoded bytes: JPEG, PNG or whatever they are."""
-        from holdfast.data.storage import read_bytes
+        from holdfast.data.files.filesystem import read_bytes
 
         data = read_bytes(self.path, self.offset or 0, self.length)
         if not self.inside:
             return data
-        from holdfast.data.embedded import picture_in
+        from holdfast.data.images.base64_images import decode_image
 
-        return picture_in(data, self.inside, self.path)
+        return decode_image(data, self.inside, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Record:
 
     id: str  # unique within its split: COCO's image id, `image/source_id`, or the path without extension
     file_name: str  # as the source calls the picture, with forward slashes: "train/cat 1.jpg"
-    picture: Picture
+    picture: ImageRef
     boxes: tuple[Box, ...] = ()
     split: str | None = None  # "train", "val", …; None where the source has no splits
     source: str = ""  # the annotation file that it came from, for messages; empty for a picture without one

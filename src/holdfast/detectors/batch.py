@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from keras import ops
 
-from holdfast.detectors.gather import rows
+from holdfast.detectors.ops.batched_gather import gather_rows
 
 Tensor = Any
 
@@ -27,7 +27,7 @@ class Batch(TypedDict, total=False):
     image: Tensor  # (b,), the number of the picture in its dataset
 
 
-def total(losses: dict[str, Tensor]) -> Tensor:
+def total_loss(losses: dict[str, Tensor]) -> Tensor:
     """The number to minimise: the sum of the parts, the mean over images.
 
     Every part is one number an image that no other image enters, so the mean over a batch is the mean of the
@@ -38,10 +38,12 @@ def total(losses: dict[str, Tensor]) -> Tensor:
 
 def box_targets(batch: Batch, box_index_ba: Tensor) -> tuple[Tensor, Tensor]:
     """The box and the class that each anchor answers for, by the matched index."""
-    return rows(batch["boxes"], box_index_ba), rows(ops.cast(batch["labels"], "int32"), box_index_ba)
+    return gather_rows(batch["boxes"], box_index_ba), gather_rows(
+        ops.cast(batch["labels"], "int32"), box_index_ba
+    )
 
 
-def per_image(values_ba: Tensor, wanted_ba: Tensor) -> Tensor:
+def sum_per_image(values_ba: Tensor, wanted_ba: Tensor) -> Tensor:
     """The sum over the wanted; what is not wanted adds nothing, were it infinite."""
     return ops.sum(ops.where(wanted_ba, values_ba, 0.0), axis=1)
 

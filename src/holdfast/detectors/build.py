@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import keras
 
+from holdfast.detectors.backbones.blocks import Backbone
 from holdfast.detectors.batch import Batch
-from holdfast.detectors.blocks import Backbone
 from holdfast.detectors.faster_rcnn import FasterRCNN
-from holdfast.detectors.nms import Detections
+from holdfast.detectors.ops.nms import Detections
 from holdfast.detectors.retinanet import RetinaNet
 from holdfast.detectors.spec import DetectorSpec, check
 from holdfast.detectors.ssd import SSD

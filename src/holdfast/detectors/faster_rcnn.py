@@ -11,27 +11,32 @@ import keras
 import numpy as np
 from keras import ops
 
-from holdfast.detectors import anchors as anchor_boxes
-from holdfast.detectors.backbones import build_backbone
-from holdfast.detectors.batch import Batch, box_targets, count, per_image
-from holdfast.detectors.boxes import SCALED, clip, decode, encode
-from holdfast.detectors.gather import rows
+from holdfast.detectors.anchors import grid as anchor_boxes
+from holdfast.detectors.anchors.anchor_defaults import shapes_of
+from holdfast.detectors.anchors.balanced_sampler import sample
+from holdfast.detectors.anchors.matcher import match
+from holdfast.detectors.backbones.backbone import build_backbone
+from holdfast.detectors.batch import Batch, box_targets, count, sum_per_image
+from holdfast.detectors.fpn import FeaturePyramid
 from holdfast.detectors.heads import CLASS_PRIOR, ProposalHead, RegionHead
-from holdfast.detectors.losses import background_bias, binary_cross_entropy, smooth_l1, softmax_cross_entropy
-from holdfast.detectors.matching import match
-from holdfast.detectors.nms import Detections, per_class_nms
-from holdfast.detectors.proposals import propose
-from holdfast.detectors.pyramid import FeaturePyramid
-from holdfast.detectors.reference import shapes_of
-from holdfast.detectors.roi_align import level_of, roi_align
-from holdfast.detectors.sampling import sample
+from holdfast.detectors.ops.batched_gather import gather_rows
+from holdfast.detectors.ops.boxes import SCALED, clip, decode, encode
+from holdfast.detectors.ops.losses import (
+    background_bias,
+    binary_cross_entropy,
+    smooth_l1,
+    softmax_cross_entropy,
+)
+from holdfast.detectors.ops.nms import Detections, per_class_nms
+from holdfast.detectors.ops.proposals import propose
+from holdfast.detectors.ops.roi_align import level_of, roi_align
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class RegionCounts:
     """How many of everything. `regions` are sampled to train the second stage, `proposals` enter it."""
 
     channels: int
@@ -43,11 +48,11 @@ class Numbers:
     anchors: int = 256
 
 
-_LARGE = Numbers(256, 1024, per_level=1000, proposals=1000, detect_proposals=1000, regions=512)
-NUMBERS = {
+_LARGE = RegionCounts(256, 1024, per_level=1000, proposals=1000, detect_proposals=1000, regions=512)
+REGION_COUNTS = {
     "resnet50": _LARGE,
     "resnext50": _LARGE,
-    "mobilenet_v2": Numbers(128, 512, per_level=500, proposals=500, detect_proposals=300, regions=128),
+    "mobilenet_v2": RegionCounts(128, 512, per_level=500, proposals=500, detect_proposals=300, regions=128),
 }
 
 
@@ -58,7 +63,7 @@ class FasterRCNN(keras.Model):
         super().__init__(name="faster_rcnn")
         self.spec = spec
         self.classes = len(spec.classes)
-        self.numbers = numbers = NUMBERS[spec.backbone]
+        self.numbers = numbers = REGION_COUNTS[spec.backbone]
         self.backbone = build_backbone(
             spec.backbone, spec.input, for_ssd=False, weights=weights,
             normalization=spec.normalization, rematerialise=spec.rematerialise,
@@ -125,14 +130,16 @@ class FasterRCNN(keras.Model):
         drawn = sample(
             matches.positive, matches.negative, _seeds(batch), size=self.numbers.anchors, positive_share=0.5
         )
-        boxes, _ = box_targets(batch, rows(matches.box_index, drawn.index))
+        boxes, _ = box_targets(batch, gather_rows(matches.box_index, drawn.index))
         wanted = encode(boxes, ops.take(ops.convert_to_tensor(anchors), drawn.index, axis=0))
-        object_loss = binary_cross_entropy(rows(objectness, drawn.index), ops.cast(drawn.positive, "float32"))
-        box_loss = ops.sum(smooth_l1(rows(offsets, drawn.index), wanted, beta=1.0 / 9.0), axis=-1)
+        object_loss = binary_cross_entropy(
+            gather_rows(objectness, drawn.index), ops.cast(drawn.positive, "float32")
+        )
+        box_loss = ops.sum(smooth_l1(gather_rows(offsets, drawn.index), wanted, beta=1.0 / 9.0), axis=-1)
         share = ops.maximum(count(drawn.chosen), 1.0)
         return {
-            "rpn_objectness": per_image(object_loss, drawn.chosen) / share,
-            "rpn_localization": per_image(box_loss, drawn.positive) / share,
+            "rpn_objectness": sum_per_image(object_loss, drawn.chosen) / share,
+            "rpn_localization": sum_per_image(box_loss, drawn.positive) / share,
         }
 
     # -- second stage ---------------------------------------------------------------------------
@@ -152,17 +159,17 @@ class FasterRCNN(keras.Model):
             ops.logical_and(matches.positive, present), ops.logical_and(matches.negative, present),
             _seeds(batch) + 1, size=self.numbers.regions, positive_share=0.25,
         )  # fmt: skip
-        picked = ops.where(drawn.chosen[..., None], rows(candidates, drawn.index), _somewhere())
+        picked = ops.where(drawn.chosen[..., None], gather_rows(candidates, drawn.index), _padding_region())
         logits, offsets = self._look_closer(maps, picked)
-        boxes, classes = box_targets(batch, rows(matches.box_index, drawn.index))
+        boxes, classes = box_targets(batch, gather_rows(matches.box_index, drawn.index))
         labels = ops.where(drawn.positive, classes, self.classes)
         own_class = ops.one_hot(labels, self.classes, dtype="float32")
         own_offsets = ops.sum(offsets * own_class[..., None], axis=2)
         box_loss = ops.sum(smooth_l1(own_offsets, encode(boxes, picked, SCALED)), axis=-1)
         share = ops.maximum(count(drawn.chosen), 1.0)
         return {
-            "classification": per_image(softmax_cross_entropy(logits, labels), drawn.chosen) / share,
-            "localization": per_image(box_loss, drawn.positive) / share,
+            "classification": sum_per_image(softmax_cross_entropy(logits, labels), drawn.chosen) / share,
+            "localization": sum_per_image(box_loss, drawn.positive) / share,
         }
 
     def _look_closer(self, maps: list[Tensor], regions: Tensor) -> tuple[Tensor, Tensor]:
@@ -181,6 +188,6 @@ def _seeds(batch: Batch) -> Tensor:
     return ops.cast(batch["seeds"] if "seeds" in batch else batch["image"], "int32")
 
 
-def _somewhere() -> Tensor:
+def _padding_region() -> Tensor:
     """Where padding of the sample is cut out; it enters no loss."""
     return ops.convert_to_tensor((0.0, 0.0, 16.0, 16.0), dtype="float32")

@@ -14,11 +14,11 @@ from typing import Any
 import keras
 from keras import initializers, layers, ops
 
-from holdfast.detectors.activation import Relu, relu
-from holdfast.detectors.backbones import group_normalization
-from holdfast.detectors.fused import convolution
-from holdfast.detectors.losses import prior_bias
-from holdfast.detectors.remat import in_full, rematerialised
+from holdfast.detectors.backbones.backbone import group_normalization
+from holdfast.detectors.fusion.fuse import convolution
+from holdfast.detectors.fusion.relu_from_output import Relu, relu
+from holdfast.detectors.fusion.remat import full_precision, rematerialised
+from holdfast.detectors.ops.losses import prior_bias
 
 Tensor = Any
 
@@ -61,7 +61,7 @@ class Predictor(keras.layers.Layer):
 
     def apart(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The convolution, (b, h * w, anchors * values), in the precision of `x`, and the bias that it lacks."""
-        with in_full():
+        with full_precision():
             kernel, bias = ops.convert_to_tensor(self.out.kernel), ops.convert_to_tensor(self.out.bias)
         x = _convolved(x, kernel)
         return ops.reshape(x, (-1, x.shape[1] * x.shape[2], x.shape[3])), bias
@@ -70,7 +70,7 @@ class Predictor(keras.layers.Layer):
         return ops.reshape(x, (-1, x.shape[1] * x.shape[2] * x.shape[3] // self.values, self.values))
 
 
-class Together(keras.layers.Layer):
+class MergedPredictors(keras.layers.Layer):
     """Two heads over the same map as one convolution: the map is read once, and its gradient written once.
 
     It has no weights of its own and does not hold the heads: their names stay what they are. Heads that are not
@@ -198,7 +198,7 @@ class ProposalHead(keras.layers.Layer):
         )
         self.object_out = Predictor(anchors, 1, [0.0], kernel=1, name="object_out")
         self.box_out = Predictor(anchors, 4, [0.0], kernel=1, name="box_out")
-        self.together = Together()
+        self.together = MergedPredictors()
 
     def build(self, shapes: list[tuple[int, ...]]) -> None:
         self.conv.build(shapes[0])

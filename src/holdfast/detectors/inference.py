@@ -13,22 +13,22 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from holdfast.data.pictures import Facts, refused
-from holdfast.data.records import Picture
+from holdfast.data.images.image_file import ImageFacts, refusal
+from holdfast.data.records import ImageRef
+from holdfast.detectors.anchors.letterbox import InputMapping
 from holdfast.detectors.build import Detector
-from holdfast.detectors.resizing import Placed
 from holdfast.detectors.spec import DetectorSpec
 from holdfast.errors import HoldfastError
-from holdfast.pipeline.whole import Shown, Undecodable, WholePictures
+from holdfast.pipeline.validation_image import ImagePreparer, PreparedImage, Undecodable
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ImageDetections:
     """What was found in one picture; `problem` says why nothing could be, and then there are no boxes."""
 
-    facts: Facts
+    facts: ImageFacts
     boxes: Floats  # (k, 4), x1 y1 x2 y2 in pixels of the upright picture
     scores: Floats
     classes: NDArray[np.int64]
@@ -41,10 +41,10 @@ class Seen:
 
 
 def detect_all(
-    detector: Detector, pictures: Sequence[Picture], *, batch: int = 8, threads: int = 4
-) -> Iterator[Seen]:
+    detector: Detector, pictures: Sequence[ImageRef], *, batch: int = 8, threads: int = 4
+) -> Iterator[ImageDetections]:
     """One answer for each picture, in order. The next batch is decoded while this one is computed."""
-    run, shown = compiled(detector), as_trained(detector.spec)
+    run, shown = compile_detect(detector), as_trained(detector.spec)
     batches = [pictures[start : start + batch] for start in range(0, len(pictures), batch)]
     with ThreadPoolExecutor(threads) as pool:
         coming = [pool.submit(_prepare, shown, picture) for picture in (batches[0] if batches else [])]
@@ -52,10 +52,10 @@ def detect_all(
             ready = [future.result() for future in coming]
             following = batches[index + 1] if index + 1 < len(batches) else []
             coming = [pool.submit(_prepare, shown, picture) for picture in following]
-            yield from _seen(run, ready, batch, detector.spec.input)
+            yield from _detections_of(run, ready, batch, detector.spec.input)
 
 
-def as_trained(spec: DetectorSpec) -> WholePictures:
+def as_trained(spec: DetectorSpec) -> ImagePreparer:
     """Encoded bytes to the input's pixels, as the detector saw them in training. TensorFlow's, on any backend."""
     if keras.backend.backend() != "tensorflow":
         import tensorflow as tf
@@ -63,10 +63,10 @@ def as_trained(spec: DetectorSpec) -> WholePictures:
         with contextlib.suppress(RuntimeError):  # it was started before, and holds what it holds
             tf.config.set_visible_devices([], "GPU")
     height, width = spec.input
-    return WholePictures(height, width, spec.resizing)
+    return ImagePreparer(height, width, spec.resizing)
 
 
-def compiled(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDArray[Any], ...]]:
+def compile_detect(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDArray[Any], ...]]:
     """`detect` on arrays, compiled once for each batch size."""
     if keras.backend.backend() == "jax":
         return _compiled_jax(detector)
@@ -91,8 +91,8 @@ def _compiled_jax(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDA
     )
 
 
-def _prepare(shown: WholePictures, picture: Picture) -> Shown | str:
-    not_a_file = refused(picture)  # a pipe would be waited for without end
+def _prepare(shown: ImagePreparer, picture: ImageRef) -> PreparedImage | str:
+    not_a_file = refusal(picture)  # a pipe would be waited for without end
     if not_a_file is not None:
         return f"the picture cannot be opened: {not_a_file.detail}"
     try:
@@ -105,20 +105,22 @@ def _prepare(shown: WholePictures, picture: Picture) -> Shown | str:
         return f"the picture cannot be decoded: {error}"
 
 
-def _seen(run: Any, ready: list[Shown | str], batch: int, input_size: tuple[int, int]) -> Iterator[Seen]:
+def _detections_of(
+    run: Any, ready: list[PreparedImage | str], batch: int, input_size: tuple[int, int]
+) -> Iterator[ImageDetections]:
     # The last batch is filled up with black, so that it has the shape that was compiled.
     images = np.zeros((batch, *input_size, 3), dtype=np.uint8)
     for row, one in enumerate(ready):
-        if isinstance(one, Shown):
+        if isinstance(one, PreparedImage):
             images[row] = one.pixels
     boxes, scores, classes = run(images)
     for row, one in enumerate(ready):
         if isinstance(one, str):
-            yield Seen(Facts(), np.zeros((0, 4)), np.zeros(0), np.zeros(0, np.int64), one)
+            yield ImageDetections(ImageFacts(), np.zeros((0, 4)), np.zeros(0), np.zeros(0, np.int64), one)
             continue
         kept = classes[row] >= 0
-        placed = Placed.of_mapping(one.mapping)
-        yield Seen(
+        placed = InputMapping.of_mapping(one.mapping)
+        yield ImageDetections(
             one.facts,
             placed.to_picture(boxes[row][kept].astype(np.float64), one.facts.upright_size),
             scores[row][kept].astype(np.float64),

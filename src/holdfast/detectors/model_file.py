@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import atomic_write
-from holdfast.detectors.anchors import LevelShapes
-from holdfast.detectors.backbone_weights import WeightsDoNotFit
+from holdfast.detectors.anchors.anchor_defaults import shapes_of
+from holdfast.detectors.anchors.grid import LevelShapes
+from holdfast.detectors.backbones.imagenet_weights import WeightsDoNotFit
 from holdfast.detectors.build import Detector, build
-from holdfast.detectors.model_place import SPEC_NAME, find
-from holdfast.detectors.reference import shapes_of
+from holdfast.detectors.model_paths import SPEC_NAME, find_model
 from holdfast.detectors.spec import DetectorSpec, from_json
 from holdfast.errors import HoldfastError
 
@@ -37,7 +37,7 @@ class NotAModelFile(HoldfastError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class WeightLoadReport:
     """What became of each weight when one model's file was loaded into another model."""
 
     kept: tuple[str, ...]
@@ -85,7 +85,7 @@ def fine_tune(
     expected: Mapping[str, str] | None = None,
     rematerialise: bool = False,
     seed: int = 0,
-) -> tuple[Detector, Fit]:
+) -> tuple[Detector, WeightLoadReport]:
     """The file's detector for other classes: the heads that depend on their number are made anew, all else is kept.
     Anchors that were fitted grow with the input.
 
@@ -129,7 +129,9 @@ def _at_input(spec: DetectorSpec, size: tuple[int, int], path: Path) -> LevelSha
     )
 
 
-def fill(detector: Detector, arrays: Mapping[str, Array], *, of_classes: tuple[str, ...] = ()) -> Fit:
+def fill(
+    detector: Detector, arrays: Mapping[str, Array], *, of_classes: tuple[str, ...] = ()
+) -> WeightLoadReport:
     """Give each variable the array of its name and shape; say which did not find one.
 
     `of_classes` are the file's, where they are others than the detector's: its class heads stay fresh then.
@@ -148,7 +150,7 @@ def fill(detector: Detector, arrays: Mapping[str, Array], *, of_classes: tuple[s
             there = f"{array.shape} in the file" if array is not None else "not in the file"
             fresh.append(f"{variable.path}: {there}, {shape} here")
     names = {variable.path for variable in detector.variables}
-    return Fit(tuple(kept), tuple(fresh), tuple(name for name in arrays if name not in names))
+    return WeightLoadReport(tuple(kept), tuple(fresh), tuple(name for name in arrays if name not in names))
 
 
 def named_weights(detector: Detector) -> dict[str, Array]:
@@ -162,7 +164,7 @@ def named_weights(detector: Detector) -> dict[str, Array]:
 
 
 def read(path: Path) -> tuple[DetectorSpec, dict[str, Array]]:
-    find(path)
+    find_model(path)
     try:
         with np.load(path, allow_pickle=False) as content:
             spec = from_json(json.loads(content[SPEC_NAME].tobytes()))

@@ -9,17 +9,17 @@ from typing import Any
 import keras
 from keras import ops
 
-from holdfast.detectors import anchors as anchor_boxes
-from holdfast.detectors.backbones import build_backbone
-from holdfast.detectors.batch import Batch, box_targets, count, per_image
-from holdfast.detectors.boxes import UNSCALED, clip, decode
+from holdfast.detectors.anchors import grid as anchor_boxes
+from holdfast.detectors.anchors.anchor_defaults import shapes_of
+from holdfast.detectors.anchors.matcher import match
+from holdfast.detectors.backbones.backbone import build_backbone
+from holdfast.detectors.batch import Batch, box_targets, count, sum_per_image
+from holdfast.detectors.fpn import FeaturePyramid
 from holdfast.detectors.heads import PyramidHead
-from holdfast.detectors.losses import focal_sum
-from holdfast.detectors.matching import match
-from holdfast.detectors.nms import Detections, per_class_nms
-from holdfast.detectors.pyramid import FeaturePyramid
-from holdfast.detectors.reference import shapes_of
-from holdfast.detectors.regression import box_loss
+from holdfast.detectors.ops.boxes import UNSCALED, clip, decode
+from holdfast.detectors.ops.losses import focal_sum
+from holdfast.detectors.ops.nms import Detections, per_class_nms
+from holdfast.detectors.ops.regression import box_loss
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
@@ -80,7 +80,7 @@ class RetinaNet(keras.Model):
         share = ops.maximum(count(matches.positive), 1.0)
         return {
             "classification": classification / share,
-            "localization": per_image(located, matches.positive) / share,
+            "localization": sum_per_image(located, matches.positive) / share,
         }
 
     def detect(self, images: Tensor) -> Detections:

@@ -6,9 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.detectors.anchors import LevelShapes
+from holdfast.detectors.anchors.grid import LevelShapes
 from holdfast.errors import ContradictorySettings, OutOfRange, nearest
-from holdfast.pipeline.feed import Fit
+from holdfast.pipeline.feed import ResizeMode
 
 #: Which backbones each detector is made with; the first is its default.
 BACKBONES: dict[str, tuple[str, ...]] = {
@@ -18,7 +18,7 @@ BACKBONES: dict[str, tuple[str, ...]] = {
 }
 
 #: How a picture is brought to the input's size: SSD's paper stretches, the pyramids' papers keep the shape.
-RESIZING: dict[str, Fit] = {"ssd": "stretch", "retinanet": "letterbox", "faster-rcnn": "letterbox"}
+RESIZING: dict[str, ResizeMode] = {"ssd": "stretch", "retinanet": "letterbox", "faster-rcnn": "letterbox"}
 
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
@@ -40,7 +40,7 @@ class DetectorSpec:
     anchors: LevelShapes | None = None  # in place of the paper's, as `holdfast anchors` fits them
 
     @property
-    def resizing(self) -> Fit:
+    def resizing(self) -> ResizeMode:
         return RESIZING[self.detector]
 
     @property

@@ -9,18 +9,18 @@ from typing import Any
 import keras
 from keras import layers, ops
 
-from holdfast.detectors import anchors as anchor_boxes
-from holdfast.detectors.activation import Relu
-from holdfast.detectors.backbones import build_backbone, group_normalization
-from holdfast.detectors.batch import Batch, box_targets, count, per_image
-from holdfast.detectors.boxes import SCALED, clip, decode
-from holdfast.detectors.heads import CLASS_PRIOR, Predictor, Together
-from holdfast.detectors.losses import background_bias, softmax_cross_entropy
-from holdfast.detectors.matching import match
-from holdfast.detectors.mining import hardest_negatives
-from holdfast.detectors.nms import Detections, per_class_nms
-from holdfast.detectors.reference import SSD_LARGE, shapes_of
-from holdfast.detectors.regression import box_loss
+from holdfast.detectors.anchors import grid as anchor_boxes
+from holdfast.detectors.anchors.anchor_defaults import SSD_LARGE, shapes_of
+from holdfast.detectors.anchors.matcher import match
+from holdfast.detectors.backbones.backbone import build_backbone, group_normalization
+from holdfast.detectors.batch import Batch, box_targets, count, sum_per_image
+from holdfast.detectors.fusion.relu_from_output import Relu
+from holdfast.detectors.heads import CLASS_PRIOR, MergedPredictors, Predictor
+from holdfast.detectors.ops.boxes import SCALED, clip, decode
+from holdfast.detectors.ops.losses import background_bias, softmax_cross_entropy
+from holdfast.detectors.ops.mining import hardest_negatives
+from holdfast.detectors.ops.nms import Detections, per_class_nms
+from holdfast.detectors.ops.regression import box_loss
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any
@@ -37,7 +37,7 @@ class SSD(keras.Model):
             spec.backbone, spec.input, for_ssd=True, weights=weights,
             normalization=spec.normalization, rematerialise=spec.rematerialise,
         )  # fmt: skip
-        self.deeper = Deeper(spec.backbone, large=min(spec.input) >= SSD_LARGE)
+        self.deeper = ExtraLevels(spec.backbone, large=min(spec.input) >= SSD_LARGE)
         features = self.deeper(self.backbone(keras.Input((*spec.input, 3), dtype="uint8")))
         shapes = spec.anchors or shapes_of("ssd", spec.backbone, spec.input)
         sizes = [(level.shape[1], level.shape[2]) for level in features]
@@ -52,7 +52,7 @@ class SSD(keras.Model):
             Predictor(len(level), 4, [0.0], light=light, name=f"box_out_{i}")
             for i, level in enumerate(shapes)
         ]
-        self.together = Together()
+        self.together = MergedPredictors()
         self._predict(features)
         self.built = True
 
@@ -85,8 +85,8 @@ class SSD(keras.Model):
         )  # fmt: skip
         share = ops.maximum(positives, 1.0)
         return {
-            "classification": per_image(class_loss, ops.logical_or(matches.positive, hard)) / share,
-            "localization": per_image(located, matches.positive) / share,
+            "classification": sum_per_image(class_loss, ops.logical_or(matches.positive, hard)) / share,
+            "localization": sum_per_image(located, matches.positive) / share,
         }
 
     def detect(self, images: Tensor) -> Detections:
@@ -107,16 +107,16 @@ class SSD(keras.Model):
         return [logits for logits, _ in found], [offsets for _, offsets in found]
 
 
-class Deeper(keras.layers.Layer):
+class ExtraLevels(keras.layers.Layer):
     """The levels below the backbone's last, each a 1 x 1 and a strided 3 x 3 convolution; six levels in all, or
     seven for inputs of 448 pixels and more. VGG16's first features are brought to a common length first."""
 
     def __init__(self, backbone: str, *, large: bool) -> None:
         super().__init__(name="deeper")
-        self.rescale = ScaledToLength(20.0, name="rescale") if backbone == "vgg16" else None
+        self.rescale = L2NormScale(20.0, name="rescale") if backbone == "vgg16" else None
         self.steps = []
-        for i, (squeeze, widen, stride) in enumerate(_deeper_plan(backbone, large)):
-            self.steps.append(_Step(squeeze, widen, stride, backbone, name=f"step_{i}"))
+        for i, (squeeze, widen, stride) in enumerate(_extra_level_plan(backbone, large)):
+            self.steps.append(_ExtraLevel(squeeze, widen, stride, backbone, name=f"step_{i}"))
 
     def call(self, features: list[Tensor]) -> list[Tensor]:
         found = list(features)
@@ -127,7 +127,7 @@ class Deeper(keras.layers.Layer):
         return found
 
 
-def _deeper_plan(backbone: str, large: bool) -> list[tuple[int, int, int]]:
+def _extra_level_plan(backbone: str, large: bool) -> list[tuple[int, int, int]]:
     """(channels inside, channels out, stride). VGG16 at 300: the last two steps shrink by an unpadded 3 x 3."""
     if backbone == "vgg16":
         if large:
@@ -139,7 +139,7 @@ def _deeper_plan(backbone: str, large: bool) -> list[tuple[int, int, int]]:
     return [(256, 512, 2), (128, 256, 2), (128, 256, 2), (64, 128, 2)]
 
 
-class _Step(keras.layers.Layer):
+class _ExtraLevel(keras.layers.Layer):
     """VGG16's have no normalisation, as in the paper; the others' is by groups."""
 
     def __init__(self, squeeze: int, widen: int, stride: int, backbone: str, name: str) -> None:
@@ -174,7 +174,7 @@ class _Step(keras.layers.Layer):
         return x
 
 
-class ScaledToLength(keras.layers.Layer):
+class L2NormScale(keras.layers.Layer):
     """Each cell's features divided by their length, times a learnt factor a channel (Liu et al. 2015, ParseNet)."""
 
     def __init__(self, start: float, name: str) -> None:

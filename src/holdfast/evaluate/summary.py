@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.evaluate.coco import CocoScore, score
-from holdfast.evaluate.columns import Found, Truth
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.evaluate.coco_metrics import CocoScore, score
 from holdfast.evaluate.mistakes import KINDS, Mistakes, count
-from holdfast.evaluate.voc import mean_average_precision
+from holdfast.evaluate.voc_metrics import mean_average_precision
 from holdfast.report.evaluation import MISTAKES
 
 
@@ -23,7 +23,7 @@ class Evaluation:
     mistakes: Mistakes
 
 
-def evaluate(truth: Truth, found: Found, *, score_above: float = 0.25) -> Evaluation:
+def evaluate(truth: GroundTruth, found: Predictions, *, score_above: float = 0.25) -> Evaluation:
     """Everything that `holdfast eval` says. `score_above` concerns the counts of mistakes alone."""
     voc_map, voc_by_class = mean_average_precision(truth, found)
     return Evaluation(

@@ -156,7 +156,7 @@ class BeatReader:
         for sequence in range(number, max(0, number - 8), -1):  # a torn newest one: the one before serves
             beat = _record(ring, sequence)
             if beat is not None:
-                return _moved_on(ring, beat)
+                return _with_newer_counters(ring, beat)
         return None
 
     def since(self, sequence: int) -> list[Beat]:
@@ -168,7 +168,7 @@ class BeatReader:
         oldest = max(sequence + 1, newest - _SLOTS + 1, 1)
         found = (_record(ring, number) for number in range(oldest, newest + 1))
         beats = [beat for beat in found if beat is not None]
-        return [*beats[:-1], _moved_on(ring, beats[-1])] if beats else beats
+        return [*beats[:-1], _with_newer_counters(ring, beats[-1])] if beats else beats
 
     def close(self) -> None:
         if self._map is not None:
@@ -215,7 +215,7 @@ def _record(ring: mmap.mmap, sequence: int) -> Beat | None:
     )  # fmt: skip
 
 
-def _moved_on(ring: mmap.mmap, beat: Beat) -> Beat:
+def _with_newer_counters(ring: mmap.mmap, beat: Beat) -> Beat:
     sequence, doing, steps, mono_ns = _MOVED.unpack_from(ring, _MOVED_OFFSET)
     if sequence != beat.sequence or _FRONT.unpack_from(ring, _MOVED_OFFSET)[0] != sequence:
         return beat
@@ -248,12 +248,12 @@ def _mapped(fd: int) -> mmap.mmap:
     expected = os.dup(fd)  # the lowest that is free, which the map's own will be too
     os.close(expected)
     ring = mmap.mmap(fd, SIZE)
-    if same_file(expected, fd) and _keep_for_ever(ring):
+    if same_file(expected, fd) and _pin_mapping(ring):
         os.close(expected)
     return ring
 
 
-def _keep_for_ever(ring: mmap.mmap) -> bool:
+def _pin_mapping(ring: mmap.mmap) -> bool:
     try:
         import ctypes
     except ImportError:  # a Python that was built without it

@@ -13,13 +13,13 @@ PORT = 29470
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class HostPlacement:
     host: int  # from 0
     hosts: int
     conductor: str  # host:port of host 0
 
 
-def chosen(host: int | None, hosts: int | None, conductor: str | None) -> Spot | None:
+def from_arguments(host: int | None, hosts: int | None, conductor: str | None) -> HostPlacement | None:
     """From the command line; all three or none."""
     if host is None and hosts is None and conductor is None:
         return None
@@ -43,32 +43,32 @@ def chosen(host: int | None, hosts: int | None, conductor: str | None) -> Spot |
             found=f"--coordinator {conductor}",
             change=f"--coordinator {address or 'first-host'}:{PORT}",
         )
-    return Spot(host, hosts, conductor if colon else f"{conductor}:{PORT}")
+    return HostPlacement(host, hosts, conductor if colon else f"{conductor}:{PORT}")
 
 
-def of_environment(environment: Mapping[str, str]) -> Spot | None:
+def from_environment(environment: Mapping[str, str]) -> HostPlacement | None:
     """None where nobody says that there are several hosts."""
-    return _of_holdfast(environment) or _of_vertex(environment) or _of_slurm(environment)
+    return _from_holdfast(environment) or _from_vertex(environment) or _from_slurm(environment)
 
 
-def _of_holdfast(environment: Mapping[str, str]) -> Spot | None:
+def _from_holdfast(environment: Mapping[str, str]) -> HostPlacement | None:
     """As our Kubernetes job sets it: an indexed job numbers its pods, and a headless service names them."""
     head, hosts = environment.get("HOLDFAST_HEAD"), int(environment.get("HOLDFAST_HOSTS", "1") or 1)
     if not head or hosts < 2:
         return None
-    return Spot(int(environment["JOB_COMPLETION_INDEX"]), hosts, f"{head}:{PORT}")
+    return HostPlacement(int(environment["JOB_COMPLETION_INDEX"]), hosts, f"{head}:{PORT}")
 
 
-def _of_slurm(environment: Mapping[str, str]) -> Spot | None:
+def _from_slurm(environment: Mapping[str, str]) -> HostPlacement | None:
     hosts = int(environment.get("SLURM_NTASKS", "1") or 1)
     nodes = environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST")
     if hosts < 2 or not nodes or "SLURM_PROCID" not in environment:
         return None
     job = int(re.sub(r"\D", "", environment.get("SLURM_JOB_ID", "0")) or 0)
-    return Spot(int(environment["SLURM_PROCID"]), hosts, f"{first_node(nodes)}:{PORT + job % 1000}")
+    return HostPlacement(int(environment["SLURM_PROCID"]), hosts, f"{first_node(nodes)}:{PORT + job % 1000}")
 
 
-def _of_vertex(environment: Mapping[str, str]) -> Spot | None:
+def _from_vertex(environment: Mapping[str, str]) -> HostPlacement | None:
     """CLUSTER_SPEC of a custom job with several replicas: pool 0 has one, pool 1 the rest."""
     try:
         spec = json.loads(environment.get("CLUSTER_SPEC") or "{}")
@@ -81,7 +81,7 @@ def _of_vertex(environment: Mapping[str, str]) -> Spot | None:
         return None
     before = sum(len(cluster[name]) for name in sorted(cluster) if name < task["type"])
     address = pools[0][0].rpartition(":")[0] or pools[0][0]
-    return Spot(before + int(task.get("index", 0)), hosts, f"{address}:{PORT}")
+    return HostPlacement(before + int(task.get("index", 0)), hosts, f"{address}:{PORT}")
 
 
 def first_node(nodes: str) -> str:
@@ -90,7 +90,7 @@ def first_node(nodes: str) -> str:
     return f"{match[1]}{match[2] or ''}" if match else nodes
 
 
-def ranks_of(spot: Spot, processes: int) -> range:
+def ranks_of(spot: HostPlacement, processes: int) -> range:
     """The processes of this host: an even part, in order."""
     if processes % spot.hosts:
         raise ContradictorySettings(

@@ -12,7 +12,7 @@ import selectors
 import socket
 import time
 
-from holdfast.launch.wire import Line
+from holdfast.launch.connection import MessageConnection
 
 HELLO_S = 10.0  # an agent says hello as soon as it is connected
 STRANGERS = 64  # connections without a token, beside one of each agent that is still to come
@@ -24,35 +24,37 @@ OTHER_FILES = 128  # of this process, beside its connections
 class Connections:
     def __init__(self, server: socket.socket, *, agents: int) -> None:
         self._server, self._most_waiting = server, agents + STRANGERS
-        self._waiting: dict[Line, float] = {}  # without a token; when they came, the oldest first
+        self._waiting: dict[
+            MessageConnection, float
+        ] = {}  # without a token; when they came, the oldest first
         self._accepts, self._accept_again_at = True, 0.0
         allow_open_files(agents + self._most_waiting + OTHER_FILES)
         server.setblocking(False)  # who knocked may be gone before accept
         self._selector = selectors.DefaultSelector()
         self._selector.register(server, selectors.EVENT_READ)
 
-    def poll(self, timeout_s: float) -> list[Line]:
+    def poll(self, timeout_s: float) -> list[MessageConnection]:
         """The connections on which something has come. After they are read, `close_late` is due."""
         if not self._accepts and time.monotonic() >= self._accept_again_at:
             self._accepts = True
             self._selector.register(self._server, selectors.EVENT_READ)
-        ready: list[Line] = []
+        ready: list[MessageConnection] = []
         for key, _ in self._selector.select(timeout_s):
-            if isinstance(key.data, Line):
+            if isinstance(key.data, MessageConnection):
                 ready.append(key.data)
             else:
                 self._accept()
         return [line for line in ready if line.sock.fileno() >= 0]
 
-    def waits(self, line: Line) -> bool:
+    def waits(self, line: MessageConnection) -> bool:
         """Whether it has not shown the token yet."""
         return line in self._waiting
 
-    def admit(self, line: Line) -> None:
+    def admit(self, line: MessageConnection) -> None:
         """It has shown the token."""
         self._waiting.pop(line, None)
 
-    def close(self, line: Line) -> None:
+    def close(self, line: MessageConnection) -> None:
         self._waiting.pop(line, None)
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(line.sock)
@@ -69,7 +71,7 @@ class Connections:
 
     def close_all(self) -> None:
         for key in list(self._selector.get_map().values()):
-            if isinstance(key.data, Line):
+            if isinstance(key.data, MessageConnection):
                 self.close(key.data)
         self._selector.close()
         self._server.close()
@@ -85,7 +87,7 @@ class Connections:
                 self._selector.unregister(self._server)  # it would stay readable, and the loop would spin
                 self._accepts, self._accept_again_at = False, time.monotonic() + PAUSE_S
                 return
-            line = Line(sock)
+            line = MessageConnection(sock)
             self._waiting[line] = time.monotonic()
             self._selector.register(sock, selectors.EVENT_READ, line)
             if len(self._waiting) > self._most_waiting:

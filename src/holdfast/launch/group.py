@@ -14,25 +14,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from holdfast.journal import group_membership
 from holdfast.journal.events import Event
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.writer import JournalWriter
-from holdfast.launch import member, place, table
-from holdfast.launch.conductor import Conductor, Terms, hand_over_signals
-from holdfast.launch.view import Ended, Seen
-from holdfast.launch.wire import listening
+from holdfast.launch import agent, group_table
+from holdfast.launch.connection import open_server
+from holdfast.launch.coordinator import Coordinator, GroupConfig, forward_signals
+from holdfast.launch.group_health import AgentExit, ProcessStatus
 
 TRAINER = (sys.executable, "-m", "holdfast.train")
-LEAVE_S = 30.0
+AGENT_EXIT_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class LocalGroup:
     """The part of a group that runs on this host."""
 
     folder: Path
     ranks: Sequence[int]
-    terms: Terms
+    terms: GroupConfig
     conductor: str = ""  # host:port of the conductor; empty where that is here
     listen: str = "127.0.0.1"
     port: int = 0
@@ -40,24 +41,24 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class GroupResult:
     exit_code: int
     attempts: int = 1
-    blamed: Ended | None = None
+    blamed: AgentExit | None = None
 
 
-def run(here: Here, *, say: Callable[[str], None]) -> Outcome:
+def run(here: LocalGroup, *, say: Callable[[str], None]) -> GroupResult:
     """Until the group has ended; the exit code is the group's."""
-    members = Members(here)
+    members = LocalAgents(here)
     try:
         if here.conductor:
-            return Outcome(members.wait(here.conductor))
-        return _conducted(here, members, say)
+            return GroupResult(members.wait(here.conductor))
+        return _run_coordinator(here, members, say)
     finally:
         members.end()
 
 
-def _conducted(here: Here, members: Members, say: Callable[[str], None]) -> Outcome:
+def _run_coordinator(here: LocalGroup, members: LocalAgents, say: Callable[[str], None]) -> GroupResult:
     terms = replace(here.terms, token=here.terms.token or secrets.token_hex(16))
     writer = JournalWriter(RunFolder(here.folder).journal, by="conductor", attempt=terms.first_attempt)
 
@@ -65,26 +66,26 @@ def _conducted(here: Here, members: Members, say: Callable[[str], None]) -> Outc
         with contextlib.suppress(OSError):  # a full disk is told of by those who watch it
             writer.append(event)
 
-    server = listening(here.listen, here.port)
+    server = open_server(here.listen, here.port)
     address = f"127.0.0.1:{server.getsockname()[1]}"
 
-    def show(seen: list[Seen], attempt: int) -> None:
-        found = table.rows(seen, time.monotonic())
-        table.write(here.folder, found, attempt=attempt, at=time.time())
+    def show(seen: list[ProcessStatus], attempt: int) -> None:
+        found = group_table.group_rows(seen, time.monotonic())
+        group_table.write(here.folder, found, attempt=attempt, at=time.time())
 
-    conductor = Conductor(
+    conductor = Coordinator(
         terms, server, say=say, note=note, show=show,
         respawn=lambda rank: members.start(rank, address, terms.token),
     )  # fmt: skip
-    hand_over_signals(conductor)
+    forward_signals(conductor)
     code = conductor.run()
-    return Outcome(code, conductor.attempts, conductor.blamed)
+    return GroupResult(code, conductor.attempts, conductor.blamed)
 
 
-class Members:
+class LocalAgents:
     """The supervisors that were started here."""
 
-    def __init__(self, here: Here) -> None:
+    def __init__(self, here: LocalGroup) -> None:
         self._here = here
         self._started: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -96,18 +97,18 @@ class Members:
         old = self._started.get(rank)
         if old is not None and old.poll() is None:
             return True  # it is on its way
-        folder = place.folder_of(here.folder, rank)
+        folder = group_membership.agent_folder(here.folder, rank)
         folder.mkdir(parents=True, exist_ok=True)
         index, members = here.ranks.index(rank), len(here.ranks)
         cores = cores_of(index, members, os.sched_getaffinity(0))
         environment = os.environ | {
-            member.CONDUCTOR: conductor, member.TOKEN: token, member.MEMBER_RANK: str(rank),
-            member.MEMBER_DIR: str(here.folder), member.COMMAND: shlex.join(here.command),
-            member.CORES: ",".join(map(str, cores)), **gpus_of(index, members, os.environ),
+            agent.COORDINATOR_VARIABLE: conductor, agent.TOKEN_VARIABLE: token, agent.RANK_VARIABLE: str(rank),
+            agent.GROUP_DIR_VARIABLE: str(here.folder), agent.COMMAND_VARIABLE: shlex.join(here.command),
+            agent.CORES_VARIABLE: ",".join(map(str, cores)), **gpus_of(index, members, os.environ),
         }  # fmt: skip
         with (folder / "supervisor.log").open("ab") as log:
             self._started[rank] = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.launch.member"], env=environment, stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", "holdfast.launch.agent"], env=environment, stdin=subprocess.DEVNULL,
                 stdout=None if rank == 0 else subprocess.DEVNULL, stderr=log, start_new_session=True,
             )  # fmt: skip
         return True
@@ -128,7 +129,7 @@ class Members:
     def end(self) -> None:
         for one in self._started.values():
             try:
-                one.wait(LEAVE_S)
+                one.wait(AGENT_EXIT_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 one.kill()
                 one.wait()

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.memory.ask import memory_folder
+from holdfast.memory.estimate.prediction_cache import prediction_folder
 
 REMEMBERED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PredictionRecord:
     """One run: what was predicted, by which method, and what was measured."""
 
     card: str
@@ -34,10 +34,10 @@ class Seen:
 
 
 def file() -> Path:
-    return memory_folder() / "measured.jsonl"
+    return prediction_folder() / "measured.jsonl"
 
 
-def add(seen: Seen, path: Path | None = None) -> None:
+def add(seen: PredictionRecord, path: Path | None = None) -> None:
     path = path or file()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def add(seen: Seen, path: Path | None = None) -> None:
             out.write(json.dumps(asdict(seen)) + "\n")
 
 
-def read(path: Path | None = None) -> list[Seen]:
+def read(path: Path | None = None) -> list[PredictionRecord]:
     try:
         lines = (path or file()).read_text().splitlines()
     except OSError:
@@ -53,11 +53,11 @@ def read(path: Path | None = None) -> list[Seen]:
     found = []
     for line in lines:
         with contextlib.suppress(ValueError, TypeError):  # a torn last line
-            found.append(Seen(**json.loads(line)))
+            found.append(PredictionRecord(**json.loads(line)))
     return found
 
 
-def correction(seen: list[Seen], card: str, jax: str) -> int:
+def correction(seen: list[PredictionRecord], card: str, jax: str) -> int:
     """The largest excess of the last runs on this card with this version; one of each setup counts, the latest."""
     latest: dict[str, int] = {}
     for one in seen:
@@ -67,7 +67,7 @@ def correction(seen: list[Seen], card: str, jax: str) -> int:
     return max([0, *list(latest.values())[-REMEMBERED:]])
 
 
-def for_card(card: str, path: Path | None = None) -> int:
+def correction_for_gpu(card: str, path: Path | None = None) -> int:
     return correction(read(path), card, jax_version())
 
 
@@ -80,5 +80,5 @@ def jax_version() -> str:
         return ""
 
 
-def as_lines(seen: list[Seen]) -> list[dict[str, Any]]:
+def as_lines(seen: list[PredictionRecord]) -> list[dict[str, Any]]:
     return [{**asdict(one), "excess_bytes": one.excess_bytes} for one in seen]

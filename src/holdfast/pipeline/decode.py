@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from holdfast.pipeline.columns import JPEG, PNG
+from holdfast.pipeline.dataset_columns import JPEG, PNG
 
 RATIOS = (1, 2, 4, 8)
 # EXIF orientation 1 to 8: the upright picture is the stored one transposed, then mirrored.
@@ -82,7 +82,7 @@ def resized(image: Any, height: Any, width: Any) -> Any:
     """
     shape = tf.shape(image)
     same = (shape[0] == height) & (shape[1] == width)
-    far = _far(shape[0], shape[1], height, width)
+    far = _shrinks_below_half(shape[0], shape[1], height, width)
 
     def bilinear() -> Any:
         return tf.raw_ops.ResizeBilinear(
@@ -100,11 +100,11 @@ def resized(image: Any, height: Any, width: Any) -> Any:
     return tf.cond(same, lambda: image, changed)
 
 
-def _far(height: Any, width: Any, to_height: Any, to_width: Any) -> Any:
+def _shrinks_below_half(height: Any, width: Any, to_height: Any, to_width: Any) -> Any:
     return (height > 2 * to_height + 1) | (width > 2 * to_width + 1)
 
 
-def drawn(image: Any, order: Any, tile: Any, fill: int) -> Any:
+def draw_on_tile(image: Any, order: Any, tile: Any, fill: int) -> Any:
     """The pixels at their place on a tile of grey. `order`: height, width, top, left, transpose, mirror y, mirror x.
 
     Height and width are those on the tile; the pixels still lie as they are stored.
@@ -126,7 +126,9 @@ def drawn(image: Any, order: Any, tile: Any, fill: int) -> Any:
 # -- where the compiled step resizes ------------------------------------------------------------------
 
 
-def views(window_b4: Any, order_b7: Any, whole_b: Any, size: tuple[int, int], pixels: int) -> tuple[Any, Any]:
+def device_views(
+    window_b4: Any, order_b7: Any, whole_b: Any, size: tuple[int, int], pixels: int
+) -> tuple[Any, Any]:
     """(b,) which pictures the step can resize itself, and (b, 9) how `device.resized` reads what is sent of each.
 
     The pixel at (y, x) of the upright, mirrored window is number start + y * by_row + x * by_column of those sent, so
@@ -142,5 +144,5 @@ def views(window_b4: Any, order_b7: Any, whole_b: Any, size: tuple[int, int], pi
     start = mirror_y * (height - 1) * by_row + mirror_x * (width - 1) * by_column
     by_row, by_column = by_row * (1 - 2 * mirror_y), by_column * (1 - 2 * mirror_x)
     view = tf.stack([height, width, start, by_row, by_column, to_height, to_width, top, left], axis=1)
-    fits = whole_b & ~_far(height, width, to_height, to_width) & (height * width <= pixels)
+    fits = whole_b & ~_shrinks_below_half(height, width, to_height, to_width) & (height * width <= pixels)
     return fits, tf.where(fits[:, None], view, [[*size, 0, size[1], 1, *size, 0, 0]])

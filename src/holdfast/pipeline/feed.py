@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from holdfast.errors import OutOfRange
 
-Fit = Literal["letterbox", "stretch"]
-Cache = Literal["auto", "none", "encoded", "decoded"]
+ResizeMode = Literal["letterbox", "stretch"]
+CacheMode = Literal["auto", "none", "encoded", "decoded"]
 GREY = 114  # beside a picture
 MOST_AT_ONCE = 2**31 - 1  # pixels of a batch that the step can number
 
@@ -79,7 +79,7 @@ class Feed:
     seed: int = 0
     shuffle: bool = True
     endless: bool = True  # False: one epoch, its last batch filled up with pictures marked not real
-    fit: Fit = "letterbox"
+    fit: ResizeMode = "letterbox"
     fill: int = GREY
     max_boxes: int | None = None  # None: as many as the fullest picture has (four times that with a mosaic)
     augment: Augment = field(default_factory=Augment)

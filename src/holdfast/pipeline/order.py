@@ -44,20 +44,20 @@ def _mixed_constant(seed: int, purpose: int) -> int:
         return int(mix(word)[0])
 
 
-def sides(images: int) -> tuple[int, int]:
+def grid_sides(images: int) -> tuple[int, int]:
     """The near-square grid, rows and columns, on which the order of so many pictures is stirred."""
     rows = int(np.ceil(np.sqrt(images)))
     return rows, -(-images // rows)
 
 
-def stirred_once(slot: Any, round_keys: Any, images: int) -> Any:
+def feistel_pass(slot: Any, round_keys: Any, images: int) -> Any:
     """One pass of a Feistel network over the grid: a permutation of its cells.
 
     `slot` is below rows x columns, which exceeds the number of pictures by less than one row; a cell
     beyond the last picture is stirred again by the caller until it is not (cycle walking), so that
     the whole is a permutation of the pictures themselves.
     """
-    rows, columns = sides(images)
+    rows, columns = grid_sides(images)
     row, column = slot // columns, slot % columns
     for turn in range(0, ROUNDS, 2):
         row = (row + mix(column + round_keys[turn]) % rows) % rows
@@ -74,9 +74,9 @@ def image_at(positions: Any, *, images: int, seed: int, shuffle: bool = True) ->
     with np.errstate(over="ignore"):
         base = key(seed, ORDER, positions // images)
         round_keys = [mix(base + (turn + 1) * GOLDEN % 2**64) for turn in range(ROUNDS)]
-        found = stirred_once(slots, round_keys, images)
+        found = feistel_pass(slots, round_keys, images)
         while (beyond := found >= images).any():
-            found = np.where(beyond, stirred_once(found, round_keys, images), found)
+            found = np.where(beyond, feistel_pass(found, round_keys, images), found)
     return found.astype(np.int64)
 
 

@@ -15,18 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.data import storage
-from holdfast.pipeline.columns import Columns
+from holdfast.data.files import filesystem
+from holdfast.pipeline.dataset_columns import Columns
 from holdfast.pipeline.feed import Feed
-from holdfast.pipeline.sizes import packed_sizes
+from holdfast.pipeline.image_sizes import packed_sizes
 
 LAYOUT = 3  # of the shards and the index; a change of the code that changes the bytes raises it
 QUALITY = 95
-WORTH = 0.6  # a picture is packed when its copy has at most this share of its pixels
+WORTH_PACKING_RATIO = 0.6  # a picture is packed when its copy has at most this share of its pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class PackItem:
     """One picture to pack: where it is, and the upright size of its copy."""
 
     row: int
@@ -39,8 +39,8 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    items: tuple[Item, ...]
+class PackJob:
+    items: tuple[PackItem, ...]
     budget_bytes: int
 
     @property
@@ -66,7 +66,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackIndex:
     """A finished pack. Rows that are not in it are read as they are."""
 
     key: str
@@ -80,22 +80,22 @@ class Packed:
     )
 
 
-def job_for(columns: Columns, feed: Feed, budget_bytes: int) -> Job:
+def plan_pack(columns: Columns, feed: Feed, budget_bytes: int) -> PackJob:
     """The pictures that are worth packing, in the order of the dataset."""
     wanted = packed_sizes(columns, feed)
     pixels = columns.sizes.astype(np.int64).prod(axis=1)
-    worth = wanted.prod(axis=1) <= WORTH * pixels
+    worth = wanted.prod(axis=1) <= WORTH_PACKING_RATIO * pixels
     items = []
     for row in np.flatnonzero(worth).tolist():
         if row in columns.unreadable:
             continue
-        changed = storage.size_and_time(columns.paths[row])
+        changed = filesystem.size_and_time(columns.paths[row])
         where = columns.paths[row], int(columns.offsets[row]), int(columns.lengths[row])
-        items.append(Item(row, *where, changed[1] if changed else 0, *wanted[row].tolist()))
-    return Job(tuple(items), budget_bytes)
+        items.append(PackItem(row, *where, changed[1] if changed else 0, *wanted[row].tolist()))
+    return PackJob(tuple(items), budget_bytes)
 
 
-def read(folder: Path, from_epoch: int = 0) -> Packed | None:
+def read(folder: Path, from_epoch: int = 0) -> PackIndex | None:
     """A finished pack; None when it is not finished, is empty, or a shard is not as long as its index says."""
     try:
         index = json.loads((folder / "index.json").read_bytes())
@@ -110,13 +110,13 @@ def read(folder: Path, from_epoch: int = 0) -> Packed | None:
     if not pictures:
         return None
     numbers = np.array([picture[1:] for picture in pictures], np.int64).reshape(-1, 5)
-    return Packed(
+    return PackIndex(
         key=index["key"], rows=numbers[:, 0], paths=[picture[0] for picture in pictures], offsets=numbers[:, 1],
         lengths=numbers[:, 2], sizes=numbers[:, 3:5], from_epoch=from_epoch,
     )  # fmt: skip
 
 
-def with_packed(columns: Columns, packed: Packed) -> Columns:
+def with_packed(columns: Columns, packed: PackIndex) -> Columns:
     """The columns twice, one after the other: the pictures as they are, and as they are in the pack."""
     n = len(columns)
     paths, offsets, lengths = list(columns.paths), columns.offsets.copy(), columns.lengths.copy()

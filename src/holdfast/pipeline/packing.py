@@ -21,18 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import atomic_write
-from holdfast.data.pictures import as_rgb
-from holdfast.data.records import Picture
+from holdfast.data.images.image_file import as_rgb
+from holdfast.data.records import ImageRef
 from holdfast.errors import DiskFull
-from holdfast.pipeline.machine import usable_cores
-from holdfast.pipeline.pack import QUALITY, Item, Job, Packed, read
+from holdfast.host.process_limits import usable_cores
+from holdfast.pipeline.pack import QUALITY, PackIndex, PackItem, PackJob, read
 
-SHARD_PICTURES = 256
+SHARD_IMAGES = 256
 KEEP_FREE_BYTES = 1 << 30
 NICENESS = 15  # beside training, only what training leaves idle
 
 
-def make(job: Job, cache: Path, *, progress: Callable[[int, int], None] | None = None) -> Path | None:
+def make_pack(
+    job: PackJob, cache: Path, *, progress: Callable[[int, int], None] | None = None
+) -> Path | None:
     """Packs what is not packed yet, and returns the folder; None when nothing is worth packing.
 
     Killed at any instant it goes on at the first shard that is not there; a finished one is found at once.
@@ -45,7 +47,7 @@ def make(job: Job, cache: Path, *, progress: Callable[[int, int], None] | None =
     return folder
 
 
-def write_job(job: Job, cache: Path) -> Path:
+def write_job(job: PackJob, cache: Path) -> Path:
     folder = cache / f"pack-{job.key}"
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "job.json").exists():
@@ -53,7 +55,7 @@ def write_job(job: Job, cache: Path) -> Path:
     return folder
 
 
-def start_beside(job: Job, cache: Path) -> subprocess.Popen[bytes] | None:
+def start_in_background(job: PackJob, cache: Path) -> subprocess.Popen[bytes] | None:
     """The same in a process of its own, at low priority, while training runs its first epoch."""
     if not job.items:
         return None
@@ -65,14 +67,14 @@ def start_beside(job: Job, cache: Path) -> subprocess.Popen[bytes] | None:
         )  # fmt: skip
 
 
-class Beside:
+class BackgroundPack:
     """A pack that is made while training runs, and asked for at every step."""
 
-    def __init__(self, job: Job, cache: Path) -> None:
+    def __init__(self, job: PackJob, cache: Path) -> None:
         self._folder = cache / f"pack-{job.key}"
-        self._process = start_beside(job, cache)
+        self._process = start_in_background(job, cache)
 
-    def ready(self) -> Packed | None:
+    def ready(self) -> PackIndex | None:
         """The pack, once; None before it is finished, and for ever when packing came to nothing."""
         if self._process is None or self._process.poll() is None:
             return None
@@ -86,10 +88,10 @@ class Beside:
             self._process.wait()
 
 
-def _run(job: Job, folder: Path, progress: Callable[[int, int], None] | None) -> None:
+def _run(job: PackJob, folder: Path, progress: Callable[[int, int], None] | None) -> None:
     shards, used, done = [], 0, 0
     with ThreadPoolExecutor(usable_cores()) as pool:
-        for number, items in enumerate(_groups(job.items, SHARD_PICTURES)):
+        for number, items in enumerate(_groups(job.items, SHARD_IMAGES)):
             shard = _finished_shard(folder, number) or _write_shard(
                 folder, number, pool.map(_encoded, items), items
             )
@@ -104,7 +106,7 @@ def _run(job: Job, folder: Path, progress: Callable[[int, int], None] | None) ->
     _commit(folder / "index.json", json.dumps({"key": job.key, "bytes": used, "shards": shards}).encode())
 
 
-def _groups(items: tuple[Item, ...], size: int) -> Iterator[list[Item]]:
+def _groups(items: tuple[PackItem, ...], size: int) -> Iterator[list[PackItem]]:
     remaining = iter(items)
     while group := list(islice(remaining, size)):
         yield group
@@ -118,7 +120,9 @@ def _finished_shard(folder: Path, number: int) -> dict[str, Any] | None:
         return None
 
 
-def _write_shard(folder: Path, number: int, encoded: Iterator[bytes], items: list[Item]) -> dict[str, Any]:
+def _write_shard(
+    folder: Path, number: int, encoded: Iterator[bytes], items: list[PackItem]
+) -> dict[str, Any]:
     name = f"shard-{number:05d}.jpgs"
     pictures, at = [], 0
     with atomic_write.replacing(folder / name) as file:
@@ -127,13 +131,13 @@ def _write_shard(folder: Path, number: int, encoded: Iterator[bytes], items: lis
                 file.write(data)
                 pictures.append([item.row, at, len(data), item.width, item.height])
                 at += len(data)
-            _leave_room(folder)
+            _require_free_space(folder)
     shard = {"file": name, "bytes": at, "pictures": pictures}
     _commit(folder / f"shard-{number:05d}.json", json.dumps(shard).encode())
     return shard
 
 
-def _leave_room(folder: Path) -> None:
+def _require_free_space(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < KEEP_FREE_BYTES:
         raise DiskFull(
@@ -143,12 +147,12 @@ def _leave_room(folder: Path) -> None:
         )  # fmt: skip
 
 
-def _encoded(item: Item) -> bytes:
+def _encoded(item: PackItem) -> bytes:
     """The small copy, or nothing where it would not be smaller, or the picture cannot be decoded: training names it."""
     from PIL import Image, ImageOps
 
     whole = item.offset < 0
-    picture = Picture(item.path, None if whole else item.offset, None if whole else item.length)
+    picture = ImageRef(item.path, None if whole else item.offset, None if whole else item.length)
     try:
         image = Image.open(BytesIO(picture.read()))
         turned = image.getexif().get(0x0112, 1) >= 5
@@ -175,7 +179,7 @@ def _commit(path: Path, data: bytes) -> None:
 def _main(folder: Path) -> None:
     os.nice(NICENESS)
     stored = json.loads((folder / "job.json").read_bytes())
-    job = Job(tuple(Item(**item) for item in stored["items"]), stored["budget_bytes"])
+    job = PackJob(tuple(PackItem(**item) for item in stored["items"]), stored["budget_bytes"])
     if not (folder / "index.json").exists():
         _run(job, folder, lambda done, of: print(f"packed {done} of {of}", flush=True))
 

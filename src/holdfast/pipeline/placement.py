@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from holdfast.pipeline.sizes import SMALLER_BY
+from holdfast.pipeline.image_sizes import SMALLER_BY
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ def scale_and_shift(placed: Placement) -> Any:
     return tf.stack([scale[:, 0] * sign, scale[:, 1], x_shift, shift[:, 1]], axis=1)
 
 
-def move(boxes_nm4: Any, mapping_n4: Any) -> Any:
+def map_boxes(boxes_nm4: Any, mapping_n4: Any) -> Any:
     """Boxes of the upright picture, on the tile; not yet clipped."""
     scale, shift = mapping_n4[:, None, :2], mapping_n4[:, None, 2:]
     one, other = boxes_nm4[..., :2] * scale + shift, boxes_nm4[..., 2:] * scale + shift
     return tf.concat([tf.minimum(one, other), tf.maximum(one, other)], axis=-1)
 
 
-def visible_part(moved_nm4: Any, placed: Placement) -> tuple[Any, Any, Any]:
+def clip_to_visible(moved_nm4: Any, placed: Placement) -> tuple[Any, Any, Any]:
     """The boxes cut to what is drawn; which are kept; which are only a rest to be ignored.
 
     A box is kept when its centre is drawn (SSD's rule) and, if it was cut, a pixel of it is left each way. One

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.data.findings import Finding, Place
-from holdfast.pipeline import budget, columns
-from holdfast.pipeline.columns import Columns
+from holdfast.data.findings import DataFinding, FindingPlace
+from holdfast.pipeline import cache_budget, dataset_columns
+from holdfast.pipeline.dataset_columns import Columns
 from holdfast.pipeline.feed import Feed
-from holdfast.pipeline.pack import Packed
-from holdfast.pipeline.sizes import packed_sizes
+from holdfast.pipeline.image_sizes import packed_sizes
+from holdfast.pipeline.pack import PackIndex
 
-SPARE = 1.2  # a pipeline below this times the step's speed will make some steps wait: speeds vary
+REQUIRED_MARGIN = 1.2  # a pipeline below this times the step's speed will make some steps wait: speeds vary
 READING_BOUND = 1.5  # reading alone at less than this times the whole pipeline's speed is what holds it up
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PipelineSpeed:
     """Images a second on this machine, now. `reading` is the bytes alone, without decoding."""
 
     whole: float
@@ -35,7 +35,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SpeedOptions:
     """What could be done about a slow pipeline with this dataset on this machine."""
 
     packing_saves: float  # the share of pixels that a packed copy spares
@@ -47,10 +47,10 @@ def measure(
     data: Columns,
     feed: Feed,
     *,
-    packed: Packed | None = None,
+    packed: PackIndex | None = None,
     seconds: float = 3.0,
     clock: Callable[[], float] = time.perf_counter,
-) -> Measured:
+) -> PipelineSpeed:
     """Times the stream after its first batch, and reading alone on pictures that it has not touched."""
     from holdfast.pipeline.stream import Stream
 
@@ -58,7 +58,7 @@ def measure(
     whole, images = _rate(stream.batches(), feed.batch, seconds, clock)
     last_epoch_end = np.arange(len(data) - 1, -1, -1)
     reading, _ = _rate(stream.encoded_bytes(last_epoch_end), 1, seconds / 3, clock)
-    return Measured(whole, reading, stream.threads, images)
+    return PipelineSpeed(whole, reading, stream.threads, images)
 
 
 def _rate(batches: Any, size: int, seconds: float, clock: Callable[[], float]) -> tuple[float, int]:
@@ -73,8 +73,8 @@ def _rate(batches: Any, size: int, seconds: float, clock: Callable[[], float]) -
 
 
 def judge(
-    measured: Measured, means: Means, *, batch: int, step_images_per_s: float | None
-) -> tuple[Finding, ...]:
+    measured: PipelineSpeed, means: SpeedOptions, *, batch: int, step_images_per_s: float | None
+) -> tuple[DataFinding, ...]:
     """Will training wait for its data, and what would help, the most effective first."""
     given = f"the pipeline gives {measured.whole:.0f} images/s on {measured.cores} cores"
     extra: tuple[tuple[str, Any], ...] = (("images_per_s", round(measured.whole, 1)),)
@@ -84,7 +84,7 @@ def judge(
                          "would wait for data", "nothing, unless the steps are faster than that", extra),)  # fmt: skip
     extra += (("step_images_per_s", round(step_images_per_s, 1)),)
     wanted = f"{given} and a step takes {step_images_per_s:.0f} images/s"
-    if measured.whole >= SPARE * step_images_per_s:
+    if measured.whole >= REQUIRED_MARGIN * step_images_per_s:
         return (_finding("pipeline-speed", "note", wanted, "nothing: the data keeps up", extra),)
     waits = max(0.0, 1.0 - measured.whole / step_images_per_s)
     says = (
@@ -96,7 +96,7 @@ def judge(
     return (_finding("input-starved", "warning", says, remedy, extra),)
 
 
-def remedies(measured: Measured, means: Means, step_images_per_s: float) -> list[str]:
+def remedies(measured: PipelineSpeed, means: SpeedOptions, step_images_per_s: float) -> list[str]:
     found = []
     if means.decoded_fits:
         found.append(
@@ -109,12 +109,12 @@ def remedies(measured: Measured, means: Means, step_images_per_s: float) -> list
         found.append(
             f"`holdfast data pack RECIPE`: small copies spare {means.packing_saves:.0%} of the pixels"
         )
-    cores = ceil(measured.cores * SPARE * step_images_per_s / measured.whole)
+    cores = ceil(measured.cores * REQUIRED_MARGIN * step_images_per_s / measured.whole)
     found.append(f"give the run {cores} cores instead of {measured.cores}")
     if (
         measured.reading >= READING_BOUND * measured.whole
     ):  # where reading is the limit, others read no faster
-        servers = ceil(SPARE * step_images_per_s / measured.whole)
+        servers = ceil(REQUIRED_MARGIN * step_images_per_s / measured.whole)
         found.append(
             f"hardware.data_service: {servers} machine{'s' if servers > 1 else ''} like this one, "
             "each with `holdfast data serve`"
@@ -122,32 +122,34 @@ def remedies(measured: Measured, means: Means, step_images_per_s: float) -> list
     return found
 
 
-def means_for(data: Columns, feed: Feed) -> Means:
-    decision = budget.decide_for(data, feed)
+def speed_options_for(data: Columns, feed: Feed) -> SpeedOptions:
+    decision = cache_budget.decide_for(data, feed)
     pixels = float(data.sizes.astype(np.int64).prod(axis=1).sum())
     saves = 1.0 - float(packed_sizes(data, feed).prod(axis=1).sum()) / max(1.0, pixels)
-    return Means(saves, decision.kind == "decoded", columns.remote(data))
+    return SpeedOptions(saves, decision.kind == "decoded", dataset_columns.is_remote(data))
 
 
 def check(
     data: Columns,
     feed: Feed,
     *,
-    packed: Packed | None = None,
+    packed: PackIndex | None = None,
     where: str = "",
     step_images_per_s: float | None = None,
     seconds: float = 3.0,
-) -> list[Finding]:
+) -> list[DataFinding]:
     """The findings about the speed of the data for what a recipe makes of it."""
     measured = measure(data, feed, packed=packed, seconds=seconds)
-    means = means_for(data, feed)
+    means = speed_options_for(data, feed)
     means = replace(means, packing_saves=0.0) if packed else means
     found = judge(measured, means, batch=feed.batch, step_images_per_s=step_images_per_s)
     return [
-        replace(finding, places=tuple(Place(where, place.detail) for place in finding.places))
+        replace(finding, places=tuple(FindingPlace(where, place.detail) for place in finding.places))
         for finding in found
     ]
 
 
-def _finding(slug: str, severity: str, says: str, remedy: str, extra: tuple[tuple[str, Any], ...]) -> Finding:
-    return Finding(slug, severity, 1, (Place("", says),), remedy, extra)
+def _finding(
+    slug: str, severity: str, says: str, remedy: str, extra: tuple[tuple[str, Any], ...]
+) -> DataFinding:
+    return DataFinding(slug, severity, 1, (FindingPlace("", says),), remedy, extra)

@@ -23,19 +23,19 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from holdfast.data.storage import is_url
+from holdfast.data.files.filesystem import is_url
 from holdfast.errors import DataError, UndecodableImage
-from holdfast.pipeline import decode, plan, rows, service
-from holdfast.pipeline.cache import PictureCache
-from holdfast.pipeline.columns import Columns
+from holdfast.host.process_limits import usable_cores
+from holdfast.pipeline import batch_plan, data_service, decode, row_layout
+from holdfast.pipeline.dataset_columns import Columns
 from holdfast.pipeline.feed import Feed
-from holdfast.pipeline.machine import usable_cores
-from holdfast.pipeline.pack import Packed, with_packed
-from holdfast.pipeline.packing import Beside
+from holdfast.pipeline.image_cache import ImageCache
+from holdfast.pipeline.pack import PackIndex, with_packed
+from holdfast.pipeline.packing import BackgroundPack
 
 ENDLESS = np.iinfo(np.int64).max
 PREFETCHED_BATCHES = 2
-PLANNED_PICTURES = 128  # decided at once: some thousand small operations, whose cost is shared by so many
+PLANNED_IMAGES = 128  # decided at once: some thousand small operations, whose cost is shared by so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class Stream:
         skip_bad: int = 0,
         on_bad: Callable[[BadImage], None] | None = None,
         threads: int | None = None,
-        cache: PictureCache | None = None,
-        packed: Packed | None = None,
+        cache: ImageCache | None = None,
+        packed: PackIndex | None = None,
         servers: tuple[str, ...] = (),
-        beside: Beside | None = None,
+        beside: BackgroundPack | None = None,
         on_packed: Callable[[int, int], None] | None = None,
     ) -> None:
         if not len(columns):
@@ -77,19 +77,19 @@ class Stream:
         self.feed = feed
         self.threads = threads or usable_cores()
         self._servers, self._beside, self._on_packed = servers, beside, on_packed
-        self._cache = PictureCache() if servers else cache or PictureCache()  # a table cannot be sent
+        self._cache = ImageCache() if servers else cache or ImageCache()  # a table cannot be sent
         self._packed_from = packed.from_epoch if packed else None
         self._skip_bad, self._on_bad = skip_bad, on_bad
         self._bad: dict[int, str] = {}
         self._traced: tuple[Any, Any, Any] | None = None
-        self._layout: rows.Layout = {}
-        self._at_once = max(1, PLANNED_PICTURES // feed.batch)  # steps
+        self._layout: row_layout.RowLayout = {}
+        self._at_once = max(1, PLANNED_IMAGES // feed.batch)  # steps
         for row, why in columns.unreadable.items():
             self._skip(row, why, step=0)
 
     @property
     def max_boxes(self) -> int:
-        return plan.max_boxes(self.feed, self.columns.fullest)
+        return batch_plan.max_boxes(self.feed, self.columns.fullest)
 
     @property
     def bad(self) -> frozenset[int]:
@@ -110,7 +110,7 @@ class Stream:
         def part(index: int) -> Any:
             return self._part(first_step + index * self._at_once, count)
 
-        return service.joined(part, self._servers, self._at_once).prefetch(PREFETCHED_BATCHES)
+        return data_service.merged_dataset(part, self._servers, self._at_once).prefetch(PREFETCHED_BATCHES)
 
     def _part(self, first_step: int, every: int) -> Any:
         """`_at_once` steps from each `every` on: all of them, or what one of several servers makes."""
@@ -177,7 +177,7 @@ class Stream:
     def one_step(self, step: int) -> dict[str, Any]:
         """The instructions and boxes of a step, without its pixels: cheap, to name what was in a batch."""
         plan_step, _, _ = self._graphs()
-        planned = rows.parted(plan_step(tf.constant(step, tf.int64)), self._layout)
+        planned = row_layout.unpack_rows(plan_step(tf.constant(step, tf.int64)), self._layout)
         return {name: value[: self.feed.batch] for name, value in planned.items()}
 
     def encoded_bytes(self, images: np.ndarray) -> Any:
@@ -207,9 +207,9 @@ class Stream:
             self._tile_graph = tf.function(self._tile_or_nothing, autograph=False)
 
             def plan_step(step: Any) -> Any:
-                planned = plan.instructions(step, self.feed, table, self._at_once)
-                self._layout = rows.layout_of(planned)
-                return rows.joined(planned)
+                planned = batch_plan.instructions(step, self.feed, table, self._at_once)
+                self._layout = row_layout.layout_of(planned)
+                return row_layout.pack_rows(planned)
 
             steps = tf.function(plan_step, autograph=False, input_signature=[tf.TensorSpec([], tf.int64)])
             steps.get_concrete_function()  # now, so that the layout is known
@@ -224,17 +224,17 @@ class Stream:
         return pictures.padded_batch(self.feed.batch, shapes, drop_remainder=True)
 
     def _batch(self, images: Any, together: Any) -> dict[str, Any]:
-        parts = rows.parted(together, self._layout)
+        parts = row_layout.unpack_rows(together, self._layout)
         sent = self.feed.sent_pixels
         shown = {"images": images} if sent is None else {"pixels": tf.reshape(images, [-1, sent, 3])}
         return shown | {name: part for name, part in parts.items() if name != "tiles"}
 
-    def _tables(self) -> plan.Tables:
+    def _tables(self) -> batch_plan.Tables:
         substitutes = np.arange(self.images, dtype=np.int64)
         for image in sorted(self._bad):
             substitutes[image] = self._substitute(image)
         fixed = self._cache.ratios(self.columns, self.feed)
-        return plan.tables(self.columns, self.images, substitutes, fixed, self._packed_from)
+        return batch_plan.build_tables(self.columns, self.images, substitutes, fixed, self._packed_from)
 
     def _substitute(self, image: int) -> int:
         """The next good picture by number: the same one whenever the bad one is met."""
@@ -264,21 +264,23 @@ class Stream:
         return tf.ensure_shape(canvas, [self.feed.height, self.feed.width, 3])
 
     def _tile_or_nothing(self, order: Any) -> Any:
-        size = order[plan.TILE]
+        size = order[batch_plan.TILE]
         empty = tf.zeros([size[0], size[1], 3], tf.uint8)
         return tf.cond(tf.reduce_min(size) > 0, lambda: self._tile(order), lambda: empty)
 
     def _tile(self, order: Any) -> Any:
-        return decode.drawn(self._window(order), order[plan.DRAWN], order[plan.TILE], self.feed.fill)
+        return decode.draw_on_tile(
+            self._window(order), order[batch_plan.DRAWN], order[batch_plan.TILE], self.feed.fill
+        )
 
     def _window(self, order: Any) -> Any:
         return self._cache.pixels(self._pixels, order, self.columns)
 
     def _pixels(self, order: Any, window: Any) -> Any:
-        columns, row = self.columns, tf.cast(order[plan.ROW], tf.int64)
+        columns, row = self.columns, tf.cast(order[batch_plan.ROW], tf.int64)
         encoded = self._cache.encoded(lambda: self._read(row), row)
         return decode.pixels(
-            encoded, order[plan.CODEC], order[plan.RATIO], window, codecs=frozenset(columns.codecs.tolist())
+            encoded, order[batch_plan.CODEC], order[batch_plan.RATIO], window, codecs=frozenset(columns.codecs.tolist())
         )  # fmt: skip
 
     def _read(self, row: Any) -> Any:
@@ -296,13 +298,13 @@ class Stream:
     def _bad_of(self, step: int) -> dict[int, str]:
         """The pictures of a step that cannot be decoded, tried one by one."""
         found: dict[int, str] = {}
-        for order in tf.reshape(self.one_step(step)["tiles"], [-1, plan.INSTRUCTIONS]):
-            if int(tf.reduce_min(order[plan.TILE])) == 0:
+        for order in tf.reshape(self.one_step(step)["tiles"], [-1, batch_plan.INSTRUCTIONS]):
+            if int(tf.reduce_min(order[batch_plan.TILE])) == 0:
                 continue
             try:
                 self._tile(order)
             except tf.errors.OpError as error:
-                found[int(order[plan.ROW]) % self.images] = _first_line(error)
+                found[int(order[batch_plan.ROW]) % self.images] = _first_line(error)
         return found
 
     def _skip(self, image: int, why: str, step: int) -> None:

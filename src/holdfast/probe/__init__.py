@@ -10,7 +10,7 @@ imports only, and the standard library only, except for what the user's process 
 
 def activate(run_dir, attempt=1):  # type: ignore[no-untyped-def]  # `typing` would cost every Python process of a run
     """Starts the probe in this process. True when it is at work, False when another one is already."""
-    from .start import begin, catch_up
+    from .bootstrap import begin, catch_up
 
     if not begin(str(run_dir), int(attempt), role="main"):
         return False
@@ -20,6 +20,6 @@ def activate(run_dir, attempt=1):  # type: ignore[no-untyped-def]  # `typing` wo
 
 def deactivate():  # type: ignore[no-untyped-def]
     """Closes the records; hooks stay in place and do nothing."""
-    from .start import end
+    from .bootstrap import end
 
     end()

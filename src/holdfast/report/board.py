@@ -26,9 +26,11 @@ _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "frame-ancestors 'none'"
 )
-_MOVING = ("running", "stalled")
+_ACTIVE_STATES = ("running", "stalled")
 _LIST_EVERY_S, _PAGE_EVERY_S = 1.0, 2.0
-_AT_ONCE = 60  # runs that come with the page; the others follow as events, so that it need not wait for them
+_MAX_CONNECTIONS = (
+    60  # runs that come with the page; the others follow as events, so that it need not wait for them
+)
 Explain = Callable[[RunFolder], Mapping[str, Any]]
 Compare = Callable[[RunFolder, RunFolder], str]
 
@@ -44,7 +46,7 @@ class Board(ThreadingHTTPServer):
         self.explain = explain
         self.compare = compare
         self.token = secrets.token_urlsafe(16)
-        self._lines = overview.Lines()
+        self._lines = overview.RunLineCache()
         self._looking = threading.Lock()
 
     @property
@@ -89,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, query: dict[str, str]) -> None:
         if path == "":
-            self._send(HTTPStatus.OK, "text/html", _page(self.server.lines(_AT_ONCE)))
+            self._send(HTTPStatus.OK, "text/html", _page(self.server.lines(_MAX_CONNECTIONS)))
         elif path == "runs.json":
             self._send(HTTPStatus.OK, "application/json", _json(self.server.lines()))
         elif path == "events":
@@ -108,11 +110,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _run(self, run: RunFolder, name: str) -> None:
         verdict = self.server.explain(run)
-        live = f"{self.server.home}live/{quote(name)}" if verdict.get("outcome") in _MOVING else ""
+        live = f"{self.server.home}live/{quote(name)}" if verdict.get("outcome") in _ACTIVE_STATES else ""
         self._send(
             HTTPStatus.OK,
             "text/html",
-            html.render(story.tell(run), verdict, live=live, home=self.server.home),
+            html.render(story.read_timeline(run), verdict, live=live, home=self.server.home),
         )
 
     def _compare(self, query: dict[str, str]) -> None:
@@ -124,7 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
             )
             return
         said = self.server.compare(old, new)
-        page = html.render_two(story.tell(old), story.tell(new), said, home=self.server.home)
+        page = html.render_comparison_page(
+            story.read_timeline(old), story.read_timeline(new), said, home=self.server.home
+        )
         self._send(HTTPStatus.OK, "text/html", page)
 
     def _events(self) -> None:
@@ -154,10 +158,10 @@ class _Handler(BaseHTTPRequestHandler):
             if now == last or ended:
                 return None
             last = now
-            told, verdict = story.tell(run), self.server.explain(run)
-            ended = verdict.get("outcome") not in _MOVING
+            told, verdict = story.read_timeline(run), self.server.explain(run)
+            ended = verdict.get("outcome") not in _ACTIVE_STATES
             data = json.loads(html.numbers(told.charts, told.marks))
-            return _json({"main": html.main(told, verdict), "story": data, "ended": ended})
+            return _json({"main": html.render_main(told, verdict), "story": data, "ended": ended})
 
         self._stream(grown, _PAGE_EVERY_S)
 

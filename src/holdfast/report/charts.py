@@ -14,7 +14,9 @@ from holdfast.journal.vitals import Sample
 from holdfast.report.series import Chart, Point, Series, paces, rates, thin, thin_together
 
 
-def draw(entries: list[Entry], samples: list[Sample], newest: list[Point], zero: float) -> list[Chart]:
+def build_charts(
+    entries: list[Entry], samples: list[Sample], newest: list[Point], zero: float
+) -> list[Chart]:
     """`newest` are the losses of the last beats; `zero` is the moment that the time axis begins at."""
     charts = [
         _loss(entries, samples, newest, zero),
@@ -30,13 +32,13 @@ def draw(entries: list[Entry], samples: list[Sample], newest: list[Point], zero:
     ]
     begun = [entry.mono - zero for entry in entries if isinstance(entry.event, events.AttemptStarted)][1:]
     return [
-        replace(chart, series=[replace(one, points=broken(one.points, begun)) for one in chart.series])
+        replace(chart, series=[replace(one, points=with_gaps(one.points, begun)) for one in chart.series])
         for chart in charts
         if chart.series
     ]
 
 
-def broken(points: list[Point], at: Sequence[float]) -> list[Point]:
+def with_gaps(points: list[Point], at: Sequence[float]) -> list[Point]:
     """With a gap at each of these moments: no line leads from one attempt to the next."""
     inside = [(moment, math.nan) for moment in at if points and points[0][0] < moment < points[-1][0]]
     return sorted([*points, *inside], key=lambda point: point[0])

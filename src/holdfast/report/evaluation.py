@@ -29,11 +29,11 @@ MISTAKES = {
 def validation(shown: Mapping[str, Any]) -> str:
     """Numbers, curves, confusion and pictures of the newest validation; nothing when there was none."""
     try:
-        parts = [_numbers(shown), _curves(shown), _confusion(shown), _pictures(shown)] if shown else []
+        parts = [_numbers(shown), _curves(shown), _confusion(shown), _worst_images(shown)] if shown else []
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         parts = []
     body = "".join(parts)
-    step = f" at step {_whole(shown.get('step')):,}" if body else ""
+    step = f" at step {_as_int(shown.get('step')):,}" if body else ""
     return f"<section id=validation><h2>Validation{step}</h2>{body}</section>" if body else ""
 
 
@@ -51,7 +51,7 @@ def dataset(shown: Mapping[str, Any]) -> str:
 def _numbers(shown: Mapping[str, Any]) -> str:
     values = shown["numbers"]
     tiles = [(name, _score(values[name])) for name in ("AP", "AP50", "AP75", "AR100") if name in values]
-    tiles += [("pictures", f"{_whole(shown['images']):,}"), ("boxes", f"{_whole(shown['boxes']):,}")]
+    tiles += [("pictures", f"{_as_int(shown['images']):,}"), ("boxes", f"{_as_int(shown['boxes']):,}")]
     drawn = "".join(f"<div class=tile><b>{value}</b>{name}</div>" for name, value in tiles)
     return f"<div class=tiles>{drawn}</div>"
 
@@ -70,12 +70,12 @@ def _curves(shown: Mapping[str, Any]) -> str:
     head = "<tr><th>class</th><td>boxes</td><td>AP</td><td>AP50</td><td>AP75</td></tr>"
     rows_of = "".join(
         f'<tr><th><i class=dot style="background:{plots.hue(at)}"></i>{escape(str(one["name"]))}</th>'
-        f"<td>{_whole(one['boxes']):,}</td>"
+        f"<td>{_as_int(one['boxes']):,}</td>"
         + "".join(f"<td>{_score(one[name])}</td>" for name in ("AP", "AP50", "AP75"))
         + "</tr>"
         for at, one in enumerate(shown["classes"])
     )
-    more = _whole(shown["class_count"]) - len(shown["classes"])
+    more = _as_int(shown["class_count"]) - len(shown["classes"])
     note = f'<p class="soft small">and {more} classes that do better or have no boxes</p>' if more > 0 else ""
     return (
         f"<div class=grid>{''.join(cards)}</div>"
@@ -87,16 +87,16 @@ def _curves(shown: Mapping[str, Any]) -> str:
 def _confusion(shown: Mapping[str, Any]) -> str:
     table = shown["confusion"]
     names = [str(name) for name in table["classes"]]
-    rows = [[_whole(count) for count in row] for row in table["true_by_found"]]
+    rows = [[_as_int(count) for count in row] for row in table["true_by_found"]]
     head = "".join(f'<th scope="col"><span>{escape(name)}</span></th>' for name in names)
     body = "".join(_confusion_row(names, at, row) for at, row in enumerate(rows))
     above = float(shown["score_above"])
     kinds = "".join(
-        f"<tr><td>{_whole(count):,}</td><th>{MISTAKES[kind]}</th></tr>"
+        f"<tr><td>{_as_int(count):,}</td><th>{MISTAKES[kind]}</th></tr>"
         for kind, count in shown["mistakes"].items()
         if kind in MISTAKES
     )
-    left = _whole(table.get("left_out", 0))
+    left = _as_int(table.get("left_out", 0))
     note = f"; {left} classes with less confusion are not shown" if left > 0 else ""
     return (
         f"<h3>What was taken for what</h3>"
@@ -117,7 +117,7 @@ def _confusion_row(names: Sequence[str], at: int, row: Sequence[int]) -> str:
     return f'<tr><th scope="row">{escape(names[at])}</th>{cells}</tr>'
 
 
-def _pictures(shown: Mapping[str, Any]) -> str:
+def _worst_images(shown: Mapping[str, Any]) -> str:
     pictures = shown.get("pictures", [])
     if not pictures:
         return ""
@@ -131,7 +131,7 @@ def _pictures(shown: Mapping[str, Any]) -> str:
 
 
 def _figure(number: int, one: Mapping[str, Any]) -> str:
-    missed, wrong = _whole(one["missed"]), _whole(one["wrong"])
+    missed, wrong = _as_int(one["missed"]), _as_int(one["wrong"])
     said = ", ".join(
         text
         for text in (f"{missed} missed" if missed else "", f"{wrong} wrong" if wrong else "") if text
@@ -146,7 +146,7 @@ def _figure(number: int, one: Mapping[str, Any]) -> str:
 
 
 def _svg(number: int, one: Mapping[str, Any], boxes: str, *, first: bool) -> str:
-    width, height = _whole(one["width"]), _whole(one["height"])
+    width, height = _as_int(one["width"]), _as_int(one["height"])
     jpeg = str(one["jpeg"])
     if not jpeg or not _BASE64.fullmatch(jpeg):
         picture = f'<rect width="{width}" height="{height}" class="blank"/>'
@@ -161,12 +161,12 @@ def _svg(number: int, one: Mapping[str, Any], boxes: str, *, first: bool) -> str
 
 def _box(row: Mapping[str, Any], kind: str, one: Mapping[str, Any]) -> str:
     x1, y1, x2, y2 = (float(value) for value in row["box"])
-    longest = max(_whole(one["width"]), _whole(one["height"]))
+    longest = max(_as_int(one["width"]), _as_int(one["height"]))
     score = f" {float(row['score']):.2f}" if "score" in row else ""
     said = escape(f"{row['name']}{score}")
     size = longest / 20
-    fits = x1 + size * (0.5 + 0.58 * len(said)) <= _whole(one["width"])
-    at, side = (x1 + size / 4, "start") if fits else (min(x2, _whole(one["width"])) - size / 4, "end")
+    fits = x1 + size * (0.5 + 0.58 * len(said)) <= _as_int(one["width"])
+    at, side = (x1 + size / 4, "start") if fits else (min(x2, _as_int(one["width"])) - size / 4, "end")
     return (
         f'<g class="{kind}"><rect x="{x1:.1f}" y="{y1:.1f}" width="{x2 - x1:.1f}" height="{y2 - y1:.1f}"/>'
         f'<text x="{at:.1f}" y="{max(y1 + size, size):.1f}" style="font-size:{size:.1f}px" text-anchor="{side}">'
@@ -180,19 +180,19 @@ def _box(row: Mapping[str, Any], kind: str, one: Mapping[str, Any]) -> str:
 def _dataset(shown: Mapping[str, Any]) -> str:
     train, held = shown["train"], shown["validation"]
     tiles = [
-        ("pictures to train on", f"{_whole(train['pictures']):,}"),
-        ("boxes in them", f"{_whole(train['boxes']):,}"),
-        ("pictures to validate on", f"{_whole(held['pictures']):,}"),
-        ("boxes in them", f"{_whole(held['boxes']):,}"),
-        ("classes", f"{_whole(train['class_count']):,}"),
+        ("pictures to train on", f"{_as_int(train['pictures']):,}"),
+        ("boxes in them", f"{_as_int(train['boxes']):,}"),
+        ("pictures to validate on", f"{_as_int(held['pictures']):,}"),
+        ("boxes in them", f"{_as_int(held['boxes']):,}"),
+        ("classes", f"{_as_int(train['class_count']):,}"),
     ]
-    if _whole(train.get("left_out", 0)):
-        tiles.append(("boxes left out", f"{_whole(train['left_out']):,}"))
+    if _as_int(train.get("left_out", 0)):
+        tiles.append(("boxes left out", f"{_as_int(train['left_out']):,}"))
     per_picture = [
-        float(n) for n, times in train["boxes_per_picture"] for _ in range(min(_whole(times), 5000))
+        float(n) for n, times in train["boxes_per_picture"] for _ in range(min(_as_int(times), 5000))
     ]
     cards = (
-        ("Boxes of each class", plots.bars([(str(n), _whole(c)) for n, c in train["classes"]])),
+        ("Boxes of each class", plots.bars([(str(n), _as_int(c)) for n, c in train["classes"]])),
         ("Boxes a picture", plots.histogram(per_picture, " boxes")),
         (
             "Box sizes, square root of the area",
@@ -206,14 +206,17 @@ def _dataset(shown: Mapping[str, Any]) -> str:
             "Picture sizes, width across and height up",
             plots.scatter([(float(w), float(h)) for w, h in train["picture_sizes"]], "px"),
         ),
-        ("Where box centres are", plots.heat([[_whole(count) for count in row] for row in train["centres"]])),
+        (
+            "Where box centres are",
+            plots.heat_map([[_as_int(count) for count in row] for row in train["centres"]]),
+        ),
     )
     numbers = "".join(f"<div class=tile><b>{value}</b>{name}</div>" for name, value in tiles)
     drawn = "".join(f"<div class=card><h3>{title}</h3>{svg}</div>" for title, svg in cards)
     return f"<section id=data><h2>The data</h2><div class=tiles>{numbers}</div><div class=grid>{drawn}</div></section>"
 
 
-def _whole(value: Any) -> int:
+def _as_int(value: Any) -> int:
     return int(value)
 
 

@@ -18,26 +18,26 @@ from typing import Any
 
 from holdfast.report import evaluation
 from holdfast.report.series import Chart, Mark
-from holdfast.report.story import Story
+from holdfast.report.story import RunTimeline
 from holdfast.units import long_duration
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _GOOD, _WARN = ("finished", "running"), ("stopped-early",)
 
 
-def render(story: Story, verdict: Mapping[str, Any], *, live: str = "", home: str = "") -> str:
+def render(story: RunTimeline, verdict: Mapping[str, Any], *, live: str = "", home: str = "") -> str:
     """The page. `verdict` is the object that `holdfast explain --json` prints.
 
     `live` is where a board sends it anew, as server-sent events, and `home` the board itself; a page in a file
     follows nothing and leads nowhere.
     """
     title = f"{story.name} · {verdict.get('outcome', '')}"
-    return _page(title, main(story, verdict), numbers(story.charts, story.marks), live=live, home=home)
+    return _page(title, render_main(story, verdict), numbers(story.charts, story.marks), live=live, home=home)
 
 
-def render_two(old: Story, new: Story, said: str, *, home: str) -> str:
+def render_comparison_page(old: RunTimeline, new: RunTimeline, said: str, *, home: str) -> str:
     """Two runs on one time axis, each from its own beginning, below what is said of their differences."""
-    charts = together(old, new)
+    charts = overlay_charts(old, new)
     body = (
         f"<header><h1>{escape(old.name)} → {escape(new.name)}</h1></header>"
         f"<section><pre>{escape(said)}</pre></section>{_charts(charts)}"
@@ -45,7 +45,7 @@ def render_two(old: Story, new: Story, said: str, *, home: str) -> str:
     return _page(f"{old.name} → {new.name}", body, numbers(charts, []), home=home)
 
 
-def together(old: Story, new: Story) -> list[Chart]:
+def overlay_charts(old: RunTimeline, new: RunTimeline) -> list[Chart]:
     """The charts that both have, with the lines of both that have the same name."""
     before = {chart.title: chart for chart in old.charts}
     merged = []
@@ -83,7 +83,7 @@ def _page(title: str, body: str, data: str, *, live: str = "", home: str = "") -
     )
 
 
-def main(story: Story, verdict: Mapping[str, Any]) -> str:
+def render_main(story: RunTimeline, verdict: Mapping[str, Any]) -> str:
     """All that is read; what is drawn from `numbers` finds its place in it."""
     return "\n".join(
         [
@@ -109,7 +109,7 @@ def _asset(name: str) -> str:
     return resources.files("holdfast.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _head(story: Story, verdict: Mapping[str, Any]) -> str:
+def _head(story: RunTimeline, verdict: Mapping[str, Any]) -> str:
     outcome = str(verdict.get("outcome", "not known"))
     kind = "good" if outcome in _GOOD else "warn" if outcome in _WARN else "bad"
     first: Mapping[str, Any] = next(iter(verdict.get("findings", [])), {})
@@ -235,7 +235,7 @@ def _changes(verdict: Mapping[str, Any]) -> str:
     return f"<section><h2>What changed since the last good run</h2><ul>{items}</ul></section>"
 
 
-def _tables(story: Story) -> str:
+def _tables(story: RunTimeline) -> str:
     parts = []
     for title, rows in story.tables.items():
         cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)

@@ -23,7 +23,12 @@ _TAIL_BYTES = 96 * 1024
 _SAMPLES_BYTES = 16 * 1024  # some samples, for a pace
 _HISTORY, _LINE_BYTES = 40, 4096  # points of a sparkline, and more than a sample's line takes
 _LOSS = re.compile(rb'"loss": (-?\d[\d.]*(?:[eE][-+]?\d+)?)')
-_TOLD = (b"fit_started", b"stalled", b"stall_ended", b"run_closed")  # the events that a line is made of
+_OVERVIEW_KINDS = (
+    b"fit_started",
+    b"stalled",
+    b"stall_ended",
+    b"run_closed",
+)  # the events that a line is made of
 _FRESH_S = 15.0  # a run whose vitals are older than this is not being watched any more
 
 
@@ -85,7 +90,7 @@ def stamp(folder: RunFolder) -> list[tuple[float, int]]:
     return found
 
 
-class Lines:
+class RunLineCache:
     """Lines of runs, read again when their records have grown or time alone can change them."""
 
     def __init__(self) -> None:
@@ -115,7 +120,7 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
         state=state,
         step=step,
         of=of,
-        seconds_left=_left(samples, of) if state == "running" else None,
+        seconds_left=_seconds_left(samples, of) if state == "running" else None,
         verdict=_title(verdict),
         losses=_history(folder.vitals),
         memory_bytes=next((size for size in map(_memory, reversed(samples)) if size), 0),
@@ -163,7 +168,7 @@ def _planned(entries: list[reader.Entry]) -> int | None:
     return None
 
 
-def _left(samples: list[vitals.Sample], of: int | None) -> float | None:
+def _seconds_left(samples: list[vitals.Sample], of: int | None) -> float | None:
     """From the pace of the samples at hand; a run that did not move has no time left to tell."""
     if not of or len(samples) < 2:
         return None
@@ -177,15 +182,15 @@ def _entries(path: Path, *, first: bool) -> list[reader.Entry]:
         with path.open("rb") as file:
             if first:
                 lines = file.read(_HEAD_BYTES).split(b"\n")[:-1]
-                return list(reader.decode([*lines[:1], *_told(lines[1:])]))
+                return list(reader.decode([*lines[:1], *_overview_lines(lines[1:])]))
             lines = _last_lines(file, _TAIL_BYTES)
-            return list(reader.decode([*_told(lines[:-1]), *lines[-1:]]))
+            return list(reader.decode([*_overview_lines(lines[:-1]), *lines[-1:]]))
     except OSError:
         return []
 
 
-def _told(lines: list[bytes]) -> list[bytes]:
-    return [line for line in lines if any(kind in line[:40] for kind in _TOLD)]
+def _overview_lines(lines: list[bytes]) -> list[bytes]:
+    return [line for line in lines if any(kind in line[:40] for kind in _OVERVIEW_KINDS)]
 
 
 def _samples(path: Path) -> list[vitals.Sample]:

@@ -109,7 +109,7 @@ def hue(at: int) -> str:
     return f"hsl({at * 137.508 % 360:.0f} 70% {44 if at % 2 else 54}%)"
 
 
-def heat(grid: Sequence[Sequence[int]]) -> str:
+def heat_map(grid: Sequence[Sequence[int]]) -> str:
     """Where boxes are in their pictures: darker is more."""
     most = max((count for row in grid for count in row), default=0)
     if not most:

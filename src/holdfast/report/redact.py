@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.report.series import Mark
-from holdfast.report.story import Story
+from holdfast.report.story import RunTimeline
 
 #: A path of two parts or more: its last part stays, since it often is the very thing that matters.
 _PATH = re.compile(
@@ -43,7 +43,7 @@ def verdict(told: dict[str, Any], host: str = "") -> dict[str, Any]:
     return shown
 
 
-def story(whole: Story) -> Story:
+def story(whole: RunTimeline) -> RunTimeline:
     host = whole.host
     return replace(
         whole,

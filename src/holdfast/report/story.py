@@ -15,11 +15,11 @@ from holdfast.report import charts
 from holdfast.report.series import Chart, Mark
 from holdfast.units import size
 
-_MANY = ("epoch", "save", "validation")  # kinds of marks of which a long run has thousands
+_THINNED_KINDS = ("epoch", "save", "validation")  # kinds of marks of which a long run has thousands
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class RunTimeline:
     name: str
     command: str
     began_at: float | None  # seconds since 1970
@@ -35,7 +35,7 @@ class Story:
     validation: dict[str, Any] = field(default_factory=dict)  # and in validation.json
 
 
-def tell(folder: RunFolder) -> Story:
+def read_timeline(folder: RunFolder) -> RunTimeline:
     """Everything but the verdict. Any of the records may be missing."""
     entries = reader.read(folder.journal) if folder.journal.exists() else []
     samples = [sample for _, sample in vitals.read(folder.vitals)]
@@ -46,12 +46,12 @@ def tell(folder: RunFolder) -> Story:
     )
     opened = next((entry for entry in entries if isinstance(entry.event, events.RunOpened)), None)
     losses = [(beat.mono - zero, beat.loss) for beat in beats if beat.loss_known and beat.step_ns]
-    return Story(
+    return RunTimeline(
         name=folder.name,
         command=" ".join(opened.event.command) if opened else "",  # type: ignore[attr-defined]
         began_at=entries[0].at if entries else None,
         duration_s=max(0.0, last - zero),
-        charts=charts.draw(entries, samples, losses, zero),
+        charts=charts.build_charts(entries, samples, losses, zero),
         marks=_marks(entries, zero),
         tables=_tables(entries),
         stacks=_stacks(folder),
@@ -72,12 +72,12 @@ def _marks(entries: list[Entry], zero: float) -> list[Mark]:
         label = _mark(entry.event)
         if label:
             found.append(Mark(entry.mono - zero, *label))
-    return [mark for mark in found if mark.kind not in _MANY] + [
-        mark for kind in _MANY for mark in _few([mark for mark in found if mark.kind == kind])
+    return [mark for mark in found if mark.kind not in _THINNED_KINDS] + [
+        mark for kind in _THINNED_KINDS for mark in _thin_marks([mark for mark in found if mark.kind == kind])
     ]
 
 
-def _few(marks: list[Mark], most: int = 100) -> list[Mark]:
+def _thin_marks(marks: list[Mark], most: int = 100) -> list[Mark]:
     """At even distances, with the last."""
     step = -(-len(marks) // most) or 1
     return marks[::-1][::step][::-1]
@@ -143,28 +143,28 @@ def _tables(entries: list[Entry]) -> dict[str, list[tuple[str, str]]]:
             newest[title] = entry.event
     return {
         title: [
-            (name.removesuffix("_bytes").replace("_", " "), _words(value, name))
+            (name.removesuffix("_bytes").replace("_", " "), _value_text(value, name))
             for name, value in events.payload(event).items()
-            if _tells(value)
+            if _is_informative(value)
         ]
         for title, event in newest.items()
     }
 
 
-def _tells(value: Any) -> bool:
+def _is_informative(value: Any) -> bool:
     return value not in (None, "", [], {}, -2)
 
 
-def _words(value: Any, name: str = "") -> str:
+def _value_text(value: Any, name: str = "") -> str:
     if isinstance(value, dict):
-        rows = ((str(key), one) for key, one in value.items() if _tells(one))
+        rows = ((str(key), one) for key, one in value.items() if _is_informative(one))
         return ", ".join(
-            f"{key.removesuffix('_bytes').replace('_', ' ')} {_words(one, key)}" for key, one in rows
+            f"{key.removesuffix('_bytes').replace('_', ' ')} {_value_text(one, key)}" for key, one in rows
         )
     if name.endswith("_bytes") and isinstance(value, int):
         return size(value) or "0"
     if isinstance(value, list):
-        shown = ", ".join(_words(one) for one in value[:40])
+        shown = ", ".join(_value_text(one) for one in value[:40])
         return shown + (f" … and {len(value) - 40} more" if len(value) > 40 else "")
     if isinstance(value, float):
         return f"{value:.6g}"

@@ -9,7 +9,7 @@ from holdfast.report.text import BOLD, PLAIN, RED, labelled, wrap
 
 _GREEN = "\x1b[32m"
 _SAFETY = {"automatic": "safe", "your-choice": "your choice", "guess": "a guess"}
-_SURE = {
+_STRENGTH_TEXT = {
     Strength.ESTABLISHED: "established: the evidence leaves no other reading",
     Strength.SUPPORTED: "supported: the best fit among the causes checked",
     Strength.POSSIBLE: "possible: it fits, and so do other readings",
@@ -46,7 +46,9 @@ def render(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
 def _headline(verdict: Verdict, first: Finding | None, width: int, colour: bool) -> list[str]:
     head = f"verdict[{first.cause if first is not None else verdict.outcome}]: "
     lines = wrap(
-        head + (wording.title(first.title) if first is not None else _quiet(verdict)), width=width, hang=2
+        head + (wording.title(first.title) if first is not None else _no_finding_text(verdict)),
+        width=width,
+        hang=2,
     )
     if colour:
         shade = _GREEN if verdict.went_well else RED
@@ -57,7 +59,7 @@ def _headline(verdict: Verdict, first: Finding | None, width: int, colour: bool)
 def _finding(finding: Finding, width: int, colour: bool) -> list[str]:
     lines: list[str] = []
     for label, texts in (
-        ("sure", [_SURE[finding.strength]]),
+        ("sure", [_STRENGTH_TEXT[finding.strength]]),
         ("because", [_fact(fact) for fact in finding.because]),
         ("against", [_fact(fact) for fact in finding.against]),
         ("led to", [finding.led_to] if finding.led_to else []),
@@ -93,7 +95,7 @@ def _worth_knowing(verdict: Verdict) -> list[Fact]:
     return [fact for fact in verdict.known if fact.source or (poor and not quiet)]
 
 
-def _quiet(verdict: Verdict) -> str:
+def _no_finding_text(verdict: Verdict) -> str:
     goes = "it runs" if verdict.outcome == "running" else "it ended by itself"
     if verdict.warned:
         return f"{goes}; what the framework warned of speaks against the result"

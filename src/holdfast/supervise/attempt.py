@@ -11,21 +11,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.errors import ExitCode
+from holdfast.host import cgroup, machine_limits, procfs
+from holdfast.host.procfs import Stat
 from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent, StoppedBy
-from holdfast.supervise import cgroup, leftover, machine, procfs
-from holdfast.supervise.child import HELD, Child, Ended, signal_name
-from holdfast.supervise.procfs import Stat
-from holdfast.supervise.record import Recorder
-from holdfast.supervise.signals import STOPPED_BY, Asked, Interrupts, Response, respond, still_counts
-from holdfast.supervise.watch import Watch
+from holdfast.supervise.child import leftovers
+from holdfast.supervise.child.spawn import BLOCKED_SIGNALS, Child, ProcessExit, signal_name
+from holdfast.supervise.monitor import Monitor
+from holdfast.supervise.recording.recorder import Recorder
+from holdfast.supervise.signal_policy import (
+    STOPPED_BY,
+    EndRequest,
+    InterruptCounter,
+    Response,
+    respond,
+    still_counts,
+)
 
-_RELAY_LINGERS_S = 3.0
+_RELAY_EXIT_TIMEOUT_S = 3.0
 _KILL_AFTER_S = 15.0  # between asking and killing
 _GRACE_S = 30.0  # that what a shell script left may take to save, as schedulers give it
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptResult:
     """How an attempt went, for the restart policy and the end block."""
 
     ended: AttemptEnded
@@ -33,30 +41,30 @@ class Outcome:
     stall: str = ""  # the stall that stood at the end, in words
 
 
-class Attempt:
+class AttemptRunner:
     """Watches one child until it ends. The caller has blocked the signals in `HELD`."""
 
     def __init__(
-        self, child: Child, watch: Watch, recorder: Recorder, *, on_stall: str, say: Callable[[str], None]
+        self, child: Child, watch: Monitor, recorder: Recorder, *, on_stall: str, say: Callable[[str], None]
     ) -> None:
         self._child = child
         self.watch = watch
         self._record = recorder
         self._on_stall = on_stall
         self._say = say
-        self._interrupts = Interrupts()
-        self._asked: Asked | None = None
+        self._interrupts = InterruptCounter()
+        self._asked: EndRequest | None = None
         self._told_since = False  # to end, after the command had
         self._stall = ""
         self._kill_at: float | None = None
         self._began = time.monotonic()
 
-    def run(self) -> Outcome:
+    def run(self) -> AttemptResult:
         due = time.monotonic()
         while True:
-            told = signal.sigtimedwait(HELD, max(0.0, due - time.monotonic()))
+            told = signal.sigtimedwait(BLOCKED_SIGNALS, max(0.0, due - time.monotonic()))
             # CPython 3.11 gives an empty answer, number 0, when we were stopped until after the time was up.
-            if told is not None and told.si_signo in HELD - {signal.SIGCHLD}:
+            if told is not None and told.si_signo in BLOCKED_SIGNALS - {signal.SIGCHLD}:
                 self._answer(told)
             ended = self._child.poll()
             if ended is not None:
@@ -96,7 +104,7 @@ class Attempt:
             self._note_signal(told)
             by = STOPPED_BY.get(signal.Signals(number))
             if by is not None and self._stopped_by != "stall":
-                self._asked = Asked(by, now, self._batches)
+                self._asked = EndRequest(by, now, self._batches)
             self._pass_on(number, response)
 
     def _pass_on(self, number: int, response: Response) -> None:
@@ -184,7 +192,7 @@ class Attempt:
             return
         if alarm.suspended:  # somebody stopped it, to go on later
             return
-        self._asked = Asked("stall", now)
+        self._asked = EndRequest("stall", now)
         self._stall = alarm.words
         self._say(f"holdfast: the command is asked to end (--on-stall {self._on_stall})")
         self._record.append(SignalSent(signal="SIGTERM", to_pid=self._child.pid, why="it stalled"))
@@ -202,7 +210,7 @@ class Attempt:
 
     # -- the end ------------------------------------------------------------------------------
 
-    def _finish(self, ended: Ended) -> Outcome:
+    def _finish(self, ended: ProcessExit) -> AttemptResult:
         now = time.monotonic()
         self._child.board.end_known = True
         try:
@@ -225,7 +233,7 @@ class Attempt:
         self._record.append(event)
         self._child.close()
         stalled = self._stopped_by == "stall"
-        return Outcome(
+        return AttemptResult(
             ended=event,
             shell_code=int(ExitCode.STALLED) if stalled else ended.shell_code,
             stall=self._stall or self.watch.alarm.words,
@@ -233,9 +241,9 @@ class Attempt:
 
     def end_left(self) -> bool:
         """Before another attempt, which must not begin beside what this one left. False: there shall be none."""
-        if leftover.stay(self._left):
+        if leftovers.any_remain(self._left):
             self._say("holdfast: what the command left running is ended before it is started again")
-            leftover.end(self._left, within_s=_KILL_AFTER_S, told=self._note_left, wait=self._hurried)
+            leftovers.terminate(self._left, within_s=_KILL_AFTER_S, told=self._note_left, wait=self._hurried)
         return not self._told_since
 
     def _mind_left(self, now: float) -> None:
@@ -244,11 +252,11 @@ class Attempt:
         After a stall the whole group was asked, and what does not end is killed. After SIGTERM it is given the time
         to save, and nothing is killed: that is the scheduler's to do.
         """
-        if self._stopped_by not in ("stall", "terminate") or not leftover.stay(self._left):
+        if self._stopped_by not in ("stall", "terminate") or not leftovers.any_remain(self._left):
             return
         if self._stopped_by == "stall":
             within_s = max(0.0, (self._kill_at or now) - time.monotonic())
-            leftover.end(
+            leftovers.terminate(
                 self._left,
                 within_s=within_s,
                 told=self._note_left,
@@ -261,11 +269,11 @@ class Attempt:
             self._say(
                 "holdfast: the command has ended; what it left running gets SIGTERM too, and 30 s to end"
             )
-            leftover.send(of_group, signal.SIGTERM, self._note_left)
-            leftover.gone_within(lambda: _same(self._left(), of_group), _GRACE_S, self._hurried)
+            leftovers.send_signal(of_group, signal.SIGTERM, self._note_left)
+            leftovers.gone_within(lambda: _still_there(self._left(), of_group), _GRACE_S, self._hurried)
 
     def _left(self) -> dict[int, Stat]:
-        return leftover.find(self._child.pid, self.watch.relatives)
+        return leftovers.find_leftovers(self._child.pid, self.watch.relatives)
 
     def _note_left(self, pid: int, number: signal.Signals) -> None:
         self._record.append(
@@ -274,20 +282,20 @@ class Attempt:
 
     def _hurried(self, seconds: float) -> bool:
         """Waits for what was left; a Ctrl-C says that somebody has waited enough."""
-        told = signal.sigtimedwait(HELD - {signal.SIGCHLD}, seconds)
+        told = signal.sigtimedwait(BLOCKED_SIGNALS - {signal.SIGCHLD}, seconds)
         self._told_since |= told is not None and told.si_signo in STOPPED_BY
         return told is not None and told.si_signo == signal.SIGINT
 
     def _await_relay(self) -> None:
         """Lets the last output through. A process left behind may hold the pipe open: that is not waited for."""
-        until = time.monotonic() + _RELAY_LINGERS_S
+        until = time.monotonic() + _RELAY_EXIT_TIMEOUT_S
         while time.monotonic() < until and not self._child.relay_gone():
             signal.sigtimedwait({signal.SIGCHLD}, 0.05)
 
-    def _ended_event(self, ended: Ended, now: float) -> AttemptEnded:
+    def _ended_event(self, ended: ProcessExit, now: float) -> AttemptEnded:
         state = cgroup.read(self.watch.sampler.group)
         # The kernel's log keeps our clock: both stand still while the machine is suspended.
-        log = machine.kernel_log(since=self._began - 1)
+        log = machine_limits.kernel_log(since=self._began - 1)
         return AttemptEnded(
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -301,12 +309,12 @@ class Attempt:
             oom_kills_after=state.oom_kills,
             pids_refused_before=self.watch.pids_refused_before,
             pids_refused_after=state.pids_refused,
-            kernel_log=machine.about(log, self.watch.known_pids),
+            kernel_log=machine_limits.lines_about(log, self.watch.known_pids),
             stopped_by_us=self._stopped_by,
             left_running=self._left_running(),
         )
 
-    def _peak(self, ended: Ended) -> int | None:
+    def _peak(self, ended: ProcessExit) -> int | None:
         """The kernel's own, unless it is what the process had of us before it became the command."""
         peak = ended.usage.ru_maxrss * 1024
         ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -316,5 +324,5 @@ class Attempt:
         return [{"pid": pid, "command": procfs.command_line(pid)[:200]} for pid in list(self._left())[:16]]
 
 
-def _same(now: dict[int, Stat], before: dict[int, Stat]) -> dict[int, Stat]:
+def _still_there(now: dict[int, Stat], before: dict[int, Stat]) -> dict[int, Stat]:
     return {pid: one for pid, one in now.items() if pid in before}

@@ -1,4 +1,6 @@
-"""The process that `holdfast.watch` starts beside the one it is called in: ``python -m … PID FOLDER [STALL_AFTER]``."""
+"""The process that `holdfast.watch` starts beside the one it is called in: ``python -m … PID FOLDER
+[STALL_AFTER]``.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from holdfast.host import cgroup, machine_limits, procfs
+from holdfast.host.nvml import GpuReader
+from holdfast.host.procfs import Stat
 from holdfast.journal.events import AttemptEnded, AttemptStarted, RunClosed, WatchLimited
 from holdfast.journal.folder import RunFolder
-from holdfast.supervise import cgroup, machine, procfs
-from holdfast.supervise.gpu import Cards
-from holdfast.supervise.procfs import Stat
-from holdfast.supervise.record import Recorder
-from holdfast.supervise.watch import Watch
+from holdfast.supervise.monitor import Monitor
+from holdfast.supervise.recording.recorder import Recorder
 
 NOT_KNOWN = ("the exit status", "the signal that ended it", "who sent it signals", "what it printed")
 
@@ -26,12 +28,12 @@ def main(words: list[str]) -> int:
     stall_after_s = float(words[2]) if len(words) > 2 else None
     record = Recorder(folder)
     command = procfs.command_line(pid).split()
-    cards = Cards()
-    places = machine.places(folder.path, Path.cwd())
-    record.append(machine.read(cgroup.find(pid), places, cards.describe()))
+    cards = GpuReader()
+    places = machine_limits.run_paths(folder.path, Path.cwd())
+    record.append(machine_limits.read(cgroup.find(pid), places, cards.describe()))
     record.append(AttemptStarted(command=command, pid=pid, terminal=False))
     record.append(WatchLimited(unknown=list(NOT_KNOWN)))
-    watch = Watch(
+    watch = Monitor(
         pid,
         folder=folder,
         recorder=record,
@@ -43,16 +45,16 @@ def main(words: list[str]) -> int:
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )
     began = time.monotonic()
-    told = look_until_told(watch, pid, record)
+    told = watch_until_block_ends(watch, pid, record)
     watch.close()
-    record.append(_ended(watch, told, time.monotonic() - began))
+    record.append(_attempt_ended(watch, told, time.monotonic() - began))
     code = 0 if told is not None and not told["raised"] else 1
-    record.append(RunClosed(outcome=_word(told), exit_code=code))
+    record.append(RunClosed(outcome=_outcome_of_block(told), exit_code=code))
     record.close()
     return 0
 
 
-class Ticks(Protocol):
+class TickingMonitor(Protocol):
     """As much of the watch as is needed here."""
 
     every_s: float
@@ -60,7 +62,7 @@ class Ticks(Protocol):
     def tick(self, *, now: float, at: float) -> object: ...
 
 
-def look_until_told(watch: Ticks, pid: int, record: Recorder) -> dict[str, Any] | None:
+def watch_until_block_ends(watch: TickingMonitor, pid: int, record: Recorder) -> dict[str, Any] | None:
     """What the block said when it was left, or None when the process has gone without a word.
 
     A forked worker holds our pipe open too, so that the pipe's end says nothing of the process.
@@ -68,7 +70,7 @@ def look_until_told(watch: Ticks, pid: int, record: Recorder) -> dict[str, Any] 
     poll = select.poll()
     poll.register(sys.stdin.fileno(), select.POLLIN)
     began = procfs.stat(pid)
-    life = _life(pid)
+    life = _open_pidfd(pid)
     if life is not None:
         poll.register(life, select.POLLIN)
     due = time.monotonic()
@@ -76,7 +78,7 @@ def look_until_told(watch: Ticks, pid: int, record: Recorder) -> dict[str, Any] 
         ready = dict(poll.poll(max(0.0, due - time.monotonic()) * 1000))
         if sys.stdin.fileno() in ready:
             return _message(sys.stdin.readline())
-        if life in ready or not _is_there(pid, began):
+        if life in ready or not _is_alive(pid, began):
             return None
         if time.monotonic() >= due:
             try:
@@ -86,7 +88,7 @@ def look_until_told(watch: Ticks, pid: int, record: Recorder) -> dict[str, Any] 
             due = time.monotonic() + watch.every_s
 
 
-def _life(pid: int) -> int | None:
+def _open_pidfd(pid: int) -> int | None:
     """A file that can be read once the process has gone; None before Linux 5.3, where each look asks anew."""
     try:
         return os.pidfd_open(pid)
@@ -94,7 +96,7 @@ def _life(pid: int) -> int | None:
         return None
 
 
-def _is_there(pid: int, began: Stat | None) -> bool:
+def _is_alive(pid: int, began: Stat | None) -> bool:
     """The process, and no later one of its number."""
     now = procfs.stat(pid)
     return (
@@ -112,10 +114,10 @@ def _message(line: str) -> dict[str, Any] | None:
         return None
 
 
-def _ended(watch: Watch, told: dict[str, Any] | None, duration_s: float) -> AttemptEnded:
+def _attempt_ended(watch: Monitor, told: dict[str, Any] | None, duration_s: float) -> AttemptEnded:
     """The end of the block, not of the process, unless the process is what ended."""
     state = cgroup.read(watch.sampler.group)
-    log = machine.kernel_log(since=time.monotonic() - duration_s - 1)
+    log = machine_limits.kernel_log(since=time.monotonic() - duration_s - 1)
     return AttemptEnded(
         exit_code=None if told is None else int(bool(told["raised"])),
         duration_s=round(duration_s, 3),
@@ -124,11 +126,11 @@ def _ended(watch: Watch, told: dict[str, Any] | None, duration_s: float) -> Atte
         oom_kills_after=state.oom_kills,
         pids_refused_before=watch.pids_refused_before,
         pids_refused_after=state.pids_refused,
-        kernel_log=machine.about(log, watch.known_pids),
+        kernel_log=machine_limits.lines_about(log, watch.known_pids),
     )
 
 
-def _word(told: dict[str, Any] | None) -> str:
+def _outcome_of_block(told: dict[str, Any] | None) -> str:
     if told is None:
         return "gone"
     return "failed" if told["raised"] else "ended"

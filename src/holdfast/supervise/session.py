@@ -15,6 +15,8 @@ from pathlib import Path
 
 import holdfast
 from holdfast.errors import CommandNotFound, PermissionRefused
+from holdfast.host import cgroup, machine_limits
+from holdfast.host.nvml import GpuReader
 from holdfast.journal.events import (
     AttemptStarted,
     Restarted,
@@ -26,20 +28,20 @@ from holdfast.journal.events import (
 )
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RUN_DIR_VARIABLE, RunFolder
 from holdfast.journal.writer import JournalWriter
-from holdfast.supervise import cgroup, child, machine, restart, source
-from holdfast.supervise.attempt import Attempt, Outcome
-from holdfast.supervise.ending import Ending
-from holdfast.supervise.gpu import Cards
-from holdfast.supervise.record import Recorder
-from holdfast.supervise.restart import Enough, Failure
-from holdfast.supervise.signals import STOPPED_BY
-from holdfast.supervise.watch import Watch
+from holdfast.supervise import restart_policy, script_snapshot
+from holdfast.supervise.attempt import AttemptResult, AttemptRunner
+from holdfast.supervise.child import spawn
+from holdfast.supervise.end_summary import EndSummary
+from holdfast.supervise.monitor import Monitor
+from holdfast.supervise.recording.recorder import Recorder
+from holdfast.supervise.restart_policy import AttemptFailure, GiveUp
+from holdfast.supervise.signal_policy import STOPPED_BY
 
 INJECT = Path(holdfast.__file__).parent / "probe" / "inject"
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class RunOptions:
     """What the user asked for."""
 
     command: tuple[str, ...]
@@ -53,9 +55,9 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class RunResult:
     exit_code: int
-    ending: Ending
+    ending: EndSummary
 
 
 def child_environment(environment: Mapping[str, str], run_dir: Path, attempt: int) -> dict[str, str]:
@@ -85,7 +87,7 @@ def open_folder(path: Path) -> RunFolder:
     return RunFolder(path)
 
 
-def opened(orders: Orders, folder: RunFolder) -> RunOpened:
+def run_opened_event(orders: RunOptions, folder: RunFolder) -> RunOpened:
     return RunOpened(
         holdfast=holdfast.__version__,
         name=folder.name,
@@ -93,34 +95,34 @@ def opened(orders: Orders, folder: RunFolder) -> RunOpened:
         cwd=os.getcwd(),
         watch=orders.watch,
         host=socket.gethostname(),
-        boot_id=machine.boot_id(),
+        boot_id=machine_limits.boot_id(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        cpus=machine.usable_cpus(),
-        memory_bytes=machine.memory_bytes(),
+        cpus=machine_limits.usable_cpus(),
+        memory_bytes=machine_limits.memory_bytes(),
         stall_after_s=orders.stall_after_s,
         on_stall=orders.on_stall,
         restarts=orders.restarts,
     )
 
 
-class Session:
-    def __init__(self, orders: Orders, *, say: Callable[[str], None]) -> None:
+class SupervisedRun:
+    def __init__(self, orders: RunOptions, *, say: Callable[[str], None]) -> None:
         self.orders = orders
         self.folder = open_folder(orders.run_dir)
         self._say = say
         self._record = Recorder(self.folder, say=say)
-        self._cards = Cards()
-        self._places = machine.places(self.folder.path, Path.cwd())
+        self._cards = GpuReader()
+        self._places = machine_limits.run_paths(self.folder.path, Path.cwd())
         self._began = time.monotonic()
 
-    def run(self) -> Finished:
+    def run(self) -> RunResult:
         """Runs the command until it ends. Raises CommandNotFound when it cannot be started."""
         signal.signal(
             signal.SIGCHLD, signal.SIG_DFL
         )  # a parent that ignored it would take the exit status from us
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, child.HELD - _ignored())
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, spawn.BLOCKED_SIGNALS - _ignored_signals())
         try:
-            self._record.append(opened(self.orders, self.folder))
+            self._record.append(run_opened_event(self.orders, self.folder))
             try:
                 outcome, watch, attempts = self._attempts()
             except CommandNotFound as error:
@@ -128,21 +130,21 @@ class Session:
                 raise
             ending = self._ending(outcome, watch, attempts=attempts)
             self._record.append(RunClosed(outcome=_outcome_word(outcome), exit_code=outcome.shell_code))
-            return Finished(outcome.shell_code, ending)
+            return RunResult(outcome.shell_code, ending)
         finally:
             self._record.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
-    def _attempts(self) -> tuple[Outcome, Watch, int]:
-        failures: list[Failure] = []
+    def _attempts(self) -> tuple[AttemptResult, Monitor, int]:
+        failures: list[AttemptFailure] = []
         while True:
             outcome, attempt = self._attempt(self.orders.first_attempt + len(failures))
             watch = attempt.watch
             failures.append(_failure(outcome, watch, counts_on=self.orders.watch == "train"))
             if outcome.ended.exit_code in self.orders.final_codes:
                 return outcome, watch, len(failures)
-            decision = restart.decide(failures, allowed=self.orders.restarts)
-            if isinstance(decision, Enough):
+            decision = restart_policy.decide(failures, allowed=self.orders.restarts)
+            if isinstance(decision, GiveUp):
                 if decision.why:
                     self._record.append(RestartRefused(why=decision.why))
                     self._say(f"holdfast: not started again: {decision.why}")
@@ -157,18 +159,18 @@ class Session:
     def _interrupted_within(self, pause_s: float) -> bool:
         until = time.monotonic() + pause_s
         while (left_s := until - time.monotonic()) > 0:
-            told = signal.sigtimedwait(child.HELD, left_s)
+            told = signal.sigtimedwait(spawn.BLOCKED_SIGNALS, left_s)
             if told is not None and told.si_signo in STOPPED_BY:
                 return True
         return False
 
-    def _attempt(self, number: int) -> tuple[Outcome, Attempt]:
+    def _attempt(self, number: int) -> tuple[AttemptResult, AttemptRunner]:
         self._record.attempt = number
-        self._record.append(machine.read(cgroup.find("self"), self._places, self._cards.describe()))
-        script = source.read(self.orders.command, self.folder, cwd=Path.cwd())
+        self._record.append(machine_limits.read(cgroup.find("self"), self._places, self._cards.describe()))
+        script = script_snapshot.snapshot_script(self.orders.command, self.folder, cwd=Path.cwd())
         if script is not None:
             self._record.append(script)
-        started = child.start(
+        started = spawn.start(
             self.orders.command,
             log=self.folder.output,
             environment=child_environment(os.environ, self.folder.path, number),
@@ -178,7 +180,7 @@ class Session:
         self._record.append(
             AttemptStarted(command=list(self.orders.command), pid=started.pid, terminal=started.has_terminal)
         )
-        watch = Watch(
+        watch = Monitor(
             started.pid,
             folder=self.folder,
             recorder=self._record,
@@ -189,15 +191,15 @@ class Session:
             by_hand_s=self.orders.stall_after_s,
             say=self._say,
         )
-        attempt = Attempt(started, watch, self._record, on_stall=self.orders.on_stall, say=self._say)
+        attempt = AttemptRunner(started, watch, self._record, on_stall=self.orders.on_stall, say=self._say)
         return attempt.run(), attempt
 
-    def _ending(self, outcome: Outcome, watch: Watch, *, attempts: int) -> Ending:
+    def _ending(self, outcome: AttemptResult, watch: Monitor, *, attempts: int) -> EndSummary:
         beat = watch.pulse.newest
         told = watch.told
         ended = outcome.ended
         trained = beat is not None and (beat.step > 0 or told.fit is not None or told.looped)
-        return Ending(
+        return EndSummary(
             command=shlex.join(self.orders.command),
             folder=str(self.orders.run_dir),
             exit_code=ended.exit_code,
@@ -215,10 +217,10 @@ class Session:
         )
 
 
-def _failure(outcome: Outcome, watch: Watch, *, counts_on: bool) -> Failure:
+def _failure(outcome: AttemptResult, watch: Monitor, *, counts_on: bool) -> AttemptFailure:
     """`counts_on`: our own trainer's beats count the steps of all attempts; those of a script, of this one."""
     beat, told, ended = watch.pulse.newest, watch.told, outcome.ended
-    return Failure(
+    return AttemptFailure(
         exit_code=ended.exit_code,
         signal=ended.signal,
         stopped_by_us=ended.stopped_by_us,
@@ -230,13 +232,13 @@ def _failure(outcome: Outcome, watch: Watch, *, counts_on: bool) -> Failure:
     )
 
 
-def _ignored() -> set[signal.Signals]:
+def _ignored_signals() -> set[signal.Signals]:
     """What was ignored when we were started stays so, for us and for the child: SIGHUP under nohup, SIGINT of a job
     that a shell script starts with `&`. A signal that is held back is not ignored."""
-    return {number for number in child.HELD if signal.getsignal(number) == signal.SIG_IGN}
+    return {number for number in spawn.BLOCKED_SIGNALS if signal.getsignal(number) == signal.SIG_IGN}
 
 
-def _outcome_word(outcome: Outcome) -> str:
+def _outcome_word(outcome: AttemptResult) -> str:
     ended = outcome.ended
     if ended.stopped_by_us == "stall":
         return "stalled"

@@ -11,20 +11,21 @@ from typing import Any
 
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Phase
-from holdfast.train import divergence, progress, relief, schedules, stopping
-from holdfast.train.cadence import Every
-from holdfast.train.checkpoints import Snapshot, digest_of
-from holdfast.train.progress import Progress
-from holdfast.train.saver import NoSaver, Saver
+from holdfast.step import out_of_memory
+from holdfast.step.step_protocol import TrainStep, is_out_of_memory
+from holdfast.train import early_stop_policy, loop_state, nonfinite, schedules
+from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter, NullCheckpointWriter
+from holdfast.train.checkpoint.checkpoint_files import Snapshot, digest_of
+from holdfast.train.intervals import Interval
+from holdfast.train.loop_state import LoopState
+from holdfast.train.observers.observer import Observers, TrainerHeartbeat
 from holdfast.train.schedules import Schedule
-from holdfast.train.step import Step, is_out_of_memory
-from holdfast.train.witness import Pulse, Witnesses
 
-TOLD_EVERY_S = 2.0
+LOSS_EVERY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """What stays the same from the first step to the last."""
 
     name: str
@@ -32,8 +33,8 @@ class Plan:
     batch: int
     images: int
     schedule: Schedule
-    checkpoint: Every
-    validate: Every
+    checkpoint: Interval
+    validate: Interval
     held_steps: int = 0
     monitor: str = "AP"
     patience: int | None = None
@@ -44,25 +45,27 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class World:
+class LoopEffects:
     """What the loop touches, each as a function, so that a test can hand it another."""
 
     batches: Callable[[int], Iterator[Mapping[str, Any]]]  # from a step on
     picture_names: Callable[[Mapping[str, Any]], list[str]]
     validate: Callable[[Callable[[], bool]], dict[str, float] | None]  # None: asked to stop meanwhile
-    serving: Callable[[Step], AbstractContextManager[None]]  # the model with the weights that are validated
+    serving: Callable[
+        [TrainStep], AbstractContextManager[None]
+    ]  # the model with the weights that are validated
     newest: Callable[[], Snapshot | None]  # as the recipe of now needs it
     facts: Callable[[], Mapping[str, Any]]  # of the run, for every checkpoint's meta
-    saver: Saver | NoSaver
-    witnesses: Witnesses
-    pulse: Pulse
+    saver: AsyncCheckpointWriter | NullCheckpointWriter
+    witnesses: Observers
+    pulse: TrainerHeartbeat
     stop_asked: Callable[[], str]  # the name of a signal, or nothing
     clock: Callable[[], float] = time.monotonic
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext  # around the wait for a batch
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
+class PendingStep:
     """A step under way, whose numbers have not been looked at."""
 
     at: int
@@ -71,12 +74,12 @@ class Flight:
     result: Any
 
 
-class Loop:
-    def __init__(self, plan: Plan, step: Step, now: Progress, world: World) -> None:
+class TrainingLoop:
+    def __init__(self, plan: TrainingPlan, step: TrainStep, now: LoopState, world: LoopEffects) -> None:
         self.plan, self.step, self.now, self.world = plan, step, now, world
         self.started_at = now.step
         self._feed: Iterator[Mapping[str, Any]] | None = None
-        self._flight: Flight | None = None
+        self._flight: PendingStep | None = None
         self._recent: list[float] = []
         self._saved_at, self._saved_validation = now.step, now.validated_at
         self._saved_mono = self._validated_mono = self._told_mono = world.clock()
@@ -127,7 +130,7 @@ class Loop:
             self._smaller_micro_batch(at, error)
             self._advance(at, batch)
             return
-        before, self._flight = self._flight, Flight(at, batch, rate, result)
+        before, self._flight = self._flight, PendingStep(at, batch, rate, result)
         self.now.step = at + 1
         self.now.epoch = at * self.plan.batch // self.plan.images
         if before is not None:
@@ -137,7 +140,7 @@ class Loop:
         pulse.beat(Phase.BETWEEN, step_ns=time.monotonic_ns() - began)
 
     def _rate(self, at: int) -> float:
-        return schedules.rate(replace(self.plan.schedule, scale=self.now.rate_scale), at)
+        return schedules.learning_rate_of(replace(self.plan.schedule, scale=self.now.rate_scale), at)
 
     def _settle(self) -> None:
         """Waits for the step under way, so that state and numbers are those of `now.step`. One that runs again, with
@@ -146,7 +149,7 @@ class Loop:
             flight, self._flight = self._flight, None
             self._look_at(flight)
 
-    def _look_at(self, flight: Flight) -> None:
+    def _look_at(self, flight: PendingStep) -> None:
         try:
             numbers = self.step.fetch(flight.result)
         except Exception as error:
@@ -170,12 +173,12 @@ class Loop:
             # A scale above 1 may be finding its size, which is no divergence; but it scales the gradient alone.
             self._not_finite(flight, numbers)
 
-    def _count(self, flight: Flight, numbers: dict[str, Any]) -> None:
+    def _count(self, flight: PendingStep, numbers: dict[str, Any]) -> None:
         self.now.add(numbers)
         self._recent = [*self._recent[-19:], numbers["loss"]]
         self.world.pulse.loss = numbers["loss"]
         done, clock = flight.at + 1, self.world.clock()
-        if done - self.started_at <= 3 or done == self.plan.steps or clock - self._told_mono >= TOLD_EVERY_S:
+        if done - self.started_at <= 3 or done == self.plan.steps or clock - self._told_mono >= LOSS_EVERY_S:
             self._told_mono = clock
             self._tell_loss(
                 done, {"loss": numbers["loss"], **numbers["parts"]}, flight.rate, numbers["gradient_norm"]
@@ -186,9 +189,9 @@ class Loop:
         if not is_out_of_memory(error):
             raise error
         before = self.step.micro_batch
-        after = relief.smaller(before, self.plan.batch)
+        after = out_of_memory.smaller_micro_batch(before, self.plan.batch)
         if after is None:
-            raise relief.nothing_smaller(f"step {at}", error) from error
+            raise out_of_memory.out_of_memory_error(f"step {at}", error) from error
         self.step = self.step.split(after)
         self._say(
             ev.MicroBatchSet(
@@ -197,10 +200,10 @@ class Loop:
             )
         )  # fmt: skip
 
-    def _not_finite(self, flight: Flight, numbers: dict[str, Any]) -> None:
+    def _not_finite(self, flight: PendingStep, numbers: dict[str, Any]) -> None:
         plan, now = self.plan, self.now
         names = self.world.picture_names(flight.batch)
-        seen = divergence.event(
+        seen = nonfinite.nonfinite_event(
             flight.at,
             now.epoch,
             numbers,
@@ -214,7 +217,7 @@ class Loop:
         if plan.on_nonfinite != "skip":
             self._flight, now.step = None, flight.at  # nothing was applied since, so this is where it stands
         back = self.world.newest() if plan.on_nonfinite == "rollback" else None
-        what = divergence.answer(
+        what = nonfinite.decide_policy(
             plan.on_nonfinite, so_far=so_far, limit=plan.nonfinite_limit, can_roll_back=back is not None
         )
         if what == "skip":
@@ -224,12 +227,12 @@ class Loop:
         else:
             self._flight, now.step = None, flight.at
             self._save()
-            raise divergence.stopped(seen, run=plan.name, batch=plan.batch)
+            raise nonfinite.nonfinite_error(seen, run=plan.name, batch=plan.batch)
 
-    def _go_back(self, to: Snapshot, now: Progress) -> None:
+    def _go_back(self, to: Snapshot, now: LoopState) -> None:
         self._flight = self._feed = None
         self.step.load(to.groups)
-        self.now = progress.from_json(to.meta["progress"])
+        self.now = loop_state.from_json(to.meta["progress"])
         self.now.rollbacks, self.now.rate_scale = now.rollbacks + 1, now.rate_scale * 0.5
         self._saved_at, self._saved_validation = self.now.step, self.now.validated_at
         self._say(
@@ -245,7 +248,7 @@ class Loop:
                 return ""
             unvalidated = self.now.validated_at < self.now.step
             return (self.world.stop_asked() if unvalidated else "") or "finished"
-        if stopping.is_over(self.now.patience, self.plan.patience):
+        if early_stop_policy.patience_exhausted(self.now.patience, self.plan.patience):
             return "early-stopping"
         return self.world.stop_asked()
 
@@ -282,7 +285,9 @@ class Loop:
             self._say(ev.Note(text=f"{text}, so no weights can be called the best"))
         if value is not None and value >= 0:
             best_before = now.patience.best_step
-            now.patience = stopping.seen(now.patience, value, now.step, min_delta=self.plan.min_delta)
+            now.patience = early_stop_policy.after_evaluation(
+                now.patience, value, now.step, min_delta=self.plan.min_delta
+            )
             if now.patience.best_step != best_before:
                 self._save(best=True)
 

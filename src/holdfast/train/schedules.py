@@ -18,7 +18,7 @@ class Schedule:
     scale: float = 1.0  # below 1 after a roll-back that lowered the rate
 
 
-def rate(schedule: Schedule, step: int) -> float:
+def learning_rate_of(schedule: Schedule, step: int) -> float:
     """The rate of the update that makes step `step` of 0 … steps - 1. Never zero, so that no step is idle."""
     peak = schedule.peak * schedule.scale
     if step < schedule.warmup_steps:
@@ -31,6 +31,6 @@ def rate(schedule: Schedule, step: int) -> float:
     return peak * 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
 
 
-def usual_warmup(steps: int) -> int:
+def default_warmup(steps: int) -> int:
     """A tenth of the run, at most 500 steps: what is taken when the recipe says nothing."""
     return min(500, steps // 10)

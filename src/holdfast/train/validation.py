@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.detectors.resizing import Placed
-from holdfast.evaluate.coco import CocoScore, score
-from holdfast.evaluate.columns import Found, Truth
-from holdfast.evaluate.showing import counted
+from holdfast.detectors.anchors.letterbox import InputMapping
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.evaluate.coco_metrics import CocoScore, score
+from holdfast.evaluate.evaluation_view import without_ignored
 from holdfast.journal.events import Event, ValidationBatchReduced
-from holdfast.pipeline.columns import Columns
+from holdfast.pipeline.dataset_columns import Columns
 from holdfast.pipeline.stream import Stream
-from holdfast.train import relief
-from holdfast.train.step import is_out_of_memory
+from holdfast.step import out_of_memory
+from holdfast.step.step_protocol import is_out_of_memory
 
 Detect = Callable[[Any], tuple[np.ndarray, ...]]
 Gathered = Callable[[tuple[np.ndarray, ...]], tuple[np.ndarray, ...]]
-Scored = Callable[[Truth, Found, CocoScore], None]
+Scored = Callable[[GroundTruth, Predictions, CocoScore], None]
 
 
 class Validation:
@@ -47,12 +47,14 @@ class Validation:
             self._batch_done(number)
             if stop_asked():
                 return None
-        found = Found(*self._of_all(tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))))
+        found = Predictions(
+            *self._of_all(tuple(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        )
         bad = self._bad()  # only now: some are met while they are decoded
-        truth, found = truth_of(self._stream.columns, without=bad), without_pictures(found, bad)
+        truth, found = ground_truth_of(self._stream.columns, without=bad), drop_images(found, bad)
         result = score(truth, found)
         if self._scored is not None:
-            self._scored(truth, counted(truth, found), result)
+            self._scored(truth, without_ignored(truth, found), result)
         return dict(result.numbers)
 
     def _bad(self) -> np.ndarray:
@@ -77,7 +79,7 @@ class Validation:
         size = self._at_once  # which a refused piece makes smaller, for the batches after this one
         pieces = [self._detected(images[first : first + size]) for first in range(0, len(images), size)]
         boxes, scores, classes = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-        return rows(batch, self._stream.columns.sizes, boxes, scores, classes)
+        return detection_rows(batch, self._stream.columns.sizes, boxes, scores, classes)
 
     def _detected(self, images: Any) -> tuple[np.ndarray, ...]:
         try:
@@ -87,7 +89,7 @@ class Validation:
                 raise
             half = len(images) // 2
             if not half:
-                raise relief.nothing_smaller("validation", error) from error
+                raise out_of_memory.out_of_memory_error("validation", error) from error
             parts = [self._detected(images[:half]), self._detected(images[half:])]
             if half < self._at_once:
                 self._at_once = half
@@ -95,7 +97,7 @@ class Validation:
             return tuple(np.concatenate(pair) for pair in zip(*parts, strict=True))
 
 
-def rows(
+def detection_rows(
     batch: Mapping[str, Any], sizes: np.ndarray, boxes: np.ndarray, scores: np.ndarray, classes: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Columns of `Found` for one batch: only real pictures and real detections, in source pixels, x y w h.
@@ -106,7 +108,7 @@ def rows(
     parts = []
     for row, number in enumerate(image):
         kept = (classes[row] >= 0) & bool(np.asarray(batch["in_epoch"])[row])
-        placed = Placed.of_mapping(np.asarray(batch["mapping"])[row])
+        placed = InputMapping.of_mapping(np.asarray(batch["mapping"])[row])
         corners = placed.to_picture(boxes[row][kept].astype(float), tuple(sizes[number]))
         sides = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
         parts.append((np.full(int(kept.sum()), number), classes[row][kept], sides, scores[row][kept]))
@@ -114,19 +116,19 @@ def rows(
     return numbers.astype(np.int64), labels.astype(np.int64), placed_boxes, certain.astype(float)
 
 
-def without_pictures(found: Found, without: np.ndarray) -> Found:
+def drop_images(found: Predictions, without: np.ndarray) -> Predictions:
     """Pictures are rows of the columns before, and places among those that are left after it."""
     left = found.only(~without[found.image])
     return replace(left, image=left.image - np.cumsum(without)[left.image])
 
 
-def truth_of(columns: Columns, *, without: np.ndarray | None = None) -> Truth:
+def ground_truth_of(columns: Columns, *, without: np.ndarray | None = None) -> GroundTruth:
     """An image's id is its row; `without` (n,) says which are left out."""
     left = np.ones(len(columns), bool) if without is None else ~without
     row = np.repeat(np.arange(len(columns)), np.diff(columns.first))
     of = left[row]
     boxes = columns.boxes[of].astype(float)
-    return Truth(
+    return GroundTruth(
         images=tuple(np.flatnonzero(left).tolist()),
         categories=tuple(enumerate(columns.classes)),
         image=(np.cumsum(left) - 1)[row[of]],

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.data.reading import read
-    from holdfast.detectors.anchor_fit import coverage, fit
+    from holdfast.data.reading.load import read
+    from holdfast.detectors.anchors.anchor_fit import coverage, fit
     from holdfast.detectors.spec import DetectorSpec, check
 
     size = (args.input, args.input)
@@ -62,8 +62,8 @@ def boxes_in_input(dataset: Dataset, size: tuple[int, int], rule: str) -> Any:
     """All usable boxes in pixels of the input; unreadable images have none."""
     import numpy as np
 
-    from holdfast.data.pictures import header
-    from holdfast.detectors.resizing import place
+    from holdfast.data.images.image_file import header
+    from holdfast.detectors.anchors.letterbox import map_to_input
 
     rows = []
     for record in dataset.records:
@@ -73,7 +73,7 @@ def boxes_in_input(dataset: Dataset, size: tuple[int, int], rule: str) -> Any:
         facts = None if record.picture.declared_size else header(record.picture)
         picture = record.picture.declared_size or (facts.upright_size if facts else None)
         if picture and min(picture) > 0:
-            rows.append(place(picture, size, rule).to_input(np.array(usable, dtype=float)))
+            rows.append(map_to_input(picture, size, rule).to_input(np.array(usable, dtype=float)))
     boxes = np.concatenate(rows) if rows else np.zeros((0, 4))
     return boxes[np.isfinite(boxes).all(axis=1)]
 

@@ -15,8 +15,8 @@ from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from holdfast.data.census import Census
-    from holdfast.data.checks import Report
+    from holdfast.data.checking.dataset_check import Report
+    from holdfast.data.checking.statistics import DatasetStatistics
     from holdfast.settings.recipe import Recipe
 
 
@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.data.checks import Part, check
-    from holdfast.data.shown import as_text
+    from holdfast.data.checking.check_text import as_text
+    from holdfast.data.checking.dataset_check import DatasetPart, check
 
     refuse_script_or_run(args.path)
     recipe = _recipe(args.path)
@@ -55,11 +55,13 @@ def run(args: argparse.Namespace) -> int:
             where=args.path,
             change=f"holdfast lr-find {args.path} tests the default recipe; or give check a recipe (.toml)",
         )
-    parts = [Part(args.path, format=args.format)]
+    parts = [DatasetPart(args.path, format=args.format)]
     classes: list[str] = []
     if recipe is not None:
-        parts = [Part(recipe.data.train, "train" if recipe.data.validation else None, args.format)]
-        parts += [Part(recipe.data.validation, "validation", args.format)] if recipe.data.validation else []
+        parts = [DatasetPart(recipe.data.train, "train" if recipe.data.validation else None, args.format)]
+        parts += (
+            [DatasetPart(recipe.data.validation, "validation", args.format)] if recipe.data.validation else []
+        )
         classes = recipe.data.classes or []
     with notice_if_slow(f"reading {' and '.join(part.path for part in parts)} and decoding every image"):
         report, census = check(parts, classes=classes, use_cache=not args.no_cache, processes=args.processes)
@@ -86,23 +88,23 @@ def _recipe(path: str) -> Recipe | None:
     return with_found_paths(settings.read(path), Path(path).parent) if path.endswith(".toml") else None
 
 
-def _with_anchors(report: Report, census: Census, recipe: Recipe) -> Report:
+def _with_anchors(report: Report, census: DatasetStatistics, recipe: Recipe) -> Report:
     """The report, with the boxes that no anchor of the recipe's detector covers."""
-    from holdfast.data.checks import with_uncovered
-    from holdfast.detectors.reference import anchors_of
+    from holdfast.data.checking.dataset_check import with_uncovered_boxes
+    from holdfast.detectors.anchors.anchor_defaults import anchors_of
     from holdfast.detectors.spec import BACKBONES, RESIZING
 
     model = recipe.model
     if not census.sample or model.backbone not in BACKBONES[model.detector]:
         return report
     anchors = anchors_of(model.detector, model.backbone, model.input)
-    return with_uncovered(report, census, anchors, model.input, resizing=RESIZING[model.detector])
+    return with_uncovered_boxes(report, census, anchors, model.input, resizing=RESIZING[model.detector])
 
 
 def _with_cloud(report: Report, recipe: Recipe) -> Report:
     """The report, with problems of the buckets that the recipe or the environment names."""
-    from holdfast.data.checks import with_problem
-    from holdfast.launch import cloud_check
+    from holdfast.data.checking.dataset_check import with_problem
+    from holdfast.launch.jobs import cloud_check
 
     for problem in cloud_check.problems(recipe, os.environ):
         report = with_problem(report, problem)
@@ -112,15 +114,15 @@ def _with_cloud(report: Report, recipe: Recipe) -> Report:
 def _with_rate(report: Report, path: Path, recipe: Recipe, *, now: bool) -> Report:
     """The report, with a learning rate far from what a range test suggests: one run now, or stored earlier."""
     from holdfast.cli import lr_suggestion
-    from holdfast.data.checks import with_problem
-    from holdfast.data.source import Problem
-    from holdfast.train import range_test
+    from holdfast.data.checking.dataset_check import with_problem
+    from holdfast.data.dataset_reader import Problem
+    from holdfast.train.lr_range import range_test
 
     if now:
         placed = with_absolute_paths(recipe, path.parent)
         lr_suggestion.store(path, lr_suggestion.measure(placed, steps=lr_suggestion.STEPS))
     suggested = lr_suggestion.suggested_for(path, recipe)
-    detail = range_test.verdict(recipe.train.learning_rate, suggested) if suggested else ""
+    detail = range_test.rate_verdict(recipe.train.learning_rate, suggested) if suggested else ""
     return with_problem(report, Problem("learning-rate-far", str(path), detail)) if detail else report
 
 

@@ -139,13 +139,15 @@ class Demo:
         return code
 
     def make_data(self) -> None:
-        from holdfast.data import shapes
+        from holdfast.data import synthetic
 
         self.chapter("A small dataset, with errors that real ones have")
-        planted = shapes.make(self.folder / "shapes" / "train", count=240, side=160, seed=1, dirt=True)
-        shapes.make(self.folder / "shapes" / "validation", count=48, side=160, seed=2)
+        planted = synthetic.make_dataset(
+            self.folder / "shapes" / "train", count=240, side=160, seed=1, dirt=True
+        )
+        synthetic.make_dataset(self.folder / "shapes" / "validation", count=48, side=160, seed=2)
         (self.folder / "recipe.toml").write_text(_RECIPE.format(steps=self.steps))
-        print(f"288 images of {', '.join(shapes.CLASSES)} in {self.folder / 'shapes'}. Errors in it:")
+        print(f"288 images of {', '.join(synthetic.CLASSES)} in {self.folder / 'shapes'}. Errors in it:")
         print("\n".join(f"  - {one}" for one in planted))
 
     def check_and_repair(self) -> None:

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from holdfast.cli.arguments import SCORE, integer
 from holdfast.cli.image_arguments import choose_backend, count_images
 from holdfast.cli.slow_notice import notice_if_slow
-from holdfast.detectors.model_place import check_target, find
+from holdfast.detectors.model_paths import check_target, find_model
 from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
 from holdfast.stderr import print_line
-from holdfast.supervise.hushed import hushed
+from holdfast.supervise.child.quiet_stderr import filter_tensorflow_noise
 
 if TYPE_CHECKING:
     from holdfast.data.records import Dataset, Record
     from holdfast.detectors.build import Detector
-    from holdfast.detectors.inference import Seen
-    from holdfast.evaluate.columns import Found, Truth
+    from holdfast.detectors.inference import ImageDetections
+    from holdfast.evaluate.box_columns import GroundTruth, Predictions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-@hushed()
+@filter_tensorflow_noise()
 def run(args: argparse.Namespace) -> int:
     _check(args)
     from holdfast.evaluate.summary import as_json, as_text, evaluate
@@ -77,7 +77,7 @@ def _check(args: argparse.Namespace) -> None:
     either = args.ground_truth is not None or args.detections is not None
     own = args.model is not None and (args.data is not None or RunFolder(args.model).recipe.is_file())
     if args.model is not None:
-        find(args.model)
+        find_model(args.model)
     if args.out is not None:
         if args.model is None:
             raise UsageError(
@@ -111,30 +111,30 @@ def _what_is_missing(args: argparse.Namespace, *, own: bool) -> str:
     return f"a model, and {' and '.join(alone)}" if args.model is not None and alone else ""
 
 
-def _of_files(args: argparse.Namespace) -> tuple[Truth, Found]:
-    from holdfast.evaluate.files import read_found, read_truth
+def _of_files(args: argparse.Namespace) -> tuple[GroundTruth, Predictions]:
+    from holdfast.evaluate.detection_files import read_ground_truth, read_predictions
 
     with notice_if_slow(f"reading {args.ground_truth} and {args.detections}"):
-        truth = read_truth(args.ground_truth)
-        return truth, read_found(args.detections, truth)
+        truth = read_ground_truth(args.ground_truth)
+        return truth, read_predictions(args.detections, truth)
 
 
-def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, Found]:
+def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[GroundTruth, Predictions]:
     """Unreadable images are left out of ground truth and detections, reported, and added to `unreadable`."""
     with notice_if_slow(f"reading {args.data or 'the validation set of the run'}"):
         source, dataset = _dataset(args)
     choose_backend()
-    with notice_if_slow(f"loading the model {find(args.model)}"):
+    with notice_if_slow(f"loading the model {find_model(args.model)}"):
         from holdfast.detectors.model_file import load
-        from holdfast.evaluate import results
-        from holdfast.evaluate.dataset import as_trained, check_classes, found_in
-        from holdfast.pipeline.columns import from_facts
-        from holdfast.train.validation import truth_of
+        from holdfast.evaluate import coco_results
+        from holdfast.evaluate.model_detections import check_classes, drop_unknown_classes, predictions_of
+        from holdfast.pipeline.dataset_columns import from_facts
+        from holdfast.train.validation import ground_truth_of
 
-        detector = load(find(args.model))
+        detector = load(find_model(args.model))
     classes, records = detector.spec.classes, dataset.records
     if args.data is None:
-        dataset, without = as_trained(dataset)
+        dataset, without = drop_unknown_classes(dataset)
         if without:
             print_line(without)
     check_classes(dataset, classes)  # before any computation
@@ -142,17 +142,19 @@ def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[Truth, F
     if len(unreadable) == len(records):
         raise DataError("no image of the dataset can be read", where=dataset.path, found=unreadable[:3])
     if args.out is not None:
-        results.write(results.coco_results(source, records, seen, classes), args.out)
+        coco_results.write(coco_results.coco_results(source, records, seen, classes), args.out)
     kept = tuple(record for record, one in zip(dataset.records, seen, strict=True) if not one.problem)
     seen = [one for one in seen if not one.problem]
     in_model_order = replace(dataset, records=kept, classes=classes, class_ids=())
     columns = from_facts(in_model_order, [one.facts for one in seen])
     for box in columns.left_out:
         print_line(f"{box.file}: a ground-truth box is ignored: {box.detail}")
-    return truth_of(columns), found_in(seen)
+    return ground_truth_of(columns), predictions_of(seen)
 
 
-def _seen(detector: Detector, records: Sequence[Record], batch: int, unreadable: list[str]) -> list[Seen]:
+def _seen(
+    detector: Detector, records: Sequence[Record], batch: int, unreadable: list[str]
+) -> list[ImageDetections]:
     """The detections in each image; none in an unreadable one, which is reported."""
     from holdfast.detectors.inference import detect_all
 
@@ -172,13 +174,13 @@ def _dataset(args: argparse.Namespace) -> tuple[Dataset, Dataset]:
     """A dataset as it was read, and the part to evaluate on: all, a split, or the validation set of a run."""
     if args.data is None:
         from holdfast import settings
-        from holdfast.train.prepare import sets
+        from holdfast.train.dataset_setup import load_splits
 
-        parts = sets(settings.read(RunFolder(args.model).recipe))
+        parts = load_splits(settings.read(RunFolder(args.model).recipe))
         print_line(parts.how)
         source, dataset = parts.held_from, parts.validation
     else:
-        from holdfast.data.reading import read
+        from holdfast.data.reading.load import read
 
         source = dataset = read(args.data)
     if args.split is not None:

@@ -11,10 +11,10 @@ from holdfast.cli.arguments import add_hidden_alias
 from holdfast.cli.image_arguments import find_images
 from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import DataError, ExitCode, UsageError
-from holdfast.supervise.hushed import hushed
+from holdfast.supervise.child.quiet_stderr import filter_tensorflow_noise
 
 if TYPE_CHECKING:
-    from holdfast.detectors.export_compare import Compared
+    from holdfast.detectors.export.verify_export import ExportComparison
 
 FORMS = ("saved_model", "onnx", "tflite")
 COMPARED = 20  # images
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-@hushed()
+@filter_tensorflow_noise()
 def run(args: argparse.Namespace) -> int:
     import os
 
@@ -54,14 +54,14 @@ def run(args: argparse.Namespace) -> int:
     # TensorFlow writes all formats. A model file loads with either backend.
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from holdfast.detectors.model_place import check_target, find
+    from holdfast.detectors.model_paths import check_target, find_model
 
-    model = find(args.model)
+    model = find_model(args.model)
     check_target(args.out)
     shown = find_images(args.images) if args.images else []
     calibrating = find_images(args.int8) if args.int8 else []
     with notice_if_slow(f"loading the model {model}"):
-        from holdfast.detectors import export
+        from holdfast.detectors.export import export_model
         from holdfast.detectors.model_file import load
 
         detector = load(model, precision="float32")  # TFLite has no half-precision convolutions
@@ -69,17 +69,17 @@ def run(args: argparse.Namespace) -> int:
     pictures = _pictures(shown, fixed, COMPARED) if shown else _noise(fixed)
     with notice_if_slow(f"writing {args.out}, and comparing it with the model on {len(pictures)} images"):
         if args.to == "saved_model":
-            compared = export.to_saved_model(detector, args.out, pictures)
+            compared = export_model.to_saved_model(detector, args.out, pictures)
         elif args.to == "onnx":
-            compared = export.to_onnx(detector, args.out, pictures)
+            compared = export_model.to_onnx(detector, args.out, pictures)
         else:
             calibration = _pictures(calibrating, fixed, CALIBRATED) if calibrating else ()
-            compared = export.to_tflite(detector, args.out, pictures, calibration=calibration)
+            compared = export_model.to_tflite(detector, args.out, pictures, calibration=calibration)
     print(json.dumps(as_json(args.out, compared)) if args.json else as_text(args.out, compared))
     return ExitCode.FINE
 
 
-def as_json(path: Path, compared: Compared) -> dict[str, Any]:
+def as_json(path: Path, compared: ExportComparison) -> dict[str, Any]:
     return {
         "written": str(path),
         "pictures": compared.pictures,
@@ -91,7 +91,7 @@ def as_json(path: Path, compared: Compared) -> dict[str, Any]:
     }
 
 
-def as_text(path: Path, compared: Compared) -> str:
+def as_text(path: Path, compared: ExportComparison) -> str:
     if not compared.detections:
         return (
             f"{path} is written and runs, but neither it nor the model detects anything in the "
@@ -115,7 +115,7 @@ def _noise(spec: Any) -> list[Any]:
 def _pictures(found: list[Path], spec: Any, most: int) -> list[Any]:
     """Decoded and upright, a regular sample of those found; with a `spec`, resized to its input as in training."""
     from holdfast.detectors.inference import as_trained
-    from holdfast.pipeline.whole import Undecodable
+    from holdfast.pipeline.validation_image import Undecodable
 
     chosen = [found[index * len(found) // most] for index in range(most)] if len(found) > most else found
     shown = as_trained(spec) if spec else None
@@ -138,6 +138,6 @@ def _decoded(encoded: bytes) -> Any:
     import numpy as np
     from PIL import ImageOps
 
-    from holdfast.data.pictures import as_rgb, open_image
+    from holdfast.data.images.image_file import as_rgb, open_image
 
     return np.asarray(as_rgb(ImageOps.exif_transpose(open_image(encoded))))

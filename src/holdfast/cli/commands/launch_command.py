@@ -25,7 +25,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
-    from holdfast.launch.group import Here, Outcome
+    from holdfast.launch.group import GroupResult, LocalGroup
     from holdfast.settings.recipe import Recipe
 
 TARGETS = ("vertex", "slurm", "kubernetes")
@@ -133,33 +133,35 @@ def _train(args: argparse.Namespace) -> int:
 def _view(folder: Path) -> int:
     import time
 
-    from holdfast.launch import table
+    from holdfast.launch import group_table
 
-    print(table.render(table.read(folder), time.time()))
+    print(group_table.render(group_table.read(folder), time.time()))
     return 0
 
 
-def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> Here:
+def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> LocalGroup:
     from holdfast.launch import cluster
-    from holdfast.launch.conductor import Terms
-    from holdfast.launch.group import TRAINER, Here
+    from holdfast.launch.coordinator import GroupConfig
+    from holdfast.launch.group import TRAINER, LocalGroup
 
     command = (*TRAINER, "--accept-changes") if args.accept_changes else TRAINER
-    spot = cluster.chosen(args.host, args.hosts, args.coordinator) or cluster.of_environment(os.environ)
+    spot = cluster.from_arguments(args.host, args.hosts, args.coordinator) or cluster.from_environment(
+        os.environ
+    )
     count = recipe.hardware.processes
     token = args.token or os.environ.get("HOLDFAST_GROUP_TOKEN", "")
-    terms = Terms(
+    terms = GroupConfig(
         count=count, token=token, restarts=args.restarts, on_stall=args.on_stall, join_s=args.join_timeout,
         resume=args.resume, first_attempt=attempts_before(folder) + 1,
     )  # fmt: skip
     if spot is None:
-        return Here(folder.path, range(count), terms, command=command)
+        return LocalGroup(folder.path, range(count), terms, command=command)
     ranks = cluster.ranks_of(spot, count)
     address, _, port = spot.conductor.rpartition(":")
     if spot.host == 0:
         terms = replace(terms, advertised=address)
-        return Here(folder.path, ranks, terms, listen="0.0.0.0", port=int(port), command=command)
-    return Here(folder.path, ranks, terms, conductor=spot.conductor, command=command)
+        return LocalGroup(folder.path, ranks, terms, listen="0.0.0.0", port=int(port), command=command)
+    return LocalGroup(folder.path, ranks, terms, conductor=spot.conductor, command=command)
 
 
 def _run_of(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
@@ -177,12 +179,12 @@ def _run_of(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
 
 
 def _folder_of(group: Path, rank: int) -> Path:
-    from holdfast.launch.place import folder_of
+    from holdfast.journal.group_membership import agent_folder
 
-    return folder_of(group, rank)
+    return agent_folder(group, rank)
 
 
-def _print_end(outcome: Outcome, folder: RunFolder) -> None:
+def _print_end(outcome: GroupResult, folder: RunFolder) -> None:
     attempts = f" after {outcome.attempts} attempts" if outcome.attempts > 1 else ""
     print_line(
         f"holdfast: the group ended with exit code {outcome.exit_code}{attempts}; run folder {folder.path}"

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(found: dict[str, Any], current: float, stored: Path | None) -> None:
     from holdfast.report.text import terminal_width, wrap
-    from holdfast.train import range_test
+    from holdfast.train.lr_range import range_test
 
     marks = {"suggested": found["suggestion"] or 0.0, "the recipe's": current}
     print(range_test.plot(range_test.points(found["rates"], found["losses"]), marks=marks))

@@ -14,7 +14,7 @@ from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import ExitCode
 
 if TYPE_CHECKING:
-    from holdfast.memory.cards import Card
+    from holdfast.memory.gpu_catalogue import GpuSpec
     from holdfast.settings.recipe import Recipe
 
 
@@ -34,50 +34,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.memory import facts, host, shown
-    from holdfast.memory.plan import plan
+    from holdfast.memory import data_facts, host_memory, plan_text
+    from holdfast.memory.memory_plan import make_plan
 
     recipe = resolve_recipe(args.source, args.overrides)
     if not args.source.endswith(".toml"):  # the data of a recipe may be on another machine
         refuse_missing_data(recipe, args.source, args.overrides)
     card, memory_bytes, target, notes = _target(args, recipe)
     with notice_if_slow(f"reading {recipe.data.train}"):
-        data = facts.of_data(recipe, on_gpu=card is not None)
-    wanted = facts.setup_of(recipe, data)
+        data = data_facts.read_data_facts(recipe, on_gpu=card is not None)
+    wanted = data_facts.step_config_of(recipe, data)
     notes = [data.said, *notes]
     price = _pricer(card, memory_bytes, args)
     with (
         notice_if_slow(f"predicting the memory of {wanted.short()}") if args.json else nullcontext()
     ):  # else it prints each
-        made = plan(wanted, memory_bytes, price, half=_half(card))
+        made = make_plan(wanted, memory_bytes, price, half=_half(card))
     option = made.chosen or made.tried[-1]
     notes += _notes(price, recipe, card)
     state = option.account.state_bytes
-    beside = host.lines(facts.host_of(recipe, data, state_bytes=state, on_card=card is not None))
+    beside = host_memory.host_items(
+        data_facts.host_facts_of(recipe, data, state_bytes=state, on_card=card is not None)
+    )
     told: dict[str, Any] = {"memory_bytes": memory_bytes, "target": target, "host": beside, "notes": notes}
-    print(json.dumps(shown.as_json(made, **told)) if args.json else shown.as_text(made, **told))
+    print(json.dumps(plan_text.as_json(made, **told)) if args.json else plan_text.as_text(made, **told))
     return ExitCode.FINE if made.chosen is not None else ExitCode.FINDINGS
 
 
-def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[Card | None, int, str, list[str]]:
+def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, int, str, list[str]]:
     """The GPU to compile for, the memory there is, how to name both, and what was assumed."""
-    from holdfast.memory import cards
-    from holdfast.memory.machine import here
-    from holdfast.memory.sizes import parse
-    from holdfast.pipeline.machine import free_memory_bytes
+    from holdfast.host.gpu_memory import local_gpu
+    from holdfast.host.process_limits import free_memory_bytes
+    from holdfast.memory import gpu_catalogue
+    from holdfast.memory.byte_sizes import parse
 
     size = parse(args.device_memory, where="--device-memory") if args.device_memory else None
     if args.gpu:
-        card = cards.named(args.gpu)
+        card = gpu_catalogue.gpu_named(args.gpu)
         memory = size or card.memory_bytes
         return card.with_memory(memory), memory, card.name, []
     if size is not None and not args.cpu:
-        card = cards.of_size(size)
+        card = gpu_catalogue.gpu_of_size(size)
         note = f"no GPU was named: planned for the {card.name}, the nearest in size; --gpu names another"
         return card.with_memory(size), size, f"a GPU of that size ({card.name})", [note]
-    found = None if args.cpu else here()
+    found = None if args.cpu else local_gpu()
     if found is not None:
-        known = cards.of_name(found.name) or cards.of_size(found.total_bytes)
+        known = gpu_catalogue.gpu_of_driver_name(found.name) or gpu_catalogue.gpu_of_size(found.total_bytes)
         held = [f"{found.name}: {found.words()}"]
         return known.with_memory(found.total_bytes), found.free_bytes, found.name, held
     memory = size or free_memory_bytes()
@@ -91,25 +93,31 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[Card | None, int,
     )
 
 
-def _pricer(card: Card | None, memory_bytes: int, args: argparse.Namespace) -> Any:
-    from holdfast.memory import ask, corrections, price
+def _pricer(card: GpuSpec | None, memory_bytes: int, args: argparse.Namespace) -> Any:
+    from holdfast.memory import corrections
+    from holdfast.memory.estimate import estimators, prediction_cache
 
     def say(text: str) -> None:
         if not args.json:
             print(f"… {text}", file=sys.stderr, flush=True)
 
     if card is None:
-        return price.Trials(memory_bytes, say=say)
-    return price.Pricer(card, ask.Memory(), correction_bytes=corrections.for_card(card.name),
-                        compiles=not args.quick, say=say)  # fmt: skip
+        return estimators.CpuTrialEstimator(memory_bytes, say=say)
+    return estimators.GpuEstimator(
+        card,
+        prediction_cache.PredictionCache(),
+        correction_bytes=corrections.correction_for_gpu(card.name),
+        compiles=not args.quick,
+        say=say,
+    )
 
 
-def _half(card: Card | None) -> str:
+def _half(card: GpuSpec | None) -> str:
     """GPUs before Ampere have no bfloat16."""
     return "float16" if card is not None and card.capability < (8, 0) else "bfloat16"
 
 
-def _notes(price: Any, recipe: Recipe, card: Card | None) -> list[str]:
+def _notes(price: Any, recipe: Recipe, card: GpuSpec | None) -> list[str]:
     notes = []
     missing = getattr(price, "missing", None)
     if missing is not None:

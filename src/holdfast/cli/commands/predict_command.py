@@ -11,10 +11,10 @@ from typing import Any
 from holdfast.cli.arguments import SCORE, integer
 from holdfast.cli.image_arguments import choose_backend, count_images, find_images
 from holdfast.cli.slow_notice import notice_if_slow
-from holdfast.detectors.model_place import find, make_folder
+from holdfast.detectors.model_paths import find_model, make_folder
 from holdfast.errors import ExitCode
 from holdfast.stderr import print_line
-from holdfast.supervise.hushed import hushed
+from holdfast.supervise.child.quiet_stderr import filter_tensorflow_noise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,20 +36,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object per image, one per line")
 
 
-@hushed()
+@filter_tensorflow_noise()
 def run(args: argparse.Namespace) -> int:
     paths = find_images(args.images)
-    model = find(args.model)
+    model = find_model(args.model)
     if args.out is not None:
         make_folder(args.out)  # before the model is loaded, which takes long
     choose_backend()
     with notice_if_slow(f"loading the model {model}"):
-        from holdfast.data.records import Picture
+        from holdfast.data.records import ImageRef
         from holdfast.detectors.inference import detect_all
         from holdfast.detectors.model_file import load
 
         detector = load(model)
-    answers = detect_all(detector, [Picture(str(path)) for path in paths], batch=min(args.batch, len(paths)))
+    answers = detect_all(detector, [ImageRef(str(path)) for path in paths], batch=min(args.batch, len(paths)))
     with notice_if_slow(f"detecting objects in {count_images(paths)}"):
         unreadable = _show(paths, answers, detector.spec.classes, args)
     return ExitCode.FINDINGS if unreadable else ExitCode.FINE
@@ -98,7 +98,7 @@ def draw(path: Path, found: list[dict[str, Any]], folder: Path) -> Path:
     """Writes a PNG copy with boxes and class names, under a file name that is still free."""
     from PIL import Image, ImageDraw, ImageOps
 
-    from holdfast.data.pictures import as_rgb
+    from holdfast.data.images.image_file import as_rgb
 
     with Image.open(path) as opened:
         image = as_rgb(ImageOps.exif_transpose(opened))

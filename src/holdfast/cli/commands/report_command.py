@@ -41,7 +41,7 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
 
     folder = RunFolder(run_folder)
     verdict = as_json(explain(run_folder))
-    told = story.tell(folder)
+    told = story.read_timeline(folder)
     if redact:
         verdict, told = redacting.verdict(verdict, told.host), redacting.story(told)
     own = folder.path / "report-redacted.html" if redact else folder.report

@@ -14,7 +14,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
-    from holdfast.supervise.session import Orders
+    from holdfast.supervise.session import RunOptions
 
 #: TensorFlow's and JAX's own switches for allocating GPU memory on demand.
 GPU_GROWTH = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
@@ -52,19 +52,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.supervise import ending, session
+    from holdfast.supervise import end_summary, session
 
     orders = _orders(args)
     if args.gpu_growth:
         os.environ.update(GPU_GROWTH)  # the frameworks read it when they start
-    finished = session.Session(orders, say=print_line).run()
-    print_line(ending.render(finished.ending))
+    finished = session.SupervisedRun(orders, say=print_line).run()
+    print_line(end_summary.render(finished.ending))
     explain_and_print(RunFolder(orders.run_dir))
     return finished.exit_code
 
 
-def _orders(args: argparse.Namespace) -> Orders:
-    from holdfast.supervise import naming, session
+def _orders(args: argparse.Namespace) -> RunOptions:
+    from holdfast.supervise import run_names, session
 
     command = tuple(args.command[1:] if args.command[:1] == ["--"] else args.command)
     if not command:
@@ -81,9 +81,9 @@ def _orders(args: argparse.Namespace) -> Orders:
             change=f"--run-dir {args.name} for another folder",
         )
     restarts = args.restarts if args.restarts is not None else (3 if args.on_stall == "restart" else 0)
-    return session.Orders(
+    return session.RunOptions(
         command=command,
-        run_dir=naming.choose_folder(command, run_dir=args.run_dir, name=args.name, runs=Path("runs")),
+        run_dir=run_names.choose_folder(command, run_dir=args.run_dir, name=args.name, runs=Path("runs")),
         stall_after_s=args.stall_after,
         on_stall=args.on_stall,
         restarts=restarts,

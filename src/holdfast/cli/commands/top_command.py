@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         text = table.render(lines, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
         print(json.dumps(shown) if args.json else text)
         return ExitCode.FINE
-    known = overview.Lines()
+    known = overview.RunLineCache()
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             room = max(3, shutil.get_terminal_size().lines - 4)

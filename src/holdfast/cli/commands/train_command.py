@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from holdfast import settings
-    from holdfast.supervise import ending, session
+    from holdfast.supervise import end_summary, session
 
     folder, recipe = _resumed_run(args) if args.resume else _new_run(args)
     _refuse_group(recipe)
@@ -66,18 +66,18 @@ def run(args: argparse.Namespace) -> int:
         *(["--resume"] if args.resume else []),
         *(["--accept-changes"] if args.accept_changes else []),
     )
-    orders = session.Orders(
+    orders = session.RunOptions(
         command=command, run_dir=folder.path, restarts=args.restarts, watch="train", on_stall=args.on_stall,
         first_attempt=attempts_before(folder) + 1, final_codes=FINAL_CODES,
     )  # fmt: skip
-    finished = session.Session(orders, say=print_line).run()
+    finished = session.SupervisedRun(orders, say=print_line).run()
     if (
         before is not None
         and finished.exit_code in FINAL_CODES
         and not _started_training(folder, orders.first_attempt)
     ):
         settings.store(before, folder.recipe)  # the trainer refused the changes before it started
-    print_line(ending.render(finished.ending))
+    print_line(end_summary.render(finished.ending))
     if finished.exit_code and (saved := how_to_resume(folder, finished.exit_code)):
         print_line(saved)
     explain_and_print(folder)
@@ -86,9 +86,9 @@ def run(args: argparse.Namespace) -> int:
 
 def how_to_resume(folder: RunFolder, exit_code: int) -> str:
     """After a run that did not finish: which checkpoint there is, and the command that resumes it."""
-    from holdfast.train import checkpoints
+    from holdfast.train.checkpoint import checkpoint_files
 
-    saved = checkpoints.committed(folder.checkpoints)
+    saved = checkpoint_files.committed(folder.checkpoints)
     command = f"`holdfast train --resume --run-dir {shlex.quote(str(folder.path))}`"
     if not saved and exit_code in FINAL_CODES:
         return ""  # the trainer's own error says what to do
@@ -132,7 +132,7 @@ def _new_run(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
 
 def _resumed_run(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
     from holdfast import settings
-    from holdfast.train import held, resume
+    from holdfast.train.checkpoint import resume, run_lock
 
     given = args.run_dir or args.source
     if given is None:
@@ -149,13 +149,15 @@ def _resumed_run(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:
             found="no recipe.toml in it" if folder.path.is_dir() else "it is not a folder",
             change="--run-dir with a run folder, e.g. runs/NAME",
         )
-    held.refuse_held(folder.path)
+    run_lock.refuse_if_locked(folder.path)
     if args.source and args.run_dir:
         recipe = resolve_recipe(args.source, args.overrides)
     else:
         recipe = settings.read(folder.recipe, [absolute_override(one) for one in args.overrides])
     # Refused before the new recipe replaces the run's own.
     if any(folder.checkpoints.glob("step-*")):
-        changed = resume.changes(resume.flat(settings.read(folder.recipe)), resume.flat(recipe))
-        resume.check(changed, where=str(folder.recipe), accepted=args.accept_changes)
+        changed = resume.changed_settings(
+            resume.flatten(settings.read(folder.recipe)), resume.flatten(recipe)
+        )
+        resume.check_changes(changed, where=str(folder.recipe), accepted=args.accept_changes)
     return folder, recipe

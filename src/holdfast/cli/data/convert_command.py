@@ -36,10 +36,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _convert(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from holdfast.data.convert import Options, convert
-    from holdfast.data.shown import in_a_line
+    from holdfast.data.checking.check_text import in_a_line
+    from holdfast.data.writing.convert import ConvertOptions, convert
 
-    options = Options(args.overwrite, args.annotations_only, args.shards, processes=args.processes)
+    options = ConvertOptions(args.overwrite, args.annotations_only, args.shards, processes=args.processes)
     converted = convert(args.source, args.destination, args.to, format=args.format, options=options)
     dataset = converted.dataset
     result = {

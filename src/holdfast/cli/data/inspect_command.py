@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _inspect(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from holdfast.data.inspect import inspect
+    from holdfast.data.checking.inspect_page import inspect
 
     page = inspect(args.source, args.out, format=args.format, pictures=args.images, overwrite=args.overwrite)
     return {"page": page}, f"wrote {page}"

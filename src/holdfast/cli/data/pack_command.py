@@ -47,18 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.pipeline import columns, pack, packing
-    from holdfast.train import prepare
+    from holdfast.pipeline import dataset_columns, pack, packing
+    from holdfast.train import dataset_setup
 
     # The recipe that `holdfast train` resolves, so that training finds this pack.
     recipe = resolve_recipe(args.source, [f"model.input={args.size}"] if args.size else [])
-    folder = Path(args.cache) if args.cache else prepare.pack_folder()
+    folder = Path(args.cache) if args.cache else dataset_setup.pack_folder()
     with notice_if_slow(f"reading {recipe.data.train}"):
-        data = columns.of_dataset(prepare.sets(recipe).train)
-    made_to = prepare.feed(recipe)
-    job = pack.job_for(data, made_to, bytes_of(args.budget))
+        data = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
+    made_to = dataset_setup.build_feed(recipe)
+    job = pack.plan_pack(data, made_to, bytes_of(args.budget))
     with notice_if_slow(f"making small copies of {len(job.items)} images in {folder}"):
-        made = packing.make(job, folder, progress=_show)
+        made = packing.make_pack(job, folder, progress=_show)
     packed = pack.read(made) if made else None
     result = {
         "folder": str(made) if made else None,
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         "input": recipe.model.input,
         "augment": recipe.data.augment,
         "zoom_most": round(made_to.augment.zoom_most, 3),
-        "found_by_training": folder == prepare.pack_folder(),
+        "found_by_training": folder == dataset_setup.pack_folder(),
     }
     print(json.dumps(result) if args.json else _text(result))
     return ExitCode.FINE

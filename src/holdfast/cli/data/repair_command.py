@@ -28,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _repair(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from holdfast.data.repair import CHANGES, repair
-    from holdfast.data.shown import in_a_line
+    from holdfast.data.checking.check_text import in_a_line
+    from holdfast.data.writing.repair import CHANGES, repair
 
     repaired = repair(args.source, args.destination, to=args.to, format=args.format, overwrite=args.overwrite)
     images, boxes = len(repaired.dataset.records), repaired.dataset.boxes

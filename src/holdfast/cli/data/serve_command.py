@@ -38,8 +38,10 @@ def run(args: argparse.Namespace) -> int:
         )
     os.environ.update(CUDA_VISIBLE_DEVICES="-1")  # it decodes images on the CPU
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from holdfast.pipeline import service
+    from holdfast.pipeline import data_service
 
     host = args.host or (socket.gethostname() if args.allow_any_client else "localhost")
-    service.serve(host, args.port, any_client=args.allow_any_client, say=lambda text: print(text, flush=True))
+    data_service.serve(
+        host, args.port, any_client=args.allow_any_client, say=lambda text: print(text, flush=True)
+    )
     return ExitCode.FINE

@@ -94,7 +94,7 @@ class Squeeze:
 
 def _new_group() -> tuple[Path, str, str]:
     """A child of our group (version 1) or a sibling (version 2, where a group with processes has no children)."""
-    from holdfast.supervise import cgroup
+    from holdfast.host import cgroup
 
     ours = cgroup.find("self")
     name = f"holdfast-demo-{os.getpid()}"

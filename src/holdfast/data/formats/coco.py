@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.data import encoding, storage
-from holdfast.data.formats.outline import box_of
-from holdfast.data.jsonstream import BadJson, top_level
-from holdfast.data.listing import Listing, PictureFinder, called
-from holdfast.data.numbers import flag, number, size
-from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
-from holdfast.data.splits import split_in_name, split_in_path
+from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
+from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name
+from holdfast.data.files.json_stream import BadJson, top_level
+from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
+from holdfast.data.files.splits import split_in_name, split_in_path
+from holdfast.data.formats.coco_masks import box_of
+from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 _NONE = -(2**63)  # in the integer columns, for an id that is absent or does not fit
@@ -49,8 +49,8 @@ class CocoFile:
 @dataclass(frozen=True, slots=True)
 class CocoSource:
     path: str
-    listing: Listing
-    finder: PictureFinder
+    listing: FileIndex
+    finder: ImageFinder
     files: tuple[CocoFile, ...]
     noted: tuple[Problem, ...] = ()
     format: str = "coco"
@@ -61,12 +61,12 @@ class CocoSource:
         # A file that was given by name says nothing about the pictures around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SourceEntry]:
         for number_of, file in enumerate(self.files):
             for position in range(len(file.images)):
-                yield Entry(file.name, file.split, position, number_of)
+                yield SourceEntry(file.name, file.split, position, number_of)
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())  # a negative is listed under "images" and has no annotation
 
     def class_ids(self) -> dict[str, int]:
@@ -80,7 +80,7 @@ class CocoSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted + tuple(problem for file in self.files for problem in file.problems)
 
-    def parse(self, entry: Entry) -> Parsed:
+    def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.files[entry.offset]
         identity, name, width, height = file.images[entry.position]
         found = self.finder.find(name, near=entry.key)
@@ -95,17 +95,17 @@ class CocoSource:
             for category, flags, annotation, (x, y, w, h, area) in annotations
             if category in file.categories
         )  # fmt: skip
-        picture = Picture(path, width=width, height=height)
-        unsure = ambiguity(self.finder, name, found, entry.key, source)
+        picture = ImageRef(path, width=width, height=height)
+        unsure = ambiguous_image(self.finder, name, found, entry.key, source)
         lost = file.lost.get(entry.position, 0) + len(annotations) - len(boxes)
-        record = Record(identity, called(name, found), picture, boxes, entry.split, source)
-        return Parsed(record, unsure, lost)
+        record = Record(identity, display_name(name, found), picture, boxes, entry.split, source)
+        return ParsedEntry(record, unsure, lost)
 
 
 def looks_like_coco(path: str) -> bool:
     """An object with images, annotations and categories, told by its first megabyte and its end."""
     try:
-        head = encoding.as_utf8(storage.read_bytes(path, 0, 1 << 20))
+        head = text_encoding.as_utf8(filesystem.read_bytes(path, 0, 1 << 20))
         if not head.lstrip(b" \t\r\n").startswith(b"{") or _is_key(b"shapes", head[:4096]):
             return False
         if b'"images"' in head and b'"annotations"' in head and b'"file_name"' in head:
@@ -127,14 +127,14 @@ def _is_key(name: bytes, text: bytes) -> bool:
 
 
 def _tail(path: str) -> bytes:
-    with storage.open_binary(path) as handle:
+    with filesystem.open_binary(path) as handle:
         handle.seek(max(0, handle.seek(0, os.SEEK_END) - (1 << 20)))
         return handle.read()
 
 
-def open_source(listing: Listing, names: list[str], path: str) -> CocoSource:
+def open_source(listing: FileIndex, names: list[str], path: str) -> CocoSource:
     """The given JSON files of a listing as one dataset, each a split of its own."""
-    finder = PictureFinder.of(listing.root, listing.pictures())
+    finder = ImageFinder.of(listing.root, listing.pictures())
     files: list[CocoFile] = []
     broken: list[UnreadableAnnotation] = []
     for name in names:
@@ -153,7 +153,7 @@ def open_source(listing: Listing, names: list[str], path: str) -> CocoSource:
 
 
 def _without_repeats(
-    files: list[CocoFile], listing: Listing, finder: PictureFinder
+    files: list[CocoFile], listing: FileIndex, finder: ImageFinder
 ) -> tuple[list[CocoFile], tuple[Problem, ...]]:
     """Without files of which most pictures are in a larger file of the same split: a part of it, or another task's."""
     kept: list[tuple[CocoFile, set[str]]] = []
@@ -172,12 +172,12 @@ def _without_repeats(
     return [file for file in files if file.name in names], tuple(noted)
 
 
-def read_file(listing: Listing, name: str, split: str | None) -> CocoFile:
+def read_file(listing: FileIndex, name: str, split: str | None) -> CocoFile:
     path = listing.path(name)
     reading = _Reading(path)
     try:
-        with storage.open_binary(path) as handle:
-            for key, element in top_level(encoding.utf8_stream(handle)):
+        with filesystem.open_binary(path) as handle:
+            for key, element in top_level(text_encoding.utf8_stream(handle)):
                 reading.take(key, element)
     except BadJson as error:
         raise UnreadableAnnotation(
@@ -186,7 +186,7 @@ def read_file(listing: Listing, name: str, split: str | None) -> CocoFile:
             change="the file may end early: copy or export it again",
         ) from None
     except OSError as error:
-        raise storage.as_file_error(error, path) from None
+        raise filesystem.as_file_error(error, path) from None
     return reading.finished(name, split)
 
 
@@ -237,7 +237,9 @@ class _Reading:
             self.positions[identity] = len(self.images)
             original = element.get("source_id")  # our writer's, for ids that are not numbers
             shown = original if isinstance(original, str) and original else str(identity)
-            self.images.append((shown, name, size(element.get("width")), size(element.get("height"))))
+            self.images.append(
+                (shown, name, parse_size(element.get("width")), parse_size(element.get("height")))
+            )
 
     def _category(self, element: dict[str, Any]) -> None:
         identity, name = _id(element.get("id")), element.get("name")
@@ -266,12 +268,12 @@ class _Reading:
             self.problems.add("unreadable-annotation", f"{shown}: no image_id or no category_id")
             self._lose(owner)
             return
-        area = number(element.get("area"))
+        area = parse_number(element.get("area"))
         self.boxes.extend((*corners, float("nan") if area is None else area))
         place = self.owner_ids.setdefault(owner, len(self.owner_ids))
         slot = self.slot_of.setdefault(category, len(self.slot_of))
         kept = identity if isinstance(identity, int) and abs(identity) < 2**63 else _NONE
-        flags = int(flag(element.get("iscrowd"))) + 2 * int(flag(element.get("difficult")))
+        flags = int(parse_flag(element.get("iscrowd"))) + 2 * int(parse_flag(element.get("difficult")))
         self.owners.extend((place, slot, kept, flags))
 
     def _lose(self, owner: Any) -> None:
@@ -300,13 +302,13 @@ class _Reading:
         )  # fmt: skip
 
     def _position(self, owner: Any) -> int:
-        return self.positions.get(owner, self.positions.get(_otherwise(owner), -1))
+        return self.positions.get(owner, self.positions.get(_other_id_type(owner), -1))
 
     def _same_categories(self) -> None:
         """An id that is 1 in one place of the file and "1" in another is one id."""
         for category in self.slot_of:
-            if category not in self.categories and _otherwise(category) in self.categories:
-                self.categories[category] = self.categories[_otherwise(category)]
+            if category not in self.categories and _other_id_type(category) in self.categories:
+                self.categories[category] = self.categories[_other_id_type(category)]
 
     def _strangers(self, of_image: Any, table: Any) -> None:
         """Annotations of images and categories that the file does not list."""
@@ -330,7 +332,7 @@ def _id(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _otherwise(identity: Any) -> Any:
+def _other_id_type(identity: Any) -> Any:
     """The id in the other type that it may have been written in: 7 for "7", "7" for 7."""
     if isinstance(identity, str):
         return int(identity) if identity.isascii() and identity.isdigit() and len(identity) < 19 else None
@@ -340,7 +342,7 @@ def _otherwise(identity: Any) -> Any:
 def _box(element: dict[str, Any]) -> tuple[float, float, float, float] | None:
     box = element.get("bbox")
     if isinstance(box, list) and len(box) == 4:
-        values = [number(value) for value in box]
+        values = [parse_number(value) for value in box]
         if None not in values:
             x, y, w, h = (value for value in values if value is not None)
             return x, y, w, h

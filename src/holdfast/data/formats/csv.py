@@ -12,32 +12,39 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from holdfast.data import encoding, storage
-from holdfast.data.formats.csv_columns import Boxless, Columns, from_header, headerless, sure, unquoted
-from holdfast.data.formats.csv_file import CsvFile, as_meant
-from holdfast.data.formats.csv_lists import is_list, listed
-from holdfast.data.formats.csv_units import are_fractions, are_percent, count_from_one
-from holdfast.data.listing import (
-    Listing,
-    PictureFinder,
-    called,
-    is_picture,
+from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
+from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files.file_index import (
+    FileIndex,
+    ImageFinder,
+    display_name,
+    is_image,
     portable,
     without_suffix,
 )
-from holdfast.data.numbers import flag, number, size, snap
-from holdfast.data.pictures import upright_size
-from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ProblemList, ambiguity
-from holdfast.data.splits import split_in_name, split_in_path
+from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size, snap
+from holdfast.data.files.splits import split_in_name, split_in_path
+from holdfast.data.formats.csv_columns import (
+    CsvColumns,
+    NotABox,
+    from_header,
+    headerless,
+    holds_boxes,
+    unquoted,
+)
+from holdfast.data.formats.csv_file import CsvFile, with_inferred_units
+from holdfast.data.formats.csv_lists import is_list, parse_boxes
+from holdfast.data.formats.csv_units import are_fractions, are_percent, count_from_one
+from holdfast.data.images.image_file import upright_size
+from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 
 @dataclass(frozen=True, slots=True)
 class CsvSource:
     path: str
-    listing: Listing
-    finder: PictureFinder
+    listing: FileIndex
+    finder: ImageFinder
     files: tuple[CsvFile, ...]
     noted: tuple[Problem, ...] = ()
     format: str = "csv"
@@ -51,12 +58,12 @@ class CsvSource:
         # A file that was given by name says nothing about the pictures around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SourceEntry]:
         for number_of, file in enumerate(self.files):
             for position, (_, split, _, _) in enumerate(file.images):
-                yield Entry(file.name, split, position, number_of)
+                yield SourceEntry(file.name, split, position, number_of)
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())
 
     def class_ids(self) -> dict[str, int]:
@@ -65,27 +72,27 @@ class CsvSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted + tuple(problem for file in self.files for problem in file.problems)
 
-    def parse(self, entry: Entry) -> Parsed:
+    def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.files[entry.offset]
         name, _, width, height = file.images[entry.position]
         found = self.finder.find(name, near=entry.key)
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
         extent = (1, 1)
         if file.fractions:
-            real = upright_size(Picture(path)) or ((width, height) if width and height else None)
+            real = upright_size(ImageRef(path)) or ((width, height) if width and height else None)
             if real is None:
                 said = f"{name}: the boxes are fractions, and the picture that they are of is not there"
-                return Parsed(None, (Problem("missing-image", path, said),))
+                return ParsedEntry(None, (Problem("missing-image", path, said),))
             extent = real
         boxes = tuple(self._boxes(file, entry.position, extent))
-        picture = Picture(path, width=width, height=height)
-        shown = called(name, found)
-        identity = without_suffix(portable(shown)) if is_picture(shown) else portable(shown)
+        picture = ImageRef(path, width=width, height=height)
+        shown = display_name(name, found)
+        identity = without_suffix(portable(shown)) if is_image(shown) else portable(shown)
         file_path = self.listing.path(entry.key)
         frame = "upright" if file.fractions else ""
         record = Record(identity or name, portable(shown), picture, boxes, entry.split, file_path, frame)
-        unsure = ambiguity(self.finder, name, found, entry.key, file_path)
-        return Parsed(record, unsure, file.lost.get(entry.position, 0))
+        unsure = ambiguous_image(self.finder, name, found, entry.key, file_path)
+        return ParsedEntry(record, unsure, file.lost.get(entry.position, 0))
 
     def _boxes(self, file: CsvFile, image: int, extent: tuple[int, int]) -> Iterator[Box]:
         for place in range(file.starts[image], file.starts[image + 1]):
@@ -102,13 +109,13 @@ class CsvSource:
             yield Box(x1, y1, x2, y2, file.classes[label], crowd=bool(crowd))
 
 
-def open_source(listing: Listing, names: list[str], path: str) -> CsvSource:
-    finder = PictureFinder.of(listing.root, listing.pictures())
+def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
+    finder = ImageFinder.of(listing.root, listing.pictures())
     files: list[CsvFile] = []
     noted: list[Problem] = []
     for name in names:
         try:
-            file = as_meant(read_file(listing, name), listing, finder)
+            file = with_inferred_units(read_file(listing, name), listing, finder)
             files.append(replace(file, classes=_described(file.classes, listing)))
         except UnreadableAnnotation as error:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
@@ -118,22 +125,22 @@ def open_source(listing: Listing, names: list[str], path: str) -> CsvSource:
     return CsvSource(path, listing, finder, tuple(files), tuple(noted))
 
 
-def _described(classes: list[str], listing: Listing) -> list[str]:
+def _described(classes: list[str], listing: FileIndex) -> list[str]:
     """Open Images' codes by the names that class-descriptions*.csv gives them: /m/01yrx is a cat."""
     if not any(name.startswith(("/m/", "/g/")) for name in classes):
         return classes
     names: dict[str, str] = {}
     for name in listing.with_suffix(".csv"):
         if "class-descriptions" in name.rsplit("/", 1)[-1]:
-            text = encoding.text(storage.read_bytes(listing.path(name), 0, 16 << 20))
+            text = text_encoding.text(filesystem.read_bytes(listing.path(name), 0, 16 << 20))
             names.update({row[0]: row[1] for row in csv.reader(io.StringIO(text)) if len(row) > 1 and row[1]})
     return [names.get(name, name) for name in classes]
 
 
-def columns_of(path: str) -> tuple[Columns, str] | None:
+def columns_of(path: str) -> tuple[CsvColumns, str] | None:
     """The columns and the delimiter, or None when the file is no table of boxes."""
     try:
-        head = encoding.text(storage.read_bytes(path, 0, 1 << 16))
+        head = text_encoding.text(filesystem.read_bytes(path, 0, 1 << 16))
     except HoldfastError:
         return None
     lines = head.split("\n")[_before_table(head) :]
@@ -146,7 +153,7 @@ def columns_of(path: str) -> tuple[Columns, str] | None:
     if not rows or len(rows[0]) < 2:
         return None
     columns = from_header(rows[0]) or headerless(rows)
-    if columns is None or not sure(columns, rows[1:]):
+    if columns is None or not holds_boxes(columns, rows[1:]):
         return None
     spaced = all(field.startswith(" ") for field in rows[0][1:])
     return replace(columns, decimal_commas=delimiter != ",", spaced=spaced), delimiter
@@ -159,16 +166,16 @@ def _before_table(head: str) -> int:
     return next(table, len(lines))
 
 
-def read_file(listing: Listing, name: str) -> CsvFile:
+def read_file(listing: FileIndex, name: str) -> CsvFile:
     path = listing.path(name)
     found = columns_of(path)
     if found is None:
         raise UnreadableAnnotation("the columns of this CSV are not those of a table of boxes", where=path)
     reading = _Reading(path, found[0], split_in_name(name) or split_in_path(name))
-    with storage.open_binary(path) as handle:
+    with filesystem.open_binary(path) as handle:
         head = handle.read(4096)
-        written_in = encoding.name_of(head[:64])
-        before = _before_table(encoding.text(head))
+        written_in = text_encoding.name_of(head[:64])
+        before = _before_table(text_encoding.text(head))
         handle.seek(0)
         text = io.TextIOWrapper(handle, written_in, "replace", newline="")
         try:
@@ -178,12 +185,12 @@ def read_file(listing: Listing, name: str) -> CsvFile:
         except csv.Error as error:
             raise UnreadableAnnotation(f"the CSV cannot be read: {error}", where=path) from None
         except OSError as error:
-            raise storage.as_file_error(error, path) from None
+            raise filesystem.as_file_error(error, path) from None
     return reading.finished(name)
 
 
 class _Reading:
-    def __init__(self, path: str, columns: Columns, split: str | None) -> None:
+    def __init__(self, path: str, columns: CsvColumns, split: str | None) -> None:
         self.path = path
         self.columns = columns
         self.split = split
@@ -213,7 +220,7 @@ class _Reading:
         split = columns.text(row, columns.split).strip().lower() or self.split
         owner = self._image(name, split, row)
         for column, texts in self.unread.items():
-            if len(texts) < 20 and number(text := columns.text(row, column).strip()) is None and text:
+            if len(texts) < 20 and parse_number(text := columns.text(row, column).strip()) is None and text:
                 texts.add(text)
         if len(columns.box) == 1 and is_list(columns.text(row, columns.box[0])):
             self._take_list(row, owner, line)
@@ -224,18 +231,18 @@ class _Reading:
             return  # the way to write a negative: a picture and nothing else
         if isinstance(corners, str) or not label.strip():
             said = corners if isinstance(corners, str) else "no class is named"
-            slug = "shape-without-box" if isinstance(corners, Boxless) else "unreadable-annotation"
+            slug = "shape-without-box" if isinstance(corners, NotABox) else "unreadable-annotation"
             self._lose(owner, f"line {line}: {said}", slug)
             return
         self.percent = self.percent or any("%" in columns.text(row, column) for column in columns.box)
         field = columns.text(row, columns.box[0]).lstrip()
         self.bare_numbers = self.bare_numbers or (len(columns.box) == 1 and not field.startswith("{"))
-        self._add(owner, label, corners, flag(columns.text(row, columns.crowd)))
+        self._add(owner, label, corners, parse_flag(columns.text(row, columns.crowd)))
 
     def _take_list(self, row: list[str], owner: int, line: int) -> None:
         columns = self.columns
         field = columns.text(row, columns.box[0])
-        boxes = listed(field, columns.text(row, columns.label))
+        boxes = parse_boxes(field, columns.text(row, columns.label))
         if isinstance(boxes, str):
             self._lose(owner, f"line {line}: {boxes}")
             return
@@ -256,8 +263,8 @@ class _Reading:
         position = self.positions.get((name, split))
         if position is None:
             position = self.positions[name, split] = len(self.images)
-            width = size(self.columns.text(row, self.columns.width))
-            height = size(self.columns.text(row, self.columns.height))
+            width = parse_size(self.columns.text(row, self.columns.width))
+            height = parse_size(self.columns.text(row, self.columns.height))
             self.images.append((name, split, width, height))
         return position
 
@@ -265,7 +272,7 @@ class _Reading:
         import numpy as np
 
         for label in self.classes:
-            if encoding.DAMAGED in label:
+            if text_encoding.DAMAGED in label:
                 self.problems.add("damaged-text", f"the class {label!r} has bytes that are not UTF-8")
         self._note_unread()
         owners = np.array(self.owners, np.int64).reshape(-1, 3)[:, 0]

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from holdfast.data.files.file_index import is_image
+from holdfast.data.files.parse_numbers import parse_number
 from holdfast.data.formats.csv_lists import corners_of, is_list, parsed
-from holdfast.data.listing import is_picture
-from holdfast.data.numbers import number
 
 Corners = tuple[float, float, float, float]
 
@@ -51,14 +51,14 @@ _NEVER_CLASSES = re.compile(
 _CROWD = ("isgroupof", "iscrowd", "is_crowd", "crowd")
 
 
-class Boxless(str):
+class NotABox(str):
     """Why a region has no box by its nature: a point is none."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class CsvColumns:
     """Positions of the columns; a box is four corners, a corner and a size, one field, or a VIA region."""
 
     file: int
@@ -103,13 +103,13 @@ class Columns:
         """The box of a row; None where the row has none, a sentence where it cannot be read."""
         fields = [self.text(row, column).strip() for column in self.box]
         if not any(fields):
-            return None if self._names_nothing(row) else Boxless("a class is named, and no box")
+            return None if self._names_nothing(row) else NotABox("a class is named, and no box")
         if all(field.lower() in _NOTHING for field in fields) and self._names_nothing(row):
             return None  # a negative, as pandas writes it
         if len(fields) == 1:
             return _one_field(fields[0])
         values = [
-            number(field.rstrip("%").replace(",", ".") if self.decimal_commas else field.rstrip("%"))
+            parse_number(field.rstrip("%").replace(",", ".") if self.decimal_commas else field.rstrip("%"))
             for field in fields
         ]
         known = [value for value in values if value is not None]
@@ -137,7 +137,7 @@ def _chosen(value: object) -> str:
 def _one_field(text: str) -> Corners | str | None:
     if text.startswith("{"):
         return _via_region(text)
-    values = [number(part) for part in re.split(r"[\s,;]+", text.strip("[]() "))]
+    values = [parse_number(part) for part in re.split(r"[\s,;]+", text.strip("[]() "))]
     known = [value for value in values if value is not None]
     if len(known) != 4 or len(values) != 4:
         return f"the box is {text[:60]!r}, not four numbers"
@@ -157,20 +157,20 @@ def _via_region(text: str) -> Corners | str | None:
     kind = str(region.get("name")) if isinstance(region, dict) else "?"
     if isinstance(region, dict) and kind in ("polygon", "polyline"):
         xs, ys = region.get("all_points_x"), region.get("all_points_y")
-        points = [number(value) for side in (xs, ys) if isinstance(side, list) for value in side]
+        points = [parse_number(value) for side in (xs, ys) if isinstance(side, list) for value in side]
         known = [value for value in points if value is not None]
         half = len(known) // 2
         if half >= 2 and len(known) == len(points) == 2 * half:
             return min(known[:half]), min(known[half:]), max(known[:half]), max(known[half:])
         return f"the {kind} has no points"
     if kind == "point":
-        return Boxless("a point, which is no box")
+        return NotABox("a point, which is no box")
     keys = {
         "rect": ("x", "y", "width", "height"),
         "circle": ("cx", "cy", "r", "r"),
         "ellipse": ("cx", "cy", "rx", "ry"),
     }
-    read = [number(region.get(key)) for key in keys.get(kind, ())]
+    read = [parse_number(region.get(key)) for key in keys.get(kind, ())]
     numbers = [value for value in read if value is not None]
     if len(numbers) != 4:
         return f"a region of kind {kind!r} has no box"
@@ -178,7 +178,7 @@ def _via_region(text: str) -> Corners | str | None:
     return (a, b, a + c, b + d) if kind == "rect" else (a - c, b - d, a + c, b + d)
 
 
-def from_header(header: list[str]) -> Columns | None:
+def from_header(header: list[str]) -> CsvColumns | None:
     """The columns by their names, in any order and case; None when the first row is no such header."""
     given = [re.sub(r"[\s\-]+", "_", name.strip().lower().lstrip("#").strip()) for name in header]
     names = [_PERCENT.sub("", name) for name in given]
@@ -192,7 +192,7 @@ def from_header(header: list[str]) -> Columns | None:
     label = first(
         tuple(name for name in (*_LABEL, "region_attributes") if name in names[:file] + names[file + 1 :])
     )
-    columns = Columns(
+    columns = CsvColumns(
         file,
         label,
         (),
@@ -207,7 +207,7 @@ def from_header(header: list[str]) -> Columns | None:
     return None if found is None else replace(found, unread=_unread(found, names), header=tuple(header))
 
 
-def _unread(columns: Columns, names: list[str]) -> tuple[int, ...]:
+def _unread(columns: CsvColumns, names: list[str]) -> tuple[int, ...]:
     """Columns that might have been the classes, of a table where none is called so."""
     single = (columns.file, columns.width, columns.height, columns.split, columns.crowd, *columns.box)
     return (
@@ -222,8 +222,8 @@ def _unread(columns: Columns, names: list[str]) -> tuple[int, ...]:
 
 
 def _with_box(
-    columns: Columns, header: list[str], first: Callable[[tuple[str, ...]], int | None]
-) -> Columns | None:
+    columns: CsvColumns, header: list[str], first: Callable[[tuple[str, ...]], int | None]
+) -> CsvColumns | None:
     for groups in ((_X1, _Y1, _X2, _Y2), _FROM_ZERO):
         corners = [column for group in groups if (column := first(group)) is not None]
         if len(corners) == 4:
@@ -251,7 +251,7 @@ def _with_box(
     return replace(columns, box=(single,), corner_pairs=False, named=header[single].strip().lower())
 
 
-def sure(columns: Columns, rows: list[list[str]]) -> bool:
+def holds_boxes(columns: CsvColumns, rows: list[list[str]]) -> bool:
     """Words that other tables use too count only where the column below them holds boxes."""
     if columns.named in ("", "bbox", "box", "bounding_box", "region_shape_attributes"):
         return True
@@ -261,31 +261,31 @@ def sure(columns: Columns, rows: list[list[str]]) -> bool:
     )
 
 
-def headerless(rows: list[list[str]]) -> Columns | None:
+def headerless(rows: list[list[str]]) -> CsvColumns | None:
     """keras-retinanet's `path,x1,y1,x2,y2,class`, or AutoML's `SET,path,label,x1,y1,,,x2,y2,,`."""
     if all(len(row) == 6 and _numbers_or_nothing(row[1:5]) for row in rows if row):
-        return Columns(0, 5, (1, 2, 3, 4), has_header=False)
+        return CsvColumns(0, 5, (1, 2, 3, 4), has_header=False)
     if all(len(row) == 11 and _numbers_or_nothing([*row[3:5], *row[7:9]]) for row in rows if row):
-        return Columns(1, 2, (3, 4, 7, 8), split=0, has_header=False)
+        return CsvColumns(1, 2, (3, 4, 7, 8), split=0, has_header=False)
     return _by_content(rows)
 
 
-def _by_content(rows: list[list[str]]) -> Columns | None:
+def _by_content(rows: list[list[str]]) -> CsvColumns | None:
     """One column of pictures, four of numbers, at most one of text: then nothing else can be meant."""
     width = len(rows[0])
     if any(row and len(row) != width for row in rows):
         return None
     fields = [[row[column].strip() for row in rows if row] for column in range(width)]
-    pictures = [column for column in range(width) if all(is_picture(field) for field in fields[column])]
+    pictures = [column for column in range(width) if all(is_image(field) for field in fields[column])]
     numbers = [
-        column for column in range(width) if all(number(field) is not None for field in fields[column])
+        column for column in range(width) if all(parse_number(field) is not None for field in fields[column])
     ]
     rest = [column for column in range(width) if column not in (*pictures, *numbers)]
     if len(pictures) != 1 or len(numbers) != 4 or len(rest) > 1:
         return None
-    return Columns(pictures[0], rest[0] if rest else None, tuple(numbers), has_header=False)
+    return CsvColumns(pictures[0], rest[0] if rest else None, tuple(numbers), has_header=False)
 
 
 def _numbers_or_nothing(fields: list[str]) -> bool:
     blank = [not field.strip() for field in fields]
-    return all(blank) or (not any(blank) and all(number(field.strip()) is not None for field in fields))
+    return all(blank) or (not any(blank) and all(parse_number(field.strip()) is not None for field in fields))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, replace
 
+from holdfast.data.dataset_reader import Problem
+from holdfast.data.files.file_index import FileIndex, ImageFinder
 from holdfast.data.formats.csv_lists import hold_corners
-from holdfast.data.formats.csv_units import meaning
-from holdfast.data.listing import Listing, PictureFinder
-from holdfast.data.pictures import upright_size
-from holdfast.data.records import Picture
-from holdfast.data.source import Problem
+from holdfast.data.formats.csv_units import infer_box_encoding
+from holdfast.data.images.image_file import upright_size
+from holdfast.data.records import ImageRef
 
 CORNERS_BY_NAME = ("boxes", "bounding_boxes", "boxesstring", "boxes_string")
-PICTURES_THAT_TELL = 100  # of a file are looked at
-Seen = list[tuple[int, tuple[int, int]]]  # a box's place in the file, and the size of its picture
+IMAGES_TO_JUDGE = 100  # of a file are looked at
+RowSizes = list[tuple[int, tuple[int, int]]]  # a box's place in the file, and the size of its picture
 
 
 @dataclass(slots=True)
@@ -38,29 +38,29 @@ class CsvFile:
     one_field: str = ""  # the column that holds whole boxes, which may be two corners or a corner and a size
 
 
-def as_meant(file: CsvFile, listing: Listing, finder: PictureFinder) -> CsvFile:
+def with_inferred_units(file: CsvFile, listing: FileIndex, finder: ImageFinder) -> CsvFile:
     """The file with its numbers read as the pictures show that they were meant."""
     if file.fractions or not len(file.boxes):
         return file
-    seen = _seen(file, listing, finder)
+    seen = _row_sizes(file, listing, finder)
     if file.one_field:
         return _with_corners(file, seen)
     return _with_units(file, seen) if file.plain_corners else file
 
 
-def _seen(file: CsvFile, listing: Listing, finder: PictureFinder) -> Seen:
-    seen: Seen = []
-    for image, (name, _, width, height) in enumerate(file.images[:PICTURES_THAT_TELL]):
+def _row_sizes(file: CsvFile, listing: FileIndex, finder: ImageFinder) -> RowSizes:
+    seen: RowSizes = []
+    for image, (name, _, width, height) in enumerate(file.images[:IMAGES_TO_JUDGE]):
         found = finder.find(name, near=file.name)
         extent = (width, height) if width and height else None
-        extent = extent or (upright_size(Picture(listing.path(found))) if found else None)
+        extent = extent or (upright_size(ImageRef(listing.path(found))) if found else None)
         if extent is not None:
             places = range(file.starts[image], file.starts[image + 1])
             seen += [(file.order[place], extent) for place in places]
     return seen
 
 
-def _with_corners(file: CsvFile, seen: Seen) -> CsvFile:
+def _with_corners(file: CsvFile, seen: RowSizes) -> CsvFile:
     """The file, with the boxes of a single column read as two corners where the pictures show that they are."""
     boxes = ((_corners_at(file, at), extent) for at, extent in seen)
     if not hold_corners(boxes, otherwise=file.one_field in CORNERS_BY_NAME):
@@ -76,12 +76,12 @@ def _corners_at(file: CsvFile, at: int) -> tuple[float, float, float, float]:
     return x1, y1, x2, y2
 
 
-def _with_units(file: CsvFile, seen: Seen) -> CsvFile:
+def _with_units(file: CsvFile, seen: RowSizes) -> CsvFile:
     """The file, with percent and sizes made corners where nothing but the pictures says that they are."""
     import numpy as np
 
     numbers = [_corners_at(file, at) for at, _ in seen]
-    meant = meaning(numbers, [extent for _, extent in seen], headerless=file.headerless)
+    meant = infer_box_encoding(numbers, [extent for _, extent in seen], headerless=file.headerless)
     boxes = np.array(file.boxes).reshape(-1, 4)
     said: list[tuple[str, str]] = []
     if meant.sized:

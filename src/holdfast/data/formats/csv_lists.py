@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from holdfast.data.numbers import number
+from holdfast.data.files.parse_numbers import parse_number
 
 #: `x1 y1 x2 y2;x1 y1 x2 y2`: boxes between semicolons, numbers between spaces.
 _GROUPS = re.compile(r"(?:\s*[-+.\d]+(?:\s+[-+.\d]+){3}\s*;)+(?:\s*[-+.\d]+(?:\s+[-+.\d]+){3}\s*)?;?")
@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[tuple[str, ...], bool], ...] = (
 )  # fmt: skip
 
 
-class Listed(NamedTuple):
+class ListedBox(NamedTuple):
     """One box of a list: as `(x, y, x + c, y + d)` where it is four bare numbers, which may be two corners."""
 
     corners: tuple[float, float, float, float]
@@ -56,20 +56,20 @@ def is_list(field: str) -> bool:
     return first.startswith(("[", "{", "(", "'", '"')) or first in ("]", ")")
 
 
-def listed(field: str, labels: str) -> list[Listed] | str:
+def parse_boxes(field: str, labels: str) -> list[ListedBox] | str:
     """The boxes of a row, or what is wrong with it."""
     boxes, names = parsed(field), _names(labels)
     if not isinstance(boxes, list | tuple):
         return f"the boxes are {field.strip()[:60]!r}, which is no list"
     if isinstance(names, list) and len(names) != len(boxes):
         return f"{len(boxes)} boxes and {len(names)} classes"
-    found: list[Listed] = []
+    found: list[ListedBox] = []
     for position, box in enumerate(boxes):
         corners = corners_of(box)
         if corners is None:
             return f"box {position + 1} is {str(box)[:60]!r}, not four numbers"
         given = names[position] if isinstance(names, list) else names
-        found.append(Listed(corners, _own_label(box) or given))
+        found.append(ListedBox(corners, _own_label(box) or given))
     return found
 
 
@@ -125,7 +125,7 @@ def corners_of(box: Any) -> tuple[float, float, float, float] | None:
 
 
 def _four(values: Any) -> tuple[float, float, float, float] | None:
-    known = [number(value) for value in values]
+    known = [parse_number(value) for value in values]
     if len(known) != 4 or None in known:
         return None
     a, b, c, d = (value for value in known if value is not None)

@@ -15,7 +15,7 @@ ROOMY_PX = 200  # a picture in which boxes that all stay within 100 leave most o
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class BoxEncoding:
     """How four numbers in four columns are to be read; two corners in pixels where nothing speaks against it."""
 
     percent: bool = False
@@ -23,28 +23,28 @@ class Meaning:
     unclear: bool = False  # percent and pixels are both possible
 
 
-def meaning(numbers: Any, extents: Any, *, headerless: bool) -> Meaning:
+def infer_box_encoding(numbers: Any, extents: Any, *, headerless: bool) -> BoxEncoding:
     """What (n, 4) numbers mean in pictures of (n, 2) pixels. Without a header, less is needed to change one's mind."""
     given = np.asarray(numbers, float).reshape(-1, 4)
     sizes = np.asarray(extents, float).reshape(-1, 2)
     usable = np.isfinite(given).all(axis=1)
     given, sizes = given[usable], sizes[usable]
     if not len(given):
-        return Meaning()
+        return BoxEncoding()
     sized = headerless and _are_sizes(given, sizes)
     if not ((given >= -0.5) & (given <= 100.5)).all():
-        return Meaning(sized=sized)
+        return BoxEncoding(sized=sized)
     hundred = np.full_like(sizes, 100)
     sized_percent = headerless and _are_sizes(given, hundred)
     reach = _far(given, sized=sized_percent).max(axis=0)
     if reach.max() > 100.5:
-        return Meaning(sized=sized)
+        return BoxEncoding(sized=sized)
     outside = (_far(given, sized=sized) > sizes + 1).any(axis=1).mean() > 0.3
     roomy, broken = (sizes >= ROOMY_PX).all(), (given % 1 != 0).mean() > 0.5
     spread = roomy and reach.min() > 70 and (broken or (reach.min() > 95 and len(given) >= 30))
     if len(given) >= (3 if headerless else 20) and (outside or spread):
-        return Meaning(percent=True, sized=sized_percent)
-    return Meaning(sized=sized, unclear=bool(headerless and (outside or (roomy and reach.min() > 50))))
+        return BoxEncoding(percent=True, sized=sized_percent)
+    return BoxEncoding(sized=sized, unclear=bool(headerless and (outside or (roomy and reach.min() > 50))))
 
 
 def _far(given: Any, *, sized: bool) -> Any:

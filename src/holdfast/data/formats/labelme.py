@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.data import encoding, storage
-from holdfast.data.listing import Listing, PictureFinder, portable, stem_of, without_suffix
-from holdfast.data.numbers import flag, number, size
-from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ambiguity, mistaken
-from holdfast.data.splits import split_in_path
+from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry, ambiguous_image, wrong_image
+from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files.file_index import FileIndex, ImageFinder, portable, stem_of, without_suffix
+from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
+from holdfast.data.files.splits import split_in_path
+from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError
 
 LARGEST_JSON_BYTES = 256 << 20  # the picture may be inside, as base64
@@ -26,8 +26,8 @@ _SPLIT_KEYS = ("train_test_split", "split", "subset", "set")
 @dataclass(frozen=True, slots=True)
 class LabelmeSource:
     path: str
-    listing: Listing
-    finder: PictureFinder
+    listing: FileIndex
+    finder: ImageFinder
     files: tuple[str, ...]
     splits: dict[str, str]
     format: str = "labelme"
@@ -39,13 +39,13 @@ class LabelmeSource:
         # A file that was given by name says nothing about the pictures around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SourceEntry]:
         for name in self.files:
-            yield Entry(name, self._split(name))
+            yield SourceEntry(name, self._split(name))
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
         for name in pictures:
-            yield Entry(name, self._split(name))
+            yield SourceEntry(name, self._split(name))
 
     def _split(self, name: str) -> str | None:
         return self.splits.get(stem_of(name), split_in_path(name))
@@ -56,45 +56,47 @@ class LabelmeSource:
     def problems(self) -> tuple[Problem, ...]:
         return ()
 
-    def parse(self, entry: Entry) -> Parsed:
+    def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.listing.path(entry.key)
         if entry.key in self.finder.pictures:
             name = entry.key.rsplit("/", 1)[-1]
-            return Parsed(Record(without_suffix(name), name, Picture(file), (), entry.split))
+            return ParsedEntry(Record(without_suffix(name), name, ImageRef(file), (), entry.split))
         try:
             document = read_json(file)
         except ValueError as error:
-            return Parsed(None, (Problem("unreadable-annotation", file, str(error)),))
+            return ParsedEntry(None, (Problem("unreadable-annotation", file, str(error)),))
         except HoldfastError as error:
-            return Parsed(None, (Problem("unreadable-annotation", file, error.what),))
+            return ParsedEntry(None, (Problem("unreadable-annotation", file, error.what),))
         named = document.get("imagePath")
         name = named if isinstance(named, str) and named else stem_of(entry.key)
         found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
         own = self.finder.own(found, entry.key, self.stems)
         path = self.listing.path(own or found) if found else self.finder.expected(name, entry.key)
-        declared = size(document.get("imageWidth")), size(document.get("imageHeight"))
-        picture = Picture(path, width=declared[0], height=declared[1])
+        declared = parse_size(document.get("imageWidth")), parse_size(document.get("imageHeight"))
+        picture = ImageRef(path, width=declared[0], height=declared[1])
         boxes, problems = _shapes(document["shapes"], file)
         lost = len(problems)
-        problems += mistaken(own, found, file) or ambiguity(self.finder, name, found, entry.key, file)
+        problems += wrong_image(own, found, file) or ambiguous_image(
+            self.finder, name, found, entry.key, file
+        )
         if not found and isinstance(document.get("imageData"), str) and document["imageData"]:
             said = f"{name} is not there, and the picture is only inside the JSON (imageData)"
             problems.append(Problem("picture-inside-annotation", file, said))
             picture = replace(picture, path=file, inside="imageData")
         shown = portable(own or found or name).rsplit("/", 1)[-1]
         record = Record(stem_of(entry.key), shown, picture, tuple(boxes), entry.split, file)
-        return Parsed(record, tuple(problems), lost)
+        return ParsedEntry(record, tuple(problems), lost)
 
 
 def read_json(file: str) -> dict[str, Any]:
     """The document; ValueError says why it is not labelme's."""
-    data = storage.read_bytes(file, 0, LARGEST_JSON_BYTES + 1)
+    data = filesystem.read_bytes(file, 0, LARGEST_JSON_BYTES + 1)
     if len(data) > LARGEST_JSON_BYTES:
         raise ValueError("the JSON file is larger than 256 MiB")
     if not data.strip():
         raise ValueError("the file is empty")
     try:
-        document = json.loads(encoding.text(data))
+        document = json.loads(text_encoding.text(data))
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except ValueError as error:
@@ -119,7 +121,7 @@ def _shapes(shapes: list[Any], file: str) -> tuple[list[Box], list[Problem]]:
             said = corners if isinstance(corners, str) else "it has no label"
             problems.append(Problem("unreadable-annotation", file, f"shape {position}: {said}"))
             continue
-        boxes.append(Box(*corners, label, difficult=flag(shape.get("difficult"))))
+        boxes.append(Box(*corners, label, difficult=parse_flag(shape.get("difficult"))))
     return boxes, problems
 
 
@@ -147,11 +149,11 @@ def _corners(shape: dict[str, Any]) -> tuple[float, float, float, float] | str:
 def _point(point: Any) -> tuple[float, float] | None:
     if not isinstance(point, list | tuple) or len(point) != 2:
         return None
-    x, y = number(point[0]), number(point[1])
+    x, y = parse_number(point[0]), parse_number(point[1])
     return None if x is None or y is None else (x, y)
 
 
-def open_source(listing: Listing) -> LabelmeSource | None:
+def open_source(listing: FileIndex) -> LabelmeSource | None:
     names = listing.with_suffix(".json")
     files = [name for name in names if looks_like_labelme(listing.path(name))]
     if not files:
@@ -167,7 +169,7 @@ def open_source(listing: Listing) -> LabelmeSource | None:
         if without_suffix(name) in beside
         or ("/" in name and name.rsplit("/", 1)[0] in folders and not _is_json(listing.path(name)))
     )
-    finder = PictureFinder.of(listing.root, pictures)
+    finder = ImageFinder.of(listing.root, pictures)
     splits = _splits(listing, sorted(others - set(files)))
     stems = frozenset(map(stem_of, files))
     return LabelmeSource(listing.root, listing, finder, tuple(sorted(files)), splits, stems=stems)
@@ -175,7 +177,7 @@ def open_source(listing: Listing) -> LabelmeSource | None:
 
 def _is_json(path: str) -> bool:
     try:
-        json.loads(encoding.text(storage.read_bytes(path, 0, 64 << 20)))
+        json.loads(text_encoding.text(filesystem.read_bytes(path, 0, 64 << 20)))
     except (ValueError, HoldfastError, RecursionError):
         return False
     return True
@@ -183,20 +185,20 @@ def _is_json(path: str) -> bool:
 
 def looks_like_labelme(path: str) -> bool:
     try:
-        head = encoding.as_utf8(storage.read_bytes(path, 0, 1 << 16))
+        head = text_encoding.as_utf8(filesystem.read_bytes(path, 0, 1 << 16))
         if b'"shapes"' in head:
             return b'"points"' in head or b'"imagePath"' in head or b'"shape_type"' in head or b"[]" in head
-        return b'"imageData"' in head and b'"shapes"' in storage.read_bytes(path, 0, LARGEST_JSON_BYTES)
+        return b'"imageData"' in head and b'"shapes"' in filesystem.read_bytes(path, 0, LARGEST_JSON_BYTES)
     except HoldfastError:
         return False
 
 
-def _splits(listing: Listing, names: list[str]) -> dict[str, str]:
+def _splits(listing: FileIndex, names: list[str]) -> dict[str, str]:
     """Picture's stem to split, from a JSON that lists `{"filename": …, "split": …}` objects."""
     splits: dict[str, str] = {}
     for name in names:
         try:
-            document = json.loads(storage.read_bytes(listing.path(name), 0, 64 << 20))
+            document = json.loads(filesystem.read_bytes(listing.path(name), 0, 64 << 20))
         except (ValueError, HoldfastError, RecursionError):
             continue
         rows = document.get("images") if isinstance(document, dict) else document

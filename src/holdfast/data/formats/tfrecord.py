@@ -12,15 +12,16 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from holdfast.data import labelmap, storage
-from holdfast.data.framing import Broken, Frame, frames, looks_framed, read_frame
-from holdfast.data.listing import Listing, suffix_of
-from holdfast.data.numbers import snap
-from holdfast.data.pictures import HEADER_BYTES, Facts, header_of
-from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem
-from holdfast.data.splits import split_in_name, split_in_path
-from holdfast.data.wire import Example, IsASequence, NotAnExample, parse_example
+from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
+from holdfast.data.files import filesystem
+from holdfast.data.files.file_index import FileIndex, suffix_of
+from holdfast.data.files.parse_numbers import snap
+from holdfast.data.files.splits import split_in_name, split_in_path
+from holdfast.data.formats import label_map
+from holdfast.data.formats.tf_example import Example, IsASequence, NotAnExample, parse_example
+from holdfast.data.formats.tfrecord_framing import BrokenFrame, RecordFrame, frames, looks_framed, read_frame
+from holdfast.data.images.image_file import HEADER_BYTES, ImageFacts, header_of
+from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 SUFFIXES = (".record", ".tfrecord", ".tfrecords", ".records", ".tfrec")
@@ -34,23 +35,23 @@ class TfrecordSource:
     path: str
     root: str
     shards: tuple[str, ...]  # relative to root
-    labels: tuple[labelmap.Label, ...]
+    labels: tuple[label_map.Label, ...]
     noted: tuple[Problem, ...]
     off_by_one: bool = False  # all numbers differ from the label map's by the same one
     format: str = "tfrecord"
     relative: bool = True
     folder_pictures: tuple[str, ...] = ()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SourceEntry]:
         for shard in self.shards:
             split = split_in_path(shard) or split_in_name(shard)
-            for position, found in enumerate(_index(storage.join(self.root, shard))):
-                if isinstance(found, Frame):
-                    yield Entry(shard, split, position, found.offset, found.length)
+            for position, found in enumerate(_index(filesystem.join(self.root, shard))):
+                if isinstance(found, RecordFrame):
+                    yield SourceEntry(shard, split, position, found.offset, found.length)
                 else:  # the length is not known: parse() says what is wrong there
-                    yield Entry(shard, split, position, found.offset, -1)
+                    yield SourceEntry(shard, split, position, found.offset, -1)
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())
 
     def class_ids(self) -> dict[str, int]:
@@ -59,24 +60,24 @@ class TfrecordSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted
 
-    def parse(self, entry: Entry) -> Parsed:
-        shard = storage.join(self.root, entry.key)
+    def parse(self, entry: SourceEntry) -> ParsedEntry:
+        shard = filesystem.join(self.root, entry.key)
         try:
-            with storage.open_binary(shard) as handle:
+            with filesystem.open_binary(shard) as handle:
                 if entry.length < 0:
                     return _lost(shard, entry)
-                data = read_frame(handle, Frame(entry.offset, entry.length))
+                data = read_frame(handle, RecordFrame(entry.offset, entry.length))
         except HoldfastError as error:
             return _unreadable(shard, entry, error.what)
         if data is None:
             detail = f"record {entry.position} at byte {entry.offset}: the checksum of its data is wrong"
-            return Parsed(None, (Problem("corrupt-record", shard, detail),))
+            return ParsedEntry(None, (Problem("corrupt-record", shard, detail),))
         try:
             return self._record(parse_example(data), shard, entry)
         except NotAnExample as error:
             return _unreadable(shard, entry, str(error))
 
-    def _record(self, example: Example, shard: str, entry: Entry) -> Parsed:
+    def _record(self, example: Example, shard: str, entry: SourceEntry) -> ParsedEntry:
         encoded = example.slices("image/encoded")
         if not encoded:
             keys = ", ".join(sorted(example.features)[:6]) or "no features at all"
@@ -93,12 +94,12 @@ class TfrecordSource:
         where = f"{shard}, record {entry.position} ({name})"
         size = _frame_size(declared, facts)
         boxes, problems = self._boxes(example, size, where)
-        picture = Picture(shard, entry.offset + part.start, part.stop - part.start, *declared)
+        picture = ImageRef(shard, entry.offset + part.start, part.stop - part.start, *declared)
         split = example.text("image/split") or entry.split  # our writer's, where a file's name cannot say it
         said = max(len(example.features.get(_BOX + key, ())) for key in ("xmin", "ymin", "xmax", "ymax"))
         frame = "" if facts is None else "upright" if size == facts.upright_size else "stored"
         record = Record(identity, name, picture, tuple(boxes), split, where, frame)
-        return Parsed(record, tuple(problems), said - len(boxes))
+        return ParsedEntry(record, tuple(problems), said - len(boxes))
 
     def _boxes(
         self, example: Example, size: tuple[int, int] | None, where: str
@@ -176,27 +177,28 @@ class TfrecordSource:
         return problems
 
 
-def _index(shard: str) -> Iterator[Frame | Broken]:
+def _index(shard: str) -> Iterator[RecordFrame | BrokenFrame]:
     try:
-        with storage.open_binary(shard) as handle:
+        with filesystem.open_binary(shard) as handle:
             handle.seek(0, os.SEEK_END)
             yield from frames(handle, handle.tell())
     except HoldfastError as error:
-        yield Broken(0, error.what, 0)
+        yield BrokenFrame(0, error.what, 0)
 
 
-def _lost(shard: str, entry: Entry) -> Parsed:
+def _lost(shard: str, entry: SourceEntry) -> ParsedEntry:
     why = next(
-        (found for found in _index(shard) if isinstance(found, Broken)), Broken(0, "it was changed", 0)
+        (found for found in _index(shard) if isinstance(found, BrokenFrame)),
+        BrokenFrame(0, "it was changed", 0),
     )
     detail = (
         f"from byte {why.offset} on (record {entry.position}): {why.why}; {why.lost_bytes} bytes are lost"
     )
-    return Parsed(None, (Problem("corrupt-record", shard, detail),))
+    return ParsedEntry(None, (Problem("corrupt-record", shard, detail),))
 
 
-def _unreadable(shard: str, entry: Entry, why: str) -> Parsed:
-    return Parsed(None, (Problem("unreadable-annotation", shard, f"record {entry.position}: {why}"),))
+def _unreadable(shard: str, entry: SourceEntry, why: str) -> ParsedEntry:
+    return ParsedEntry(None, (Problem("unreadable-annotation", shard, f"record {entry.position}: {why}"),))
 
 
 def _first(example: Example, key: str) -> int | None:
@@ -204,7 +206,7 @@ def _first(example: Example, key: str) -> int | None:
     return values[0] if values and 1 < values[0] < 2**31 else None  # 1 and -1 are the decoders' defaults
 
 
-def _frame_size(declared: tuple[int | None, int | None], facts: Facts | None) -> tuple[int, int] | None:
+def _frame_size(declared: tuple[int | None, int | None], facts: ImageFacts | None) -> tuple[int, int] | None:
     """What the fractions are of: the declared size where the picture bears it out, else the real one."""
     width, height = declared
     if facts is None:
@@ -234,7 +236,7 @@ def is_shard_name(name: str) -> bool:
     return suffix_of(name) in SUFFIXES or _SHARD.search(name) is not None
 
 
-def open_source(listing: Listing, label_maps: list[str], path: str | None = None) -> TfrecordSource | None:
+def open_source(listing: FileIndex, label_maps: list[str], path: str | None = None) -> TfrecordSource | None:
     """The shards of a listing; label maps are files of it. None when it has no shard."""
     shards: list[str] = []
     noted: list[Problem] = []
@@ -248,13 +250,15 @@ def open_source(listing: Listing, label_maps: list[str], path: str | None = None
     if path is None:  # of a folder; whoever names a shard or a pattern means those
         noted += _missing_shards(listing)
     used = _first_classes(listing, shards)
-    labels = _as_written(_fitting_labels(listing, used, label_maps, noted), used)
+    labels = _with_display_names(_fitting_labels(listing, used, label_maps, noted), used)
     return TfrecordSource(
         path or listing.root, listing.root, tuple(shards), labels, tuple(noted), _off_by_one(labels, used)
     )
 
 
-def _as_written(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -> tuple[labelmap.Label, ...]:
+def _with_display_names(
+    labels: tuple[label_map.Label, ...], used: set[tuple[str, int]]
+) -> tuple[label_map.Label, ...]:
     """The labels by their display names, where these are what the records hold: `Cat`, and not /m/01yrx."""
     texts = {text for text, _ in used if text}
     names, shown = {label.name for label in labels}, {label.display_name for label in labels}
@@ -263,7 +267,7 @@ def _as_written(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) 
     return tuple(replace(label, name=label.display_name or label.name) for label in labels)
 
 
-def _missing_shards(listing: Listing) -> list[Problem]:
+def _missing_shards(listing: FileIndex) -> list[Problem]:
     """`x-00001-of-00003` is not there, and others of the three are."""
     present: dict[tuple[str, int, str], set[int]] = {}
     for name in listing.files:
@@ -288,14 +292,14 @@ def _refused(path: str) -> Problem | None:
         return Problem("unreadable-annotation", path, detail, remedy=remedy)
 
     try:
-        start = storage.read_bytes(path, 0, 16)
+        start = filesystem.read_bytes(path, 0, 16)
         if not start:
             return problem("the file is empty: its writer had no images, or was never closed")
         if not looks_framed(start):  # asked first: the length of a good first record may begin as these do
             return problem(*_not_framed(start, path))
-        with storage.open_binary(path) as handle:
+        with filesystem.open_binary(path) as handle:
             first = next(frames(handle, handle.seek(0, os.SEEK_END)), None)
-            data = read_frame(handle, first) if isinstance(first, Frame) else None
+            data = read_frame(handle, first) if isinstance(first, RecordFrame) else None
         if data is not None:
             parse_example(data)
     except IsASequence as error:
@@ -319,14 +323,14 @@ def _not_framed(start: bytes, path: str) -> tuple[str, str]:
 
 
 def _fitting_labels(
-    listing: Listing, used: set[tuple[str, int]], label_maps: list[str], noted: list[Problem]
-) -> tuple[labelmap.Label, ...]:
+    listing: FileIndex, used: set[tuple[str, int]], label_maps: list[str], noted: list[Problem]
+) -> tuple[label_map.Label, ...]:
     """The label map that agrees best with the first records; a folder may hold those of other datasets."""
-    best: tuple[float, tuple[labelmap.Label, ...]] = (0.0, ())
+    best: tuple[float, tuple[label_map.Label, ...]] = (0.0, ())
     for name in label_maps:
         try:
-            labels = labelmap.read(
-                storage.read_bytes(listing.path(name), 0, labelmap.LARGEST_BYTES + 1), name
+            labels = label_map.read(
+                filesystem.read_bytes(listing.path(name), 0, label_map.LARGEST_BYTES + 1), name
             )
         except UnreadableAnnotation as error:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
@@ -335,13 +339,13 @@ def _fitting_labels(
     return best[1]
 
 
-def _off_by_one(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -> bool:
+def _off_by_one(labels: tuple[label_map.Label, ...], used: set[tuple[str, int]]) -> bool:
     """Two classes that changed places differ by one too, the one up and the other down."""
     ids = {text: label.id for label in labels for text in (label.display_name, label.name) if text}
     return {value - ids[text] for text, value in used if text in ids and value >= 0} in ({1}, {-1})
 
 
-def _agreement(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -> float:
+def _agreement(labels: tuple[label_map.Label, ...], used: set[tuple[str, int]]) -> float:
     texts = {text for label in labels for text in (label.name, label.display_name) if text}
     pairs = {(text, label.id) for label in labels for text in (label.name, label.display_name, "")}
     known = sum(text in texts or (not text and ("", value) in pairs) for text, value in used)
@@ -349,15 +353,17 @@ def _agreement(labels: tuple[labelmap.Label, ...], used: set[tuple[str, int]]) -
     return (known + 0.1 * exact) / max(1, len(used)) + (1e-6 if not used else 0.0)
 
 
-def _first_classes(listing: Listing, shards: list[str]) -> set[tuple[str, int]]:
+def _first_classes(listing: FileIndex, shards: list[str]) -> set[tuple[str, int]]:
     used: set[tuple[str, int]] = set()
     for shard in shards[:10]:
         source = TfrecordSource("", listing.root, (shard,), (), ())
         for _, entry in zip(range(20), source.entries(), strict=False):
             try:
-                with storage.open_binary(listing.path(shard)) as handle:
+                with filesystem.open_binary(listing.path(shard)) as handle:
                     data = (
-                        read_frame(handle, Frame(entry.offset, entry.length)) if entry.length >= 0 else None
+                        read_frame(handle, RecordFrame(entry.offset, entry.length))
+                        if entry.length >= 0
+                        else None
                     )
                 example = parse_example(data or b"")
             except (HoldfastError, NotAnExample):

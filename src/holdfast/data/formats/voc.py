@@ -13,25 +13,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.data import encoding, storage
-from holdfast.data.listing import Listing, PictureFinder, folder_of, is_picture, stem_of, without_suffix
-from holdfast.data.numbers import flag, number, size
-from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem, ambiguity, mistaken
-from holdfast.data.splits import split_in_path
+from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry, ambiguous_image, wrong_image
+from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files.file_index import (
+    FileIndex,
+    ImageFinder,
+    folder_of,
+    is_image,
+    stem_of,
+    without_suffix,
+)
+from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
+from holdfast.data.files.splits import split_in_path
+from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 LARGEST_XML_BYTES = 64 << 20
 ONE_BASED = "1-based, inclusive"  # what our writer leaves in <source><annotation>
-_PLACES = frozenset(("annotations", "jpegimages", "images", "labels", "label", "xml", "xmls"))
+_STANDARD_FOLDERS = frozenset(("annotations", "jpegimages", "images", "labels", "label", "xml", "xmls"))
 _ZERO_CORNER = re.compile(rb"<[xy]min>\s*0+(?:\.0*)?\s*<")
 
 
 @dataclass(frozen=True, slots=True)
 class VocSource:
     path: str
-    listing: Listing
-    finder: PictureFinder
+    listing: FileIndex
+    finder: ImageFinder
     files: tuple[str, ...]
     splits: dict[str, str]
     ids: dict[str, int]
@@ -46,16 +53,16 @@ class VocSource:
         # A file that was given by name says nothing about the pictures around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SourceEntry]:
         # One set of lists is for all files, wherever they are; of several, each is for its own devkit.
         listed = {known.partition("/ImageSets/")[0] for known in self.splits}
         for name in self.files:
             devkit = _devkit(name) if len(listed) > 1 else next(iter(listed), "")
-            known = (_of(devkit, identity) for identity in (record_id(name), stem_of(name)))
+            known = (_split_key(devkit, identity) for identity in (record_id(name), stem_of(name)))
             split = next((self.splits[one] for one in known if one in self.splits), None)
-            yield Entry(name, split or split_in_path(name))
+            yield SourceEntry(name, split or split_in_path(name))
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())  # in VOC a negative has an XML file without objects
 
     def class_ids(self) -> dict[str, int]:
@@ -64,29 +71,31 @@ class VocSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted
 
-    def parse(self, entry: Entry) -> Parsed:
+    def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.listing.path(entry.key)
         try:
-            root = parse_xml(storage.read_bytes(file, 0, LARGEST_XML_BYTES + 1), file)
+            root = parse_xml(filesystem.read_bytes(file, 0, LARGEST_XML_BYTES + 1), file)
         except HoldfastError as error:
-            return Parsed(None, (Problem("unreadable-annotation", file, _said(error)),))
+            return ParsedEntry(None, (Problem("unreadable-annotation", file, _xml_error_text(error)),))
         name = _text(root, "filename") or stem_of(entry.key)
         found = self.finder.find(name, near=entry.key, stem=stem_of(entry.key))
         own = self.finder.own(found, entry.key, self.stems)
-        problems = [*(mistaken(own, found, file) or ambiguity(self.finder, name, found, entry.key, file))]
+        problems = [
+            *(wrong_image(own, found, file) or ambiguous_image(self.finder, name, found, entry.key, file))
+        ]
         found = own or found
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
         before = len(problems)
         boxes = list(self._boxes(root, file, problems))
         lost = len(problems) - before
-        width, height = size(_text(root, "size/width")), size(_text(root, "size/height"))
+        width, height = parse_size(_text(root, "size/width")), parse_size(_text(root, "size/height"))
         marked = ONE_BASED in (_text(root, "source/annotation") or "")
         identity = (root.findtext("source/imageid") if marked else None) or record_id(entry.key)
         file_name = (root.findtext("filename") if marked else None) or (_shown(found) if found else name)
         record = Record(
-            identity, file_name, Picture(path, width=width, height=height), tuple(boxes), entry.split, file
+            identity, file_name, ImageRef(path, width=width, height=height), tuple(boxes), entry.split, file
         )
-        return Parsed(record, tuple(problems), lost)
+        return ParsedEntry(record, tuple(problems), lost)
 
     def _boxes(self, root: Any, file: str, problems: list[Problem]) -> Iterator[Box]:
         origin = (_text(root, "source/annotation") or "") + (_text(root, "source/database") or "")
@@ -107,14 +116,14 @@ class VocSource:
                 x1, y1 = x1 - 1, y1 - 1
             yield Box(
                 x1, y1, x2, y2, label,
-                crowd=flag(_text(element, "iscrowd")),
-                difficult=flag(_text(element, "difficult")),
+                crowd=parse_flag(_text(element, "iscrowd")),
+                difficult=parse_flag(_text(element, "difficult")),
                 id=_id(_text(element, "id")) if exact else None,
                 area=_area(_text(element, "area")) if exact else None,
             )  # fmt: skip
 
 
-def open_source(listing: Listing, ids: dict[str, int]) -> VocSource | None:
+def open_source(listing: FileIndex, ids: dict[str, int]) -> VocSource | None:
     """The VOC files of a folder, or None when it has none."""
     files = _voc_files(listing)
     if not files:
@@ -124,7 +133,7 @@ def open_source(listing: Listing, ids: dict[str, int]) -> VocSource | None:
     return VocSource(
         path=listing.root,
         listing=listing,
-        finder=PictureFinder.of(listing.root, listing.pictures()),
+        finder=ImageFinder.of(listing.root, listing.pictures()),
         files=tuple(files),
         splits=splits,
         ids=ids,
@@ -134,7 +143,7 @@ def open_source(listing: Listing, ids: dict[str, int]) -> VocSource | None:
     )
 
 
-def _voc_files(listing: Listing) -> list[str]:
+def _voc_files(listing: FileIndex) -> list[str]:
     """The XML files of every folder in which one of the first few is VOC; damaged ones among them count."""
     by_folder: dict[str, list[str]] = {}
     pictures = set(map(stem_of, listing.pictures()))
@@ -152,10 +161,10 @@ def _voc_files(listing: Listing) -> list[str]:
 def _looks_like_voc(path: str) -> bool:
     """Anything called .xml counts, unless it plainly is another kind of XML."""
     try:
-        head = storage.read_bytes(path, 0, 4096)
+        head = filesystem.read_bytes(path, 0, 4096)
     except HoldfastError:
         return True
-    return re.search(rb"<annotation[\s>]", encoding.as_utf8(head)) is not None or not re.search(
+    return re.search(rb"<annotation[\s>]", text_encoding.as_utf8(head)) is not None or not re.search(
         rb"<(annotations|dataset|svg|project|html|plist|data)\b", head
     )
 
@@ -163,8 +172,8 @@ def _looks_like_voc(path: str) -> bool:
 def _is_other_xml(path: str) -> bool:
     """Whole, and with another root: somebody's settings beside the annotations."""
     try:
-        data = storage.read_bytes(path, 0, LARGEST_XML_BYTES)
-        if re.search(rb"<annotation[\s>]", encoding.as_utf8(data[:4096])):
+        data = filesystem.read_bytes(path, 0, LARGEST_XML_BYTES)
+        if re.search(rb"<annotation[\s>]", text_encoding.as_utf8(data[:4096])):
             return False
         parse_xml(data, path)
     except UnreadableAnnotation as error:
@@ -174,17 +183,17 @@ def _is_other_xml(path: str) -> bool:
     return False
 
 
-def _counts_from_zero(listing: Listing, files: list[str]) -> bool:
+def _counts_from_zero(listing: FileIndex, files: list[str]) -> bool:
     for name in files:
         try:
-            if _ZERO_CORNER.search(storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES)):
+            if _ZERO_CORNER.search(filesystem.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES)):
                 return True
         except HoldfastError:
             continue
     return False
 
 
-def _image_sets(listing: Listing, files: list[str], noted: list[Problem]) -> dict[str, str]:
+def _image_sets(listing: FileIndex, files: list[str], noted: list[Problem]) -> dict[str, str]:
     """Picture to split, by the devkit and the name: VOC2007 and VOC2012 beside one another have lists of their own."""
     devkits: dict[str, dict[str, str]] = {}
     for name in listing.with_suffix(".txt"):
@@ -196,7 +205,7 @@ def _image_sets(listing: Listing, files: list[str], noted: list[Problem]) -> dic
     for devkit, names in devkits.items():
         for split, name in _splits_among(names):
             try:
-                text = encoding.text(storage.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES))
+                text = text_encoding.text(filesystem.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES))
             except HoldfastError:
                 continue
             lines = [line.strip(" \t\r") for line in text.split("\n") if line.strip(" \t\r")]
@@ -207,9 +216,9 @@ def _image_sets(listing: Listing, files: list[str], noted: list[Problem]) -> dic
                 )
                 noted.append(Problem("listed-but-absent", listing.path(name), said, len(absent)))
             for line in lines:
-                splits[_of(devkit, line)] = split
-                for known in (_bare(line), without_suffix(_bare(line)) if is_picture(_bare(line)) else ""):
-                    splits.setdefault(_of(devkit, known), split) if known else None
+                splits[_split_key(devkit, line)] = split
+                for known in (_bare(line), without_suffix(_bare(line)) if is_image(_bare(line)) else ""):
+                    splits.setdefault(_split_key(devkit, known), split) if known else None
     return splits
 
 
@@ -226,14 +235,14 @@ def _splits_among(lists: dict[str, str]) -> list[tuple[str, str]]:
     return sorted(kept.items())
 
 
-def _of(devkit: str, picture: str) -> str:
+def _split_key(devkit: str, picture: str) -> str:
     return f"{devkit}/ImageSets/{picture}"
 
 
 def _devkit(name: str) -> str:
     """The folder that an XML file's `Annotations` is in."""
     parts = folder_of(name).split("/")
-    at = next((at for at, part in enumerate(parts) if part.lower() in _PLACES), len(parts))
+    at = next((at for at, part in enumerate(parts) if part.lower() in _STANDARD_FOLDERS), len(parts))
     return "/".join(parts[:at])
 
 
@@ -248,7 +257,7 @@ def record_id(name: str) -> str:
     for position, part in enumerate(parts[:-1]):
         if part.lower() == "annotations":
             return "/".join(parts[position + 1 :])
-    return "/".join([part for part in parts[:-1] if part.lower() not in _PLACES] + parts[-1:])
+    return "/".join([part for part in parts[:-1] if part.lower() not in _STANDARD_FOLDERS] + parts[-1:])
 
 
 def _shown(found: str) -> str:
@@ -256,7 +265,7 @@ def _shown(found: str) -> str:
     for position, part in enumerate(parts[:-1]):
         if part.lower() == "jpegimages":
             return "/".join(parts[position + 1 :])
-    return "/".join([part for part in parts[:-1] if part.lower() not in _PLACES] + parts[-1:])
+    return "/".join([part for part in parts[:-1] if part.lower() not in _STANDARD_FOLDERS] + parts[-1:])
 
 
 def parse_xml(data: bytes, file: str) -> Any:
@@ -319,7 +328,7 @@ def _corners(element: Any) -> tuple[float, float, float, float] | str:
     if box is None:
         return _polygon(element) if element.find("robndbox") is None else _rotated(element.find("robndbox"))
     texts = {str(child.tag).lower(): (child.text or "").strip() for child in box}
-    values = [number(texts.get(key)) for key in ("xmin", "ymin", "xmax", "ymax")]
+    values = [parse_number(texts.get(key)) for key in ("xmin", "ymin", "xmax", "ymax")]
     missing = [
         key for key, value in zip(("xmin", "ymin", "xmax", "ymax"), values, strict=True) if value is None
     ]
@@ -331,7 +340,7 @@ def _corners(element: Any) -> tuple[float, float, float, float] | str:
 
 def _rotated(box: Any) -> tuple[float, float, float, float] | str:
     """The box around roLabelImg's turned one: centre, size and an angle in radians."""
-    values = [number((box.findtext(key) or "").strip()) for key in ("cx", "cy", "w", "h", "angle")]
+    values = [parse_number((box.findtext(key) or "").strip()) for key in ("cx", "cy", "w", "h", "angle")]
     known = [value for value in values if value is not None]
     if len(known) < 5 or not all(map(math.isfinite, known)):
         return "its robndbox has no number for cx, cy, w, h or angle"
@@ -346,7 +355,7 @@ def _polygon(element: Any) -> tuple[float, float, float, float] | str:
     polygon = element.find("polygon")
     if polygon is None:
         return "it has no <bndbox>"
-    points = [(child.tag, number((child.text or "").strip())) for child in polygon.iter()]
+    points = [(child.tag, parse_number((child.text or "").strip())) for child in polygon.iter()]
     xs = [value for tag, value in points if re.fullmatch(r"x\d*", str(tag)) and value is not None]
     ys = [value for tag, value in points if re.fullmatch(r"y\d*", str(tag)) and value is not None]
     if len(xs) < 2 or len(ys) < 2:
@@ -369,9 +378,9 @@ def _id(text: str | None) -> int | None:
 
 
 def _area(text: str | None) -> float | None:
-    value = number(text)
+    value = parse_number(text)
     return value if value is not None and math.isfinite(value) else None
 
 
-def _said(error: HoldfastError) -> str:
+def _xml_error_text(error: HoldfastError) -> str:
     return error.what + (f" ({'; '.join(error.found)})" if error.found else "")

@@ -13,14 +13,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.data import encoding, storage
+from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
+from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files.file_index import (
+    FileIndex,
+    is_image,
+    normalized_name,
+    same_ending,
+    stem_of,
+    without_suffix,
+)
+from holdfast.data.files.parse_numbers import parse_integer, parse_number, snap
+from holdfast.data.files.splits import TRAINING_NAMES, VALIDATION_NAMES, bare_split, split_in_path
 from holdfast.data.formats.yolo_line import has_score, read_line
-from holdfast.data.listing import Listing, is_picture, same_ending, same_letters, stem_of, without_suffix
-from holdfast.data.numbers import number, snap, whole
-from holdfast.data.pictures import upright_size
-from holdfast.data.records import Box, Picture, Record
-from holdfast.data.source import Entry, Parsed, Problem
-from holdfast.data.splits import TRAINED, VALIDATED, bare_split, split_in_path
+from holdfast.data.images.image_file import upright_size
+from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 LARGEST_TXT_BYTES = 32 << 20
@@ -29,8 +36,8 @@ _NAMES_FILES = (
     "classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt", "_darknet.labels",
 )  # fmt: skip
 #: Folders that hold pictures or their texts, and that a path of the one has where the other's has another.
-PLACES = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
-USUAL = (*TRAINED, *VALIDATED)
+STANDARD_FOLDERS = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
+SPLIT_KEYS = (*TRAINING_NAMES, *VALIDATION_NAMES)
 _NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
 _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
 
@@ -38,7 +45,7 @@ _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)
 @dataclass(frozen=True, slots=True)
 class YoloSource:
     path: str
-    listing: Listing
+    listing: FileIndex
     pictures: dict[str, str | None]  # picture to split
     labels: dict[str, str]  # picture to its text file
     names: dict[int, str]
@@ -52,24 +59,24 @@ class YoloSource:
     def folder_pictures(self) -> tuple[str, ...]:
         return tuple(self.pictures)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SourceEntry]:
         for name in self.pictures:
             if name in self.labels:
-                yield Entry(name, self.pictures[name])
+                yield SourceEntry(name, self.pictures[name])
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[Entry]:
+    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
         for name in pictures:
-            yield Entry(name, self.pictures.get(name))
+            yield SourceEntry(name, self.pictures.get(name))
 
     def class_ids(self) -> dict[str, int]:
         kept = self.sidecar.get("class_ids")
         known = kept if isinstance(kept, dict) else {}
-        return {name: _whole_or(known.get(name), index) for index, name in self.names.items()}
+        return {name: _int_or(known.get(name), index) for index, name in self.names.items()}
 
     def problems(self) -> tuple[Problem, ...]:
         return self.noted
 
-    def parse(self, entry: Entry) -> Parsed:
+    def parse(self, entry: SourceEntry) -> ParsedEntry:
         path = self.listing.path(entry.key)
         notes = self._notes(entry.key)
         identity = str(notes.get("id") or _without_images(without_suffix(entry.key)))
@@ -78,23 +85,25 @@ class YoloSource:
         split = kept if isinstance(kept, str) else None
         label = self.labels.get(entry.key)
         if label is None:
-            return Parsed(Record(identity, name, Picture(path), (), split))
+            return ParsedEntry(Record(identity, name, ImageRef(path), (), split))
         file = self.listing.path(label)
         try:
-            data = storage.read_bytes(file, 0, LARGEST_TXT_BYTES + 1)
+            data = filesystem.read_bytes(file, 0, LARGEST_TXT_BYTES + 1)
         except HoldfastError as error:
-            return Parsed(None, (Problem("unreadable-annotation", file, error.what),))
+            return ParsedEntry(None, (Problem("unreadable-annotation", file, error.what),))
         if len(data) > LARGEST_TXT_BYTES:
-            return Parsed(None, (Problem("unreadable-annotation", file, "the file is larger than 32 MiB"),))
-        lines = [line for line in encoding.text(data).splitlines() if line.strip()]
-        size = upright_size(Picture(path)) if lines else None
+            return ParsedEntry(
+                None, (Problem("unreadable-annotation", file, "the file is larger than 32 MiB"),)
+            )
+        lines = [line for line in text_encoding.text(data).splitlines() if line.strip()]
+        size = upright_size(ImageRef(path)) if lines else None
         width, height = size or (1, 1)
         problems: list[Problem] = []
         boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, problems))
         # Without the picture's size the fractions mean nothing; the picture itself is reported elsewhere.
         kept_boxes = tuple(boxes) if size else ()
-        record = Record(identity, name, Picture(path), kept_boxes, split, file, frame="upright")
-        return Parsed(record, tuple(problems), len(lines) - len(record.boxes))
+        record = Record(identity, name, ImageRef(path), kept_boxes, split, file, frame="upright")
+        return ParsedEntry(record, tuple(problems), len(lines) - len(record.boxes))
 
     def _boxes(
         self, lines: list[str], size: tuple[int, int], notes: Any, file: str, problems: list[Problem]
@@ -120,7 +129,7 @@ class YoloSource:
             flags = note if isinstance(note, dict) else {}
             yield Box(
                 x1, y1, x2, y2, name, crowd=flags.get("crowd") is True, difficult=flags.get("difficult") is True,
-                id=whole(flags.get("id")), area=number(flags.get("area")),
+                id=parse_integer(flags.get("id")), area=parse_number(flags.get("area")),
             )  # fmt: skip
 
     def _notes(self, picture: str) -> dict[str, Any]:
@@ -132,7 +141,7 @@ class YoloSource:
 # -- opening ------------------------------------------------------------------------------------
 
 
-def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
+def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
     """The pictures and text files of a folder; None when no text file is YOLO's and no YAML says so."""
     yaml_path = listing.path(yaml_name) if yaml_name else None
     settings = read_yaml(yaml_path) if yaml_path else {}
@@ -140,7 +149,7 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     everything = pictures = {name: split_in_path(name) for name in listing.pictures()}
     noted: list[Problem] = _broken_yamls(listing) if not yaml_name else []
     if yaml_name:
-        pictures = _chosen(listing, settings, yaml_name, pictures, noted)
+        pictures = _selected_images(listing, settings, yaml_name, pictures, noted)
     labels = _labels(pictures, texts)
     if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
         return None
@@ -157,7 +166,7 @@ def open_source(listing: Listing, yaml_name: str | None) -> YoloSource | None:
     ]
     names, shape = _names(settings, listing), settings.get("kpt_shape")
     if not yaml_name:
-        names_above, shape = _above(listing)
+        names_above, shape = _names_above(listing)
         names = names or names_above
     noted += _name_problems(names, settings, yaml_path or listing.root)
     return YoloSource(
@@ -170,7 +179,7 @@ def _numbers_after_box(shape: Any) -> int:
     """`kpt_shape: [17, 3]`: 17 points of 3 numbers follow the box in each line."""
     if not isinstance(shape, list) or len(shape) != 2:
         return 0
-    points, numbers = (whole(value) or 0 for value in shape)
+    points, numbers = (parse_integer(value) or 0 for value in shape)
     return points * numbers if 0 < points < 10_000 and 0 < numbers < 10 else 0
 
 
@@ -178,22 +187,24 @@ def _name_problems(names: dict[int, str], settings: dict[str, Any], path: str) -
     found = [
         Problem("damaged-text", path, f"the class {name!r} has bytes that are not UTF-8")
         for name in names.values()
-        if encoding.DAMAGED in name
+        if text_encoding.DAMAGED in name
     ]
-    declared = whole(settings.get("nc"))
+    declared = parse_integer(settings.get("nc"))
     if declared is not None and names and declared != len(names):
         said = f"nc is {declared}, and there are {len(names)} names"
         found.append(Problem("class-count-disagrees", path, said))
     return found
 
 
-def _broken_yamls(listing: Listing) -> list[Problem]:
+def _broken_yamls(listing: FileIndex) -> list[Problem]:
     """A data.yaml that cannot be parsed would take the class names with it, in silence."""
     found = []
     for name in listing.with_suffix(".yaml", ".yml"):
         path = listing.path(name)
         try:
-            if re.search(rb"(?m)^\s*names\s*:", encoding.as_utf8(storage.read_bytes(path, 0, 1 << 20))):
+            if re.search(
+                rb"(?m)^\s*names\s*:", text_encoding.as_utf8(filesystem.read_bytes(path, 0, 1 << 20))
+            ):
                 read_yaml(path)
         except HoldfastError as error:
             found.append(Problem("unreadable-annotation", path, "; ".join((error.what, *error.found))))
@@ -205,7 +216,7 @@ def read_yaml(path: str) -> dict[str, Any]:
 
     try:
         # All scalars as text, and nothing but lists and tables built: a class called `no` stays "no".
-        document = yaml.load(storage.read_bytes(path, 0, 1 << 20), Loader=yaml.BaseLoader)
+        document = yaml.load(filesystem.read_bytes(path, 0, 1 << 20), Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         said = str(error).replace("\n", " ")[:200]
         raise UnreadableAnnotation("the YAML cannot be read", where=path, found=said) from None
@@ -228,8 +239,8 @@ def looks_like_yolo_yaml(path: str) -> bool:
     return any(key in document for key in ("train", "val", "test", "path", "nc"))
 
 
-def _chosen(
-    listing: Listing,
+def _selected_images(
+    listing: FileIndex,
     settings: dict[str, Any],
     yaml_name: str,
     pictures: dict[str, str | None],
@@ -244,10 +255,10 @@ def _chosen(
             continue
         for place in value if isinstance(value, list) else [value]:
             if isinstance(place, str) and place not in ("", "null", "~"):
-                usual = bare_split(split) in USUAL
+                usual = bare_split(split) in SPLIT_KEYS
                 if not usual and "/" not in place.replace("\\", "/") and not place.endswith(".txt"):
                     continue  # `channels: 3`, `task: detect`
-                named = _named(listing, folder, place, pictures, noted)
+                named = _images_named(listing, folder, place, pictures, noted)
                 if not named and usual and bare_split(split) != "test":  # exports often have no test
                     said = f"{split}: there is no picture in {place}"
                     absent.append(Problem("listed-but-absent", listing.path(yaml_name), said))
@@ -264,13 +275,13 @@ def _chosen(
     return chosen or pictures
 
 
-def _named(
-    listing: Listing, folder: str, place: str, pictures: dict[str, str | None], noted: list[Problem]
+def _images_named(
+    listing: FileIndex, folder: str, place: str, pictures: dict[str, str | None], noted: list[Problem]
 ) -> list[str]:
     cleaned = re.sub(r"^(\.\.?/)+", "", place.replace("\\", "/")).strip("/")
     if cleaned.endswith(".txt"):
         names = [name for name in listing.files if name in (folder + cleaned, cleaned)]
-        return [found for name in names for found in _listed(listing.path(name), pictures, noted)]
+        return [found for name in names for found in _images_listed(listing.path(name), pictures, noted)]
     for prefix in (f"{folder}{cleaned}/", f"{cleaned}/"):
         found = [name for name in pictures if name.startswith(prefix) or prefix == "/" or cleaned == ""]
         if found:
@@ -280,20 +291,20 @@ def _named(
     return [name for name in pictures if f"/{name}".find("/" + tail) >= 0]
 
 
-def _listed(path: str, pictures: dict[str, str | None], noted: list[Problem]) -> Iterator[str]:
+def _images_listed(path: str, pictures: dict[str, str | None], noted: list[Problem]) -> Iterator[str]:
     absent: list[str] = []
     lines = 0
     by_stem: dict[str, list[str]] = {}
     for name in pictures:
         by_stem.setdefault(stem_of(name), []).append(name)
-    for line in encoding.text(storage.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
+    for line in text_encoding.text(filesystem.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
         wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
-        lines += is_picture(wanted)
+        lines += is_image(wanted)
         if wanted in pictures:
             yield wanted
-        elif is_picture(wanted) and (found := _most_alike(wanted, by_stem.get(stem_of(wanted), []))):
+        elif is_image(wanted) and (found := _most_alike(wanted, by_stem.get(stem_of(wanted), []))):
             yield found
-        elif is_picture(wanted):
+        elif is_image(wanted):
             absent.append(line.strip())
     if absent:
         said = f"{len(absent)} of {lines} are not there, such as {absent[0]}"
@@ -311,10 +322,10 @@ def _most_alike(wanted: str, candidates: list[str]) -> str | None:
 def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
     """Picture to its text: `labels` for the last `images` in the path, or else whichever of several was meant."""
     by_place = {_label_key(name): name for name in texts}
-    by_bare_place = {_without_places(name): name for name in texts}
+    by_bare_place = {_without_standard_folders(name): name for name in texts}
     found: dict[str, str] = {}
     for name in pictures:
-        text = by_place.get(_label_key(name)) or by_bare_place.get(_without_places(name))
+        text = by_place.get(_label_key(name)) or by_bare_place.get(_without_standard_folders(name))
         if text is not None:
             found[name] = text
     return found or _by_name_alone(pictures, texts)
@@ -324,10 +335,10 @@ def _by_name_alone(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
     """`photos/a.jpg` and `annotations/a.txt`, where no text is anywhere that YOLO looks and no name occurs twice."""
     by_stem: dict[str, list[str]] = {}
     for name in texts:
-        by_stem.setdefault(same_letters(stem_of(name)), []).append(name)
+        by_stem.setdefault(normalized_name(stem_of(name)), []).append(name)
     owners: dict[str, list[str]] = {}
     for name in pictures:
-        owners.setdefault(same_letters(stem_of(name)), []).append(name)
+        owners.setdefault(normalized_name(stem_of(name)), []).append(name)
     return {
         names[0]: by_stem[stem][0]
         for stem, names in owners.items()
@@ -335,16 +346,18 @@ def _by_name_alone(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
     }
 
 
-def _without_places(name: str) -> str:
+def _without_standard_folders(name: str) -> str:
     parts = without_suffix(name).split("/")
-    return same_letters("/".join([part for part in parts[:-1] if part.lower() not in PLACES] + parts[-1:]))
+    return normalized_name(
+        "/".join([part for part in parts[:-1] if part.lower() not in STANDARD_FOLDERS] + parts[-1:])
+    )
 
 
 def _label_key(name: str) -> str:
     """The same for `images/train/a.jpg`, `labels/train/a.txt` and for files side by side."""
     parts = without_suffix(name).split("/")
     for position in range(len(parts) - 2, -1, -1):
-        if parts[position].lower() in PLACES:
+        if parts[position].lower() in STANDARD_FOLDERS:
             return "/".join(parts[:position] + parts[position + 1 :])
     return "/".join(parts)
 
@@ -356,14 +369,14 @@ def _without_images(name: str) -> str:
 
 def _is_yolo(path: str) -> bool:
     try:
-        head = encoding.as_utf8(storage.read_bytes(path, 0, 4096))
+        head = text_encoding.as_utf8(filesystem.read_bytes(path, 0, 4096))
     except HoldfastError:
         return False
     first = head.strip().split(b"\n")[0]
     return _LINE.fullmatch(first) is not None
 
 
-def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
+def _names(settings: dict[str, Any], listing: FileIndex) -> dict[int, str]:
     names = settings.get("names")
     if isinstance(names, str) and names not in ("", "null", "~") and not names.endswith((".names", ".txt")):
         return {0: names}
@@ -371,41 +384,41 @@ def _names(settings: dict[str, Any], listing: Listing) -> dict[int, str]:
         names = [name.get("name", "") if isinstance(name, dict) else name for name in names]
     pairs = enumerate(names) if isinstance(names, list) else names.items() if isinstance(names, dict) else ()
     # Scalars only: a nested alias of YAML would be written out in full, which can be without end.
-    found = {whole(key): str(name) for key, name in pairs if isinstance(name, str | int | float)}
+    found = {parse_integer(key): str(name) for key, name in pairs if isinstance(name, str | int | float)}
     if found:
         return {index: name for index, name in found.items() if index is not None}
     for wanted in (*_NAMES_FILES, ".names"):  # darknet calls it as it likes: voc.names
         for name in listing.files:
             if name.endswith(wanted) if wanted == ".names" else name.rsplit("/", 1)[-1] == wanted:
-                text = encoding.text(storage.read_bytes(listing.path(name), 0, 4 << 20))
+                text = text_encoding.text(filesystem.read_bytes(listing.path(name), 0, 4 << 20))
                 return {index: line for index, line in enumerate(text.splitlines()) if line.strip()}
     return {}
 
 
-def _above(listing: Listing) -> tuple[dict[int, str], Any]:
+def _names_above(listing: FileIndex) -> tuple[dict[int, str], Any]:
     """Of `data/train` given alone: the names, and the shape of keypoints, that lie in `data`."""
-    above = storage.parent(listing.root.rstrip("/"))
+    above = filesystem.parent(listing.root.rstrip("/"))
     for name in ("data.yaml", "dataset.yaml", "data.yml", *_NAMES_FILES):
-        path = storage.join(above, name) if above else name
+        path = filesystem.join(above, name) if above else name
         try:
-            if storage.exists(path):
+            if filesystem.exists(path):
                 settings = read_yaml(path) if name.endswith(("yaml", "yml")) else {}
-                return _names(settings, Listing(above or ".", (name,))), settings.get("kpt_shape")
+                return _names(settings, FileIndex(above or ".", (name,))), settings.get("kpt_shape")
         except HoldfastError:
             continue
     return {}, None
 
 
-def _whole_or(value: object, otherwise: int) -> int:
-    found = whole(value)
+def _int_or(value: object, otherwise: int) -> int:
+    found = parse_integer(value)
     return otherwise if found is None else found
 
 
-def _sidecar(listing: Listing) -> dict[str, Any]:
+def _sidecar(listing: FileIndex) -> dict[str, Any]:
     if SIDECAR not in listing.files:
         return {}
     try:
-        document = json.loads(storage.read_bytes(listing.path(SIDECAR), 0, 1 << 30))
+        document = json.loads(filesystem.read_bytes(listing.path(SIDECAR), 0, 1 << 30))
     except (ValueError, RecursionError, HoldfastError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from holdfast.data.numbers import number, whole
+from holdfast.data.files.parse_numbers import parse_integer, parse_number
 
 
 def read_line(
@@ -14,11 +14,15 @@ def read_line(
 ) -> tuple[int | None, tuple[float, float, float, float] | str]:
     """Class index and the corners as fractions, or what is wrong with the line."""
     fields = _fields(line)
-    index = whole(fields[0])
+    index = parse_integer(fields[0])
     if index is None:  # some tools write the name itself
         index = next((number_of for number_of, name in names.items() if name == fields[0]), None)
-    values = [number(text.replace(",", ".")) for text in fields[1:]]
-    if len(fields) in (9, 10) and None not in [number(text) for text in fields[:8]] and values[7] is None:
+    values = [parse_number(text.replace(",", ".")) for text in fields[1:]]
+    if (
+        len(fields) in (9, 10)
+        and None not in [parse_number(text) for text in fields[:8]]
+        and values[7] is None
+    ):
         return None, f"{line.strip()[:60]!r} is DOTA's: four corners in pixels, and then the class"
     if index is None or None in values:
         return None, f"{line.strip()[:60]!r} is not a class and numbers"

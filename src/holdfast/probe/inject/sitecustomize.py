@@ -27,7 +27,7 @@ def _start(here):
         package = type(sys)("_holdfast")
         package.__path__ = [os.path.dirname(os.path.dirname(here))]
         sys.modules["_holdfast"] = package
-        from _holdfast.probe.start import begin
+        from _holdfast.probe.bootstrap import begin
 
         begin(run_dir, int(os.environ.get("HOLDFAST_ATTEMPT") or 1))
     except Exception:  # the script comes first

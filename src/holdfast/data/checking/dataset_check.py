@@ -1,0 +1,326 @@
+"""Everything that can be known to be wrong with a dataset before training on it."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.data import outside
+from holdfast.data.checking.statistics import DatasetStatistics, file_of_record
+from holdfast.data.dataset_reader import ParsedEntry, Problem, Source, SourceEntry
+from holdfast.data.files import process_pool, splits
+from holdfast.data.files.file_index import FileIndex, stem_of
+from holdfast.data.files.progress_bar import tracked
+from holdfast.data.findings import RANK, DataFinding, Tally
+from holdfast.data.images.facts_cache import ImageFactsCache, cache_file, key_of
+from holdfast.data.images.image_file import ImageFacts, probe_image
+from holdfast.data.images.image_rules import (
+    box_violations,
+    boxes_fit,
+    frame_of,
+    image_violations,
+    size_violations,
+)
+from holdfast.data.reading import detect_format
+from holdfast.data.reading.compare_sources import AnnotationComparison, compare
+from holdfast.data.records import Record
+
+_CACHE_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `holdfast check` found."""
+
+    path: str
+    images: int
+    boxes: int
+    classes: tuple[str, ...]
+    findings: tuple[DataFinding, ...]
+
+    @property
+    def spoiled(self) -> bool:
+        """Something would stop or spoil a run."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "images": self.images,
+            "boxes": self.boxes,
+            "classes": list(self.classes),
+            "findings": [finding.as_json() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPart:
+    """One path to check; of a recipe, whether it is there for "train" or for "validation": then its records are of
+    that split whatever the path says itself, and those that training leaves out for theirs do not count."""
+
+    path: str
+    split: str | None = None
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GradedProblem:
+    """A problem with the severity and the extra fields that belong to this one case of it."""
+
+    problem: Problem
+    severity: str = ""
+    extra: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedEntry:
+    """What a worker found out about one entry."""
+
+    parsed: ParsedEntry
+    facts: ImageFacts | None = None
+    key: tuple[str, str] | None = None  # to remember the facts by; None when they came from the cache
+    judged: tuple[GradedProblem, ...] = ()
+
+
+def check(
+    parts: Sequence[DatasetPart],
+    *,
+    classes: Sequence[str] = (),
+    use_cache: bool = True,
+    processes: int | None = None,
+) -> tuple[Report, DatasetStatistics]:
+    """Check all parts as one dataset, so that a picture in two of them is found."""
+    tally, census = Tally(), DatasetStatistics()
+    declared: dict[str, int] = {}
+    for part in parts:
+        found = detect_format.open_sources(part.path, part.format)
+        main = found[0]
+        declared.update(main.class_ids())
+        others = [_compare_with(other, tally) for other in found[1:]]
+        wanted = _splits_for_role(main, part.split)
+        for looked in check_entries(
+            main, use_cache=use_cache, processes=processes, what=f"checking {part.path}"
+        ):
+            if wanted is None or looked.parsed.record is None or looked.parsed.record.split in wanted:
+                _tally_entry(looked, part.split, classes, tally, census)
+            if looked.parsed.record is not None:
+                for other in others:
+                    compare(looked.parsed.record, other)
+        for problem in main.problems():
+            tally.add(problem)
+        for problem in (problem for other in others for problem in other.problems()):
+            tally.add(problem)
+        _yolo_off_by_one(main, tally, census)
+    paths = [part.path for part in parts]
+    path = ", ".join(paths)
+    for problem in census.problems(declared, path):
+        tally.add(problem)
+    names = sorted(declared, key=lambda name: (declared[name], name))
+    used = tuple(sorted(name for name in census.classes if name not in declared))
+    findings = tuple(_with_path_in_remedy(finding, paths) for finding in tally.findings())
+    return Report(path, census.images, census.boxes, (*names, *used), findings), census
+
+
+def _splits_for_role(source: Source, role: str | None) -> frozenset[str | None] | None:
+    """The splits of a source that training takes for this role; None for all of them."""
+    if role is None:
+        return None
+    known = {entry.split for entry in source.entries()}
+    return splits.training_splits(known) if role == "train" else splits.validation_splits(known)
+
+
+def _with_path_in_remedy(finding: DataFinding, paths: list[str]) -> DataFinding:
+    """The remedy with the path in it, so that it can be copied into a shell: of several, that of the first place."""
+    first = finding.places[0].file if finding.places else ""
+    path = next((one for one in paths if first.startswith(one)), paths[0])
+    return replace(finding, remedy=finding.remedy.replace(" SRC ", f" {shlex.quote(path)} "))
+
+
+def check_entries(
+    source: Source, *, use_cache: bool = True, processes: int | None = None, what: str = "checking"
+) -> Iterator[CheckedEntry]:
+    """Every entry parsed and its picture decoded, on all cores; then the pictures that no entry names."""
+    file = cache_file(source.path) if use_cache else None
+    cache = ImageFactsCache(file, write=True) if file else None
+    unnamed = set(source.folder_pictures)
+    listing = getattr(source, "listing", None)
+    root = listing.root.rstrip("/") + "/" if isinstance(listing, FileIndex) else ""
+    fresh: list[tuple[tuple[str, str], ImageFacts]] = []
+    unread: set[str] = set()
+    try:
+        for negatives in (False, True):
+            entries = source.negatives(sorted(unnamed)) if negatives else source.entries()
+            results = process_pool.run(
+                _check_entry, (source, file), entries, crashed=_crashed, workers=processes
+            )
+            for looked in tracked(results, what, len(unnamed) or None):
+                if looked.parsed.record is not None:
+                    unnamed.discard(looked.parsed.record.picture.path.removeprefix(root))
+                else:
+                    unread.update(stem_of(problem.file) for problem in looked.parsed.problems)
+                if looked.key is not None and looked.facts is not None and looked.facts.digest:
+                    # What could not be opened is not remembered: a right that was given changes no time.
+                    fresh.append((looked.key, looked.facts))
+                    if cache and len(fresh) >= _CACHE_BATCH:
+                        cache.put(fresh)
+                    fresh = fresh if len(fresh) < _CACHE_BATCH else []
+                yield _noted_as_negative(looked) if negatives else looked
+            # A picture whose annotation cannot be read is not one without an annotation.
+            unnamed = {name for name in unnamed if stem_of(name) not in unread}
+            if negatives:
+                yield from _unannotated(source, sorted(unnamed))
+    finally:
+        if cache:
+            cache.put(fresh)
+            cache.close()
+
+
+def _noted_as_negative(looked: CheckedEntry) -> CheckedEntry:
+    record, facts = looked.parsed.record, looked.facts
+    if record is None or (facts is not None and facts.problem):
+        return looked  # what cannot be decoded is no picture with nothing in it
+    detail = "no annotation file: taken as a picture with nothing in it"
+    problem = Problem("image-without-annotation", record.picture.path, detail)
+    return replace(looked, parsed=replace(looked.parsed, problems=(*looked.parsed.problems, problem)))
+
+
+def _unannotated(source: Source, pictures: Iterable[str]) -> Iterator[CheckedEntry]:
+    listing = getattr(source, "listing", None)
+    for name in pictures:
+        path = listing.path(name) if isinstance(listing, FileIndex) else name
+        problem = Problem("image-without-annotation", path, "no annotation names it: it is not used")
+        yield CheckedEntry(ParsedEntry(None, (problem,)))
+
+
+_cache: tuple[Any, ImageFactsCache] | None = None
+
+
+def _check_entry(shared: tuple[Source, Any], entry: SourceEntry) -> CheckedEntry:
+    source, file = shared
+    parsed = source.parse(entry)
+    if parsed.record is None:
+        return CheckedEntry(parsed)
+    facts = _worker_cache(file).get(parsed.record.picture) if file else None
+    key = key_of(parsed.record.picture) if file and facts is None else None
+    facts = facts or probe_image(parsed.record.picture)
+    judged = tuple(record_problems(parsed.record, facts, relative=source.relative))
+    if not (parsed.record.boxes or parsed.lost or facts.problem):
+        judged += (GradedProblem(Problem("image-without-boxes", file_of_record(parsed.record), "no boxes")),)
+    elsewhere = outside.problem_of(parsed.record.picture, outside.folder_of(source))
+    if elsewhere is not None and facts.problem != "missing-image":
+        judged += (GradedProblem(elsewhere),)
+    if facts.problem == "missing-image" and source.format in ("voc", "labelme"):
+        said = f"its picture {parsed.record.file_name} is not there"
+        judged += (GradedProblem(Problem("annotation-without-image", parsed.record.source, said)),)
+    return CheckedEntry(parsed, facts, key, judged)
+
+
+def _worker_cache(file: Any) -> ImageFactsCache:
+    """One connection a process: SQLite's must not cross a fork."""
+    global _cache
+    if _cache is None or _cache[0] != file:
+        _cache = (file, ImageFactsCache(file, write=False))
+    return _cache[1]
+
+
+def _crashed(entry: SourceEntry) -> CheckedEntry:
+    problem = Problem("unreadable-image", entry.key, "decoding it ended the process that tried")
+    return CheckedEntry(ParsedEntry(None, (problem,)))
+
+
+def _tally_entry(
+    looked: CheckedEntry, split: str | None, classes: Sequence[str], tally: Tally, census: DatasetStatistics
+) -> None:
+    for problem in looked.parsed.problems:
+        negative = problem.finding == "image-without-annotation" and looked.parsed.record is not None
+        tally.add(problem, severity="note" if negative else "")
+    record, facts = looked.parsed.record, looked.facts
+    if record is None or facts is None:
+        return
+    if split is not None:
+        record = replace(record, split=split)
+    census.add(record, facts)
+    for judged in looked.judged:
+        tally.add(judged.problem, severity=judged.severity, extra=judged.extra)
+    _tally_classes(record, classes, tally)
+
+
+def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Iterator[GradedProblem]:
+    picture, annotation = file_of_record(record), record.source or file_of_record(record)
+    for verdict in image_violations(record, facts):
+        yield GradedProblem(Problem(verdict.finding, picture, verdict.detail), verdict.severity)
+    for verdict in size_violations(record, facts, relative=relative):
+        extra = (("boxes_fit", verdict.boxes_fit),) if verdict.boxes_fit else ()
+        yield GradedProblem(Problem(verdict.finding, picture, verdict.detail), verdict.severity, extra)
+    for _, verdict in box_violations(record.boxes, frame_size(record, facts, relative=relative)):
+        detail = verdict.detail if record.picture.in_shard else f"{record.file_name}: {verdict.detail}"
+        yield GradedProblem(Problem(verdict.finding, annotation, detail), verdict.severity)
+
+
+def frame_size(record: Record, facts: ImageFacts, *, relative: bool) -> tuple[int, int] | None:
+    """What the boxes must fit into: the frame that they were drawn in."""
+    declared = record.picture.declared_size
+    if not facts.width:
+        return declared
+    if declared is not None and declared not in (facts.size, facts.upright_size):
+        fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)
+        return declared if fit == "declared" else facts.upright_size
+    return frame_of(record, facts)[0]
+
+
+def _tally_classes(record: Record, classes: Sequence[str], tally: Tally) -> None:
+    if classes:
+        for name in sorted({box.name for box in record.boxes} - set(classes)):
+            detail = f"{record.file_name}: {name!r} is not among the recipe's classes"
+            tally.add(Problem("unknown-class", record.source or record.picture.path, detail))
+
+
+def _compare_with(other: Source, tally: Tally) -> AnnotationComparison:
+    with contextlib.suppress(Exception):
+        for problem in other.problems():
+            tally.add(problem)
+    return AnnotationComparison.of(other)
+
+
+def _yolo_off_by_one(source: Source, tally: Tally, census: DatasetStatistics) -> None:
+    """Some ids are past the last name and none is the first: somebody counted from 1."""
+    ids = source.class_ids()
+    if source.format != "yolo" or not ids or not tally.has("unknown-class"):
+        return
+    first = min(ids, key=lambda name: ids[name])
+    if not census.classes[first]:
+        detail = f"no box has class 0 ({first!r}), and some have a number past the last name"
+        tally.add(Problem("class-id-off-by-one", source.path, detail))
+
+
+def with_uncovered_boxes(
+    report: Report, census: DatasetStatistics, anchors: Any, input_px: int, *, resizing: str = "stretch"
+) -> Report:
+    """The report with boxes that no anchor comes near, estimated from a sample of bounded size."""
+    from holdfast.data.checking.anchor_coverage import WORTH_SAYING, uncovered_boxes
+
+    count, shown = uncovered_boxes(census.sample, anchors, input_px, resizing=resizing)
+    if not census.sample or count < WORTH_SAYING * len(census.sample):
+        return report
+    tally = Tally()
+    total = round(count * census.boxes / len(census.sample))
+    for position, detail in enumerate(shown):
+        tally.add(
+            Problem("uncovered-boxes", report.path, detail, total - len(shown) + 1 if position == 0 else 1)
+        )
+    return _merged(report, tally)
+
+
+def with_problem(report: Report, problem: Problem) -> Report:
+    """The report with one thing more that was found, of the recipe rather than of the data."""
+    tally = Tally()
+    tally.add(problem)
+    return _merged(report, tally)
+
+
+def _merged(report: Report, tally: Tally) -> Report:
+    merged = sorted((*report.findings, *tally.findings()), key=lambda finding: RANK[finding.severity])
+    return replace(report, findings=tuple(merged))

@@ -1,0 +1,198 @@
+"""Counts over a whole dataset: classes, sizes, repeats. Grows by about 200 bytes a picture."""
+
+from __future__ import annotations
+
+import heapq
+import random
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from holdfast.data.dataset_reader import Problem
+from holdfast.data.images.image_file import ImageFacts
+from holdfast.data.records import Box, Record
+
+RARE_BOXES = 10
+OUTSIZE_FACTOR = 4.0  # times the median number of pixels
+CROWDED_FACTOR = 4.0  # times the 95th percentile of boxes a picture
+IMBALANCE = 10.0
+MIN_IMAGES = 20  # for "the rest" to mean something
+SAMPLE = 4000
+
+
+class DatasetStatistics:
+    def __init__(self) -> None:
+        self.images = 0
+        self.boxes = 0
+        self.classes: Counter[str] = Counter()
+        self.sizes: Counter[tuple[int, int]] = Counter()
+        self.boxes_per_image: Counter[int] = Counter()
+        self.largest: list[tuple[int, str, str]] = []
+        self.fullest: list[tuple[int, str]] = []
+        self.sample: list[tuple[tuple[int, int], Box]] = []
+        self._splits: dict[str | None, int] = {}
+        self._names: list[str] = []
+        self._digests = array("Q")
+        self._labels = array("Q")
+        self._split_of = array("H")
+        self._random = random.Random(0)
+
+    def add(self, record: Record, facts: ImageFacts) -> None:
+        self.images += 1
+        self.boxes += len(record.boxes)
+        self.classes.update(box.name for box in record.boxes)
+        self.boxes_per_image[len(record.boxes)] += 1
+        file = file_of_record(record)
+        _keep(self.fullest, (len(record.boxes), file))
+        if facts.width:
+            self.sizes[facts.upright_size] += 1
+            said = f"{facts.width}x{facts.height}, {facts.width * facts.height / 1e6:.1f} megapixels"
+            _keep(self.largest, (facts.width * facts.height, file, said))
+            self._sampled(record, facts.upright_size)
+        if facts.digest:
+            self._names.append(file)
+            self._digests.append(int(facts.digest[:16], 16))
+            self._labels.append(_label_digest(record))
+            self._split_of.append(self._splits.setdefault(record.split, len(self._splits)))
+
+    def _sampled(self, record: Record, size: tuple[int, int]) -> None:
+        """A fair sample of boxes, of a bounded size (reservoir sampling)."""
+        before = self.boxes - len(record.boxes)
+        for position, box in enumerate(record.boxes, before + 1):
+            if len(self.sample) < SAMPLE:
+                self.sample.append((size, box))
+            elif (slot := self._random.randrange(position)) < SAMPLE:
+                self.sample[slot] = (size, box)
+
+    def problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
+        yield from self._repeats()
+        yield from self._class_problems(declared, path)
+        yield from self._outliers(path)
+
+    # -- repeated pictures ---------------------------------------------------------------------
+
+    def _repeats(self) -> Iterator[Problem]:
+        import numpy as np
+
+        digests = np.array(self._digests, np.uint64)
+        order = np.argsort(digests, kind="stable")
+        ordered = digests[order]
+        again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+        first = -1
+        for place in again:
+            if first < 0 or ordered[first] != ordered[place]:
+                first = int(place) - 1
+            yield self._repeat(int(order[first]), int(order[place]))
+
+    def _repeat(self, one: int, other: int) -> Problem:
+        names = list(self._splits)
+        split, second = names[self._split_of[one]], names[self._split_of[other]]
+        if split != second:
+            detail = f"the same bytes as {self._names[one]}; one is in {split}, the other in {second}"
+            return Problem("split-leak", self._names[other], detail)
+        slug = (
+            "duplicate-image"
+            if self._labels[one] == self._labels[other]
+            else "duplicate-image-different-labels"
+        )
+        return Problem(slug, self._names[other], f"the same bytes as {self._names[one]}")
+
+    # -- classes -------------------------------------------------------------------------------
+
+    def _class_problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
+        if not self.boxes:
+            yield Problem("no-boxes", path, f"{self.images or 'no'} pictures and not one box")
+        for names in near_duplicates({*self.classes, *declared}):
+            counted = ", ".join(f"{name!r} ({self.classes[name]} boxes)" for name in names)
+            yield Problem("near-duplicate-class-names", path, counted)
+        for name, count in sorted(self.classes.items()):
+            if count < RARE_BOXES:
+                yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")
+        for name in sorted(set(declared) - set(self.classes)):
+            yield Problem("unused-class", path, f"{name!r} has no box")
+        most, least = max(self.classes.values(), default=0), min(self.classes.values(), default=0)
+        if least and most > IMBALANCE * least:
+            counted = ", ".join(f"{name} {count}" for name, count in self.classes.most_common(8))
+            yield Problem("class-imbalance", path, f"boxes: {counted}")
+        gaps = id_gaps(declared.values())
+        if gaps:
+            yield Problem("class-id-gap", path, f"no class has id {gaps}")
+
+    # -- sizes ---------------------------------------------------------------------------------
+
+    def _outliers(self, path: str) -> Iterator[Problem]:
+        if len(self.sizes) > 1:
+            common = ", ".join(
+                f"{width}x{height} ({count})" for (width, height), count in self.sizes.most_common(4)
+            )
+            yield Problem("mixed-image-sizes", path, f"{len(self.sizes)} sizes: {common}", len(self.sizes))
+        wide = sum(count for (w, h), count in self.sizes.items() if max(w, h) > 2 * min(w, h))
+        if wide:
+            yield Problem("wide-aspect", path, f"{wide} of {self.images} pictures", wide)
+        if self.images < MIN_IMAGES:
+            return
+        median = percentile(Counter(_by_pixels(self.sizes)), 0.5)
+        for pixels, file, said in sorted(self.largest, reverse=True):
+            if pixels > OUTSIZE_FACTOR * median and pixels > 1_000_000:
+                yield Problem("outsize-image", file, f"{said}; the median is {median / 1e6:.1f}")
+        usual = max(5, percentile(self.boxes_per_image, 0.95))
+        for count, file in sorted(self.fullest, reverse=True):
+            if count > CROWDED_FACTOR * usual:
+                yield Problem(
+                    "crowded-image", file, f"{count} boxes; 95 of 100 pictures have {usual} or fewer"
+                )
+
+
+def file_of_record(record: Record) -> str:
+    """The file to name in a finding: the picture, or what it is inside of."""
+    picture = record.picture
+    return f"{picture.path} ({record.file_name})" if picture.in_shard or picture.inside else picture.path
+
+
+def _keep(heap: list[tuple], item: tuple, most: int = 50) -> None:  # type: ignore[type-arg]
+    if len(heap) < most:
+        heapq.heappush(heap, item)
+    else:
+        heapq.heappushpop(heap, item)
+
+
+def _label_digest(record: Record) -> int:
+    """Equal for equal boxes in any order, within this process."""
+    return hash(frozenset((box.name, *box.corners) for box in record.boxes)) & 0xFFFFFFFFFFFFFFFF
+
+
+def _by_pixels(sizes: Counter[tuple[int, int]]) -> dict[int, int]:
+    pixels: Counter[int] = Counter()
+    for (width, height), count in sizes.items():
+        pixels[width * height] += count
+    return dict(pixels)
+
+
+def percentile(counts: Counter[int], fraction: float) -> int:
+    """The smallest value that at least this fraction of all values does not exceed."""
+    wanted, seen = fraction * sum(counts.values()), 0
+    for value in sorted(counts):
+        seen += counts[value]
+        if seen >= wanted:
+            return value
+    return 0
+
+
+def near_duplicates(names: set[str]) -> list[list[str]]:
+    """Groups of names that differ only in case, spaces, hyphens, underscores or the form of accents."""
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names):
+        plain = unicodedata.normalize("NFKC", name).casefold()
+        groups.setdefault(re.sub(r"[\s_\-.]+", "", plain) or name, []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def id_gaps(ids: Iterable[int]) -> str:
+    """The ids that are missing between the smallest and the largest, shortened: "12, 26, 29-30"."""
+    known = sorted(set(ids))
+    ranges = [(low + 1, high - 1) for low, high in pairwise(known) if high > low + 1]
+    shown = [str(low) if low == high else f"{low}-{high}" for low, high in ranges[:8]]
+    return ", ".join(shown) + (" …" if len(ranges) > 8 else "")

@@ -1,0 +1,294 @@
+"""What can be wrong with a dataset: one slug a finding, its severity, what it means and what to do.
+
+An error would stop or spoil a run; a warning may; a note is worth knowing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class FindingKind(NamedTuple):
+    severity: str
+    title: str
+    remedy: str
+
+
+REPAIR = "`holdfast data repair SRC DST` writes a copy"
+
+KINDS: dict[str, FindingKind] = {
+    # -- pictures
+    "missing-image": FindingKind(
+        "error",
+        "annotations name pictures that are not there",
+        f"put the pictures there, or leave the annotations out: {REPAIR} without them",
+    ),
+    "unreadable-image": FindingKind(
+        "error", "pictures cannot be decoded", f"copy them again from where they came; {REPAIR} without them"
+    ),
+    "truncated-image": FindingKind(
+        "error", "pictures are cut short", f"copy them again from where they came; {REPAIR} without them"
+    ),
+    "decompression-bomb": FindingKind(
+        "error",
+        "pictures are too large to decode safely",
+        f"shrink them to what training needs; {REPAIR} without them",
+    ),
+    "wrong-extension": FindingKind(
+        "warning",
+        "the contents of pictures are not what their names say",
+        f"rename them; {REPAIR} with the right names",
+    ),
+    "unsupported-mode": FindingKind(
+        "note",
+        "pictures are not plain 8-bit RGB",
+        f"they are converted on reading; {REPAIR} in RGB for programs that do not",
+    ),
+    "undecoded-kind": FindingKind(
+        "error",
+        "pictures are of a kind that training does not decode",
+        f"{REPAIR} with these as PNG; `predict` and `eval` read them as they are",
+    ),
+    "exif-rotated": FindingKind(
+        "warning",
+        "pictures carry an orientation that programs apply or ignore",
+        f"{REPAIR} with the pictures upright and the boxes moved with them",
+    ),
+    "size-mismatch": FindingKind(
+        "warning", "the declared size is not the picture's", f"{REPAIR} with the right sizes and boxes"
+    ),
+    "outsize-image": FindingKind(
+        "warning",
+        "pictures are far larger than the rest; they need the peak of memory",
+        "shrink them, or expect the peak of memory at these pictures",
+    ),
+    "crowded-image": FindingKind(
+        "warning",
+        "pictures have far more boxes than the rest",
+        "set the number of boxes per picture with these in mind",
+    ),
+    "mixed-image-sizes": FindingKind(
+        "note", "pictures have different sizes", "nothing: training resizes them"
+    ),
+    "wide-aspect": FindingKind(
+        "note",
+        "pictures are more than twice as wide as high, or as high as wide",
+        "keep the aspect ratio when resizing, or cut them into parts",
+    ),
+    # -- boxes
+    "not-finite-box": FindingKind("error", "boxes hold NaN or infinity", f"{REPAIR} without them"),
+    "wrapped-box": FindingKind(
+        "error",
+        "boxes hold negative numbers that were stored as unsigned ones",
+        f"{REPAIR} without them; the program that wrote them subtracted below 0",
+    ),
+    "inverted-box": FindingKind(
+        "error", "boxes have their corners the wrong way round", f"{REPAIR} with the corners in order"
+    ),
+    "zero-area-box": FindingKind("error", "boxes have no area", f"{REPAIR} without them"),
+    "outside-box": FindingKind(
+        "error", "boxes reach outside their picture", f"{REPAIR} with them cut at the edge"
+    ),
+    "pixels-as-fractions": FindingKind(
+        "error",
+        "boxes are in pixels where the format has fractions of the picture",
+        "divide x by the picture's width and y by its height, and write the annotations again",
+    ),
+    "corners-as-size": FindingKind(
+        "error",
+        "boxes hold two corners where the format has a corner and a size",
+        "write [x, y, width, height] with width = x2 - x1 and height = y2 - y1",
+    ),
+    "tiny-box": FindingKind(
+        "note",
+        "boxes are smaller than 8 pixels",
+        "train at a larger input, or on parts of the pictures; detectors hardly see these",
+    ),
+    "edge-rounding": FindingKind(
+        "note",
+        "boxes reach outside by one pixel or less, as rounding does",
+        "nothing: they are cut at the edge",
+    ),
+    "duplicate-box": FindingKind("warning", "boxes occur twice in one picture", f"{REPAIR} with one of each"),
+    "uncovered-boxes": FindingKind(
+        "warning",
+        "no anchor of the detector comes near these boxes",
+        "train at a larger input, or with more and other anchor sizes",
+    ),
+    # -- labels
+    "unknown-class": FindingKind(
+        "error",
+        "boxes have a class that is not declared",
+        "add the class to the label map, data.yaml or recipe, or correct the boxes",
+    ),
+    "class-id-off-by-one": FindingKind(
+        "error",
+        "class numbers are off by one",
+        "count from 0 in YOLO and from 1 in a label map, and write the annotations again",
+    ),
+    "class-id-disagrees": FindingKind(
+        "error",
+        "class numbers and class texts say different things",
+        "use the label map that the records were written with",
+    ),
+    "class-count-disagrees": FindingKind(
+        "warning",
+        "the number of classes and the list of names differ",
+        "correct `nc` or `names` in the data.yaml; the names are what is used",
+    ),
+    "class-id-gap": FindingKind(
+        "note", "class ids have gaps", "nothing: ids are kept and the model counts its own"
+    ),
+    "near-duplicate-class-names": FindingKind(
+        "warning",
+        "class names differ only in case, spaces or punctuation",
+        f"make them one; {REPAIR} with the more frequent spelling",
+    ),
+    "rare-class": FindingKind(
+        "warning", "classes have fewer than 10 boxes", "collect more examples, or leave the class out"
+    ),
+    "unused-class": FindingKind("note", "declared classes have no box", "nothing, or leave the class out"),
+    "class-imbalance": FindingKind(
+        "note",
+        "one class has more than 10 times the boxes of another",
+        "judge by the metric of each class; weigh or sample the rare ones more",
+    ),
+    "duplicate-id": FindingKind("error", "ids occur twice", "give every picture and class an id of its own"),
+    # -- files
+    "image-without-boxes": FindingKind(
+        "note",
+        "pictures have no boxes and are trained on as negatives",
+        "nothing, if there is nothing in them",
+    ),
+    "outside-dataset": FindingKind(
+        "note",
+        "images lie outside the dataset folder",
+        "nothing, if you know these files; paths and links of a dataset that somebody sent can name any file of yours",
+    ),
+    "image-without-annotation": FindingKind(
+        "warning", "pictures have no annotation", "annotate them, or take them out of the folder"
+    ),
+    "annotation-without-image": FindingKind(
+        "error", "annotations have no picture", "put the pictures there, or take the annotations out"
+    ),
+    "unreadable-annotation": FindingKind(
+        "error", "annotations cannot be read", f"correct them by hand; {REPAIR} without them"
+    ),
+    "damaged-text": FindingKind(
+        "warning",
+        "text is not UTF-8, and letters in it are lost",
+        "save the file again as UTF-8",
+    ),
+    "ambiguous-picture": FindingKind(
+        "warning",
+        "an annotation's name fits several pictures, and one was taken",
+        "name the picture with its folder, or give the pictures different names",
+    ),
+    "picture-inside-annotation": FindingKind(
+        "warning",
+        "pictures are only inside their annotations (labelme's imageData)",
+        "nothing here: they are read from there; `holdfast data convert SRC DST --to coco` writes files of them",
+    ),
+    "shape-without-box": FindingKind(
+        "warning",
+        "points, or classes alone, are annotated, which are no boxes, and are left out",
+        "draw boxes around them, if they are to be found; a picture with nothing else is not used",
+    ),
+    "score-column": FindingKind(
+        "warning",
+        "lines of YOLO have a score, as a detector writes it, and it is left out",
+        "nothing, if somebody has looked at these boxes; a model's guesses are no annotations",
+    ),
+    "corrupt-record": FindingKind(
+        "error", "TFRecord shards are damaged", f"write or copy the shard again; {REPAIR} of what can be read"
+    ),
+    "annotation-sources-disagree": FindingKind(
+        "warning",
+        "two sets of annotations for the same pictures differ",
+        "keep the right one and delete the other, or give its file instead of the folder",
+    ),
+    "repeated-annotations": FindingKind(
+        "warning",
+        "an annotation file lists pictures that another of the same split lists, and is not read",
+        "give its file instead of the folder, if it is the one that is meant; else take it out of the folder",
+    ),
+    "class-column-unknown": FindingKind(
+        "warning",
+        "no column of a CSV is known to hold the classes",
+        "call the column `class`; if there is only one kind of object, nothing",
+    ),
+    "percent-by-evidence": FindingKind(
+        "warning",
+        "a CSV that does not say so is read as percent of the pictures",
+        "name the columns xmin_percent, ymin_percent, xmax_percent, ymax_percent; look with `holdfast data inspect`",
+    ),
+    "unclear-coordinates": FindingKind(
+        "warning",
+        "numbers of a CSV may be pixels or percent, and are read as pixels",
+        "give it a header: xmin, ymin, xmax, ymax for pixels, xmin_percent and so on for percent",
+    ),
+    "listed-but-absent": FindingKind(
+        "warning",
+        "a list of the dataset names pictures that are not there",
+        "put the pictures there, or take them out of the list",
+    ),
+    "missing-shard": FindingKind(
+        "warning",
+        "shards of a numbered set are not there",
+        "copy the missing ones, unless a part is meant",
+    ),
+    "unusual-column-order": FindingKind(
+        "note",
+        "the columns of a CSV come in an unusual order",
+        "nothing here; programs that read by position get the boxes wrong",
+    ),
+    # -- across the dataset
+    "duplicate-image": FindingKind("warning", "the same picture occurs twice", f"{REPAIR} with one of each"),
+    "duplicate-image-different-labels": FindingKind(
+        "warning", "the same picture occurs twice with different boxes", "look at both and keep the right one"
+    ),
+    "split-overlap": FindingKind(
+        "warning",
+        "the same pictures are named for two splits; the first keeps them",
+        "give each split pictures of its own, or evaluation sees training data",
+    ),
+    "split-leak": FindingKind(
+        "error",
+        "the same picture is in two splits, so evaluation sees training data",
+        f"{REPAIR} with them in the evaluation split only",
+    ),
+    "no-boxes": FindingKind(
+        "error", "there is no usable box at all", "check that the annotations belong to these pictures"
+    ),
+    # -- the recipe
+    "pipeline-speed": FindingKind("note", "how fast the data comes on this machine", "nothing"),
+    "input-starved": FindingKind(
+        "warning", "training would wait for its data", "pack the pictures, or give the run more cores"
+    ),
+    "learning-rate-far": FindingKind(
+        "warning",
+        "the recipe's learning rate is far from what a range test suggests",
+        "set train.learning_rate to what is suggested; `holdfast lr-find RECIPE` shows the curve",
+    ),
+    # -- the cloud that the recipe names
+    "cloud-unreadable": FindingKind(
+        "error",
+        "data in a bucket cannot be read",
+        "look at the address, the credentials and the roles that it names",
+    ),
+    "cloud-unwritable": FindingKind(
+        "error",
+        "a place that the run writes to cannot be written",
+        "look at the address, the credentials and the roles that it names",
+    ),
+    "cloud-slow": FindingKind(
+        "warning",
+        "copying the data here takes long",
+        "a machine in the bucket's region, larger files (`holdfast data convert` to TFRecord), or a disk with the data",
+    ),
+    "cloud-far": FindingKind(
+        "warning",
+        "a bucket is in another region than this machine: slow, and every byte is paid for",
+        "a bucket and a machine in the same region",
+    ),
+}

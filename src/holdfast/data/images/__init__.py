@@ -1,0 +1,1 @@
+"""Image files: headers, EXIF orientation, embedded images, thumbnails, rules for a usable image."""

@@ -1,0 +1,42 @@
+"""A picture made plain: upright, one frame, 8-bit RGB, in a format that training decodes."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+from holdfast.data.images.image_file import ImageFacts, as_rgb, open_image, unsupported_kind
+from holdfast.data.records import ImageRef
+
+JPEG_QUALITY = 95
+_PLAIN_MODES = frozenset(("RGB", "L"))  # grey is read as RGB everywhere
+
+
+def upright_rgb(picture: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[tuple[str, str]]] | None:
+    """New bytes, their extension and the reasons; None where the picture is plain already."""
+    reasons: list[tuple[str, str]] = []
+    if facts.orientation != 1:
+        reasons.append(("exif-rotated", f"turned upright from orientation {facts.orientation}"))
+    odd = unsupported_kind(facts)
+    if odd:
+        reasons.append(("undecoded-kind", f"{odd} to PNG"))
+    elif facts.frames > 1:
+        reasons.append(("unsupported-mode", f"the first of {facts.frames} frames"))
+    elif facts.mode not in _PLAIN_MODES:
+        reasons.append(("unsupported-mode", f"{facts.mode} to RGB"))
+    if not reasons:
+        return None
+    from PIL import ImageOps
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image = open_image(picture.read())
+        image.seek(0)
+        image = as_rgb(ImageOps.exif_transpose(image))
+        out = io.BytesIO()
+        lossy = facts.format == "JPEG"
+        if lossy:
+            image.save(out, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+        else:
+            image.save(out, "PNG")
+    return out.getvalue(), ".jpg" if lossy else ".png", reasons

@@ -1,0 +1,1 @@
+"""From a path to records: which format it is, reading it, and naming formats that are not supported."""

@@ -1,0 +1,375 @@
+"""Which formats a path holds. The first source is the dataset; others in the same folder are compared with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast.data.dataset_reader import Problem, Source
+from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files.file_index import FileIndex, folder_of, is_image, suffix_of
+from holdfast.data.formats import coco, csv, label_map, labelme, tfrecord, voc, yolo
+from holdfast.data.formats.tfrecord_framing import looks_framed
+from holdfast.data.reading import unsupported_formats
+from holdfast.errors import HoldfastError, PathMissing, PermissionRefused, UnknownFormat, UnreadableAnnotation
+
+FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")  # in the order of trust in one folder
+_READABLE = "COCO JSON, Pascal VOC XML, YOLO text, labelme JSON, CSV and TFRecord are read"
+
+
+def open_sources(path: str, format: str | None = None) -> list[Source]:
+    """All sets of annotations at a path: a folder, a file, a glob of TFRecord shards or a URL."""
+    if re.search(r"[*?\[]", path) and not filesystem.exists(path):
+        found = _from_glob(path)
+    elif not filesystem.exists(path):
+        raise _missing_path_error(path)
+    elif filesystem.is_folder(path):
+        found = _from_folder(path, format)
+    else:
+        found = _from_file(path, format)
+    if format is not None:
+        found = [source for source in found if source.format == format]
+    if not found and format is not None and (others := _formats_of(path)):
+        raise UnknownFormat(
+            f"nothing here is in the format {format}",
+            where=path,
+            found=f"what is here is in the format {' and '.join(others)}",
+            change=f"--format {others[0]}, or leave --format out",
+        )
+    if not found:
+        seen, change = _describe_contents(path)
+        raise UnknownFormat(
+            f"nothing here is in the format {format}" if format else "no annotations were found here",
+            where=path,
+            found=seen,
+            change=[*change, _READABLE] if change else f"give what holds the annotations; {_READABLE}",
+        )
+    return found
+
+
+def _formats_of(path: str) -> list[str]:
+    """What the path holds after all, when it does not hold what was asked for."""
+    with contextlib.suppress(HoldfastError):
+        return [source.format for source in open_sources(path)]
+    return []
+
+
+def _missing_path_error(path: str) -> HoldfastError:
+    """Nothing there, or nothing that this user may see."""
+    shut = filesystem.unreadable_folder(path)
+    if shut:
+        return PermissionRefused(
+            "this user may not look into a folder on the way to this path",
+            where=path,
+            found=f"the folder {shut}",
+            change=f"chmod a+rx {shlex.quote(shut)}, or run as its owner",
+        )
+    return PathMissing(
+        "there is nothing at this path",
+        where=path,
+        change=_similar_name(path) or "give a folder or file of pictures and boxes that exists",
+    )
+
+
+def _similar_name(path: str) -> str:
+    """The nearest name in the folder above, for a slip of the keyboard."""
+    from holdfast.errors import nearest
+
+    folder, name = os.path.split(path.rstrip("/"))
+    if filesystem.is_url(path) or not os.path.isdir(folder or "."):
+        return ""
+    try:
+        close = nearest(name, os.listdir(folder or "."))
+    except OSError:
+        return ""
+    return f"the nearest name there is {os.path.join(folder, close)}" if close else ""
+
+
+def _describe_contents(path: str) -> tuple[list[str], list[str]]:
+    """What lies there instead, and what to do about it."""
+    if not filesystem.is_folder(path):
+        return unsupported_formats.describe_foreign_files("", [path])
+    names = list(FileIndex.of(path).files)
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[suffix_of(name) or "no extension"] = counts.get(suffix_of(name) or "no extension", 0) + 1
+    if not counts:
+        return ["the folder is empty"], []
+    most = sorted(counts.items(), key=lambda item: -item[1])[:6]
+    found, change = unsupported_formats.describe_foreign_files(path, names)
+    return ["files: " + ", ".join(f"{count} {suffix}" for suffix, count in most), *found], change
+
+
+def _from_glob(pattern: str) -> list[Source]:
+    paths = [path for path in filesystem.glob(pattern) if not filesystem.is_folder(path)]
+    if not paths:
+        raise PathMissing("no file matches this pattern", where=pattern)
+    root = (
+        filesystem.parent(paths[0])
+        if filesystem.is_url(pattern)
+        else os.path.commonpath([os.path.dirname(p) for p in paths])
+    )
+    inside = tuple(path[len(root.rstrip("/")) + 1 :] if root else path for path in paths)
+    beside = FileIndex.of(root).with_suffix(".pbtxt") if root else []
+    source = tfrecord.open_source(FileIndex(root, inside), beside, pattern)
+    if source is None:
+        raise UnknownFormat(
+            "the files that match are not TFRecord shards", where=pattern, found=", ".join(inside[:5])
+        )
+    return [_require_usable(source)]
+
+
+def _require_usable(source: tfrecord.TfrecordSource) -> Source:
+    if not source.shards:
+        problem = source.noted[0]
+        raise UnreadableAnnotation(problem.detail, where=problem.file, change=problem.remedy)
+    return source
+
+
+def _from_folder(root: str, format: str | None) -> list[Source]:
+    if not filesystem.is_url(root) and not os.access(root, os.R_OK | os.X_OK):
+        raise PermissionRefused(
+            "this user may not read the folder", where=root, change=f"chmod u+rx {root!r}"
+        )
+    listing = FileIndex.of(root)
+    if _half_of_a_dataset(root, listing):
+        with contextlib.suppress(HoldfastError):
+            if whole := _from_folder(filesystem.parent(root.rstrip("/")), format):
+                return whole
+    label_maps = listing.with_suffix(".pbtxt")
+    found = [
+        source
+        for name in FORMATS
+        if format in (None, name) and (source := _open(name, listing, label_maps)) is not None
+    ]
+    if len(found) > 1:  # a folder of refused shards beside real annotations is a finding, not the dataset
+        found.sort(key=lambda source: isinstance(source, tfrecord.TfrecordSource) and not source.shards)
+    elif found and isinstance(found[0], tfrecord.TfrecordSource):
+        _require_usable(found[0])
+    return found
+
+
+def _half_of_a_dataset(root: str, listing: FileIndex) -> bool:
+    """A folder called annotations without pictures, or one called images with nothing else: the rest is above."""
+    base = root.rstrip("/").rsplit("/", 1)[-1].lower()
+    pictures = listing.pictures()
+    if not listing.files or not filesystem.parent(root.rstrip("/")):
+        return False
+    alone = base in _IMAGE_FOLDERS and len(pictures) == len(listing.files)
+    return alone or (base in _ANNOTATION_FOLDERS and not pictures)
+
+
+def _open(format: str, listing: FileIndex, label_maps: list[str]) -> Source | None:
+    match format:
+        case "coco":
+            return _coco(listing)
+        case "voc":
+            return voc.open_source(listing, _ids(listing, label_maps))
+        case "labelme":
+            return labelme.open_source(listing)
+        case "yolo":
+            return _yolo(listing)
+        case "tfrecord":
+            return tfrecord.open_source(listing, label_maps or _maps_above(listing.root))
+        case _:
+            return _csv(listing)
+
+
+def _coco(listing: FileIndex) -> coco.CocoSource | None:
+    names = [name for name in listing.with_suffix(".json") if coco.looks_like_coco(listing.path(name))]
+    if not names:
+        return None
+    source = coco.open_source(listing, sorted(_box_files(names)), listing.root)
+    return replace(source, noted=source.noted + tuple(_broken_siblings(listing, names)))
+
+
+_OTHER_TASKS = re.compile(r"(person_keypoints|captions|stuff|panoptic|image_info)", re.IGNORECASE)
+
+
+def _box_files(names: list[str]) -> list[str]:
+    """Without COCO's files of other tasks, which repeat the pictures of the instances_*.json beside them."""
+    others = {name for name in names if _OTHER_TASKS.search(name.rsplit("/", 1)[-1])}
+    boxes = {name for name in names if name not in others}
+    twins = {name: _OTHER_TASKS.sub("instances", name) for name in others}
+    kept = [name for name in names if name in boxes or twins[name] not in boxes]
+    # person_keypoints_val2017.json without its instances_val2017.json has boxes; one such file a split is enough.
+    first: dict[str, str] = {}
+    for name in kept:
+        first.setdefault(twins.get(name, name), name)
+    return list(first.values())
+
+
+def _broken_siblings(listing: FileIndex, names: list[str]) -> Iterator[Problem]:
+    """JSON files beside COCO's own that are not even JSON: half a dataset must not vanish in silence."""
+    folders = {folder_of(name) for name in names}
+    for name in listing.with_suffix(".json"):
+        if name in names or folder_of(name) not in folders:
+            continue
+        try:
+            json.loads(filesystem.read_bytes(listing.path(name), 0, 64 << 20))
+        except RecursionError:
+            yield Problem("unreadable-annotation", listing.path(name), "the JSON is nested too deeply")
+        except ValueError as error:
+            yield Problem("unreadable-annotation", listing.path(name), f"this is not JSON: {error}")
+        except HoldfastError as error:
+            yield Problem("unreadable-annotation", listing.path(name), error.what)
+
+
+def _yolo(listing: FileIndex) -> yolo.YoloSource | None:
+    yamls = [
+        name for name in listing.with_suffix(".yaml", ".yml") if yolo.looks_like_yolo_yaml(listing.path(name))
+    ]
+    yamls.sort(
+        key=lambda name: (name.count("/"), name.rsplit("/", 1)[-1] not in ("data.yaml", "dataset.yaml"), name)
+    )
+    return yolo.open_source(listing, yamls[0] if yamls else None)
+
+
+def _maps_above(root: str) -> list[str]:
+    """Of shards in a folder without a label map: the only one beside that folder, or in `annotations` there."""
+    if filesystem.is_url(root):
+        return []
+    found = [
+        f"../{place}{name}"
+        for place in ("", "annotations/", "label_maps/")
+        if os.path.isdir(filesystem.join(root, f"../{place}"))
+        for name in _siblings(filesystem.join(root, f"../{place}"), "").with_suffix(".pbtxt")
+    ]
+    return found if len(found) == 1 else []
+
+
+def _csv(listing: FileIndex) -> csv.CsvSource | None:
+    names = [name for name in listing.with_suffix(".csv", ".tsv") if csv.columns_of(listing.path(name))]
+    return csv.open_source(listing, names, listing.root) if names else None
+
+
+def _ids(listing: FileIndex, label_maps: list[str]) -> dict[str, int]:
+    """Class ids of the only label map of a folder; of several, nobody can tell which is meant."""
+    if len(label_maps) != 1:
+        return {}
+    try:
+        labels = label_map.read(filesystem.read_bytes(listing.path(label_maps[0])), label_maps[0])
+    except HoldfastError:
+        return {}
+    return {label.name: label.id for label in labels}
+
+
+def _from_file(path: str, format: str | None) -> list[Source]:
+    folder, name = filesystem.parent(path), path.rsplit("/", 1)[-1]
+    suffix = suffix_of(name)
+    if suffix == ".pbtxt":
+        raise UnknownFormat(
+            "this is a label map, which has no pictures", where=path, change="give its dataset"
+        )
+    head = filesystem.read_bytes(path, 0, 16)
+    if tfrecord.is_shard_name(name) or looks_framed(head):
+        beside = _siblings(folder, name).with_suffix(".pbtxt") or _maps_above(folder)
+        source = tfrecord.open_source(FileIndex(folder, (name,)), beside, path)
+        return [_require_usable(source)] if source else []
+    if is_image(name):
+        raise UnknownFormat(
+            "this is one picture, not a dataset", where=path, change="give the folder of the dataset"
+        )
+    if suffix in (".yaml", ".yml"):
+        settings = yolo.read_yaml(path)
+        root = _yaml_root(folder, settings)
+        listing = FileIndex.of(root)
+        inside = os.path.relpath(path, root) if not filesystem.is_url(path) else name
+        yolo_source = yolo.open_source(listing, inside)
+        return [yolo_source] if yolo_source else []
+    listing, inside = _dataset_root(folder, name)
+    if suffix == ".json":
+        if labelme.looks_like_labelme(path):
+            only = labelme.open_source(
+                FileIndex(listing.root, tuple(f for f in listing.files if f == inside or is_image(f)))
+            )
+            return [replace(only, path=path)] if only else []
+        return [_coco_file(listing, inside, path)]
+    if suffix == ".xml":
+        files = tuple(other for other in listing.files if other == inside or is_image(other))
+        single = voc.open_source(FileIndex(listing.root, files), {})
+        return [replace(single, path=path)] if single else []
+    if suffix in (".csv", ".tsv", ".txt") and csv.columns_of(path):
+        return [csv.open_source(listing, [inside], path)]
+    if suffix in (".csv", ".tsv"):
+        raise UnreadableAnnotation(
+            "the columns of this CSV are not those of a table of boxes",
+            where=path,
+            found="its first line: "
+            + text_encoding.text(filesystem.read_bytes(path, 0, 4096)).split("\n")[0][:200],
+            change=unsupported_formats.COLUMNS,
+        )
+    return []
+
+
+def _coco_file(listing: FileIndex, inside: str, path: str) -> Source:
+    try:
+        return coco.open_source(listing, [inside], path)
+    except UnreadableAnnotation as error:
+        seen, change = unsupported_formats.describe_foreign_files("", [path])
+        raise UnreadableAnnotation(
+            error.what, where=path, found=[*error.found, *seen], change=[*error.change, *change]
+        ) from None
+
+
+def _yaml_root(folder: str, settings: dict[str, object]) -> str:
+    base = settings.get("path")
+    if isinstance(base, str) and base and not filesystem.is_url(folder):
+        beside = [os.path.normpath(filesystem.join(folder, place)) for place in (base, f"../{base}")]
+        for candidate in (beside[0], base, beside[1]):
+            if _has_images(candidate):
+                return candidate
+    if filesystem.is_url(folder) or _has_images(folder or "."):
+        return folder
+    # Beside the folder of settings that the YAML is in: `train: ../dataset/images`.
+    places = [
+        place for value in settings.values() for place in (value if isinstance(value, list) else [value])
+    ]
+    above = any(
+        isinstance(place, str) and place.startswith("..") and os.path.exists(filesystem.join(folder, place))
+        for place in places
+    )
+    return os.path.dirname(os.path.abspath(folder or ".")) if above else folder
+
+
+def _has_images(folder: str) -> bool:
+    return filesystem.is_folder(folder) and any(map(is_image, filesystem.walk(folder)))
+
+
+def _siblings(folder: str, name: str) -> FileIndex:
+    """The files right beside one file, without descending: its folder may be somebody's home."""
+    if filesystem.is_url(folder):
+        return FileIndex.of(folder)
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder or ".") if entry.is_file())
+    except OSError:
+        names = [name]
+    return FileIndex(folder, tuple(names))
+
+
+_IMAGE_FOLDERS = ("images", "image", "imgs", "img", "jpegimages")
+_ANNOTATION_FOLDERS = (
+    "annotations",
+    "annotation",
+    "labels",
+    "label",
+    "json",
+    "jsons",
+    "xml",
+    "xmls",
+    "csv",
+    "ann",
+)
+
+
+def _dataset_root(folder: str, name: str) -> tuple[FileIndex, str]:
+    """The folder to look for pictures in, and the file's place in it."""
+    base = folder.rstrip("/").rsplit("/", 1)[-1]
+    if base.lower() in _ANNOTATION_FOLDERS:
+        return FileIndex.of(filesystem.parent(folder.rstrip("/"))), f"{base}/{name}"
+    return FileIndex.of(folder or "."), name

@@ -1,0 +1,1 @@
+"""Writing datasets: conversion, repair, and output that appears complete or not at all."""

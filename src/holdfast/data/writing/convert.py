@@ -1,0 +1,182 @@
+"""From any format that is read to any that is written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.data import outside
+from holdfast.data.files import filesystem
+from holdfast.data.files.progress_bar import tracked
+from holdfast.data.findings import DataFinding, Tally
+from holdfast.data.reading.load import read
+from holdfast.data.records import Dataset, Record
+from holdfast.data.writing.atomic_output import Staging
+from holdfast.data.writing.output_names import image_names
+from holdfast.data.writing.tfrecord_writer import write_tfrecord
+from holdfast.data.writing.writers import Named, write_coco, write_voc, write_yolo, yolo_image_path
+from holdfast.errors import DataError, UsageError, nearest
+
+WRITABLE_FORMATS = ("coco", "voc", "yolo", "tfrecord")
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What was written, and what is to be known about it: files that are no images were left out."""
+
+    dataset: Dataset
+    findings: tuple[DataFinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """How to write; nothing is replaced unless `overwrite`."""
+
+    overwrite: bool = False
+    annotations_only: bool = False
+    shards: int | None = None
+    correct_suffix: bool = False
+    processes: int | None = field(default=None, repr=False)  # changes nothing of what is written
+
+
+def convert(
+    source: str,
+    destination: str,
+    to: str,
+    *,
+    format: str | None = None,
+    options: ConvertOptions | None = None,
+) -> Converted:
+    """Read `source`, write `destination`."""
+    options = options or ConvertOptions()
+    refuse_format(to)
+    refuse_nesting(source, destination)
+    dataset = read(source, format)
+    tally = Tally()
+    for problem in outside.outside(dataset):
+        tally.add(problem)
+    if not options.annotations_only:
+        records, others = outside.without_other_files(dataset.records)
+        for problem in others:
+            tally.add(problem)
+        if others and not records:
+            raise DataError(
+                "none of the files that the dataset names is an image",
+                where=others[0].file,
+                found=others[0].detail,
+            )
+        dataset = replace(dataset, records=records)
+    write(dataset, destination, to, options)
+    return Converted(dataset, tally.findings())
+
+
+def refuse_format(to: str) -> None:
+    if to not in WRITABLE_FORMATS:
+        close = nearest(to, WRITABLE_FORMATS)
+        raise UsageError(
+            f"{to!r} is not a format that is written",
+            found=f"the nearest is {close!r}" if close else "",
+            change=f"--to {close or ', '.join(WRITABLE_FORMATS)}",
+        )
+
+
+def refuse_nesting(source: str, destination: str) -> None:
+    """Neither inside the other: the source would change, or be replaced together with the destination."""
+    if filesystem.is_url(source) or filesystem.is_url(destination):
+        return
+    one, other = (os.path.realpath(path).rstrip("/") + "/" for path in (source, destination))
+    if one.startswith(other) or other.startswith(one):
+        raise UsageError(
+            "source and destination are inside one another, and the source is never touched",
+            where=destination,
+            found=f"the source is {source}",
+            change="give a folder beside the source",
+        )
+
+
+def write(
+    dataset: Dataset,
+    destination: str,
+    to: str,
+    options: ConvertOptions,
+    extra: dict[str, bytes] | None = None,
+    *,
+    drawn_from: Sequence[Record] = (),
+) -> None:
+    """Write a dataset in one of the four formats; `extra` files go beside it.
+
+    `drawn_from` are the records before their images were redrawn into a folder that has another name each time.
+    """
+    if not dataset.records:
+        raise DataError("there is nothing to write: the dataset has no usable picture", where=dataset.path)
+    if not options.annotations_only:
+        _refuse_missing(dataset.records)
+    elif to == "tfrecord":
+        raise UsageError(
+            "a TFRecord holds the pictures", change="leave --annotations-only out, or write another format"
+        )
+    names = image_names(dataset.records, correct_suffix=options.correct_suffix)
+    named = list(zip(dataset.records, names, strict=True))
+    staging = Staging(destination, _plan(dataset, drawn_from, to, options), overwrite=options.overwrite)
+    if to != "tfrecord" and not options.annotations_only:
+        for record, name in tracked(named, "copying pictures", len(named)):
+            _copy(record, _image_path(to, record, name), staging)
+    _annotations(dataset, named, to, staging, options)
+    for name, data in (extra or {}).items():
+        staging.write(name, data)
+    staging.commit()
+
+
+def _annotations(dataset: Dataset, named: Named, to: str, staging: Staging, options: ConvertOptions) -> None:
+    match to:
+        case "coco":
+            write_coco(dataset, named, staging)
+        case "voc":
+            write_voc(dataset, named, staging)
+        case "yolo":
+            write_yolo(dataset, named, staging)
+        case _:
+            write_tfrecord(dataset, named, staging, options.shards, options.processes)
+
+
+def _image_path(to: str, record: Record, name: str) -> str:
+    if to == "yolo":
+        return yolo_image_path(record, name)
+    return f"{'images' if to == 'coco' else 'JPEGImages'}/{name}"
+
+
+def _copy(record: Record, name: str, staging: Staging) -> None:
+    if not staging.has(name):
+        staging.write(name, record.picture.read())
+
+
+def _refuse_missing(records: Sequence[Record]) -> None:
+    missing = [
+        record.picture.path
+        for record in records
+        if not filesystem.is_url(record.picture.path) and not os.path.isfile(record.picture.path)
+    ]
+    if missing:
+        raise DataError(
+            f"{len(missing)} of {len(records)} pictures are not there",
+            where=missing[0],
+            change=["--annotations-only   writes the annotations without pictures",
+                    "`holdfast data repair SRC DST`   leaves the records without pictures out"],
+        )  # fmt: skip
+
+
+def _plan(
+    dataset: Dataset, drawn_from: Sequence[Record], to: str, options: ConvertOptions
+) -> dict[str, object]:
+    """What makes two starts the same write."""
+    digest = hashlib.blake2b(digest_size=16)
+    for record in drawn_from or dataset.records:
+        digest.update(repr(record).encode("utf-8", "replace"))
+    return {
+        "to": to,
+        "records": digest.hexdigest(),
+        "classes": list(dataset.classes),
+        "options": repr(options),
+    }

@@ -1,0 +1,71 @@
+"""Names and numbers for what is written: unique, portable, and the source's own wherever they can be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from holdfast.data.files.file_index import is_image, portable, suffix_of, without_suffix
+from holdfast.data.images.image_file import header
+from holdfast.data.images.image_rules import right_suffix, wrong_suffix
+from holdfast.data.records import Dataset, Record
+
+_ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # the last are bytes of a name that is not UTF-8
+
+
+def image_names(records: Sequence[Record], *, correct_suffix: bool = False) -> list[str]:
+    """A file name for every record's picture; no two share a name without its extension.
+
+    VOC and YOLO find a picture's annotation by that, and some file systems ignore case.
+    """
+    taken: set[str] = set()
+    folders: set[str] = set()
+    names: list[str] = []
+    for record in records:
+        name = _ODD.sub("_", portable(record.file_name)) or _ODD.sub("_", portable(record.id)) or "picture"
+        name = _suffixed(record, name, correct=correct_suffix)
+        stem, suffix = without_suffix(name), suffix_of(name) and name[len(without_suffix(name)) :]
+        parents = _parents(stem)
+        if any(parent.casefold() in taken for parent in parents) or stem.casefold() in folders:
+            stem = stem.replace("/", "_") + "_"
+        unique, number = stem, 2
+        while unique.casefold() in taken or unique.casefold() in folders:
+            unique, number = f"{stem}-{number}", number + 1
+        taken.add(unique.casefold())
+        folders.update(parent.casefold() for parent in _parents(unique))
+        names.append(unique + suffix)
+    return names
+
+
+def _parents(stem: str) -> list[str]:
+    parts = stem.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def _suffixed(record: Record, name: str, *, correct: bool) -> str:
+    """The name with an extension, and with the right one where that was asked for."""
+    if is_image(name) and not correct:
+        return name
+    facts = header(record.picture)
+    if not is_image(name):
+        return name + (right_suffix(facts.format) if facts else ".jpg")
+    if facts and wrong_suffix(facts.format, suffix_of(name)):
+        return without_suffix(name) + right_suffix(facts.format)
+    return name
+
+
+def class_numbers(dataset: Dataset, *, first: int) -> dict[str, int]:
+    """The source's ids when every class has one and none is below `first`; otherwise counted from `first`."""
+    ids = dict(zip(dataset.classes, dataset.class_ids, strict=False))
+    known = [number for number in ids.values() if number is not None and number >= first]
+    if len(known) == len(dataset.classes) and len(set(known)) == len(known):
+        return {name: number for name, number in ids.items() if number is not None}
+    return {name: number for number, name in enumerate(dataset.classes, first)}
+
+
+def image_numbers(records: Sequence[Record]) -> list[int]:
+    """The records' ids as numbers when all are numbers, otherwise counted from 1."""
+    ids = [record.id for record in records]
+    if all(re.fullmatch(r"0|[1-9]\d{0,17}", text) for text in ids) and len(set(ids)) == len(ids):
+        return [int(text) for text in ids]
+    return list(range(1, len(ids) + 1))

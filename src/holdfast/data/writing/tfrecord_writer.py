@@ -1,0 +1,119 @@
+"""TFRecord written: shards of about 128 MB with the keys of the TF Object Detection API, and a label map."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from holdfast.data.files import filesystem, process_pool
+from holdfast.data.files.progress_bar import tracked
+from holdfast.data.files.splits import split_in_name
+from holdfast.data.formats import label_map
+from holdfast.data.formats.tf_example import serialize_example
+from holdfast.data.formats.tfrecord_framing import framed
+from holdfast.data.images.image_file import header_of
+from holdfast.data.records import Dataset, Record
+from holdfast.data.writing.atomic_output import Staging
+from holdfast.data.writing.output_names import class_numbers
+from holdfast.data.writing.writers import Named, splits_of
+from holdfast.errors import DataError, HoldfastError
+
+SHARD_BYTES = 128 << 20
+TYPICAL_IMAGE_BYTES = 150_000
+
+
+def write_tfrecord(
+    dataset: Dataset, named: Named, staging: Staging, shards: int | None = None, processes: int | None = None
+) -> None:
+    """Shards are written by several processes when there are several: all cores, unless `processes` says how many."""
+    numbers = class_numbers(dataset, first=1)
+    labels = [
+        label_map.Label(number, name) for name, number in sorted(numbers.items(), key=lambda item: item[1])
+    ]
+    staging.write("label_map.pbtxt", label_map.render(labels).encode("utf-8", "replace"))
+    jobs = [job for job in _jobs(named, shards) if not staging.has(job[0])]
+    if len(jobs) < 2 or processes == 1:
+        for name, rows in jobs:
+            _write_shard(staging, name, tracked(rows, f"writing {name}", len(rows)), numbers)
+        return
+    done = process_pool.run(
+        _shard_or_error, (staging, numbers), jobs, crashed=_crashed, workers=processes, chunk=1
+    )
+    for error in tracked(done, "writing shards", len(jobs)):
+        if error is not None:
+            raise error
+
+
+def _jobs(named: Named, shards: int | None) -> Iterator[tuple[str, Named]]:
+    """Name and rows of every shard."""
+    for split, part in splits_of(named).items():
+        count = min(len(part), shards) if shards else 1 + len(part) * TYPICAL_IMAGE_BYTES // SHARD_BYTES
+        for number, rows in enumerate(_parts(part, count)):
+            yield f"{split or 'all'}-{number:05d}-of-{count:05d}.tfrecord".replace("/", "_"), rows
+
+
+def _shard_or_error(
+    shared: tuple[Staging, dict[str, int]], job: tuple[str, Named]
+) -> HoldfastError | OSError | None:
+    """In a worker: what went wrong comes back to be raised where it is printed."""
+    try:
+        _write_shard(shared[0], job[0], iter(job[1]), shared[1])
+    except (HoldfastError, OSError) as error:
+        return error
+    return None
+
+
+def _crashed(job: tuple[str, Named]) -> HoldfastError:
+    return DataError("the process that wrote a shard ended without a word", where=job[0])
+
+
+def _parts(part: Named, count: int) -> Iterator[Named]:
+    for number in range(count):
+        yield part[len(part) * number // count : len(part) * (number + 1) // count]
+
+
+def _write_shard(
+    staging: Staging, name: str, rows: Iterator[tuple[Record, str]], numbers: dict[str, int]
+) -> None:
+    with filesystem.naming_file(staging.folder / name), open(staging.open_unfinished(name), "wb") as handle:
+        for record, picture_name in rows:
+            handle.write(framed(serialize_example(_features(record, picture_name, numbers, name))))
+    staging.finish(name)
+
+
+def _features(
+    record: Record, name: str, numbers: dict[str, int], shard: str
+) -> dict[str, list[bytes] | list[float] | list[int]]:
+    encoded = record.picture.read()
+    facts = header_of(encoded)
+    declared = record.picture.declared_size
+    if declared is None and facts is None:
+        raise DataError("the picture cannot be read, so its boxes have no size", where=record.picture.path)
+    width, height = declared or (0, 0)
+    if facts is not None and declared not in (facts.size, facts.upright_size):
+        width, height = facts.upright_size
+    boxes = record.boxes
+    features: dict[str, list[bytes] | list[float] | list[int]] = {
+        "image/encoded": [encoded],
+        "image/format": [(facts.format.lower() if facts else "jpeg").encode()],
+        "image/filename": [name.encode("utf-8", "replace")],
+        "image/source_id": [record.id.encode("utf-8", "replace")],
+        "image/key/sha256": [hashlib.sha256(encoded).hexdigest().encode()],
+        "image/width": [width],
+        "image/height": [height],
+        "image/object/bbox/xmin": [float(box.x1 / width) for box in boxes],
+        "image/object/bbox/ymin": [float(box.y1 / height) for box in boxes],
+        "image/object/bbox/xmax": [float(box.x2 / width) for box in boxes],
+        "image/object/bbox/ymax": [float(box.y2 / height) for box in boxes],
+        "image/object/class/text": [box.name.encode("utf-8", "replace") for box in boxes],
+        "image/object/class/label": [numbers[box.name] for box in boxes],
+        "image/object/is_crowd": [int(box.crowd) for box in boxes],
+        "image/object/difficult": [int(box.difficult) for box in boxes],
+    }
+    if boxes and all(box.area is not None for box in boxes):
+        features["image/object/area"] = [float(box.area) for box in boxes if box.area is not None]
+    if boxes and all(box.id is not None for box in boxes):
+        features["image/object/id"] = [box.id for box in boxes if box.id is not None]
+    if record.split is not None and split_in_name(shard) != record.split:
+        features["image/split"] = [record.split.encode("utf-8", "replace")]
+    return features

@@ -1,0 +1,1 @@
+"""Anchors: the grid, defaults, fitting to a dataset, matching, sampling, letterboxing."""

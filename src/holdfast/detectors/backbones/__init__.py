@@ -1,0 +1,1 @@
+"""Backbones, their blocks and their ImageNet weights."""

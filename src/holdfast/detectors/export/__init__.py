@@ -1,0 +1,1 @@
+"""SavedModel, ONNX and TFLite files, and a check that they detect what the model detects."""

@@ -1,0 +1,1 @@
+"""The same arithmetic, faster: fused layers, folded batch norm, stem layouts, rematerialisation."""

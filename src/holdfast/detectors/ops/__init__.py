@@ -1,0 +1,1 @@
+"""Operations on boxes and features: IoU, NMS, RoIAlign, proposals, losses, GPU kernels."""

@@ -1,0 +1,168 @@
+"""Reads /proc. Each function reads one file, and gives None when the process has gone or may not be read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_FIRST_READ_BYTES = 2048  # the kernel gives at least this much at once, so a shorter answer is a whole one
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """Of a process or of a thread."""
+
+    pid: int
+    name: str
+    state: str
+    parent: int
+    group: int
+    major_faults: int
+    user_s: float
+    system_s: float
+    threads: int
+    started_ticks: int  # tells a process from a later one of the same number
+    virtual_bytes: int
+    rss_bytes: int
+
+    @property
+    def cpu_s(self) -> float:
+        return self.user_s + self.system_s
+
+
+def read(path: str) -> bytes | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        text = os.read(fd, 65536)
+        while len(text) >= _FIRST_READ_BYTES and (more := os.read(fd, 65536)):
+            text += more
+        return text
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def stat(pid: int, thread: int | None = None) -> Stat | None:
+    text = read(f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat")
+    return parse_stat(text) if text else None
+
+
+def parse_stat(text: bytes) -> Stat | None:
+    """A name may hold spaces and brackets, so the fields are counted from the last bracket."""
+    opening, closing = text.find(b"("), text.rfind(b")")
+    if opening < 0 or closing < 0:
+        return None
+    rest = text[closing + 2 :].split()
+    if len(rest) < 22:
+        return None
+    return Stat(
+        pid=int(text[:opening]),
+        name=text[opening + 1 : closing].decode(errors="replace"),
+        state=rest[0].decode(),
+        parent=int(rest[1]),
+        group=int(rest[2]),
+        major_faults=int(rest[9]),
+        user_s=int(rest[11]) / _TICKS_PER_S,
+        system_s=int(rest[12]) / _TICKS_PER_S,
+        threads=int(rest[17]),
+        started_ticks=int(rest[19]),
+        virtual_bytes=int(rest[20]),
+        rss_bytes=int(rest[21]) * _PAGE_BYTES,
+    )
+
+
+def threads(pid: int) -> list[int]:
+    try:
+        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return []
+
+
+def children(pid: int) -> list[int]:
+    """Of every thread: a loader that is forked by a thread stands under that thread alone."""
+    found: list[int] = []
+    for thread in threads(pid):
+        text = read(f"/proc/{pid}/task/{thread}/children")
+        if text:
+            found += [int(word) for word in text.split()]
+    return found
+
+
+def descendants(pid: int, *, without: int | None = None) -> list[int]:
+    """Not `pid` itself; parents before their children; `without` names one to leave out with all below it."""
+    found: list[int] = []
+    waiting = [pid]
+    seen = {pid} if without is None else {pid, without}
+    while waiting:
+        for child in children(waiting.pop(0)):
+            if child not in seen:
+                seen.add(child)
+                found.append(child)
+                waiting.append(child)
+    return found
+
+
+def keyed(text: bytes | None) -> dict[str, int]:
+    """Lines of ``name: 12 kB`` or ``name 12``; sizes in kB become bytes."""
+    values: dict[str, int] = {}
+    for line in (text or b"").splitlines():
+        words = line.replace(b":", b" ", 1).split()
+        if len(words) >= 2 and words[1].isdigit():
+            values[words[0].decode(errors="replace")] = int(words[1]) * (1024 if words[2:3] == [b"kB"] else 1)
+    return values
+
+
+def status(pid: int) -> dict[str, int]:
+    return keyed(read(f"/proc/{pid}/status"))
+
+
+def io(pid: int) -> dict[str, int]:
+    return keyed(read(f"/proc/{pid}/io"))
+
+
+def memory_parts(pid: int) -> dict[str, int]:
+    """Pss, Private_Dirty and the rest. Walks all pages and holds the memory map meanwhile: dear."""
+    return keyed(read(f"/proc/{pid}/smaps_rollup"))
+
+
+def command_line(pid: int) -> str:
+    text = read(f"/proc/{pid}/cmdline") or b""
+    return text.replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def wait_channel(pid: int, thread: int) -> str:
+    """Empty where the kernel does not say (some write "0")."""
+    text = (read(f"/proc/{pid}/task/{thread}/wchan") or b"").decode(errors="replace")
+    return "" if text == "0" else text
+
+
+def open_files(pid: int) -> int | None:
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None
+
+
+def catches(pid: int, signal_number: int) -> bool:
+    """Whether the process has a handler for the signal."""
+    for line in (read(f"/proc/{pid}/status") or b"").splitlines():
+        if line.startswith(b"SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (signal_number - 1) & 1)
+    return False
+
+
+def processes_of_group(group: int) -> list[int]:
+    """All processes of a process group, found by looking at every process: for the end of a run only."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            one = stat(int(name))
+            if one is not None and one.group == group and one.state != "Z":
+                found.append(one.pid)
+    return found

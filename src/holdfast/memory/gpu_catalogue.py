@@ -1,0 +1,141 @@
+"""Descriptions of cards for the compiler. One was read from a real card; the others are from datasheets."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Any
+
+from holdfast.errors import OutOfRange, nearest
+
+_NOT_BEFORE_JAX_0_11 = (
+    "mem_clock_ghz",
+    "reserved_shared_memory_per_block",
+    "max_blocks_per_multiprocessor",
+    "collective_memory_granularity",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSpec:
+    """`source` is "read from a card" or "datasheet". Bandwidth in bytes a second, caches and memory in bytes."""
+
+    slug: str
+    name: str
+    source: str
+    memory_bytes: int
+    capability: tuple[int, int]
+    cores: int  # streaming multiprocessors
+    fpus: int  # float32 lanes in each
+    shared_per_core: int
+    shared_per_block: int
+    threads_per_core: int
+    l2_bytes: int
+    clock_ghz: float
+    bandwidth: float
+
+    @property
+    def guessed(self) -> bool:
+        return self.source != "read from a card"
+
+    def described(self, *, older: bool = False) -> str:
+        """The text of the compiler's GpuTargetConfigProto, without the fields that `older` compilers do not know."""
+        if not self.guessed:
+            text = resources.files("holdfast.memory").joinpath(f"cards/{self.slug}.pbtxt").read_text()
+            if older:
+                text = re.sub(rf"(?m)^ *({'|'.join(_NOT_BEFORE_JAX_0_11)}): .*\n", "", text)
+            return re.sub(r"device_memory_size: \d+", f"device_memory_size: {self.memory_bytes}", text)
+        return _TEMPLATE.format(
+            name=self.name, cores=self.cores, fpus=self.fpus, shared=self.shared_per_core,
+            optin=self.shared_per_block, threads=self.threads_per_core, l2=self.l2_bytes, clock=self.clock_ghz,
+            bandwidth=int(self.bandwidth), memory=self.memory_bytes, major=self.capability[0],
+            minor=self.capability[1],
+        )  # fmt: skip
+
+    def with_memory(self, memory_bytes: int) -> GpuSpec:
+        """The compiler's schedule knows the limit, so a part of a card is described with its own size."""
+        return replace(self, memory_bytes=memory_bytes)
+
+
+def all_gpus() -> tuple[GpuSpec, ...]:
+    content = json.loads(resources.files("holdfast.memory").joinpath("cards/cards.json").read_text())
+    return tuple(_gpu_from_json(one) for one in content["cards"])
+
+
+def _gpu_from_json(one: dict[str, Any]) -> GpuSpec:
+    return GpuSpec(**{**one, "capability": tuple(one["capability"])})
+
+
+def gpu_named(slug: str) -> GpuSpec:
+    cards = {card.slug: card for card in all_gpus()}
+    asked = re.sub(r"[^a-z0-9]+", "-", slug.lower()).strip("-")
+    if asked in cards:
+        return cards[asked]
+    raise OutOfRange(
+        f"there is no description of a card called {slug!r}",
+        where="--card",
+        found="described are " + ", ".join(cards),
+        change=f"--card {nearest(asked, list(cards)) or 'h100'}; or --device-memory alone",
+    )
+
+
+#: What the compiler of CUDA 13 still compiles for.
+_OLDEST_COMPILED = (7, 5)
+
+
+def gpu_of_size(memory_bytes: int) -> GpuSpec:
+    """The described card whose memory is nearest: what is compiled for when only a size is known."""
+    compiled = [card for card in all_gpus() if card.capability >= _OLDEST_COMPILED]
+    return min(compiled, key=lambda card: (abs(card.memory_bytes - memory_bytes), card.guessed))
+
+
+def gpu_of_driver_name(reported: str) -> GpuSpec | None:
+    """The description for a card as its driver names it, as in "NVIDIA A100-SXM4-40GB"."""
+    words = set(re.findall(r"[a-z]*\d+[a-z]*", reported.lower()))
+    fitting = [card for card in all_gpus() if set(re.findall(r"[a-z]*\d+[a-z]*", card.slug)) & words]
+    exact = [card for card in fitting if set(card.slug.split("-")) <= words | {"rtx"}]
+    return next(iter(exact or fitting), None)
+
+
+_TEMPLATE = """gpu_device_info {{
+  threads_per_block_limit: 1024
+  threads_per_warp: 32
+  shared_memory_per_block: 49152
+  shared_memory_per_core: {shared}
+  threads_per_core_limit: {threads}
+  core_count: {cores}
+  fpus_per_core: {fpus}
+  block_dim_limit_x: 2147483647
+  block_dim_limit_y: 65535
+  block_dim_limit_z: 65535
+  memory_bandwidth: {bandwidth}
+  l2_cache_size: {l2}
+  clock_rate_ghz: {clock}
+  device_memory_size: {memory}
+  shared_memory_per_block_optin: {optin}
+  cuda_compute_capability {{
+    major: {major}
+    minor: {minor}
+  }}
+  registers_per_core_limit: 65536
+  registers_per_block_limit: 65536
+  driver_version: "13.0.0"
+  runtime_version: "13.0.0"
+  compile_time_toolkit_version: "13.0.0"
+  dnn_version: "9.19.0"
+  device_vendor: "NVIDIA Corporation"
+  name: "{name}"
+  thread_dim_limit_x: 1024
+  thread_dim_limit_y: 1024
+  thread_dim_limit_z: 64
+  device_address_bits: 64
+  ecc_enabled: true
+}}
+platform_name: "CUDA"
+device_description_str: "{name}"
+runtime_version {{
+  major: 13
+}}
+"""

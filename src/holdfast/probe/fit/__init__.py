@@ -1,0 +1,1 @@
+"""Keras `fit`: trainer, callbacks, batches, stops, saves, losses."""

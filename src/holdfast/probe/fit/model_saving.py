@@ -1,0 +1,216 @@
+"""Saves and restores: of models, of weights, of TensorFlow checkpoints; what failed, and what was really restored."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import types
+from typing import Any
+
+from ...journal.beats import Phase
+from ...journal.events import Restored, SaveDone, SaveFailed, SaveStarted
+from ..process import exceptions
+from ..runtime import user_lines
+from ..runtime.context import ProbeContext
+from ..runtime.heartbeat import Stopwatch
+from ..runtime.wrapping import observe
+from ..state import model_facts
+from . import active_callback
+
+PART = "saving"
+
+
+def hook_keras3(session: ProbeContext, module: Any) -> None:
+    """`keras.src.saving.saving_api`, through which every save and load of Keras 3 goes."""
+    for name, by in (("save_model", "Model.save"), ("save_weights", "Model.save_weights")):
+        _watch_save(session, module, name, by, path_at=1)
+    _watch_load(session, module, "load_weights", "load_weights", path_at=1, model_at=0)
+    _watch_load(session, module, "load_model", "load_model", path_at=0, model_at=None)
+
+
+def hook_tf_checkpoint(session: ProbeContext, module: Any) -> None:
+    """`tf.train.Checkpoint`: save goes through write in some versions only."""
+    for kind in (getattr(module, "Checkpoint", None), getattr(module, "CheckpointV1", None)):
+        if kind is None:
+            continue
+        for name in ("save", "write"):
+            _watch_save(session, kind, name, "tf.train.Checkpoint", path_at=1)
+        for name in ("restore", "read"):
+            _watch_load(session, kind, name, "tf.train.Checkpoint", path_at=1, model_at=0)
+
+
+def hook_tf_manager(session: ProbeContext, module: Any) -> None:
+    _watch_save(session, module.CheckpointManager, "save", "tf.train.CheckpointManager", path_at=99)
+
+
+def hook_keras2(session: ProbeContext, kind: Any) -> None:
+    """The Model class of tf_keras or Keras 2."""
+    for name in ("save", "save_weights"):
+        _watch_save(session, kind, name, f"Model.{name}", path_at=1)
+    _watch_load(session, kind, "load_weights", "load_weights", path_at=1, model_at=0)
+
+
+class _Save:
+    """One save under way."""
+
+    def __init__(self, session: ProbeContext, path: str, by: str) -> None:
+        callback = active_callback.running()
+        progress = session.progress
+        self.path = path
+        self.clock = Stopwatch()
+        self.before = progress.phase, progress.detail
+        self.mine = progress.here and progress.phase is not Phase.SAVE
+        if self.mine:
+            progress.enter(Phase.SAVE)
+            session.say(SaveStarted(path=path, by=type(callback).__name__ if callback is not None else by))
+
+
+def _watch_save(session: ProbeContext, owner: Any, name: str, by: str, *, path_at: int) -> None:
+    def done(save: _Save, result: Any) -> None:
+        path = result if isinstance(result, str) and result else save.path
+        _leave(session, save)
+        if save.mine:
+            session.say(
+                SaveDone(
+                    path=path,
+                    bytes=_bytes_at(path),
+                    duration_s=round(save.clock.seconds, 4),
+                    step=session.progress.step,
+                )
+            )
+
+    def failed(save: _Save, error: BaseException) -> None:
+        _leave(session, save)
+        if save.mine:
+            event = exceptions.describe(session, error, left="save")
+            session.say(
+                SaveFailed(
+                    path=save.path,
+                    error=f"{event.type}: {event.message}"[:1000],
+                    errno=event.errno,
+                    free_bytes=free_at(save.path),
+                    where=event.user_line,
+                )
+            )
+
+    observe(
+        session, owner, name, PART,
+        before=lambda args, kwargs: _Save(session, _path(args, kwargs, path_at), by),
+        after=done,
+        failed=failed,
+    )  # fmt: skip
+
+
+def _leave(session: ProbeContext, save: _Save) -> None:
+    if save.mine:
+        session.progress.enter(*save.before)
+
+
+def _watch_load(
+    session: ProbeContext, owner: Any, name: str, by: str, *, path_at: int, model_at: int | None
+) -> None:
+    def done(token: Any, result: Any) -> None:
+        path, where, target, count_before = token
+        session.seen["loading"] = None
+        if where is None:
+            return
+        callback = active_callback.running()
+        if callback is not None and type(callback).__name__ == "BackupAndRestore":
+            session.seen["backup_path"] = path  # told after on_train_begin, when the epoch is known too
+            return
+        count = model_facts.iterations(target if target is not None else result)
+        session.say(
+            Restored(
+                path=path,
+                by=type(callback).__name__ if callback is not None else by,
+                iterations=count,
+                optimizer_restored=_restored(count_before, count),
+                where=where,
+            )
+        )
+
+    def begun(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        target = args[model_at] if model_at is not None and len(args) > model_at else None
+        inner = session.seen.get("loading") is not None  # restore calls read: said once
+        session.seen["loading"] = by
+        target = _with_optimizer(target)
+        where = None if inner else user_lines.caller_line()
+        return _path(args, kwargs, path_at), where, target, model_facts.iterations(target)
+
+    def failed(token: Any, error: BaseException) -> None:
+        session.seen["loading"] = None
+
+    observe(session, owner, name, PART, before=begun, after=done, failed=failed)
+
+
+def _restored(before: int | None, after: int | None) -> bool | None:
+    """Whether the optimizer's count came back; not known where it stood at the same number before."""
+    if after is None:
+        return None
+    return True if after != (before or 0) else (False if after == 0 else None)
+
+
+def _with_optimizer(target: Any) -> Any:
+    """A tf.train.Checkpoint holds its objects as attributes; one of them may be an optimizer or have one."""
+    if target is None or getattr(target, "optimizer", None) is not None:
+        return target
+    for value in list(vars(target).values()) if hasattr(target, "__dict__") else []:
+        if getattr(value, "optimizer", None) is not None:
+            return value
+        if hasattr(value, "iterations") and hasattr(value, "learning_rate"):
+            return types.SimpleNamespace(optimizer=value)
+    return target
+
+
+def backup_restored(session: ProbeContext, model: Any) -> None:
+    """After on_train_begin: BackupAndRestore has put the model back to an epoch."""
+    path = session.seen.pop("backup_path", None)
+    if path is None:
+        return
+    count = model_facts.iterations(model)
+    session.say(
+        Restored(
+            path=path,
+            by="BackupAndRestore",
+            iterations=count,
+            epoch=getattr(model, "_initial_epoch", None),
+            optimizer_restored=None if count is None else count > 0,
+        )
+    )
+
+
+def _path(args: tuple[Any, ...], kwargs: dict[str, Any], at: int) -> str:
+    found = args[at] if len(args) > at else None
+    for name in ("filepath", "file_prefix", "save_path", "checkpoint_number"):
+        found = kwargs.get(name, found)
+    return os.fspath(found) if isinstance(found, str | os.PathLike) else ""
+
+
+def _bytes_at(path: str) -> int | None:
+    """Of a file, a folder, or all files that begin with a checkpoint's prefix."""
+    if not path or "://" in path:
+        return None
+    try:
+        if os.path.isfile(path):
+            return os.path.getsize(path)
+        if os.path.isdir(path):
+            return sum(
+                os.path.getsize(os.path.join(top, name)) for top, _, names in os.walk(path) for name in names
+            )
+        folder, prefix = os.path.split(path)
+        sizes = [
+            entry.stat().st_size for entry in os.scandir(folder or ".") if entry.name.startswith(prefix + ".")
+        ]
+        return sum(sizes) if sizes else None
+    except OSError:
+        return None
+
+
+def free_at(path: str) -> int | None:
+    folder = os.path.abspath(path or ".")
+    while folder and not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None

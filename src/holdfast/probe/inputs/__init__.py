@@ -1,0 +1,1 @@
+"""Datasets and batches: tf.data graph and counters, statistics, bad files and boxes."""

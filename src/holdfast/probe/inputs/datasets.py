@@ -1,0 +1,307 @@
+"""What feeds a fit, an evaluation or a loop, read without drawing from it."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+from ...journal.beats import Phase
+from ...journal.events import DatasetSeen
+from ..runtime import user_lines
+from ..runtime.context import ProbeContext
+from ..state import endless_iterators, fit_log
+from . import ignored_errors, tfdata_graph
+
+PART = "datasets"
+_SAMPLE_ROWS = 64
+_SAMPLE_VALUES = 2_000_000
+_SAY_AT_MOST = 40
+_KEEP_VALUES = frozenset(
+    {"shuffle", "batch", "repeat", "prefetch", "cache", "options", "take", "skip", "shard"}
+)
+INFINITE, _UNKNOWN = -1, -2  # as tf.data has them
+
+
+def iterator_made(session: ProbeContext, iterator: Any, arguments: dict[str, Any]) -> None:
+    """Keras has chosen an adapter for what it was given."""
+    fit = fit_log.of(session).current
+    role = role_now(session, fit)
+    adapter = getattr(iterator, "data_adapter", None)
+    planned = getattr(iterator, "num_batches", None)
+    if role == "validation":
+        session.seen["validation_planned"] = planned if isinstance(planned, int) else None
+    elif role == "train" and fit is not None:
+        fit.train_data_seen = True
+        fit.planned_steps = planned if isinstance(planned, int) else None
+    event = of_adapter(session, adapter, role)
+    if event is not None:
+        say(session, event)
+
+
+def say(session: ProbeContext, event: DatasetSeen) -> None:
+    """Once for each dataset, however many fits use it, and never a flood."""
+    said = session.seen.setdefault("datasets_said", set())
+    key = (event.role, event.type, str(event.element_spec), event.cardinality, str(event.nodes), event.where)
+    if key not in said and len(said) < _SAY_AT_MOST:
+        said.add(key)
+        session.say(event)
+
+
+def of_adapter(session: ProbeContext, adapter: Any, role: str) -> DatasetSeen | None:
+    kind = type(adapter).__name__
+    where = user_lines.caller_line()
+    if kind == "TFDatasetAdapter":
+        return of_tf_data(session, adapter._dataset, role, where)
+    if kind == "ArrayDataAdapter":
+        arrays = [array for array in leaves(getattr(adapter, "_inputs", None)) if array is not None]
+        return of_arrays(session, arrays, getattr(adapter, "num_batches", None), role, where)
+    if kind == "GeneratorDataAdapter":
+        return _of_generator(adapter, role, where)
+    if kind == "PyDatasetAdapter":
+        return _of_py_dataset(adapter, role, where)
+    if kind == "TorchDataLoaderAdapter":
+        loader = adapter._dataloader
+        return _of_loader(getattr(loader, "num_workers", None), adapter.num_batches, role, where)
+    return DatasetSeen(role=role, type=kind, where=where) if adapter is not None else None
+
+
+def iterator_drawn(session: ProbeContext, iterator: Any, role: str, where: str) -> None:
+    """A loop of the user's own draws from it: an iterator of tf.data, or of torch's DataLoader."""
+    if hasattr(iterator, "_index_sampler"):
+        try:
+            batches = len(iterator)
+        except TypeError:  # of a dataset that is a stream
+            batches = None
+        say(session, _of_loader(getattr(iterator, "_num_workers", None), batches, role, where))
+    else:
+        say(session, of_tf_data(session, iterator._dataset, role, where))
+
+
+def _of_loader(workers: int | None, batches: int | None, role: str, where: str) -> DatasetSeen:
+    return DatasetSeen(
+        role=role, type="torch", python_fed=True, workers=workers, cardinality=batches, where=where
+    )
+
+
+def of_tf_data(session: ProbeContext, dataset: Any, role: str, where: str = "") -> DatasetSeen:
+    if role == "train":
+        session.seen["train_dataset"] = _reference(dataset)
+        session.seen.pop("arrays", None)
+    files = tfdata_graph.files_of(dataset)
+    described = tfdata_graph.describe(dataset)
+    if role == "train":
+        session.guard(ignored_errors.PART, ignored_errors.mind, session, dataset, described)
+    return DatasetSeen(
+        role=role,
+        type="tf.data",
+        python_fed=tfdata_graph.is_python_fed(dataset),
+        element_spec=_specs(dataset.element_spec),
+        element_bytes=_bytes_of(dataset.element_spec, tfdata_graph.batch_size_of(dataset)),
+        cardinality=INFINITE if endless_iterators.of_nodes(described) else _cardinality(dataset),
+        nodes=described,
+        files=files[:20],
+        file_count=len(files) or None,
+        statistics=_of_tensors(dataset, described),
+        where=where,
+    )
+
+
+def _of_tensors(dataset: Any, described: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of tensors in memory that reach the model as they are: nothing behind the source changes a value."""
+    if not described or described[0]["op"] != "tensor_slice":
+        return {}
+    if any(node["op"] not in _KEEP_VALUES for node in described[1:]):
+        return {}
+    source = tfdata_graph.walk(dataset)[0]
+    tensors = [tensor for tensor in getattr(source, "_tensors", None) or [] if hasattr(tensor, "numpy")]
+    names = _names(len(tensors))
+    found = {}
+    for name, tensor in zip(names, tensors, strict=False):
+        rows = tensor[:_SAMPLE_ROWS].numpy()
+        if getattr(rows, "ndim", 0) and rows.dtype.kind in "fiub":
+            found[name] = {**statistics(rows), "whole": len(tensor) <= _SAMPLE_ROWS}
+    return found
+
+
+def of_arrays(session: ProbeContext, arrays: list[Any], batches: Any, role: str, where: str) -> DatasetSeen:
+    known = [array for array in (plain_array(array) for array in arrays) if array is not None]
+    if role == "train":
+        session.seen["arrays"] = [
+            reference for array in known if (reference := _reference(array)) is not None
+        ]
+    names = _names(len(known))
+    return DatasetSeen(
+        role=role,
+        type="array",
+        python_fed=False,
+        element_spec=[[[None, *array.shape[1:]], str(array.dtype)] for array in known],
+        cardinality=batches if isinstance(batches, int) else None,
+        array_bytes=sum(int(array.nbytes) for array in known),
+        statistics={name: statistics(array) for name, array in zip(names, known, strict=False)},
+        where=where,
+    )
+
+
+def _names(count: int) -> list[str]:
+    """Of the parts of an element: what goes in, and last what is to come out."""
+    return ["x"] if count == 1 else [*(f"x{i}" if count > 2 else "x" for i in range(count - 1)), "y"]
+
+
+def _of_generator(adapter: Any, role: str, where: str) -> DatasetSeen:
+    generator = getattr(adapter, "generator", None)
+    code = getattr(_underlying(generator), "gi_code", None)
+    never_ends = code is not None and endless_iterators.never_returns(code)
+    return DatasetSeen(
+        role=role,
+        type="generator",
+        python_fed=True,
+        element_spec=_specs(getattr(adapter, "_output_signature", None)),
+        cardinality=INFINITE if never_ends else _UNKNOWN,
+        nodes=[
+            {
+                "op": "generator",
+                "where": user_lines.of_code(code),
+                "function": code.co_name,
+                "endless": never_ends,
+            }
+        ]
+        if code is not None
+        else [],
+        where=where,
+    )
+
+
+def _underlying(generator: Any) -> Any:
+    """Keras chains the batches it has peeked at before the user's generator."""
+    for cell in getattr(generator, "__closure__", None) or ():
+        content = cell.cell_contents
+        if hasattr(content, "gi_code"):
+            return content
+    return generator
+
+
+def _of_py_dataset(adapter: Any, role: str, where: str) -> DatasetSeen:
+    dataset = adapter.py_dataset
+    signature = getattr(adapter, "_output_signature", None)
+    return DatasetSeen(
+        role=role,
+        type="py_dataset",
+        python_fed=True,
+        element_spec=_specs(signature) if signature is not None else None,
+        cardinality=_safe_batches(adapter),
+        workers=getattr(dataset, "workers", None),
+        multiprocessing=getattr(dataset, "use_multiprocessing", None),
+        max_queue_size=getattr(dataset, "max_queue_size", None),
+        nodes=[
+            {
+                "op": "py_dataset",
+                "function": type(dataset).__name__,
+                "where": user_lines.of_class(type(dataset)),
+            }
+        ],
+        where=where,
+    )
+
+
+def statistics(array: Any) -> dict[str, Any]:
+    """Of a sample of rows spread over the array: cheap, and enough to see 0..255 or a NaN everywhere."""
+    import numpy as np
+
+    if array.dtype.kind not in "fiub" or not array.size:
+        return {}
+    per_row = max(1, array[:1].size)
+    rows = max(1, min(len(array), _SAMPLE_VALUES // per_row, 4096 if per_row <= 256 else _SAMPLE_ROWS))
+    sample = np.asarray(array[:: max(1, len(array) // rows)][:rows], dtype="float64")
+    finite = np.isfinite(sample)
+    whole = sample[finite]
+    if not whole.size:
+        return {"finite": False, "of": int(sample.size)}
+    return {
+        "min": float(whole.min()),
+        "max": float(whole.max()),
+        "mean": float(whole.mean()),
+        "finite": bool(finite.all()),
+        "of": int(sample.size),
+        "whole": bool(len(array) == len(sample)),
+    }
+
+
+def role_now(session: ProbeContext, fit: Any) -> str:
+    phase = session.progress.phase
+    if phase is Phase.PREDICT:
+        return "predict"
+    if fit is not None and not fit.train_data_seen:
+        return "train"
+    return "validation"
+
+
+def _cardinality(dataset: Any) -> int | None:
+    try:
+        return int(dataset.cardinality())
+    except Exception:
+        return None
+
+
+def _safe_batches(adapter: Any) -> int | None:
+    try:
+        found = adapter.num_batches
+    except Exception:
+        return None
+    return found if isinstance(found, int) else _UNKNOWN
+
+
+def _specs(value: Any) -> Any:
+    return [[_dimensions(spec), _dtype(spec)] for spec in leaves(value)]
+
+
+def _dimensions(spec: Any) -> list[int | None] | None:
+    shape = getattr(spec, "shape", None)
+    if shape is None:
+        return None
+    try:
+        return [None if size is None else int(size) for size in shape]
+    except (TypeError, ValueError):  # a shape of unknown rank
+        return None
+
+
+def _dtype(spec: Any) -> str:
+    found = getattr(spec, "dtype", "")
+    return str(getattr(found, "name", found))
+
+
+def _bytes_of(value: Any, batch: int | None) -> int | None:
+    """Of one element; a first dimension that is open is that of the batch."""
+    total = 0
+    for spec in leaves(value):
+        shape = _dimensions(spec)
+        if shape and shape[0] is None:
+            shape = [batch, *shape[1:]]
+        size = getattr(getattr(spec, "dtype", None), "size", None)
+        if shape is None or None in shape or size is None:
+            return None
+        total += math.prod(int(dimension or 0) for dimension in shape) * int(size)
+    return total
+
+
+def leaves(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return [leaf for key in value for leaf in leaves(value[key])]
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value]
+
+
+def plain_array(array: Any) -> Any:
+    """The NumPy array behind what the adapter keeps, without copying."""
+    inner = getattr(array, "array", array)
+    return inner if type(inner).__module__.startswith("numpy") and hasattr(inner, "nbytes") else None
+
+
+def _reference(value: Any) -> Any:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return None

@@ -1,0 +1,1 @@
+"""Training loops without `fit`: TensorFlow, JAX, torch."""

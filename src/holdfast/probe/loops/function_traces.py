@@ -1,0 +1,163 @@
+"""How often functions are traced by TensorFlow or compiled by JAX, and why again."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...journal.beats import Phase
+from ...journal.events import TracesCounted
+from ..runtime import user_lines
+from ..runtime.context import ProbeContext
+from ..runtime.wrapping import observe
+from ..state import fit_log
+from . import xla_compilations
+
+PART = "traces"
+_SIGNATURES = 6
+
+
+@dataclass
+class TracedFunction:
+    """One function of the source, however many objects were made of it."""
+
+    name: str
+    where: str
+    traces: int = 0
+    calls: int = 0
+    objects: set[int] = field(default_factory=set)
+    signatures: list[str] = field(default_factory=list)
+    last_call: int = -1  # tracing twice in one call, as when variables are made, is one trace
+
+
+class _Calls(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[tuple[Any, int]] = []
+
+
+class TraceCounter:
+    def __init__(self, session: ProbeContext) -> None:
+        self._session = session
+        self._by_place: dict[str, TracedFunction] = {}
+        self._local = _Calls()
+
+    # -- calls of tf.function objects -----------------------------------------------------------------
+
+    @property
+    def stack(self) -> list[tuple[Any, int]]:
+        """The calls that this thread is in, innermost last."""
+        return self._local.stack
+
+    # -- traces ---------------------------------------------------------------------------------------
+
+    def trace_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        options = kwargs.get("tracing_options") or (args[3] if len(args) > 3 else None)
+        progress = self._session.progress
+        before = None
+        if progress.here and progress.phase in (Phase.STEP, Phase.FILL, Phase.COMPILE):
+            before = progress.phase
+            progress.enter(Phase.COMPILE)
+        return options, args[0] if args else kwargs.get("function_type"), before
+
+    def trace_ends(self, token: Any, _: Any) -> None:
+        options, function_type, before = token
+        progress = self._session.progress
+        if before is not None:
+            fit = fit_log.of(self._session).current
+            waiting = fit is not None and fit.first_step_s is None
+            progress.enter(Phase.FILL if waiting else before)
+        owner, call = self.stack[-1] if self.stack else (None, -1)
+        name = str(getattr(options, "name", ""))
+        if owner is None or str(getattr(owner, "_name", "")) != name:
+            return  # a function of the framework's own, such as one inside tf.data
+        self._count(name, owner, call, str(function_type))
+
+    def _count(self, name: str, owner: Any, call: int, signature: str) -> None:
+        function = getattr(owner, "_python_function", None)
+        where = user_lines.of_function(function) if function is not None else ""
+        traced = self._by_place.setdefault(where or name, TracedFunction(name, where))
+        self._session.guard(xla_compilations.PART, xla_compilations.mind, self._session, owner, where)
+        traced.objects.add(id(owner))
+        if traced.last_call == call:
+            return
+        traced.last_call = call
+        traced.traces += 1
+        traced.signatures.append(signature[:300])
+        del traced.signatures[:-_SIGNATURES]
+        self.say(traced)
+
+    def compiled(self, name: str, duration_s: float) -> None:
+        """JAX has compiled a function."""
+        traced = self._by_place.setdefault("jax " + name, TracedFunction(name, user_lines.caller_line()))
+        traced.traces += 1
+        traced.signatures.append(f"compiled in {duration_s} s")
+        del traced.signatures[:-_SIGNATURES]
+        self.say(traced)
+
+    def called(self, function: Any) -> None:
+        traced = self._of(getattr(function, "_python_function", None))
+        if traced is not None:
+            traced.calls += 1
+
+    def calls_of(self, python_function: Any) -> int:
+        """How often the compiled forms of this function were called by a loop of the user's own."""
+        traced = self._of(python_function)
+        return traced.calls if traced is not None else 0
+
+    def _of(self, python_function: Any) -> TracedFunction | None:
+        return (
+            self._by_place.get(user_lines.of_function(python_function))
+            if python_function is not None
+            else None
+        )
+
+    def say(self, traced: TracedFunction) -> None:
+        count = traced.traces
+        if count > 4 and count & (count - 1):  # the first four, then at each doubling
+            return
+        self._session.say(
+            TracesCounted(
+                function=traced.name,
+                where=traced.where,
+                traces=count,
+                calls=traced.calls,
+                reason=reason(traced),
+                signatures=list(traced.signatures),
+            )
+        )
+
+
+def reason(traced: TracedFunction) -> str:
+    if traced.traces < 2:
+        return ""
+    if len(traced.objects) > 1 and len(traced.objects) >= traced.traces:
+        return "new-object"
+    last = traced.signatures[-2:]
+    if len(last) < 2 or last[1].startswith("compiled"):
+        return ""
+    if "Literal" in last[1] and [p for p in last[0].split(",") if "Literal" in p] != [
+        p for p in last[1].split(",") if "Literal" in p
+    ]:
+        return "python-value"
+    return "new-shape" if last[0] != last[1] else "new-object"
+
+
+def of(session: ProbeContext) -> TraceCounter:
+    found = session.seen.get("traces")
+    if found is None:
+        found = session.seen["traces"] = TraceCounter(session)
+    return found
+
+
+def hook_tracing(session: ProbeContext, module: Any) -> None:
+    """`tensorflow.python.eager.polymorphic_function.tracing_compilation`"""
+    traces = of(session)
+    observe(
+        session,
+        module,
+        "_create_concrete_function",
+        PART,
+        before=traces.trace_begins,
+        after=traces.trace_ends,
+    )

@@ -1,0 +1,1 @@
+"""Objects of the user's that grow, and the memory of the first step."""

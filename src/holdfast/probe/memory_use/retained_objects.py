@@ -1,0 +1,211 @@
+"""What the script's own objects hold: looked at in the background when memory has grown, to name what grows."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import deque
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from ...journal.events import HoldingsSeen
+from ..inputs import tfdata_graph
+from ..runtime import background_thread, frame_locals, user_lines
+from ..runtime.context import ProbeContext
+from ..state import fit_log, model_facts
+
+PART = "holdings"
+_GROWN_BYTES = 64 << 20
+_EVERY_S = 5.0
+_DEPTH = 3
+_SAMPLE = 50
+_KEEP = 10
+_SMALL_BYTES = 1 << 20
+_FRAMEWORKS = frozenset({"keras", "tensorflow", "tf_keras", "jax", "numpy", "torch", "builtins"})
+_CONTAINERS = (list, dict, set, frozenset, tuple, deque)
+
+
+class RetainedObjects:
+    def __init__(self, session: ProbeContext) -> None:
+        self._session = session
+        self._rss = fit_log.rss_bytes() or 0
+        self._next_at = 0.0
+        self._last: dict[str, int] = {}
+
+    def look(self, now: float) -> None:
+        rss = fit_log.rss_bytes() or 0
+        if now < self._next_at or rss - self._rss < _GROWN_BYTES:
+            return
+        self._rss, self._next_at = rss, now + _EVERY_S
+        items, counts = self._survey(), model_facts.alive(self._session).counts()
+        self._session.say(
+            HoldingsSeen(step=self._session.progress.step, rss_bytes=rss, items=items, object_counts=counts)
+        )
+
+    def _survey(self) -> list[dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        seen: set[int] = set()
+        for name, value, where in roots(self._session):
+            for path, held, place in walk(name, value, where, seen):
+                size = bytes_of(held)
+                if size >= _SMALL_BYTES:
+                    found[path] = {
+                        "name": path,
+                        "type": type(held).__name__,
+                        "length": length_of(held),
+                        "bytes": size,
+                        "grew_by": size - self._last.get(path, 0),
+                        "where": place,
+                    }
+        self._last = {path: item["bytes"] for path, item in found.items()}
+        return sorted(found.values(), key=lambda item: -item["bytes"])[:_KEEP]
+
+
+def start(session: ProbeContext) -> None:
+    """From the first training on."""
+    if "holdings" not in session.seen:
+        session.seen["holdings"] = RetainedObjects(session)
+        background_thread.of(session).every_second(PART, session.seen["holdings"].look)
+
+
+def roots(session: ProbeContext) -> Iterator[tuple[str, Any, str]]:
+    """Callbacks, what was given to fit, globals of the user's modules, locals of its functions under way, what
+    functions of the dataset close over."""
+    fit = fit_log.of(session).current
+    for callback in (
+        list.__iter__(getattr(fit.callbacks, "callbacks", [])) if fit is not None and fit.callbacks else ()
+    ):
+        yield type(callback).__name__, callback, user_lines.of_class(type(callback))
+    if fit is not None and fit.model is not None:
+        yield type(fit.model).__name__, fit.model, user_lines.of_class(type(fit.model))
+    yield from user_globals()
+    yield from user_locals(sys._current_frames().get(session.progress.thread))
+    reference = session.seen.get("train_dataset")
+    dataset = reference() if callable(reference) else None
+    for node in tfdata_graph.walk(dataset) if dataset is not None else ():
+        function = tfdata_graph.function_of(node)
+        if function is not None:
+            yield getattr(function, "__qualname__", "function"), function, user_lines.of_function(function)
+
+
+def user_locals(frame: FrameType | None) -> Iterator[tuple[str, Any, str]]:
+    """Of the functions that the training stands in, and what Keras was given to fit."""
+    while frame is not None:
+        code = frame.f_code
+        own = user_lines.is_user_file(code.co_filename)
+        traced = frame.f_trace is not None  # a debugger writes back what it was shown
+        if code.co_flags & inspect.CO_OPTIMIZED and not traced and (own or code.co_name == "fit"):
+            for name, value in frame_locals.of(frame).items():
+                if own:
+                    yield f"{name} in {code.co_name}", value, user_lines.of_code(code)
+                elif name == "x" and type(value).__module__.partition(".")[0] not in _FRAMEWORKS:
+                    yield type(value).__name__, value, user_lines.of_class(type(value))
+        frame = frame.f_back
+
+
+def user_globals() -> Iterator[tuple[str, Any, str]]:
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__dict__", {}).get("__file__")  # a lazy module imports itself when asked
+        user = path and user_lines.is_user_file(path)
+        if user or (name == "__main__" and not path):
+            for key, value in list(module.__dict__.items()):
+                if not key.startswith("__") and not isinstance(value, type(sys)):
+                    yield key, value, user_lines.short(path) if path else "<script>"
+
+
+def walk(
+    name: str, value: Any, where: str, seen: set[int], depth: int = _DEPTH
+) -> Iterator[tuple[str, Any, str]]:
+    """Containers and arrays reachable through attributes and closures, each once, with the path to it."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, _CONTAINERS) or _array_bytes(value):
+        yield name, value, where
+        if isinstance(value, dict) and dict.__len__(value) <= _SAMPLE and depth:
+            for key, held in list(dict.items(value)):
+                if isinstance(key, str) and isinstance(held, _CONTAINERS):
+                    yield from walk(f"{name}[{key!r}]", held, where, seen, depth - 1)
+        return
+    if not depth:
+        return
+    for cell in (_own(value, "__closure__") or ()) if callable(value) else ():
+        try:
+            held = cell.cell_contents
+        except ValueError:
+            continue
+        yield from walk(f"{name} (closure)", held, user_lines.of_function(value) or where, seen, depth - 1)
+    kind = value if isinstance(value, type) else type(value)
+    if kind.__module__.partition(".")[0] in _FRAMEWORKS:
+        return
+    place = user_lines.of_class(kind) or where
+    if kind is not value:
+        label = kind.__name__ if name == kind.__name__ or "." in name else f"{name}({kind.__name__})"
+        for key, held in list((_own(value, "__dict__") or {}).items()):
+            yield from walk(f"{label}.{key}", held, place, seen, depth - 1)
+    for key, held in list(vars(kind).items()):  # what a class keeps, all of its objects share
+        if isinstance(held, _CONTAINERS) and not key.startswith("__"):
+            yield from walk(f"{kind.__name__}.{key}", held, place, seen, depth - 1)
+
+
+def _own(value: Any, name: str) -> Any:
+    """An attribute that is there already. A user's `__getattr__` may load, connect or raise: it is not called."""
+    try:
+        return object.__getattribute__(value, name)
+    except Exception:
+        return None
+
+
+def _items(value: Any) -> list[Any]:
+    """What lies in a container, by the built-in way: a subclass may load its items when it is asked for them."""
+    if isinstance(value, dict):
+        return list(dict.values(value))
+    kind = next(kind for kind in _CONTAINERS if isinstance(value, kind))
+    return list(kind.__iter__(value))
+
+
+def length_of(value: Any) -> int | None:
+    kind = next((kind for kind in _CONTAINERS if isinstance(value, kind)), None)
+    return kind.__len__(value) if kind is not None else None
+
+
+def bytes_of(value: Any) -> int:
+    """About: arrays by their size, containers by a sample of what is in them."""
+    own = _array_bytes(value)
+    if own:
+        return own
+    if not isinstance(value, _CONTAINERS):
+        return sys.getsizeof(value, 0)
+    try:
+        items = _items(value)
+    except RuntimeError:  # it changed while we looked
+        return 0
+    if not items:
+        return sys.getsizeof(value, 0)
+    sample = items[:: max(1, len(items) // _SAMPLE)][:_SAMPLE]
+    each = sum(_array_bytes(item) or _shallow(item) for item in sample) / len(sample)
+    return int(each * len(items)) + sys.getsizeof(value, 0)
+
+
+def _shallow(item: Any) -> int:
+    own = sys.getsizeof(item, 0)
+    if isinstance(item, list | tuple | dict) and (length_of(item) or 0) <= 100:
+        return own + sum(_array_bytes(inner) or sys.getsizeof(inner, 0) for inner in _items(item))
+    return own
+
+
+def _array_bytes(value: Any) -> int:
+    """Of NumPy arrays and of tensors of any framework, without touching their values."""
+    if isinstance(value, type):
+        return 0
+    found = (
+        getattr(value, "nbytes", None)
+        if type(value).__module__.partition(".")[0] in ("numpy", "jaxlib", "jax")
+        else None
+    )
+    if isinstance(found, int):
+        return found
+    if type(value).__name__ in ("EagerTensor", "ResourceVariable"):
+        return tfdata_graph.tensor_bytes(value)
+    return 0

@@ -1,0 +1,1 @@
+"""The process itself: exceptions, exits, signals, warnings, versions, workers."""

@@ -1,0 +1,1 @@
+"""What the probe knows of fits, models and loops."""

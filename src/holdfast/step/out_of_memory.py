@@ -1,0 +1,91 @@
+"""What to do when memory does not suffice: a smaller micro-batch, the same batch. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.errors import HoldfastError
+from holdfast.journal import events as ev
+from holdfast.journal.reader import Entry
+
+
+class OutOfMemory(HoldfastError):
+    """Not even one picture at a time fits."""
+
+    slug = "device-memory-exhausted"
+
+
+def smaller_micro_batch(micro_batch: int, batch: int) -> int | None:
+    """The largest divisor of the batch that is at most half of the micro-batch; None below one."""
+    fitting = [size for size in range(1, micro_batch // 2 + 1) if batch % size == 0]
+    return max(fitting) if fitting else None
+
+
+def out_of_memory_error(where: str, error: BaseException) -> OutOfMemory:
+    return OutOfMemory(
+        "a single picture at a time does not fit into memory",
+        where=where,
+        found=" ".join(str(error).split())[:300],
+        change=["model.input smaller", 'precision = "bfloat16"', "a smaller backbone"],
+    )
+
+
+def micro_batch_after_kill(entries: Sequence[Entry], attempt: int, batch: int) -> tuple[int, int] | None:
+    """Micro-batch before and now, when memory ended the attempt before this one: the kernel, or a refused allocation.
+
+    The size that was in use is the last one told. A second such end in a row quarters it, a third divides it by
+    eight, so that the few restarts that a run has are enough; when one picture at a time was too much, it stays.
+    """
+    in_a_row = 0
+    while attempt - 1 - in_a_row >= 1 and _ended_by_memory(
+        _events_of_attempt(entries, attempt - 1 - in_a_row)
+    ):
+        in_a_row += 1
+    if not in_a_row:
+        return None
+    used = now = last_micro_batch([entry for entry in entries if entry.attempt == attempt - 1]) or batch
+    for _ in range(in_a_row):
+        now = smaller_micro_batch(now, batch) or now
+    return used, now
+
+
+def last_micro_batch(entries: Sequence[Entry]) -> int | None:
+    """The last micro-batch that was said to be in use."""
+    sizes = [entry.event.micro_batch for entry in entries if isinstance(entry.event, ev.MicroBatchSet)]
+    return sizes[-1] if sizes else None
+
+
+def ran_out_of_memory(entries: Sequence[Entry]) -> bool:
+    """Whether memory ended any attempt of this run: then no pictures are kept in memory from there on."""
+    return any(
+        _ended_by_memory(_events_of_attempt(entries, attempt))
+        for attempt in {entry.attempt for entry in entries}
+    )
+
+
+def _events_of_attempt(entries: Sequence[Entry], attempt: int) -> list[ev.Event]:
+    return [entry.event for entry in entries if entry.attempt == attempt]
+
+
+def _ended_by_memory(events: Sequence[ev.Event]) -> bool:
+    ended = next((event for event in reversed(events) if isinstance(event, ev.AttemptEnded)), None)
+    if ended is None:
+        return False
+    if (ended.oom_kills_after or 0) > (ended.oom_kills_before or 0):
+        return True
+    raised = next((event for event in reversed(events) if isinstance(event, ev.ExceptionRaised)), None)
+    return raised is not None and is_out_of_memory_text(f"{raised.type}: {raised.message}")
+
+
+def is_out_of_memory_text(text: str) -> bool:
+    """Whether an error's words are those of a refused allocation, by TensorFlow, XLA or the interpreter."""
+    return any(sign in text for sign in OUT_OF_MEMORY_TEXTS)
+
+
+OUT_OF_MEMORY_TEXTS = (
+    "MemoryError",
+    "ResourceExhaustedError",
+    "RESOURCE_EXHAUSTED",
+    "OOM when allocating",
+    "Out of memory",
+)

@@ -1,0 +1,1 @@
+"""Starts the command and relays its output: terminal, relay process, log, leftover processes."""

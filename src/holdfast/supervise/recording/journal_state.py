@@ -1,0 +1,121 @@
+"""What the process itself has told through the journal, as far as the watch needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from holdfast.journal import events
+from holdfast.journal.events import Event, FitStarted
+from holdfast.journal.reader import Entry
+
+_TIMES_BEFORE = 10
+
+
+def filtered_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> int:
+    """How many elements a filter was given between two looks in which it let none through.
+
+    Nodes come from the end of the pipeline to its source, each with the count of what it has handed on.
+    """
+    if len(before) != len(after):
+        return 0
+    for at, node in enumerate(after[:-1]):
+        if "Filter" in str(node.get("name")) and node.get("elements", 0) == before[at].get("elements", 0):
+            return max(0, int(after[at + 1].get("elements", 0)) - int(before[at + 1].get("elements", 0)))
+    return 0
+
+
+class JournalState:
+    """Fed with the entries of one attempt, in order."""
+
+    def __init__(self) -> None:
+        self.fit: FitStarted | None = None
+        self.cardinality: dict[str, int] = {}  # by the dataset's role
+        self.validation_planned: int | None = None
+        self.longest_validation_batches = 0
+        self.longest_epoch_steps = 0
+        self.start_iterations = 0  # of the optimizer, when the first fit of the attempt began
+        self.start_epoch = 0
+        self.saves_done = 0
+        self.save_folders: set[Path] = set()
+        self.exception = ""  # the last that left fit or the script: "Type at train.py:41"
+        self.steps_done = 0  # as the last FitDone had it, all fits together
+        self.exit_raised = ""
+        self.looped = False
+        self.open_loop = ""  # what ends the loop around the training, in words, where nothing else does
+        self.manner = ""  # how our trainer runs in this attempt
+        self._sifted = 0
+        self._longest_sift = 0
+        self._sifting: list[dict[str, Any]] = []
+        self._first_fit = True
+        self._steps_before = 0  # of the fits before the last one
+
+    def take(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            if entry.by != "supervisor":
+                self._take(entry.event)
+
+    @property
+    def planned_steps(self) -> int | None:
+        """Of the process: what earlier fits did, and of the last one its epochs times the steps of one."""
+        if self.fit is None or self.fit.epochs is None:
+            return None
+        of_one = self.fit.planned_steps_per_epoch or self.longest_epoch_steps
+        return self._steps_before + (self.fit.epochs - self.fit.initial_epoch) * of_one if of_one else None
+
+    @property
+    def sifted(self) -> int:
+        """Elements that a filter was given since it last let one through, where that is far more than ever before."""
+        return self._sifted if self._sifted >= _TIMES_BEFORE * self._longest_sift else 0
+
+    def callback_name(self, detail: int) -> str:
+        """By the number that a beat carries."""
+        known = self.fit.callbacks if self.fit is not None else []
+        return str(known[detail - 1].get("class", "")) if 0 < detail <= len(known) else ""
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case FitStarted():
+                self._begin_fit(event)
+            case events.DatasetSeen(cardinality=int() as cardinality, role=role):
+                self.cardinality[role] = cardinality
+            case events.ValidationStarted(planned_batches=planned):
+                self.validation_planned = planned
+            case events.ValidationDone(batches=batches):
+                self.longest_validation_batches = max(self.longest_validation_batches, batches)
+            case events.EpochDone(steps=steps):
+                self.longest_epoch_steps = max(self.longest_epoch_steps, steps)
+            case events.FitDone(steps=steps):
+                self.steps_done += steps
+            case events.SaveStarted(path=path) if path:
+                self.save_folders.add(Path(path).parent)
+            case events.SaveDone():
+                self.saves_done += 1
+            case events.ExceptionRaised(
+                type=kind, user_line=line, left="fit" | "callback" | "evaluate" | "script"
+            ):
+                self.exception = f"{kind} at {line}" if line else kind
+            case events.ExitStarted(raised=raised):
+                self.exit_raised = raised
+            case events.MicroBatchSet(micro_batch=size):
+                self.manner = f"micro-batches of {size}"
+            case events.OpenLoopSeen(until=until, where=where):
+                self.open_loop = f"{' and '.join(until)} ({where})" if until else ""
+            case events.LoopSeen():
+                self.looped = True
+            case events.PipelineSeen(role="train", nodes=nodes):
+                given = filtered_between(self._sifting, nodes)
+                if not given:
+                    self._longest_sift = max(self._longest_sift, self._sifted)
+                self._sifted = self._sifted + given if given else 0
+                self._sifting = nodes
+            case _:
+                pass
+
+    def _begin_fit(self, event: FitStarted) -> None:
+        self.fit = event
+        self._steps_before = self.steps_done
+        if self._first_fit:
+            self._first_fit = False
+            self.start_iterations = event.iterations or 0
+            self.start_epoch = event.initial_epoch

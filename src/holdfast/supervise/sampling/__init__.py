@@ -1,0 +1,1 @@
+"""Samples of memory, CPU, I/O and GPU about once a second."""

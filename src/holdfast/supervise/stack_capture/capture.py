@@ -1,0 +1,237 @@
+"""Captures the stacks of all threads of all processes of a run, in several looks.
+
+Python frames come from py-spy; where it is missing or ptrace is refused, from the probe's faulthandler by
+SIGUSR2, and only in a process whose handler for it is the probe's: any other would run the script's own, or end.
+State, system call and file of every thread come from /proc, and so also for what is no Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import re
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.host import procfs
+from holdfast.journal.folder import RunFolder
+from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread, write
+from holdfast.supervise.stack_capture import pipe_ends, pyspy, syscalls
+
+LOOKS = 3
+_MOST_PROCESSES = 16
+_MOST_THREADS = 400
+_FAULTHANDLER_TIMEOUT_S = 0.5  # that faulthandler may take
+
+
+class StackCapture:
+    """A capture under way: one look a call, and the file is whole after each."""
+
+    def __init__(
+        self, folder: RunFolder, *, attempt: int, reason: str, phase: str, step: int, at: float
+    ) -> None:
+        self._folder = folder
+        self._at = at
+        self.reason = reason
+        self._given_up = False
+        self._phase = phase
+        self._step = step
+        self._looks: list[Look] = []
+        self.file = _free_name(folder.stacks, f"{reason}-{attempt}")
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._looks)
+
+    @property
+    def done(self) -> bool:
+        return self._given_up or len(self._looks) >= LOOKS
+
+    def give_up(self) -> None:
+        """The folder does not take it."""
+        self._given_up = True
+
+    def look(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
+        """Native frames are asked for in the last look only: they take seconds, and the process waits."""
+        native = len(self._looks) == LOOKS - 1
+        processes = [
+            process_stacks(pid, trains=pid == trainer, folder=self._folder, native=native and pid == trainer)
+            for pid in pids[:_MOST_PROCESSES]
+        ]
+        self._looks.append(Look(now, [one for one in processes if one is not None]))
+        write(
+            self._folder.stacks / self.file,
+            Capture(self._at, self.reason, self._phase, self._step, self._looks),
+        )
+
+
+def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -> ProcessStacks | None:
+    stat = procfs.stat(pid)
+    if stat is None:
+        return None
+    threads = [_thread(pid, tid) for tid in procfs.threads(pid)[:_MOST_THREADS]]  # before py-spy wakes them
+    found: dict[int, pyspy.PyThread] = {}
+    unplaced: list[pyspy.PyThread] = []
+    source, error = "none", ""
+    if looks_like_python(pid) and stat.state != "Z":
+        try:
+            dumped = _dump(pid, native)
+            source = "py-spy"
+        except pyspy.NoStacks as reason:
+            dumped = ask_faulthandler(pid, folder)
+            source, error = ("faulthandler", "") if dumped else ("none", str(reason))
+        found = {thread.tid: thread for thread in dumped if thread.tid}
+        unplaced = [thread for thread in dumped if not thread.tid]
+    threads = [
+        _with_frames(thread, found[thread.tid]) if thread.tid in found else thread for thread in threads
+    ]
+    threads += [
+        Thread(name=one.name, frames=[with_source_line(frame) for frame in one.frames]) for one in unplaced
+    ]
+    return ProcessStacks(
+        pid=pid,
+        parent=stat.parent,
+        name=stat.name,
+        command=procfs.command_line(pid)[:300],
+        state=stat.state,
+        trains=trains,
+        source=source,
+        error=error,
+        threads=threads,
+        reads=pipe_ends.open_read_ends(pid),
+        makes_pipes=pipe_ends.pipe_creation_lines(
+            frame.file for thread in threads for frame in thread.frames if _is_user_frame(frame)
+        ),
+    )
+
+
+def _dump(pid: int, native: bool) -> list[pyspy.PyThread]:
+    if native:
+        with contextlib.suppress(pyspy.NoStacks):  # it is refused more often than the plain one
+            return pyspy.dump(pid, native=True)
+    return pyspy.dump(pid)
+
+
+def _thread(pid: int, tid: int) -> Thread:
+    stat = procfs.stat(pid, tid)
+    inside = syscalls.current_syscall(pid, tid)
+    return Thread(
+        tid=tid,
+        name=stat.name if stat is not None else "",
+        state=stat.state if stat is not None else "",
+        wait=procfs.wait_channel(pid, tid) or (inside.name if inside is not None else ""),
+        syscall=syscalls.describe_syscall(pid, inside),
+        cpu_s=stat.cpu_s if stat is not None else 0.0,
+        main=tid == pid,
+    )
+
+
+def _with_frames(thread: Thread, python: pyspy.PyThread) -> Thread:
+    return replace(
+        thread,
+        name=python.name or thread.name,
+        frames=[with_source_line(frame) for frame in python.frames],
+        native=list(python.native),
+        holds_interpreter=python.holds_interpreter,
+    )
+
+
+def with_source_line(frame: Frame) -> Frame:
+    """With the text of the line, where the file is the user's own and still there."""
+    if not _is_user_frame(frame):
+        return frame
+    return replace(frame, code=linecache.getline(frame.file, frame.line).strip()[:200])
+
+
+def _is_user_frame(frame: Frame) -> bool:
+    return not ("/site-packages/" in frame.file or "/lib/python" in frame.file or frame.file.startswith("<"))
+
+
+def looks_like_python(pid: int) -> bool:
+    try:
+        if "python" in os.path.basename(os.readlink(f"/proc/{pid}/exe")):
+            return True
+    except OSError:
+        return False
+    return b"libpython" in (procfs.read(f"/proc/{pid}/maps") or b"")
+
+
+def ask_faulthandler(pid: int, folder: RunFolder) -> list[pyspy.PyThread]:
+    """The stacks that the process itself writes on SIGUSR2; empty when it does not answer, or must not be asked."""
+    path = folder.fault_file(pid)
+    try:
+        if not _may_be_asked(pid, folder):
+            return []
+        before = path.stat().st_size
+        os.kill(pid, signal.SIGUSR2)
+        return parse_faulthandler(_await_growth(path, before), main_tid=pid)
+    except OSError:  # the process has ended, and has taken its file along
+        return []
+
+
+def _may_be_asked(pid: int, folder: RunFolder) -> bool:
+    """It has a handler, the handler is the probe's and not the script's, and it still has the probe's file to write to:
+    a script may have closed that, and the answer would go into whatever has its number now."""
+    return (
+        procfs.catches(pid, signal.SIGUSR2)
+        and not folder.unasked_file(pid).exists()
+        and _has_file_open(pid, folder.fault_file(pid))
+    )
+
+
+def _has_file_open(pid: int, path: Path) -> bool:
+    wanted = path.stat()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), wanted):
+                return True
+    return False
+
+
+def _await_growth(path: Path, before: int) -> str:
+    until = time.monotonic() + _FAULTHANDLER_TIMEOUT_S
+    size = before
+    while time.monotonic() < until:
+        time.sleep(0.05)
+        now = path.stat().st_size
+        if now > before and now == size:
+            break
+        size = now
+    with path.open("rb") as file:
+        file.seek(before)
+        return file.read().decode(errors="replace")
+
+
+_HEAD = re.compile(r"(?:Current thread|Thread) (0x[0-9a-f]+)(?: \[.*?\])? \(most recent call first\):")
+_FRAME = re.compile(r'  File "(.*?)", line (\d+) in (.*)')
+
+
+def parse_faulthandler(text: str, *, main_tid: int) -> list[pyspy.PyThread]:
+    """Faulthandler names no thread numbers of the kernel. It writes the main thread last."""
+    threads: list[tuple[str, list[Frame]]] = []
+    for line in text.splitlines():
+        if head := _HEAD.match(line):
+            threads.append((head[1], []))
+        elif (frame := _FRAME.match(line)) and threads:
+            threads[-1][1].append(Frame(frame[1], int(frame[2]), frame[3]))
+    return [
+        pyspy.PyThread(
+            tid=main_tid if number == len(threads) - 1 else 0,
+            name="MainThread" if number == len(threads) - 1 else f"thread {name}",
+            frames=tuple(frames),
+            native=(),
+            holds_interpreter=False,
+        )
+        for number, (name, frames) in enumerate(threads)
+    ]
+
+
+def _free_name(folder: Path, stem: str) -> str:
+    number = 1
+    while (folder / f"{stem}-{number}.json").exists():
+        number += 1
+    return f"{stem}-{number}.json"

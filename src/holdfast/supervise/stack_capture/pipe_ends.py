@@ -1,0 +1,65 @@
+"""Pipes between the processes of a run: who holds the end that is read, and which line of the source made it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from holdfast.host import procfs
+
+_MOST_FILES = 4096
+_MOST_CHARACTERS = 400_000
+_STREAMS = ("stdin", "stdout", "stderr")
+
+
+def open_read_ends(pid: int) -> list[str]:
+    """The pipes of which the process holds the reading end: ``pipe:[4711]``."""
+    found = []
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fd")[:_MOST_FILES]
+    except OSError:
+        return []
+    for number in numbers:
+        try:
+            name = os.readlink(f"/proc/{pid}/fd/{number}")
+        except OSError:
+            continue
+        if name.startswith("pipe:") and _read_only(pid, number):
+            found.append(name)
+    return found
+
+
+def _read_only(pid: int, number: str) -> bool:
+    text = (procfs.read(f"/proc/{pid}/fdinfo/{number}") or b"").decode()
+    flags = next((line.split()[1] for line in text.splitlines() if line.startswith("flags:")), "0")
+    return int(flags, 8) & os.O_ACCMODE == os.O_RDONLY
+
+
+def pipe_creation_lines(files: Iterable[str]) -> list[str]:
+    """Lines in these sources that start a program with a pipe to it: ``/home/me/launch.py:4``."""
+    return [f"{file}:{line}" for file in dict.fromkeys(files) for line in _lines(file)]
+
+
+@functools.lru_cache(maxsize=64)
+def _lines(file: str) -> tuple[int, ...]:
+    try:
+        text = Path(file).read_text(errors="replace")
+        tree = ast.parse(text) if len(text) < _MOST_CHARACTERS else ast.Module([], [])
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return tuple(call.lineno for call in calls if _starts_with_pipe(call))
+
+
+def _starts_with_pipe(call: ast.Call) -> bool:
+    if _name(call.func) != "Popen":
+        return False
+    given = (keyword.value for keyword in call.keywords if keyword.arg in _STREAMS)
+    return any(_name(value) == "PIPE" or getattr(value, "value", None) == -1 for value in given)
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,90 @@
+"""Asks py-spy for the Python stacks of a process, which stands still for some milliseconds meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.journal.stacks import Frame
+
+_TIMEOUT_S = 5.0
+_NATIVE_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class PyThread:
+    tid: int
+    name: str
+    frames: tuple[Frame, ...]  # innermost first, Python only
+    native: tuple[str, ...]  # innermost first, when asked for
+    holds_interpreter: bool
+
+
+class NoStacks(Exception):
+    """Why there are none, in words."""
+
+
+def program() -> str | None:
+    """py-spy of our own environment before any other."""
+    beside = os.path.join(sysconfig.get_path("scripts"), "py-spy")
+    return beside if os.access(beside, os.X_OK) else shutil.which("py-spy")
+
+
+def dump(pid: int, *, native: bool = False) -> list[PyThread]:
+    """Raises NoStacks with the reason where there are none."""
+    path = program()
+    if path is None:
+        raise NoStacks("py-spy is not installed")
+    words = [path, "dump", "--json", "--pid", str(pid), *(["--native"] if native else [])]
+    try:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_NATIVE_TIMEOUT_S if native else _TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoStacks(f"py-spy: {error}") from error
+    if done.returncode != 0:
+        raise NoStacks(_reason(done.stderr.decode(errors="replace")))
+    return parse(done.stdout)
+
+
+def parse(text: bytes) -> list[PyThread]:
+    try:
+        threads: list[dict[str, Any]] = json.loads(text)
+        return [_thread(thread) for thread in threads]
+    except (ValueError, KeyError, TypeError) as error:
+        raise NoStacks(f"py-spy wrote what cannot be read: {error}") from error
+
+
+def _thread(values: dict[str, Any]) -> PyThread:
+    frames = values["frames"]
+    return PyThread(
+        tid=int(values.get("os_thread_id") or 0),
+        name=str(values.get("thread_name") or ""),
+        frames=tuple(
+            Frame(str(one["filename"]), int(one["line"]), str(one["name"]))
+            for one in frames
+            if _is_python(one)
+        ),
+        native=tuple(f"{one['name']} ({one['filename']})" for one in frames if not _is_python(one)),
+        holds_interpreter=bool(values.get("owns_gil")),
+    )
+
+
+def _is_python(frame: dict[str, Any]) -> bool:
+    return not frame.get("module")  # native frames name their library there
+
+
+def _reason(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if any("Permission" in line or "ptrace" in line for line in lines):
+        return "py-spy may not read the process (ptrace is refused)"
+    return f"py-spy: {lines[0]}" if lines else "py-spy gave no answer"

@@ -1,0 +1,136 @@
+"""What a thread waits for: its wait channel, its system call, and which file that is about.
+
+Some kernels name no wait channel, so the system call's name stands in for it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+
+from holdfast.host import procfs
+
+_X86_64 = {
+    0: "read", 1: "write", 2: "open", 7: "poll", 17: "pread64", 19: "readv", 20: "writev", 23: "select",
+    35: "nanosleep", 42: "connect", 43: "accept", 44: "sendto", 45: "recvfrom", 46: "sendmsg", 47: "recvmsg",
+    61: "wait4", 72: "fcntl", 73: "flock", 74: "fsync", 75: "fdatasync", 128: "rt_sigtimedwait",
+    202: "futex", 230: "clock_nanosleep", 232: "epoll_wait", 247: "waitid", 257: "openat", 270: "pselect6",
+    271: "ppoll", 281: "epoll_pwait", 288: "accept4", 295: "preadv", 34: "pause", 130: "rt_sigsuspend",
+    220: "semtimedop", 70: "msgrcv", 262: "newfstatat", 332: "statx", 16: "ioctl", 441: "epoll_pwait2",
+}  # fmt: skip
+_AARCH64 = {
+    63: "read", 64: "write", 56: "openat", 73: "ppoll", 67: "pread64", 65: "readv", 66: "writev", 72: "pselect6",
+    101: "nanosleep", 203: "connect", 202: "accept", 206: "sendto", 207: "recvfrom", 211: "sendmsg", 212: "recvmsg",
+    260: "wait4", 25: "fcntl", 32: "flock", 82: "fsync", 83: "fdatasync", 137: "rt_sigtimedwait", 98: "futex",
+    115: "clock_nanosleep", 22: "epoll_pwait", 95: "waitid", 242: "accept4", 29: "ioctl", 133: "rt_sigsuspend",
+}  # fmt: skip
+_NAMES = {"x86_64": _X86_64, "aarch64": _AARCH64}.get(platform.machine(), {})
+
+_FILE_SYSCALLS = frozenset(
+    {"read", "write", "pread64", "readv", "writev", "fcntl", "flock", "fsync", "fdatasync", "recvfrom", "recvmsg",
+     "sendto", "sendmsg", "accept", "accept4", "connect", "ioctl", "preadv"}
+)  # fmt: skip
+_OPEN_SYSCALLS = {"open": 0, "openat": 1}  # which argument points to the name
+_TIMEOUT_ARGUMENT = {
+    "futex": 3,
+    "poll": 2,
+    "ppoll": 2,
+    "epoll_wait": 3,
+    "epoll_pwait": 3,
+    "select": 4,
+    "pselect6": 4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCall:
+    """The system call that a thread is in."""
+
+    name: str
+    arguments: tuple[int, ...]
+
+    @property
+    def file_number(self) -> int | None:
+        return self.arguments[0] if self.name in _FILE_SYSCALLS and self.arguments else None
+
+    @property
+    def timed(self) -> bool:
+        """Whether it ends by itself some time. Only then can a waiting thread go on with nobody's help."""
+        if self.name in ("clock_nanosleep", "nanosleep"):
+            return True
+        at = _TIMEOUT_ARGUMENT.get(self.name)
+        if at is None or at >= len(self.arguments):
+            return False
+        value = self.arguments[at]
+        if self.name in ("poll", "epoll_wait", "epoll_pwait"):
+            return value & 0xFFFFFFFF != 0xFFFFFFFF  # -1: for ever
+        return value != 0  # a null pointer: for ever
+
+
+def current_syscall(pid: int, thread: int) -> SystemCall | None:
+    """None while it runs, or where it may not be read."""
+    return parse_syscall((procfs.read(f"/proc/{pid}/task/{thread}/syscall") or b"").decode())
+
+
+def parse_syscall(text: str) -> SystemCall | None:
+    words = text.split()
+    if len(words) < 7 or not words[0].isdigit():
+        return None
+    number = int(words[0])
+    return SystemCall(_NAMES.get(number, f"syscall-{number}"), tuple(int(word, 16) for word in words[1:7]))
+
+
+def channel(pid: int, thread: int) -> str:
+    """The kernel's wait channel, else the name of the system call, else "unknown"."""
+    named = procfs.wait_channel(pid, thread)
+    if named:
+        return named
+    inside = current_syscall(pid, thread)
+    return inside.name if inside is not None else "unknown"
+
+
+def describe_syscall(pid: int, inside: SystemCall | None) -> str:
+    """``read fd=0 (/dev/pts/1)``"""
+    if inside is None:
+        return ""
+    number = inside.file_number
+    if inside.name in _OPEN_SYSCALLS:
+        path = text_at(pid, inside.arguments[_OPEN_SYSCALLS[inside.name]])
+        return f"{inside.name} ({path})" if path else inside.name
+    if number is None:
+        return (
+            inside.name if inside.timed or inside.name not in _TIMEOUT_ARGUMENT else f"{inside.name} for ever"
+        )
+    return f"{inside.name} fd={number} ({fd_path(pid, number)})"
+
+
+_AT_FDCWD = 0xFFFFFF9C  # AT_FDCWD, in 32 bits
+
+
+def path_being_opened(pid: int, inside: SystemCall) -> str:
+    """Where we find the file that the call opens, whatever the process's own root and folder are; "" if unknown."""
+    path = text_at(pid, inside.arguments[_OPEN_SYSCALLS[inside.name]])
+    if not path or path.startswith("/"):
+        return path and f"/proc/{pid}/root{path}"
+    below = inside.arguments[0] & 0xFFFFFFFF
+    if inside.name == "open" or below == _AT_FDCWD:
+        return f"/proc/{pid}/cwd/{path}"
+    return f"/proc/{pid}/fd/{below}/{path}"
+
+
+def text_at(pid: int, address: int) -> str:
+    """A text in the memory of the process, "" where it may not be read."""
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(address)
+            return memory.read(4096 - address % 4096).partition(b"\0")[0].decode(errors="replace")
+    except (OSError, ValueError, OverflowError):
+        return ""
+
+
+def fd_path(pid: int, number: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{number}")
+    except OSError:
+        return "unknown"

@@ -1,0 +1,1 @@
+"""Stall detection: limits by phase, activity, the judgement, and a closer look at a silent process."""

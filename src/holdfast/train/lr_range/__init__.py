@@ -1,0 +1,1 @@
+"""The LR range test behind `holdfast lr-find`."""

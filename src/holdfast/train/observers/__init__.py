@@ -1,0 +1,1 @@
+"""What watches a training: results.csv, TensorBoard, progress display, validation images, memory use."""
