@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from holdfast.journal.events import ArrayShapesDiffered
 from holdfast.probe.process.array_shapes import odd_one
 
 PICTURES = [np.zeros((4, 4, 3)) for _ in range(5)]
@@ -21,7 +22,7 @@ def _raised(put_together: Callable[[], Any]) -> BaseException:
 
 def test_the_odd_one_is_found_in_the_list_that_numpy_was_given() -> None:
     found = odd_one(_raised(lambda: np.stack([*PICTURES, np.zeros((4, 4, 4))])))
-    assert found == {"usual": [4, 4, 3], "odd": [4, 4, 4], "number": 5, "of": 6}
+    assert found == ArrayShapesDiffered(usual=[4, 4, 3], odd=[4, 4, 4], index=5, total=6)
 
 
 def test_the_odd_one_is_found_in_a_list_of_the_users_own() -> None:
@@ -29,7 +30,8 @@ def test_the_odd_one_is_found_in_a_list_of_the_users_own() -> None:
         images = [np.zeros((4, 5, 3)), *PICTURES]
         return np.array(images)
 
-    assert odd_one(_raised(collate)) == {"usual": [4, 4, 3], "odd": [4, 5, 3], "number": 0, "of": 6}
+    found = odd_one(_raised(collate))
+    assert found == ArrayShapesDiffered(usual=[4, 4, 3], odd=[4, 5, 3], index=0, total=6)
 
 
 def test_nothing_is_said_where_all_are_alike() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...journal.events import EpochStarted, Event, FitDone, FitStarted
@@ -162,10 +161,9 @@ def _added(one: FitDone | None, other: FitDone | None) -> FitDone | None:
     if other is None:
         return one
     if one is None:
-        return replace(other, steps_by_epoch=[])
+        return other.changed(steps_by_epoch=[])
     changed = {one.weights_changed, other.weights_changed}
-    return replace(
-        other,
+    return other.changed(
         fits=one.fits + other.fits,
         steps=one.steps + other.steps,
         epochs=one.epochs + other.epochs,
