@@ -1,0 +1,1 @@
+"""Errors that a user can meet, each raised by the real mistake."""

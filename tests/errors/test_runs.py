@@ -1,0 +1,137 @@
+"""Mistakes with run folders: one that exists, one that does not, one that cannot be written or resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast import settings
+from tests.errors.mistakes import Mistake, Mistakes, Printed, as_another_user, error_of, python, write
+
+MISTAKES = Mistakes()
+
+JOURNAL = {"at": 1.0, "mono": 1.0, "by": "supervisor", "pid": 1, "attempt": 1, "kind": "run_opened"}
+
+
+def earlier_run(name: str) -> None:
+    """With a checkpoint, as far as a command reads it before the trainer starts."""
+    write({"images/readme.md": "", f"{name}/journal.jsonl": "", f"{name}/checkpoints/step-3/meta.json": ""})
+    recipe = settings.resolve({"data": {"train": "images"}, "train": {"batch": 8}})
+    write({f"{name}/recipe.toml": settings.to_toml(recipe)})
+
+
+@MISTAKES.add("already-there")
+def run_folder_of_an_earlier_run() -> str:
+    earlier_run("runs/a")
+    return "train images --run-dir runs/a"
+
+
+@MISTAKES.add("already-there")
+def report_over_another_file() -> str:
+    earlier_run("runs/a")
+    write({"notes.html": "<p>mine</p>"})
+    return "report runs/a -o notes.html"
+
+
+@MISTAKES.add("path-missing")
+def run_misspelt() -> str:
+    earlier_run("runs/train-1")
+    return "explain runs/tarin-1"
+
+
+@MISTAKES.add("not-a-run")
+def folder_that_is_not_a_run() -> str:
+    write({"images/a.jpg": ""})
+    return "explain images"
+
+
+@MISTAKES.add("not-a-run")
+def nothing_to_resume() -> str:
+    return "train --resume --run-dir runs/a"
+
+
+@MISTAKES.add("path-missing")
+def no_runs_yet() -> str:
+    return "top"
+
+
+@MISTAKES.add("not-a-folder")
+def file_instead_of_runs() -> str:
+    write({"notes.txt": ""})
+    return "board notes.txt"
+
+
+@MISTAKES.add("permission-denied")
+def run_folder_not_writable() -> str:
+    write({"shared/readme.md": ""})
+    Path("shared").chmod(0o555)
+    as_another_user()
+    return "run --run-dir shared/runs/a -- true"
+
+
+@MISTAKES.add("journal-too-new")
+def journal_of_a_later_version() -> str:
+    opened = {"version": 99, "holdfast": "9.0"}
+    write({"runs/a/journal.jsonl": json.dumps({**JOURNAL, "event": opened}) + "\n"})
+    return "explain runs/a"
+
+
+@MISTAKES.add("cannot-resume")
+def resumed_with_another_batch() -> str:
+    earlier_run("runs/a")
+    return "train --resume --run-dir runs/a --set train.batch=16"
+
+
+@MISTAKES.add("run-in-use", hide={r"process \d+ on\s+\S+": "process 4711 on host"})
+def run_that_is_being_trained() -> Printed:
+    earlier_run("runs/a")
+    hold = "import holdfast.train.held as h; held = h.hold(h.Path('runs/a')); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as trainer:
+        assert trainer.stdout is not None
+        trainer.stdout.readline()
+        try:
+            return python("-m", "holdfast", "train", "--resume", "--run-dir", "runs/a")
+        finally:
+            trainer.kill()
+
+
+@MISTAKES.add("checkpoint-torn")
+def every_checkpoint_corrupt() -> str:
+    import numpy as np
+
+    from holdfast.train import checkpoints, resume
+    from holdfast.train.witness import Witnesses
+
+    folder = Path("runs/a/checkpoints")
+    for step in (10, 20):
+        made = checkpoints.write(folder, checkpoints.Snapshot(step, {"weights": {"w": np.zeros(100)}}, {}))
+        with (made / "weights.npz").open("r+b") as file:
+            file.truncate(200)
+    resume.newest(folder, Witnesses([]))
+    raise AssertionError
+
+
+@MISTAKES.add("range-test")
+def range_test_killed() -> Printed:
+    """As the kernel does when memory runs out."""
+    from holdfast.data import shapes
+
+    shapes.make(Path("images"), count=2, side=64)
+    write({"killed/keras/__init__.py": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"})
+    path = os.pathsep.join(["killed", os.environ.get("PYTHONPATH", "")])
+    return python("-m", "holdfast", "lr-find", "images", environment={"PYTHONPATH": path})
+
+
+@MISTAKES.parametrize()
+def test_the_error(
+    mistake: Mistake, capfd: pytest.CaptureFixture[str], stored: Callable[[str, str], None]
+) -> None:
+    stored(f"errors/{mistake.name}", error_of(mistake, capfd))
