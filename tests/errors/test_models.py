@@ -40,27 +40,24 @@ def model_file_of_something_else() -> str:
 
 @MISTAKES.add("weights-do-not-fit", hide={r"(?s)  found   .*?\n  change": "  found   …\n  change"})
 def weights_of_something_else() -> str:
-    from holdfast.detectors.backbone_weights import load_backbone_weights
-    from holdfast.detectors.backbones import mobilenet_v2
+    from holdfast.detectors.backbones.backbone import build_backbone
 
     write({"mobilenet_v2.weights.h5": b"not HDF5"})
-    load_backbone_weights(mobilenet_v2((64, 64)), "mobilenet_v2", "mobilenet_v2.weights.h5")
+    build_backbone("mobilenet_v2", (64, 64), for_ssd=True, weights="mobilenet_v2.weights.h5")
     raise AssertionError
 
 
 @MISTAKES.add("download-blocked")
 def no_imagenet_weights_for_this_backbone() -> str:
-    import keras
+    from holdfast.detectors.backbones.backbone import build_backbone
 
-    from holdfast.detectors.backbone_weights import load_backbone_weights
-
-    load_backbone_weights(keras.Model(), "resnext50", "imagenet")
+    build_backbone("resnext50", (64, 64), for_ssd=False, weights="imagenet")
     raise AssertionError
 
 
 @MISTAKES.add("not-on-this-backend", hide={})
 def export_on_jax() -> Printed:
-    code = "from holdfast.detectors.export_graph import any_size; any_size(None)"
+    code = "from holdfast.detectors.export.serving_graph import any_size_function as f; f(None)"
     return python(
         "-c", PRINTED.format(code=code), environment={"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     )
@@ -71,17 +68,17 @@ def export_with_boxes_moved() -> str:
     """As by a converter that rounds coordinates."""
     import numpy as np
 
-    from holdfast.detectors.export_compare import SAME, Answer, compare
+    from holdfast.detectors.export.verify_export import FLOAT_TOLERANCE, DetectionArrays, compare
 
     boxes = np.array([[10.2, 10.2, 50.0, 40.0], [60.0, 8.0, 90.7, 30.0]])
 
-    def model(_: object) -> Answer:
-        return Answer(boxes, np.array([0.9, 0.6]), np.array([0, 1]))
+    def model(_: object) -> DetectionArrays:
+        return DetectionArrays(boxes, np.array([0.9, 0.6]), np.array([0, 1]))
 
-    def written(_: object) -> Answer:
-        return Answer(np.round(boxes), np.array([0.9, 0.6]), np.array([0, 1]))
+    def written(_: object) -> DetectionArrays:
+        return DetectionArrays(np.round(boxes), np.array([0.9, 0.6]), np.array([0, 1]))
 
-    compare(model, written, [np.zeros((100, 100, 3), np.uint8)], SAME)
+    compare(model, written, [np.zeros((100, 100, 3), np.uint8)], FLOAT_TOLERANCE)
     raise AssertionError
 
 
@@ -92,16 +89,20 @@ def export_with_boxes_moved() -> str:
 def no_compiler_for_gpus() -> Printed:
     """Where jax-cuda13-plugin is not installed."""
     write({"without/jax_plugins/__init__.py": "", "without/jax_cuda13_plugin.py": "raise ImportError"})
-    code = "from holdfast.memory import ahead, cards; ahead.target(cards.named('h200'))"
+    code = (
+        "from holdfast.memory.gpu_catalogue import gpu_named\n"
+        "    from holdfast.memory.estimate.aot_compile import compile_target\n"
+        "    compile_target(gpu_named('h200'))"
+    )
     hidden = "import importlib.metadata as m; m.entry_points = lambda **_: ()\n"
     return python("-c", hidden + PRINTED.format(code=code), environment=first_on_the_path("without"))
 
 
 @MISTAKES.add("plan-no-answer")
 def plan_with_a_broken_installation() -> Printed:
-    from holdfast.data import shapes
+    from holdfast.data.synthetic import make_dataset
 
-    shapes.make(Path("images"), count=2, side=64)
+    make_dataset(Path("images"), count=2, side=64)
     write(
         {"broken/keras/__init__.py": "raise ImportError('libcudart.so.13: cannot open shared object file')"}
     )
@@ -111,9 +112,9 @@ def plan_with_a_broken_installation() -> Printed:
 @MISTAKES.add("undecodable-image", hide={r"(?m)^[^e].*\n(?=error)": ""})
 def training_image_cut_short() -> Printed:
     from holdfast import settings
-    from holdfast.data import shapes
+    from holdfast.data.synthetic import make_dataset
 
-    shapes.make(Path("images"), count=2, side=64)
+    make_dataset(Path("images"), count=2, side=64)
     image = sorted(Path("images").rglob("*.jpg"))[0]
     image.write_bytes(image.read_bytes()[:400])
     recipe = {"data": {"train": "images", "validation_fraction": 0.5}, "model": {"input": 64},

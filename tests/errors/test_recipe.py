@@ -99,8 +99,8 @@ def more_devices_than_there_are() -> Printed:
         "import sys\n"
         "from holdfast.errors import HoldfastError\n"
         "from holdfast.report.text import render_error\n"
-        "from holdfast.train.step_peers import devices_of_all\n"
-        "try:\n    devices_of_all(2)\n"
+        "from holdfast.step.jax_distributed import devices_of_processes\n"
+        "try:\n    devices_of_processes(2)\n"
         "except HoldfastError as error:\n    sys.exit(render_error(error))\n"
     )
     return python("-c", code, environment={"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "", "KERAS_BACKEND": "jax"})

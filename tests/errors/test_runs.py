@@ -91,7 +91,11 @@ def resumed_with_another_batch() -> str:
 @MISTAKES.add("run-in-use", hide={r"process \d+ on\s+\S+": "process 4711 on host"})
 def run_that_is_being_trained() -> Printed:
     earlier_run("runs/a")
-    hold = "import holdfast.train.held as h; held = h.hold(h.Path('runs/a')); print(flush=True); input()"
+    hold = (
+        "from pathlib import Path\n"
+        "from holdfast.train.checkpoint.run_lock import acquire_lock\n"
+        "lock = acquire_lock(Path('runs/a')); print(flush=True); input()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as trainer:
@@ -107,24 +111,26 @@ def run_that_is_being_trained() -> Printed:
 def every_checkpoint_corrupt() -> str:
     import numpy as np
 
-    from holdfast.train import checkpoints, resume
-    from holdfast.train.witness import Witnesses
+    from holdfast.train.checkpoint import checkpoint_files, resume
+    from holdfast.train.observers.observer import Observers
 
     folder = Path("runs/a/checkpoints")
     for step in (10, 20):
-        made = checkpoints.write(folder, checkpoints.Snapshot(step, {"weights": {"w": np.zeros(100)}}, {}))
+        made = checkpoint_files.write(
+            folder, checkpoint_files.Snapshot(step, {"weights": {"w": np.zeros(100)}}, {})
+        )
         with (made / "weights.npz").open("r+b") as file:
             file.truncate(200)
-    resume.newest(folder, Witnesses([]))
+    resume.newest_checkpoint(folder, Observers([]))
     raise AssertionError
 
 
 @MISTAKES.add("range-test")
 def range_test_killed() -> Printed:
     """As the kernel does when memory runs out."""
-    from holdfast.data import shapes
+    from holdfast.data.synthetic import make_dataset
 
-    shapes.make(Path("images"), count=2, side=64)
+    make_dataset(Path("images"), count=2, side=64)
     write({"killed/keras/__init__.py": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"})
     path = os.pathsep.join(["killed", os.environ.get("PYTHONPATH", "")])
     return python("-m", "holdfast", "lr-find", "images", environment={"PYTHONPATH": path})

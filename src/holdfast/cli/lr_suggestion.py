@@ -27,7 +27,7 @@ class RangeTestFailed(HoldfastError):
     """The process of the range test ended without an answer; its last lines are shown."""
 
     slug = "range-test"
-    advice = "read its last lines above; `holdfast train` with the same recipe explains a failure at length"
+    advice = "`holdfast train` with the same recipe explains such a failure at length"
 
 
 def measure(recipe: Recipe, *, steps: int) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def compare(
         raise ExportDiffers(
             "the written file does not find what the model finds; it is not kept under its name",
             found=f"{asked - unmatched} of {asked} detections have a partner; wanted: {tolerance}",
-            change="give --pictures like those the model was trained on; for int8, more of them",
+            change="give --images like those the model was trained on; for int8, more of them",
         )
     return ExportComparison(len(pictures), asked, unmatched, boxes, scores, tolerance)
 

@@ -25,6 +25,7 @@ class PredictionFailed(HoldfastError):
     """The step could not be built or compiled for a prediction."""
 
     slug = "plan-no-answer"
+    advice = "fix the error above; `holdfast train` with the same recipe explains it at length"
 
 
 def run_worker(
