@@ -1,6 +1,6 @@
 """What a TFLite file finds in a dataset, scored as `holdfast eval` scores the model: the price of eight bits.
 
-holdfast export RUN --to tflite --out small.tflite --pictures PHOTOS --int8 TRAINING_PHOTOS
+holdfast export RUN --to tflite --out small.tflite --images PHOTOS --int8 TRAINING_PHOTOS
 holdfast eval RUN DATA --split test
 python benchmarks/exported_ap.py small.tflite RUN DATA --split test        # or without DATA, as `holdfast eval`
 """

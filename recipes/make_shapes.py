@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from holdfast.data import shapes
+from holdfast.data.synthetic import make_dataset
 
 
 def main(folder: Path) -> None:
-    shapes.make(folder / "train", count=240, side=160, seed=1)
-    shapes.make(folder / "validation", count=48, side=160, seed=2)
+    make_dataset(folder / "train", count=240, side=160, seed=1)
+    make_dataset(folder / "validation", count=48, side=160, seed=2)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.demo import injected_failures as failures
-from holdfast.cli.demo.quiet_stderr import QuietStderr
+from holdfast.cli.demo.demo_stderr import QuietStderr
 from holdfast.cli.main import main
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder

@@ -23,7 +23,7 @@ def test_a_saved_model_takes_a_picture_of_any_size(model, picture, tmp_path, cap
 
     out = tmp_path / "saved"
     code = main(
-        ["export", str(model), "--to", "saved_model", "--out", str(out), "--pictures", str(picture), "--json"]
+        ["export", str(model), "--to", "saved_model", "--out", str(out), "--images", str(picture), "--json"]
     )
     report = json.loads(capsys.readouterr().out)
     assert (code, report["pictures"]) == (0, 1)
@@ -49,7 +49,7 @@ def test_a_saved_model_takes_a_picture_of_any_size(model, picture, tmp_path, cap
 
 def exported(to, out, model, picture, capsys):
     """The report of an export that was compared with the model on the picture."""
-    code = main(["export", str(model), "--to", to, "--out", str(out), "--pictures", str(picture), "--json"])
+    code = main(["export", str(model), "--to", to, "--out", str(out), "--images", str(picture), "--json"])
     printed = capsys.readouterr()
     assert code == 0, printed.err
     return json.loads(printed.out)
@@ -103,9 +103,9 @@ def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, pict
     )
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no picture")
-    text = said("--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", str(broken))
+    text = said("--to", "onnx", "--out", str(tmp_path / "m"), "--images", str(broken))
     assert "an image of --images or --int8 cannot be decoded" in text
-    assert "no images found" in said("--to", "onnx", "--out", str(tmp_path / "m"), "--pictures", "no*thing")
+    assert "no images found" in said("--to", "onnx", "--out", str(tmp_path / "m"), "--images", "no*thing")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.png", "broken.png", "there"]
 
 

@@ -85,7 +85,7 @@ def test_cores_are_parted_and_shared_only_when_there_are_too_few() -> None:
 def test_changes_that_are_accepted_reach_the_trainer_on_every_host(tmp_path: Path, host: list[str]) -> None:
     parser = argparse.ArgumentParser()
     launch.add_arguments(parser)
-    hosts = [*host, "--hosts", "2", "--conductor", "127.0.0.1:4000"] if host else []
+    hosts = [*host, "--hosts", "2", "--coordinator", "127.0.0.1:4000"] if host else []
     recipe = Recipe(data=Data(train="data"), hardware=Hardware(processes=2))
     for words, more in (([], ()), (["--accept-changes"], ("--accept-changes",))):
         args = parser.parse_args(["recipe.toml", "--resume", *hosts, *words])

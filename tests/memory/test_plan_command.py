@@ -67,7 +67,7 @@ def run(capsys, *words):
 
 def test_it_fits_and_says_what_it_is_made_of(recipe, capsys):
     path, asked = recipe
-    code, said = run(capsys, path, "--card", "h200", "--device-memory", "4GiB")
+    code, said = run(capsys, path, "--gpu", "h200", "--device-memory", "4GiB")
     assert code == 0
     first = said.out.splitlines()[0]
     # MiB: 3 states of 300, 100, 200, a batch of 4, 2 results of 100, temporaries of 900, 4 small, 600 beside the pool
@@ -82,15 +82,15 @@ def test_it_fits_and_says_what_it_is_made_of(recipe, capsys):
 
 def test_the_second_time_nothing_is_compiled(recipe, capsys):
     path, asked = recipe
-    first = run(capsys, path, "--card", "h200", "--device-memory", "4GiB")[1].out
+    first = run(capsys, path, "--gpu", "h200", "--device-memory", "4GiB")[1].out
     count = len(asked)
-    assert run(capsys, path, "--card", "h200", "--device-memory", "4GiB")[1].out == first
+    assert run(capsys, path, "--gpu", "h200", "--device-memory", "4GiB")[1].out == first
     assert len(asked) == count
 
 
 def test_less_room_takes_smaller_micro_batches(recipe, capsys):
     path, _ = recipe
-    code, said = run(capsys, path, "--card", "h200", "--device-memory", "2900MiB", "--json")
+    code, said = run(capsys, path, "--gpu", "h200", "--device-memory", "2900MiB", "--json")
     found = json.loads(said.out)
     assert (code, found["answer"], found["micro_batch"], found["accumulate"]) == (0, "fits", 2, 2)
     assert found["changes"] == ["train.micro_batch = 2"]
@@ -100,7 +100,7 @@ def test_less_room_takes_smaller_micro_batches(recipe, capsys):
 
 def test_no_room_at_all_is_exit_code_one_with_all_that_was_tried(recipe, capsys):
     path, _ = recipe
-    code, said = run(capsys, path, "--card", "t4", "--device-memory", "1GiB", "--json")
+    code, said = run(capsys, path, "--gpu", "t4", "--device-memory", "1GiB", "--json")
     found = json.loads(said.out)
     assert (code, found["answer"]) == (1, "does-not-fit")
     assert [one["changes"][:1] for one in found["tried"][:2]] == [
@@ -122,7 +122,7 @@ def test_without_the_wheels_it_falls_back_and_says_which_to_install(recipe, caps
         return usual(setup, batches, card, **how)
 
     monkeypatch.setattr(prediction_cache, "run_worker", without)
-    code, said = run(capsys, path, "--card", "h200", "--device-memory", "8GiB")
+    code, said = run(capsys, path, "--gpu", "h200", "--device-memory", "8GiB")
     assert code == 0
     assert "method: liveness of the traced step" in said.out
     assert "pip install --no-deps jax-cuda13-plugin==9" in said.out
@@ -130,7 +130,7 @@ def test_without_the_wheels_it_falls_back_and_says_which_to_install(recipe, caps
 
 def test_quick_asks_for_no_compilation_and_says_by_which_method(recipe, capsys):
     path, asked = recipe
-    code, said = run(capsys, path, "--card", "h200", "--device-memory", "8GiB", "--quick")
+    code, said = run(capsys, path, "--gpu", "h200", "--device-memory", "8GiB", "--quick")
     assert code == 0
     assert {card for _, _, card in asked} == {None}
     assert "method: liveness of the traced step" in said.out
@@ -138,7 +138,7 @@ def test_quick_asks_for_no_compilation_and_says_by_which_method(recipe, capsys):
 
 
 def test_a_card_that_is_not_described_is_an_error_with_the_nearest(recipe, capsys):
-    code, said = run(capsys, recipe[0], "--card", "rtx-4091")
+    code, said = run(capsys, recipe[0], "--gpu", "rtx-4091")
     assert code == 2
     assert "rtx-4090" in said.err
 

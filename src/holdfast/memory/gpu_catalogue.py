@@ -74,10 +74,10 @@ def gpu_named(slug: str) -> GpuSpec:
     if asked in cards:
         return cards[asked]
     raise OutOfRange(
-        f"there is no description of a card called {slug!r}",
-        where="--card",
-        found="described are " + ", ".join(cards),
-        change=f"--card {nearest(asked, list(cards)) or 'h100'}; or --device-memory alone",
+        f"unknown GPU {slug!r}",
+        where="--gpu",
+        found="the GPUs are " + ", ".join(cards),
+        change=f"--gpu {nearest(asked, list(cards)) or 'h100'}; or --device-memory alone",
     )
 
 

@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", help="a dataset in any supported format")
-    parser.add_argument("--detector", default="ssd", choices=("ssd", "retinanet", "faster-rcnn"))
     parser.add_argument(
-        "--backbone", default="mobilenet_v2", choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16")
+        "--detector", default="ssd", choices=("ssd", "retinanet", "faster-rcnn"), help="default: ssd"
+    )
+    parser.add_argument(
+        "--backbone",
+        default="mobilenet_v2",
+        choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16"),
+        help="default: mobilenet_v2",
     )
     parser.add_argument(
         "--input",

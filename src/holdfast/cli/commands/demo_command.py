@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.cli.arguments import integer
 from holdfast.cli.demo import injected_failures as failures
-from holdfast.cli.demo.quiet_stderr import QuietStderr
+from holdfast.cli.demo.demo_stderr import QuietStderr
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError
 from holdfast.journal.folder import RunFolder
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from holdfast.cli.arguments import add_hidden_alias, add_overrides
 from holdfast.cli.recipes import refuse_missing_data, resolve_recipe
 from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import ExitCode
+from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
     from holdfast.memory.gpu_catalogue import GpuSpec
@@ -99,7 +99,7 @@ def _pricer(card: GpuSpec | None, memory_bytes: int, args: argparse.Namespace) -
 
     def say(text: str) -> None:
         if not args.json:
-            print(f"… {text}", file=sys.stderr, flush=True)
+            print_line(f"… {text}")
 
     if card is None:
         return estimators.CpuTrialEstimator(memory_bytes, say=say)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import re
 import select
 import sys
 import termios
 import threading
 
-_NOISE = re.compile(rb"WARNING: All log messages before absl|[IWE]\d{4} \d\d:\d\d:\d+\.\d+ ")
+from holdfast.supervise.child.tensorflow_noise import TensorFlowNoiseFilter
 
 
 class QuietStderr:
@@ -37,15 +36,15 @@ class QuietStderr:
         os.close(self._source)
 
     def _copy(self) -> None:
-        pending = b""
+        noise = TensorFlowNoiseFilter()
         while True:
             ready, _, _ = select.select([self._source], [], [], 0.2)
+            if not ready:
+                continue
             try:
-                data = os.read(self._source, 65536) if ready else b""
+                data = os.read(self._source, 65536)
             except OSError:  # the other side of the pseudo-terminal was closed
-                data, ready = b"", [0]
-            lines = (pending + data).splitlines(keepends=True)
-            pending = lines.pop() if lines and not lines[-1].endswith(b"\n") and data else b""
-            os.write(2, b"".join(line for line in lines if not _NOISE.match(line)))
-            if ready and not data:
+                data = b""
+            os.write(2, noise.shown(data) if data else noise.rest())
+            if not data:
                 return
