@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 _REFUSED = ErrorText(
-    r"bad_alloc|^MemoryError|MemoryError:|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
+    r"bad_alloc|\bMemoryError\b|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
     r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory",
     re.IGNORECASE,
 )
@@ -53,8 +53,9 @@ class Kept(NamedTuple):
 
 
 def refused_memory(evidence: Evidence) -> Quote | None:
-    """An allocation on the host that was refused; a full disk says nearly the same and is not it."""
-    return None if full_disk(evidence) is not None else _REFUSED.match(evidence)
+    """An allocation on the host that was refused; a full disk and a full GPU say nearly the same and are not it."""
+    other = full_disk(evidence) or gpu_refused(evidence)
+    return None if other is not None else _REFUSED.match(evidence)
 
 
 def gpu_refused(evidence: Evidence) -> Quote | None:
