@@ -7,6 +7,8 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,10 @@ COLD = (
     "errors",
     "atomic_write",
     "units",
+    "stderr",
+    "subprocess_json",
+    "host",
+    "notebook",
     "settings",
     "journal",
     "supervise",
@@ -123,3 +129,99 @@ def test_what_may_import_what() -> None:
     program = Path(sys.executable).parent / "lint-imports"
     done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# Known exceptions to the rules below. A list may only shrink: an entry that is no longer needed fails the test.
+SAME_MODULE_NAMES = {"data", "group", "memory", "numerics", "run", "stacks"}
+SAME_CLASS_NAMES = {"Change", "Fact", "Finding", "Remedy", "RuledOut"}
+MOST_MODULES_IN_CYCLES = {"data": 6, "explain": 2, "journal": 2, "probe": 20}  # by room
+ROOMS_IN_CYCLES = {"memory", "step", "train"}
+
+
+def test_a_folder_has_at_most_20_modules() -> None:
+    folders = Counter(path.parent for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    assert {str(folder.relative_to(SOURCE)): n for folder, n in folders.items() if n > 20} == {}
+
+
+def test_a_module_name_occurs_once() -> None:
+    names = Counter(path.stem for path in SOURCE.rglob("*.py"))
+    twice = {name for name, count in names.items() if count > 1} - {"__init__", "__main__"}
+    assert twice == SAME_MODULE_NAMES, (
+        "rename one of the two; or remove a name that is unique now from the list"
+    )
+
+
+def test_a_public_class_name_occurs_once() -> None:
+    names = Counter(
+        node.name
+        for path in SOURCE.rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    twice = {name for name, count in names.items() if count > 1}
+    assert twice == SAME_CLASS_NAMES, (
+        "rename one of the two; or remove a name that is unique now from the list"
+    )
+
+
+@pytest.fixture(scope="module")
+def imports() -> Mapping[str, set[str]]:
+    """What each module imports, in functions too; what is imported for types only does not count."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("holdfast", exclude_type_checking_imports=True, cache_dir=None)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
+def test_modules_do_not_import_each_other_in_a_cycle(imports: Mapping[str, set[str]]) -> None:
+    cycles = import_cycles(imports)
+    rooms = Counter(room_of(module) for cycle in cycles for module in cycle)
+    listed = Counter(MOST_MODULES_IN_CYCLES)
+    assert rooms <= listed, f"new import cycle among: {cycles}"
+    assert set(rooms) == set(listed), "remove a room without cycles from the list"
+
+
+def test_rooms_do_not_import_each_other_in_a_cycle(imports: Mapping[str, set[str]]) -> None:
+    between: dict[str, set[str]] = defaultdict(set)
+    for module, imported in imports.items():
+        between[room_of(module)] |= {room_of(other) for other in imported} - {room_of(module)}
+    in_cycles = {room for cycle in import_cycles(between) for room in cycle}
+    assert in_cycles == ROOMS_IN_CYCLES, "a new cycle between rooms; or one that is gone and still listed"
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def import_cycles(imports: Mapping[str, set[str]]) -> list[list[str]]:
+    """The strongly connected parts with more than one module (two passes of depth-first search, after Kosaraju)."""
+    importers: dict[str, set[str]] = defaultdict(set)
+    for module, imported in imports.items():
+        for other in imported:
+            importers[other].add(module)
+    finished: list[str] = []
+    seen: set[str] = set()
+    for module in sorted(imports):
+        _visit(module, imports, seen, finished)
+    seen, parts = set(), []
+    for module in reversed(finished):
+        part: list[str] = []
+        _visit(module, importers, seen, part)
+        parts.append(part)
+    return [sorted(part) for part in parts if len(part) > 1]
+
+
+def _visit(start: str, edges: Mapping[str, Iterable[str]], seen: set[str], finished: list[str]) -> None:
+    """Appends what is reached from `start` and not yet seen, each after all that it leads to."""
+    if start in seen:
+        return
+    seen.add(start)
+    stack = [(start, iter(sorted(edges.get(start, ()))))]
+    while stack:
+        node, following = stack[-1]
+        fresh = next((other for other in following if other not in seen), None)
+        if fresh is None:
+            finished.append(node)
+            stack.pop()
+        else:
+            seen.add(fresh)
+            stack.append((fresh, iter(sorted(edges.get(fresh, ())))))

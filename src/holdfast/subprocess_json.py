@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from holdfast.host.signals import signal_name
 
 #: Keeps TensorFlow and JAX on the CPU, and quiet.
 HIDDEN_GPUS: Mapping[str, str] = {
@@ -47,7 +48,7 @@ class Reply(NamedTuple):
             return "timed out"
         if self.exit_code >= 0:
             return f"exit code {self.exit_code}"
-        return f"killed by {signal.Signals(-self.exit_code).name}"
+        return f"killed by {signal_name(-self.exit_code)}"
 
 
 def ask(

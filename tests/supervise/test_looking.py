@@ -8,14 +8,13 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from holdfast.host import cgroup, machine_limits, procfs
+from holdfast.host import cgroup, kernel_log, procfs
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Frame
 from holdfast.journal.vitals import Sample
@@ -26,44 +25,6 @@ from holdfast.supervise.stack_capture import capture, pyspy, syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall import closer_look
 from holdfast.supervise.stall.phase_limits import StackActivity
-
-
-def test_a_process_name_with_brackets_and_spaces() -> None:
-    text = b"12 (a) b (c) S 1 12 12 0 -1 0 0 0 7 0 150 50 0 0 20 0 3 0 999 4096000 25 " + b"0 " * 30
-    found = procfs.parse_stat(text)
-    assert found is not None
-    assert (found.pid, found.name, found.state, found.parent, found.major_faults) == (
-        12,
-        "a) b (c",
-        "S",
-        1,
-        7,
-    )
-    assert (found.user_s, found.system_s, found.threads, found.started_ticks) == (1.5, 0.5, 3, 999)
-    assert found.rss_bytes == 25 * os.sysconf("SC_PAGE_SIZE")
-
-
-def test_a_child_of_a_thread_is_found() -> None:
-    found: list[int] = []
-
-    def start() -> None:
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-        found.append(child.pid)
-        seen.append(child.pid in procfs.descendants(os.getpid()))
-        child.communicate(b"\n")
-
-    seen: list[bool] = []
-    thread = threading.Thread(target=start)
-    thread.start()
-    thread.join()
-    assert seen == [True]
-
-
-def test_a_process_that_is_gone_is_none() -> None:
-    child = subprocess.Popen(["true"])
-    child.wait()
-    assert procfs.stat(child.pid) is None
-    assert procfs.io(child.pid) == {}
 
 
 def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
@@ -301,26 +262,6 @@ def test_a_process_without_a_handler_is_never_sent_the_signal(tmp_path: Path) ->
     assert child.returncode == 0
 
 
-def test_a_line_of_the_kernels_log() -> None:
-    line = machine_limits.parse_kernel_record(
-        b"3,812,5021000000,-;Memory cgroup out of memory: Killed process 441 (python)\n SUBSYSTEM=x\n"
-    )
-    assert line == machine_limits.KernelLine(
-        5021.0, "Memory cgroup out of memory: Killed process 441 (python)"
-    )
-    assert machine_limits.killed_pid([line.text]) == 441
-    other = machine_limits.KernelLine(5022.0, "oom-kill: task=python,pid=44,uid=0")
-    assert machine_limits.lines_about([line, other], {441}) == [line.text]
-    assert machine_limits.parse_kernel_record(b"nonsense") is None
-
-
-def test_pressure_is_read_by_kind(tmp_path: Path) -> None:
-    (tmp_path / "memory").write_text(
-        "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.25 avg60=0 avg300=0 total=1\n"
-    )
-    assert machine_limits.pressure(tmp_path) == {"memory.some": 1.5, "memory.full": 0.25}
-
-
 @pytest.mark.parametrize(
     ("grown_mib", "used_mib", "available_mib", "soon"),
     [
@@ -349,7 +290,7 @@ def test_memory_that_ends_within_seconds_is_seen_coming(
 def test_the_kernels_log_is_asked_by_the_clock_that_it_is_written_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither it nor our clock counts the hour for which the machine was suspended; the time since boot does."""
     asked: list[float] = []
-    monkeypatch.setattr(machine_limits, "kernel_log", lambda *, since: asked.append(since) or [])
+    monkeypatch.setattr(kernel_log, "read", lambda *, since: asked.append(since) or [])
     real = time.clock_gettime
     monkeypatch.setattr(
         time, "clock_gettime", lambda clock: real(clock) + 3600 * (clock == time.CLOCK_BOOTTIME)

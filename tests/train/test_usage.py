@@ -18,6 +18,7 @@ def machine(root: Path, limit: str) -> Path:
     group = root / "sys/fs/cgroup/job"
     group.mkdir(parents=True)
     (group / "memory.max").write_text(limit)
+    (root / "sys/fs/cgroup/cgroup.controllers").write_text("memory\n")
     return root
 
 

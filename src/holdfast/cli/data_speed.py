@@ -23,9 +23,9 @@ MEASURE_S = 3.0  # after the first batch
 def measure_data_speed(recipe_path: str, step_images_per_s: float | None) -> tuple[DataFinding, ...]:
     """The findings about the speed of the data; none where it cannot be measured here."""
     from holdfast.data.findings import DataFinding, FindingPlace
-    from holdfast.host import gpu_memory
+    from holdfast.host.nvml import local_gpu
 
-    arguments = (recipe_path, str(step_images_per_s or "-"), "GPU" if gpu_memory.local_gpu() else "-")
+    arguments = (recipe_path, str(step_images_per_s or "-"), "GPU" if local_gpu() else "-")
     reply = ask("holdfast.cli.data_speed", *arguments, environment=HIDDEN_GPUS, timeout_s=TIMEOUT_S)
     rows = reply.answer if reply.exit_code == 0 and reply.answer else []
     return tuple(

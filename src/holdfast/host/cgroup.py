@@ -1,139 +1,185 @@
-"""The control group of a process: its limits, what it uses, and how often the kernel had to step in.
+"""The control group of a process: its limits, its usage, and its counters of out-of-memory kills and refused forks.
 
-Version 1 and 2, and both at once. `root` and `proc` are parameters, so that recorded trees can be read.
-A container sees its own group mounted as the root, so a path that is not there is looked for from its
-end: the mount may be a part of the tree.
+Versions 1 and 2, and both at once. `root` and `proc` are parameters, so that recorded trees can be read. A container
+sees its own group mounted as the root, so the path in /proc may not exist there. Then its tail is tried, part by
+part: the mount may be a subtree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.host import procfs
 
-_NO_LIMIT = 1 << 62  # version 1 writes "no limit" as the largest number of pages
+_NO_LIMIT = 1 << 60  # version 1 writes "no limit" as a number near 2^63
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFolder:
+    """The files of one controller. Version 1 mounts each controller by itself, version 2 all of them once."""
+
+    version: int
+    path: Path
+    mount: Path
+
+    def with_parents(self) -> list[Path]:
+        """From the group up to the mount: the limit of a parent applies as well."""
+        if not self.path.is_relative_to(self.mount):
+            return [self.path]
+        inner = self.path.relative_to(self.mount).parts
+        return [self.mount.joinpath(*inner[:depth]) for depth in range(len(inner), -1, -1)]
 
 
 @dataclass(frozen=True, slots=True)
 class ControlGroup:
-    """Where the files of a process's group are."""
+    """Where the files of a process's group are; None for a controller that is not there."""
 
-    version: int | None = None
-    memory: Path | None = None
-    memory_root: Path | None = None
-    pids: Path | None = None
-    pids_root: Path | None = None
+    memory: GroupFolder | None = None
+    pids: GroupFolder | None = None
+    cpu: GroupFolder | None = None
+
+    @property
+    def version(self) -> int | None:
+        return self.memory.version if self.memory is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
     version: int | None = None
     memory_limit_bytes: int | None = None  # the tightest from here to the root
-    memory_used_bytes: int | None = None  # without page cache that can be given back
+    memory_used_bytes: int | None = None  # without page cache that can be reclaimed
     swap_used_bytes: int | None = None
     oom_kills: int | None = None
     pids_limit: int | None = None
     pids_refused: int | None = None
 
 
-def find(pid: int | str, *, proc: Path = Path("/proc"), root: Path = Path("/sys/fs/cgroup")) -> ControlGroup:
+class _MemoryFiles(NamedTuple):
+    limit: str
+    used: str
+    reclaimable: Sequence[str]  # counters in memory.stat, the first that exists
+    kills: str
+
+
+_MEMORY_FILES = {
+    1: _MemoryFiles(
+        "memory.limit_in_bytes", "memory.usage_in_bytes", ("total_inactive_file", "total_cache"), "memory.oom_control"
+    ),
+    2: _MemoryFiles("memory.max", "memory.current", ("inactive_file",), "memory.events"),
+}  # fmt: skip
+
+
+def find(
+    pid: int | str = "self", *, proc: Path = Path("/proc"), root: Path = Path("/sys/fs/cgroup")
+) -> ControlGroup:
     lines = (procfs.read(str(proc / str(pid) / "cgroup")) or b"").decode(errors="replace").splitlines()
-    paths: dict[str, str] = {}
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        for controller in controllers.split(","):
-            paths[controller] = path
-    if "memory" in paths and (root / "memory").is_dir():
-        memory_root, pids_root = root / "memory", root / "pids"
-        return ControlGroup(
-            version=1,
-            memory=_inside(memory_root, paths["memory"]),
-            memory_root=memory_root,
-            pids=_inside(pids_root, paths["pids"]) if "pids" in paths and pids_root.is_dir() else None,
-            pids_root=pids_root,
-        )
-    unified = root / "unified" if (root / "unified" / "cgroup.controllers").exists() else root
-    if "" in paths and (unified / "cgroup.controllers").exists():
-        group = _inside(unified, paths[""])
-        return ControlGroup(version=2, memory=group, memory_root=unified, pids=group, pids_root=unified)
-    return ControlGroup()
+    entries = [[*line.split(":", 2), "", ""][1:3] for line in lines]  # controllers, path
+    return ControlGroup(**{name: _folder(name, entries, root) for name in ("memory", "pids", "cpu")})
+
+
+def _folder(controller: str, entries: Sequence[Sequence[str]], root: Path) -> GroupFolder | None:
+    for controllers, path in entries:
+        if controller in controllers.split(","):
+            for mount in (root / controller, root / controllers):
+                if mount.is_dir():
+                    return GroupFolder(1, _inside(mount, path), mount)
+    for controllers, path in entries:
+        for mount in (root / "unified", root):
+            if controllers == "" and (mount / "cgroup.controllers").exists():
+                return GroupFolder(2, _inside(mount, path), mount)
+    return None
+
+
+def _inside(mount: Path, path: str) -> Path:
+    parts = [part for part in path.split("/") if part and part != ".."]
+    for skipped in range(len(parts) + 1):
+        candidate = mount.joinpath(*parts[skipped:])
+        if candidate.is_dir():
+            return candidate
+    return mount
 
 
 def read(group: ControlGroup) -> GroupState:
-    if group.version == 1:
-        return _read_v1(group)
-    if group.version == 2:
-        return _read_v2(group)
-    return GroupState()
-
-
-def _inside(root: Path, path: str) -> Path:
-    parts = [part for part in path.split("/") if part and part != ".."]
-    for skipped in range(len(parts) + 1):
-        candidate = root.joinpath(*parts[skipped:])
-        if candidate.is_dir():
-            return candidate
-    return root
-
-
-def _read_v1(group: ControlGroup) -> GroupState:
-    folder, root = group.memory, group.memory_root
-    if folder is None or root is None:
-        return GroupState(version=1)
-    counted = _keyed(folder / "memory.stat")
-    used = _number(folder / "memory.usage_in_bytes")
-    cache = counted.get("total_inactive_file", counted.get("total_cache", 0))
+    limits = {"pids_limit": _tightest(group.pids, "pids.max"), "pids_refused": _refused_forks(group.pids)}
+    memory = group.memory
+    if memory is None:
+        return GroupState(**limits)
+    files = _MEMORY_FILES[memory.version]
     return GroupState(
-        version=1,
-        memory_limit_bytes=_tightest(folder, root, "memory.limit_in_bytes"),
-        memory_used_bytes=None if used is None else max(0, used - cache),
-        swap_used_bytes=counted.get("total_swap"),
-        oom_kills=_keyed(folder / "memory.oom_control").get("oom_kill"),
-        pids_limit=_pids_limit(group),
-        pids_refused=_pids_refused(group),
+        version=memory.version,
+        memory_limit_bytes=memory_limit_bytes(group),
+        memory_used_bytes=_used_bytes(memory.path, files),
+        swap_used_bytes=_swap_used_bytes(memory),
+        oom_kills=_keyed(memory.path / files.kills).get("oom_kill"),
+        **limits,
     )
 
 
-def _read_v2(group: ControlGroup) -> GroupState:
-    folder, root = group.memory, group.memory_root
-    if folder is None or root is None:
-        return GroupState(version=2)
-    used = _number(folder / "memory.current")
-    cache = _keyed(folder / "memory.stat").get("inactive_file", 0)
-    return GroupState(
-        version=2,
-        memory_limit_bytes=_tightest(folder, root, "memory.max"),
-        memory_used_bytes=None if used is None else max(0, used - cache),
-        swap_used_bytes=_number(folder / "memory.swap.current"),
-        oom_kills=_keyed(folder / "memory.events").get("oom_kill"),
-        pids_limit=_pids_limit(group),
-        pids_refused=_pids_refused(group),
-    )
+def memory_limit_bytes(group: ControlGroup) -> int | None:
+    memory = group.memory
+    return None if memory is None else _tightest(memory, _MEMORY_FILES[memory.version].limit)
 
 
-def _pids_limit(group: ControlGroup) -> int | None:
-    if group.pids is None or group.pids_root is None:
+def memory_headroom_bytes(group: ControlGroup) -> int | None:
+    """The least that is left of any limit from the group to the root. None without a limit; negative above one."""
+    if group.memory is None:
         return None
-    return _tightest(group.pids, group.pids_root, "pids.max")
+    files = _MEMORY_FILES[group.memory.version]
+    left = []
+    for folder in group.memory.with_parents():
+        limit, used = _limit(folder / files.limit), _used_bytes(folder, files)
+        if limit is not None and used is not None:
+            left.append(limit - used)
+    return min(left, default=None)
 
 
-def _pids_refused(group: ControlGroup) -> int | None:
-    return None if group.pids is None else _keyed(group.pids / "pids.events").get("max")
+def cpu_quota(group: ControlGroup) -> float | None:
+    """How many cores the group may use; None without a quota."""
+    folders = group.cpu.with_parents() if group.cpu is not None else []
+    quotas = [quota for folder in folders if (quota := _cpu_quota(folder)) is not None]
+    return min(quotas, default=None)
 
 
-def _tightest(folder: Path, root: Path, name: str) -> int | None:
-    """The smallest limit from the group up to the root: a limit of a parent binds as well."""
-    limits = []
-    here = folder
-    while True:
-        limit = _number(here / name)
-        if limit is not None and limit < _NO_LIMIT:
-            limits.append(limit)
-        if here in (root, here.parent):
-            return min(limits, default=None)
-        here = here.parent
+def _cpu_quota(folder: Path) -> float | None:
+    words = (procfs.read(str(folder / "cpu.max")) or b"").split()
+    if len(words) == 2 and all(word.isdigit() for word in words):
+        quota, period = int(words[0]), int(words[1])
+    else:
+        quota = _number(folder / "cpu.cfs_quota_us") or 0  # -1, no number of ours, is no quota
+        period = _number(folder / "cpu.cfs_period_us") or 0
+    return quota / period if quota and period else None
+
+
+def _used_bytes(folder: Path, files: _MemoryFiles) -> int | None:
+    used = _number(folder / files.used)
+    if used is None:
+        return None
+    counters = _keyed(folder / "memory.stat")
+    return max(0, used - next((counters[name] for name in files.reclaimable if name in counters), 0))
+
+
+def _swap_used_bytes(memory: GroupFolder) -> int | None:
+    if memory.version == 1:
+        return _keyed(memory.path / "memory.stat").get("total_swap")
+    return _number(memory.path / "memory.swap.current")
+
+
+def _refused_forks(pids: GroupFolder | None) -> int | None:
+    return None if pids is None else _keyed(pids.path / "pids.events").get("max")
+
+
+def _tightest(group: GroupFolder | None, name: str) -> int | None:
+    folders = group.with_parents() if group is not None else []
+    limits = [limit for folder in folders if (limit := _limit(folder / name)) is not None]
+    return min(limits, default=None)
+
+
+def _limit(path: Path) -> int | None:
+    limit = _number(path)
+    return limit if limit is not None and limit < _NO_LIMIT else None
 
 
 def _number(path: Path) -> int | None:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_FIRST_READ_BYTES = 2048  # the kernel gives at least this much at once, so a shorter answer is a whole one
+_FIRST_READ_BYTES = 2048  # the kernel gives at least this much at once, so a shorter answer is complete
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -23,7 +23,7 @@ class Stat:
     user_s: float
     system_s: float
     threads: int
-    started_ticks: int  # tells a process from a later one of the same number
+    started_ticks: int  # distinguishes a process from a later one with the same pid
     virtual_bytes: int
     rss_bytes: int
 
@@ -54,7 +54,7 @@ def stat(pid: int, thread: int | None = None) -> Stat | None:
 
 
 def parse_stat(text: bytes) -> Stat | None:
-    """A name may hold spaces and brackets, so the fields are counted from the last bracket."""
+    """A name may contain spaces and brackets, so the fields are counted from the last bracket."""
     opening, closing = text.find(b"("), text.rfind(b")")
     if opening < 0 or closing < 0:
         return None
@@ -85,27 +85,27 @@ def threads(pid: int) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """Of every thread: a loader that is forked by a thread stands under that thread alone."""
-    found: list[int] = []
+    """Of every thread: a loader that is forked by a thread is listed under that thread only."""
+    pids: list[int] = []
     for thread in threads(pid):
         text = read(f"/proc/{pid}/task/{thread}/children")
         if text:
-            found += [int(word) for word in text.split()]
-    return found
+            pids += [int(word) for word in text.split()]
+    return pids
 
 
 def descendants(pid: int, *, without: int | None = None) -> list[int]:
-    """Not `pid` itself; parents before their children; `without` names one to leave out with all below it."""
-    found: list[int] = []
+    """Not `pid` itself; parents before their children. `without` is left out with all of its descendants."""
+    pids: list[int] = []
     waiting = [pid]
     seen = {pid} if without is None else {pid, without}
     while waiting:
         for child in children(waiting.pop(0)):
             if child not in seen:
                 seen.add(child)
-                found.append(child)
+                pids.append(child)
                 waiting.append(child)
-    return found
+    return pids
 
 
 def keyed(text: bytes | None) -> dict[str, int]:
@@ -122,12 +122,27 @@ def status(pid: int) -> dict[str, int]:
     return keyed(read(f"/proc/{pid}/status"))
 
 
+@dataclass(frozen=True, slots=True)
+class ResidentMemory:
+    """Without the pages of files, such as libraries: they are reclaimed when memory is short, and often shared."""
+
+    now_bytes: int
+    peak_bytes: int
+
+
+def own_memory(proc: str = "/proc") -> ResidentMemory:
+    """Of this process."""
+    sizes = keyed(read(f"{proc}/self/status"))
+    resident, files = sizes.get("VmRSS", 0), sizes.get("RssFile", 0)
+    return ResidentMemory(resident - files, max(resident, sizes.get("VmHWM", 0)) - files)
+
+
 def io(pid: int) -> dict[str, int]:
     return keyed(read(f"/proc/{pid}/io"))
 
 
 def memory_parts(pid: int) -> dict[str, int]:
-    """Pss, Private_Dirty and the rest. Walks all pages and holds the memory map meanwhile: dear."""
+    """Pss, Private_Dirty and the rest. Expensive: walks all pages, and locks the memory map meanwhile."""
     return keyed(read(f"/proc/{pid}/smaps_rollup"))
 
 
@@ -158,11 +173,11 @@ def catches(pid: int, signal_number: int) -> bool:
 
 
 def processes_of_group(group: int) -> list[int]:
-    """All processes of a process group, found by looking at every process: for the end of a run only."""
-    found = []
+    """All processes of a process group. Reads every process of the machine: for the end of a run only."""
+    pids = []
     for name in os.listdir("/proc"):
         if name.isdigit():
-            one = stat(int(name))
-            if one is not None and one.group == group and one.state != "Z":
-                found.append(one.pid)
-    return found
+            process = stat(int(name))
+            if process is not None and process.group == group and process.state != "Z":
+                pids.append(process.pid)
+    return pids

@@ -43,7 +43,7 @@ def device_limit(backend: str) -> DeviceLimit | None:
             return DeviceLimit(device.device_kind, int(stats["bytes_limit"])) if stats else None
         import tensorflow as tf
 
-        from holdfast.host.gpu_memory import local_gpu
+        from holdfast.host.nvml import local_gpu
 
         found = local_gpu() if tf.config.list_physical_devices("GPU") else None
         return DeviceLimit(found.name, found.free_bytes) if found else None

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.errors import ExitCode
-from holdfast.host import cgroup, machine_limits, procfs
+from holdfast.host import cgroup, kernel_log, procfs
 from holdfast.host.procfs import Stat
+from holdfast.host.signals import signal_name
 from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent, StoppedBy
 from holdfast.supervise.child import leftovers
-from holdfast.supervise.child.spawn import BLOCKED_SIGNALS, Child, ProcessExit, signal_name
+from holdfast.supervise.child.spawn import BLOCKED_SIGNALS, Child, ProcessExit
 from holdfast.supervise.monitor import Monitor
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.signal_policy import (
@@ -295,7 +296,7 @@ class AttemptRunner:
     def _ended_event(self, ended: ProcessExit, now: float) -> AttemptEnded:
         state = cgroup.read(self.watch.sampler.group)
         # The kernel's log keeps our clock: both stand still while the machine is suspended.
-        log = machine_limits.kernel_log(since=self._began - 1)
+        log = kernel_log.read(since=self._began - 1)
         return AttemptEnded(
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -309,7 +310,7 @@ class AttemptRunner:
             oom_kills_after=state.oom_kills,
             pids_refused_before=self.watch.pids_refused_before,
             pids_refused_after=state.pids_refused,
-            kernel_log=machine_limits.lines_about(log, self.watch.known_pids),
+            kernel_log=kernel_log.lines_about(log, self.watch.known_pids),
             stopped_by_us=self._stopped_by,
             left_running=self._left_running(),
         )

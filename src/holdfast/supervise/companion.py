@@ -12,12 +12,13 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from holdfast.host import cgroup, machine_limits, procfs
+from holdfast.host import cgroup, kernel_log, procfs
 from holdfast.host.nvml import GpuReader
 from holdfast.host.procfs import Stat
 from holdfast.journal.events import AttemptEnded, AttemptStarted, RunClosed, WatchLimited
 from holdfast.journal.folder import RunFolder
 from holdfast.supervise.monitor import Monitor
+from holdfast.supervise.recording import machine_event
 from holdfast.supervise.recording.recorder import Recorder
 
 NOT_KNOWN = ("the exit status", "the signal that ended it", "who sent it signals", "what it printed")
@@ -29,8 +30,8 @@ def main(words: list[str]) -> int:
     record = Recorder(folder)
     command = procfs.command_line(pid).split()
     cards = GpuReader()
-    places = machine_limits.run_paths(folder.path, Path.cwd())
-    record.append(machine_limits.read(cgroup.find(pid), places, cards.describe()))
+    places = machine_event.run_paths(folder.path, Path.cwd())
+    record.append(machine_event.machine_read_event(cgroup.find(pid), places, cards.describe()))
     record.append(AttemptStarted(command=command, pid=pid, terminal=False))
     record.append(WatchLimited(unknown=list(NOT_KNOWN)))
     watch = Monitor(
@@ -117,7 +118,7 @@ def _message(line: str) -> dict[str, Any] | None:
 def _attempt_ended(watch: Monitor, told: dict[str, Any] | None, duration_s: float) -> AttemptEnded:
     """The end of the block, not of the process, unless the process is what ended."""
     state = cgroup.read(watch.sampler.group)
-    log = machine_limits.kernel_log(since=time.monotonic() - duration_s - 1)
+    log = kernel_log.read(since=time.monotonic() - duration_s - 1)
     return AttemptEnded(
         exit_code=None if told is None else int(bool(told["raised"])),
         duration_s=round(duration_s, 3),
@@ -126,7 +127,7 @@ def _attempt_ended(watch: Monitor, told: dict[str, Any] | None, duration_s: floa
         oom_kills_after=state.oom_kills,
         pids_refused_before=watch.pids_refused_before,
         pids_refused_after=state.pids_refused,
-        kernel_log=machine_limits.lines_about(log, watch.known_pids),
+        kernel_log=kernel_log.lines_about(log, watch.known_pids),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.host import cgroup, machine_limits, procfs
+from holdfast.host import cgroup, kernel_log, process_limits, procfs
 from holdfast.host.nvml import GpuReader
 from holdfast.host.procfs import Stat
 from holdfast.journal.beats import Beat
@@ -160,11 +160,9 @@ class Monitor:
         for number, folder in enumerate(sorted(self.told.save_folders)[:4]):
             self.sampler.add_place("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
 
-    def _free_bytes(self) -> int | None:
-        """What the child may still take: the least of the machine's rest and its group's."""
-        available = procfs.keyed(procfs.read("/proc/meminfo")).get("MemAvailable")
-        state = cgroup.read(self._group)
-        return _headroom(available, state.memory_limit_bytes, state.memory_used_bytes)
+    def _free_bytes(self) -> int:
+        """What the command may still allocate."""
+        return process_limits.free_memory_bytes(group=self._group)
 
     def _note(self, sample: Sample, now: float) -> None:
         self.peak_bytes = max(self.peak_bytes, sample.tree_rss_bytes)
@@ -185,14 +183,14 @@ class Monitor:
         was, self._oom_kills = self._oom_kills, sample.oom_kills
         if was is None or sample.oom_kills is None or sample.oom_kills <= was:
             return False
-        lines = machine_limits.lines_about(machine_limits.kernel_log(since=sample.mono - 60), self.known_pids)
+        lines = kernel_log.lines_about(kernel_log.read(since=sample.mono - 60), self.known_pids)
         lines = [line for line in lines if "oom" in line.lower() or "memory" in line.lower()]
         self._record.append(
             OomKillSeen(
                 oom_kills=sample.oom_kills,
                 was=was,
                 kernel_log=lines[-8:],
-                victim_pid=machine_limits.killed_pid(lines),
+                victim_pid=kernel_log.killed_pid(lines),
             )
         )
         return True

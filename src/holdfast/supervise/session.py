@@ -33,6 +33,7 @@ from holdfast.supervise.attempt import AttemptResult, AttemptRunner
 from holdfast.supervise.child import spawn
 from holdfast.supervise.end_summary import EndSummary
 from holdfast.supervise.monitor import Monitor
+from holdfast.supervise.recording import machine_event
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.restart_policy import AttemptFailure, GiveUp
 from holdfast.supervise.signal_policy import STOPPED_BY
@@ -112,7 +113,7 @@ class SupervisedRun:
         self._say = say
         self._record = Recorder(self.folder, say=say)
         self._cards = GpuReader()
-        self._places = machine_limits.run_paths(self.folder.path, Path.cwd())
+        self._places = machine_event.run_paths(self.folder.path, Path.cwd())
         self._began = time.monotonic()
 
     def run(self) -> RunResult:
@@ -166,7 +167,9 @@ class SupervisedRun:
 
     def _attempt(self, number: int) -> tuple[AttemptResult, AttemptRunner]:
         self._record.attempt = number
-        self._record.append(machine_limits.read(cgroup.find("self"), self._places, self._cards.describe()))
+        self._record.append(
+            machine_event.machine_read_event(cgroup.find("self"), self._places, self._cards.describe())
+        )
         script = script_snapshot.snapshot_script(self.orders.command, self.folder, cwd=Path.cwd())
         if script is not None:
             self._record.append(script)

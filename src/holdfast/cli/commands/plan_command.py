@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, int, str, list[str]]:
     """The GPU to compile for, the memory there is, how to name both, and what was assumed."""
-    from holdfast.host.gpu_memory import local_gpu
+    from holdfast.host.nvml import local_gpu
     from holdfast.host.process_limits import free_memory_bytes
     from holdfast.memory import gpu_catalogue
     from holdfast.memory.byte_sizes import parse
@@ -80,7 +80,7 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, i
     found = None if args.cpu else local_gpu()
     if found is not None:
         known = gpu_catalogue.gpu_of_driver_name(found.name) or gpu_catalogue.gpu_of_size(found.total_bytes)
-        held = [f"{found.name}: {found.words()}"]
+        held = [f"{found.name}: {found.describe()}"]
         return known.with_memory(found.total_bytes), found.free_bytes, found.name, held
     memory = size or free_memory_bytes()
     return (

@@ -102,10 +102,10 @@ def _new_group() -> tuple[Path, str, str]:
         if ours.memory is None:
             raise OSError("there is no memory controller")
         if ours.version == 1:
-            group = ours.memory / name
+            group = ours.memory.path / name
             group.mkdir()
             return group, "memory.limit_in_bytes", "memory.usage_in_bytes"
-        group = ours.memory.parent / name
+        group = ours.memory.path.parent / name
         group.mkdir()
         (group / "memory.max").write_text("max")
         return group, "memory.max", "memory.current"

@@ -18,6 +18,8 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any, TypeVar
 
+from holdfast.host import procfs
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -119,8 +121,10 @@ def _start(function: Any, shared: Any) -> None:
 
 
 def _address_space() -> int:
-    with open("/proc/self/statm", encoding="ascii") as handle:
-        return int(handle.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    own = procfs.stat(os.getpid())
+    if own is None:
+        raise OSError("/proc is not mounted")
+    return own.virtual_bytes
 
 
 def _work(part: list[Any]) -> list[Any]:

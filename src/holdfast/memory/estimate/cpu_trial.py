@@ -17,6 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.host import procfs
+
 STEADY_STEPS = (
     4  # in a row, without a new peak: the pool was seen to grow by a quarter in the second to fourth step
 )
@@ -75,13 +77,13 @@ def prefer_oom_kill() -> None:
 
 
 def resident_bytes() -> int:
-    return _status("VmRSS") - _status("RssFile")
+    return procfs.own_memory().now_bytes
 
 
 def resident_peak_bytes() -> int:
     """The most that was resident at once since `forget_peak`, without the pages of files: those of the libraries are
     some 400 MiB, do not change, and can be dropped, so that no limit is met for their sake."""
-    return _status("VmHWM") - _status("RssFile")
+    return procfs.own_memory().peak_bytes
 
 
 def reset_peak() -> None:
@@ -95,13 +97,6 @@ def trim_allocator() -> None:
     """What compiling left in the allocator's hands goes back, so that it does not hide what the steps take."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _status(name: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 if __name__ == "__main__":

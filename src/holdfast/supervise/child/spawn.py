@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from resource import struct_rusage
 
+from holdfast.host.signals import signal_name
 from holdfast.supervise.child import find_program, pseudo_terminal, relay
 from holdfast.supervise.child.pseudo_terminal import UserTerminal
 
@@ -231,10 +232,3 @@ def _is_terminal(number: int) -> bool:
 
 def _no_op() -> None:
     return None
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"SIG{number}"

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.host import cgroup, machine_limits, procfs
-from holdfast.host.background_reading import PeriodicReader
 from holdfast.host.nvml import GpuReader
 from holdfast.host.procfs import Stat
+from holdfast.host.threads import PeriodicReader
 from holdfast.journal.beats import Beat
 from holdfast.journal.vitals import Process, Sample
 from holdfast.supervise.stack_capture import syscalls
@@ -110,10 +110,10 @@ class Sampler:
         )
 
     def _find_group(self, pid: int) -> None:
-        """A process that is ending stands in the root group already: that is not where its kills are counted."""
-        found = cgroup.find(pid)
-        if found.memory is not None and found.memory != found.memory_root:
-            self.group = found
+        """A process that is ending is moved to the root group, which does not count its kills: ignore that one."""
+        group = cgroup.find(pid)
+        if group.memory is not None and group.memory.path != group.memory.mount:
+            self.group = group
 
     def _add_up(self, stats: dict[int, Stat]) -> None:
         """Adds what each process has used since the last look, so that the sums never fall when one ends."""

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Sequence
 
 from holdfast.host import procfs
-from holdfast.host.background_call import BackgroundCall
+from holdfast.host.threads import BackgroundCall
 from holdfast.journal.stacks import Frame
 from holdfast.supervise.stack_capture import pyspy, syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall

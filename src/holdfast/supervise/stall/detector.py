@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from holdfast.host.background_call import BackgroundCall
+from holdfast.host.threads import BackgroundCall
 from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.events import EndlessSeen, StacksCaptured, Stalled, StallEnded
 from holdfast.journal.folder import RunFolder
@@ -172,7 +172,9 @@ class StallDetector:
 
     def _closer_under_way(self, now: float) -> bool:
         """A closer look that has just begun may still speak for the process."""
-        return self._closer_errand is not None and now - self._closer_errand.began < _CLOSER_LOOK_TIMEOUT_S
+        return (
+            self._closer_errand is not None and now - self._closer_errand.started_at < _CLOSER_LOOK_TIMEOUT_S
+        )
 
     def _is_over(self, stalled_at: Situation, situation: Situation) -> bool:
         """A validation without an end is over when it ends; any other stall when something moves."""

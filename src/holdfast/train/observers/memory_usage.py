@@ -7,26 +7,13 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from holdfast.host.process_limits import V1_LIMIT, V2_LIMIT, _groups, _lines, _number, _words
+from holdfast.host import process_limits, procfs
 from holdfast.train.observers.progress_text import MemoryUsage
 
 
 def host_memory(root: Path = Path("/")) -> MemoryUsage:
-    """Without the pages of files, such as libraries: they are given back when memory is short, and often not ours."""
-    fields = {line.partition(":")[0]: line.split()[1:2] for line in _lines(root / "proc/self/status")}
-    resident, files, highest = (
-        int(fields[name][0]) * 1024 if fields.get(name) else 0 for name in ("VmRSS", "RssFile", "VmHWM")
-    )
-    return MemoryUsage("memory", resident - files, max(resident, highest) - files, host_memory_limit(root))
-
-
-def host_memory_limit(root: Path = Path("/")) -> int | None:
-    """The tightest of the machine's memory and the limits of the containers around this process."""
-    words = _words(root / "proc/meminfo")
-    known = [int(words[words.index("MemTotal:") + 1]) * 1024] if "MemTotal:" in words else []
-    for folder in _groups(root, "memory"):
-        known += [limit for name in (V1_LIMIT, V2_LIMIT) if (limit := _number(folder / name)) is not None]
-    return min(known, default=None)
+    own = procfs.own_memory(str(root / "proc"))
+    return MemoryUsage("memory", own.now_bytes, own.peak_bytes, process_limits.memory_limit_bytes(root))
 
 
 def device_memory(backend: str) -> MemoryUsage | None:

@@ -1,4 +1,4 @@
-"""Memory and cores: what the machine or the container allows, and what is kept in memory because of it."""
+"""Memory and cores: what the machine or the container allows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.host.process_limits import free_memory_bytes, usable_cores
-from holdfast.pipeline.cache_budget import decide
+from holdfast.host.process_limits import free_memory_bytes, memory_limit_bytes, usable_cores
 
 GIB = 1 << 30
 
 
 @pytest.fixture
 def machine(tmp_path: Path):  # type: ignore[no-untyped-def]
-    """A machine with 8 GiB available, told by its files."""
+    """A machine with 8 GiB available, described by its files."""
 
     def write(files: dict[str, str]) -> Path:
         for name, text in {
+            "sys/fs/cgroup/cgroup.controllers": "cpu memory pids\n",
             "proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\n",
             **files,
         }.items():
@@ -30,7 +30,9 @@ def machine(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def test_without_a_container_the_machine_decides(machine) -> None:  # type: ignore[no-untyped-def]
-    assert free_memory_bytes(machine({"proc/self/cgroup": "0::/\n"})) == 8 * GIB
+    root = machine({"proc/self/cgroup": "0::/\n"})
+    assert free_memory_bytes(root) == 8 * GIB
+    assert memory_limit_bytes(root) == 16 * GIB
 
 
 def test_cgroup_version_2_counts_the_tightest_of_all_above(machine) -> None:  # type: ignore[no-untyped-def]
@@ -43,6 +45,7 @@ def test_cgroup_version_2_counts_the_tightest_of_all_above(machine) -> None:  # 
         "sys/fs/cgroup/pod/memory.stat": f"anon {2 * GIB}\ninactive_file {GIB // 2}\n",
     })  # fmt: skip
     assert free_memory_bytes(root) == GIB + GIB // 2
+    assert memory_limit_bytes(root) == 4 * GIB
 
 
 def test_cgroup_version_1(machine) -> None:  # type: ignore[no-untyped-def]
@@ -87,15 +90,3 @@ def test_a_quota_of_cores_counts(machine) -> None:  # type: ignore[no-untyped-de
         "sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_period_us": "100000\n",
     }
     assert usable_cores(machine(version_1)) == 1
-
-
-def test_what_is_kept() -> None:
-    base = {"encoded_bytes": GIB, "decoded_bytes": 6 * GIB, "packing_saves": 0.9}
-    roomy = decide(**base, budget_bytes=6 * GIB, remote=False)
-    assert (roomy.kind, roomy.why) == ("decoded", "all pictures, decoded, take 6.0 GiB; 6.0 GiB may be used")
-    local = decide(**base, budget_bytes=6 * GIB - 1, remote=False)
-    assert (local.kind, local.pack) == ("none", True)
-    assert local.why.endswith("a packed copy on the disk would serve")
-    assert decide(**base, budget_bytes=2 * GIB, remote=True).kind == "encoded"
-    assert decide(**base, budget_bytes=GIB - 1, remote=True).kind == "none"
-    assert not decide(**{**base, "packing_saves": 0.2}, budget_bytes=0, remote=False).pack

@@ -125,7 +125,7 @@ def small_group() -> Iterator[Path]:
     own = cgroup.find("self")
     if own.version != 1 or own.memory is None or os.geteuid() != 0:
         pytest.skip("needs root and the memory controller of cgroup version 1")
-    group = own.memory / f"holdfast-test-{os.getpid()}"
+    group = own.memory.path / f"holdfast-test-{os.getpid()}"
     try:
         group.mkdir()
         (group / "memory.limit_in_bytes").write_text("60000000")

@@ -1,0 +1,48 @@
+"""Reading /proc."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+from holdfast.host import procfs
+
+
+def test_a_process_name_with_brackets_and_spaces() -> None:
+    text = b"12 (a) b (c) S 1 12 12 0 -1 0 0 0 7 0 150 50 0 0 20 0 3 0 999 4096000 25 " + b"0 " * 30
+    found = procfs.parse_stat(text)
+    assert found is not None
+    assert (found.pid, found.name, found.state, found.parent, found.major_faults) == (
+        12,
+        "a) b (c",
+        "S",
+        1,
+        7,
+    )
+    assert (found.user_s, found.system_s, found.threads, found.started_ticks) == (1.5, 0.5, 3, 999)
+    assert found.rss_bytes == 25 * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_child_of_a_thread_is_found() -> None:
+    found: list[int] = []
+
+    def start() -> None:
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        found.append(child.pid)
+        seen.append(child.pid in procfs.descendants(os.getpid()))
+        child.communicate(b"\n")
+
+    seen: list[bool] = []
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert seen == [True]
+
+
+def test_a_process_that_is_gone_is_none() -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    assert procfs.stat(child.pid) is None
+    assert procfs.io(child.pid) == {}
