@@ -1,10 +1,8 @@
-"""The part of the zoo that matters most, under the real supervisor, two programs at a time."""
+"""The part of the zoo that matters most, under the real supervisor."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.zoo.judge import GOOD, Mark, mark
 from tests.zoo.names import own_names, rename
-from tests.zoo.runs import Outcome, run
+from tests.zoo.runs import run
 from tests.zoo.trials import Trial, all_trials
 
 pytestmark = pytest.mark.hot
@@ -21,15 +19,9 @@ pytestmark = pytest.mark.hot
 QUICK = [trial for trial in all_trials() if trial.quick]
 
 
-@pytest.fixture(scope="module")
-def outcomes() -> Iterator[dict[str, Future[Outcome]]]:
-    with ThreadPoolExecutor(2) as pool:
-        yield {trial.name: pool.submit(run, trial) for trial in QUICK}
-
-
 @pytest.mark.parametrize("trial", QUICK, ids=[trial.name for trial in QUICK])
-def test_the_verdict_is_right(trial: Trial, outcomes: dict[str, Future[Outcome]]) -> None:
-    outcome = outcomes[trial.name].result()
+def test_the_verdict_is_right(trial: Trial) -> None:
+    outcome = run(trial)
     if outcome.not_made:
         pytest.skip(f"this machine cannot make it: {outcome.not_made}")
     assert not outcome.too_slow, f"{outcome.notes}\n{outcome.output[-1500:]}"
