@@ -7,9 +7,10 @@ BIN := .venv/bin
 COLD := .venv-cold/bin
 # The tests of the cold zone run where TensorFlow is not installed. Those of the data run apart from the hot ones:
 # in a process that has loaded TensorFlow, every worker that reads images starts a new interpreter instead of a fork.
-COLD_TESTS := tests/test_errors.py tests/cli tests/explain tests/journal tests/report tests/settings tests/supervise
+COLD_TESTS := $(filter-out tests/test_contracts.py tests/test_zoo_quick.py,$(wildcard tests/test_*.py)) \
+  $(addprefix tests/,cli explain journal report settings supervise)
 DATA_TESTS := tests/test_contracts.py tests/data
-HOT_TESTS := tests/detectors tests/docs tests/evaluate tests/launch tests/memory tests/pipeline tests/probe tests/train tests/test_zoo_quick.py
+HOT_TESTS := tests $(addprefix --ignore=,$(COLD_TESTS) $(DATA_TESTS))  # all others
 # Tests that compute get a core each; those of the cold zone mostly wait for processes that they started.
 CORES := $(shell nproc 2>/dev/null || echo 2)
 SPREAD := --dist worksteal -n
