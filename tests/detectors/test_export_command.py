@@ -34,15 +34,18 @@ def test_a_saved_model_takes_a_picture_of_any_size(model, picture, tmp_path, cap
     assert boxes.max(axis=0)[2] <= 60
     assert boxes.max(axis=0)[3] <= 80
     # A file shrinks as `predict` does; of JPEGs, which other decoders decode otherwise, test_overfit.py has more.
+    others = []
     for width, height in ((96, 96), (181, 140)):
         small = np.random.default_rng(width).integers(0, 256, (9, 9, 3)).astype(np.uint8)
-        other = tmp_path / "other.png"
-        Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC).save(other)
+        others.append(tmp_path / f"{width}.png")
+        Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC).save(others[-1])
+    main(["predict", str(model), *map(str, others), "--json", "--score", "0.05"])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for other, row in zip(others, rows, strict=True):
+        assert row["file"] == str(other)
         found = loaded.serve(np.asarray(Image.open(other)))
-        main(["predict", str(model), str(other), "--json", "--score", "0.05"])
-        seen = json.loads(capsys.readouterr().out)["detections"]
-        assert seen[0]["class"] == ("cat", "dog")[int(found["classes"][0])]
-        np.testing.assert_allclose(found["boxes"][0], seen[0]["box"], atol=0.1)
+        assert row["detections"][0]["class"] == ("cat", "dog")[int(found["classes"][0])]
+        np.testing.assert_allclose(found["boxes"][0], row["detections"][0]["box"], atol=0.1)
     assert main(["export", str(model), "--to", "saved_model", "--out", str(out)]) == 2
     assert "would overwrite" in capsys.readouterr().err
 

@@ -50,9 +50,11 @@ def test_other_classes_remake_the_class_heads_and_say_so(saved):
     np.testing.assert_array_equal(ops.convert_to_numpy(kept), ops.convert_to_numpy(before[fit.kept[0]]))
 
 
-def test_the_same_classes_keep_everything(saved):
-    _, fit = fine_tune(saved[0], ("a", "b"))
+def test_the_same_classes_keep_everything_and_computing_is_as_the_recipe_says(saved):
+    made, fit = fine_tune(saved[0], ("a", "b"), rematerialise=True)
     assert fit.summary() == f"all {len(fit.kept)} weights were kept"
+    assert made.spec.rematerialise
+    assert made.spec.normalization == "group"
 
 
 def test_as_many_other_classes_remake_the_heads_though_their_shape_fits(saved):
@@ -63,12 +65,6 @@ def test_as_many_other_classes_remake_the_heads_though_their_shape_fits(saved):
     after = {variable.path: ops.convert_to_numpy(variable) for variable in other.variables}
     assert (before["class_out_0/out/kernel"] != after["class_out_0/out/kernel"]).any()
     np.testing.assert_array_equal(before["box_out_0/out/kernel"], after["box_out_0/out/kernel"])
-
-
-def test_what_a_recipe_says_of_computing_is_the_recipes(saved):
-    made, _ = fine_tune(saved[0], ("a", "b"), rematerialise=True)
-    assert made.spec.rematerialise
-    assert made.spec.normalization == "group"
 
 
 def test_fitted_anchors_grow_with_the_input_and_need_its_levels(tmp_path):
