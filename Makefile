@@ -8,12 +8,14 @@ COLD := .venv-cold/bin
 # The tests of the cold zone run where TensorFlow is not installed. Those of the data run apart from the hot ones:
 # in a process that has loaded TensorFlow, every worker that reads images starts a new interpreter instead of a fork.
 COLD_TESTS := $(filter-out tests/test_contracts.py tests/test_zoo_quick.py,$(wildcard tests/test_*.py)) \
-  $(addprefix tests/,cli explain journal report settings supervise)
+  $(addprefix tests/,cli explain host journal report settings supervise)
 DATA_TESTS := tests/test_contracts.py tests/data
 HOT_TESTS := tests $(addprefix --ignore=,$(COLD_TESTS) $(DATA_TESTS))  # all others
-# Tests that compute get a core each; those of the cold zone mostly wait for processes that they started.
+# The tests of the cold zone mostly wait for processes that they started, the hot ones now and then. A file of hot
+# tests stays in one worker, which builds its models once; files with a test that is marked as long come first.
 CORES := $(shell nproc 2>/dev/null || echo 2)
-SPREAD := --dist worksteal -n
+SPREAD_TESTS := --dist worksteal -n
+SPREAD_FILES := --dist loadfile --no-loadscope-reorder -n
 
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters are started: each would compile the same files again
 export TF_CPP_MIN_LOG_LEVEL ?= 2
@@ -43,13 +45,13 @@ demo: .venv/ready
 test: test-cold test-data test-hot
 
 test-cold: .venv-cold/ready browser
-	$(COLD)/python -m pytest $(SPREAD) $$(( 3 * $(CORES) )) -m "not proof and not hot" $(COLD_TESTS)
+	$(COLD)/python -m pytest $(SPREAD_TESTS) $$(( 3 * $(CORES) )) -m "not proof and not hot" $(COLD_TESTS)
 
 test-data: .venv/ready
-	$(BIN)/python -m pytest $(SPREAD) $(CORES) -m "not proof" $(DATA_TESTS)
+	$(BIN)/python -m pytest $(SPREAD_TESTS) $(CORES) -m "not proof" $(DATA_TESTS)
 
 test-hot: .venv/ready
-	$(BIN)/python -m pytest $(SPREAD) $(CORES) -m "not proof" --durations=25 $(HOT_TESTS)
+	$(BIN)/python -m pytest $(SPREAD_FILES) $$(( $(CORES) + 1 )) -m "not proof" --durations=25 $(HOT_TESTS)
 
 # The site in site/: Markdown by Sphinx and MyST, with a reference made from the code.
 docs: .venv/docs-ready

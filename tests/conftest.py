@@ -24,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store", action="store_true", help="store rendered texts anew instead of comparing")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that hold a long test come first: several workers then end at about the same time."""
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.fixture
 def stored(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compares a rendered text with tests/rendered/NAME.txt; `pytest --store` writes it anew."""

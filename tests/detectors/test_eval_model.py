@@ -10,7 +10,7 @@ from PIL import Image
 
 from holdfast.cli.main import main
 
-pytestmark = pytest.mark.hot
+pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from holdfast.cli.main import main
 from holdfast.errors import PathMissing
 from tests.data import made
 
-pytestmark = pytest.mark.hot
+pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.hot
+pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -38,7 +38,7 @@ from holdfast.journal.events import (
 
 from .probed import SCRIPTS, Run, line, run
 
-pytestmark = pytest.mark.hot
+pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from holdfast.journal.events import FitDone, ProbeFailed, ProcessJoined
 
 from .probed import SCRIPTS, Run, run, run_program
 
-pytestmark = pytest.mark.hot
+pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 
 def _trained(done: Run) -> None:

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.hot
+pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 HERE = Path(__file__).parent
 
 
-def test_the_step_on_jax() -> None:
+def test_the_step_on_jax(tmp_path: Path) -> None:
     environment = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    # The same steps are compiled again and again: once is enough, and machine code that is slower does.
+    environment |= {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                    "XLA_FLAGS": "--xla_backend_optimization_level=0"}  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", str(HERE / "test_step.py")],
         env=environment, cwd=HERE.parent.parent, capture_output=True, text=True, timeout=500,
