@@ -20,45 +20,6 @@ def _text(verdict: Verdict) -> str:
     )
 
 
-def _interrupted(path: Path, *, raised: str, moves_on: bool = False) -> Verdict:
-    run = Run(path)
-    run.fit(epochs=50)
-    run.samples(20, step=lambda number: 10 * number, phase="step")
-    run.probe(ev.SignalSeen(signal="SIGINT"))
-    if raised:
-        run.probe(
-            ev.ExceptionRaised(type=raised, left="fit", caught=None, user_line="train.py:30", process="main")
-        )
-    done = 5000 if moves_on else 190
-    run.probe(ev.FitDone(steps=done, epochs=50 if moves_on else 2, epochs_done=1, raised=raised))
-    run.ended(0)
-    return run.verdict()
-
-
-def test_ctrl_c_that_the_script_caught(tmp_path: Path) -> None:
-    verdict = _interrupted(tmp_path / "run", raised="KeyboardInterrupt")
-    assert verdict.outcome == "stopped-early"
-    assert _first(verdict) == ("terminal-signal", Strength.ESTABLISHED)
-    assert "KeyboardInterrupt left fit (train.py:30); the script caught it" in _text(verdict)
-
-
-def test_a_loop_of_fits_that_was_left_at_a_signal(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    for number in range(1, 4):
-        run.probe(ev.FitStarted(fit=number, epochs=1, planned_steps_per_epoch=60))
-        run.probe(ev.FitDone(fit=number, steps=60, epochs=1, epochs_done=1, steps_by_epoch=[60]))
-    run.samples(3, step=lambda number: 60 * number + 60, phase="step")
-    run.probe(ev.SignalSeen(signal="SIGINT"))
-    run.ended(0)
-    verdict = run.verdict()
-    assert verdict.outcome == "stopped-early"
-    assert _first(verdict) == ("terminal-signal", Strength.SUPPORTED)
-
-
-def test_a_signal_that_the_script_survived_is_no_end(tmp_path: Path) -> None:
-    assert not _interrupted(tmp_path / "run", raised="", moves_on=True).findings
-
-
 def _endless_while(path: Path, *, ended: bool) -> Verdict:
     run = Run(path)
     run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:6"))

@@ -20,8 +20,9 @@ from holdfast.journal import vitals
 from holdfast.journal.beats import Beat, BeatWriter, Phase
 from holdfast.journal.writer import JournalWriter
 from holdfast.report.verdict_json import as_json
-from tests.explain.made import MIB, NOW, Run, growing, sentence, title_of
-from tests.explain.stories import machine, memory
+from tests.explain.causes import test_worker_died
+from tests.explain.made import MIB, NOW, Run, growing, main_in_fit, native, sentence, title_of
+from tests.explain.stories import memory
 
 
 def test_no_folder_and_no_run_are_told_apart(tmp_path: Path) -> None:
@@ -473,12 +474,9 @@ def test_names_of_nodes(op: str, name: str) -> None:
 
 def test_a_worker_killed_for_memory_is_the_root_of_the_hang(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    machine._worker(run, oom=True)
+    test_worker_died.with_worker(run, oom=True)
     run.supervisor(ev.OomKillSeen(oom_kills=1, was=0, victim_pid=4100))
-    machine_queue = machine.python_thread(
-        4002, machine.Frame("/usr/lib/python3.11/multiprocessing/pool.py", 774, "get")
-    )
-    run.stalled("data-wait", machine.main_in_fit(), machine_queue)
+    run.stalled("data-wait", main_in_fit())
     run.ended(signal="SIGKILL", stopped_by_us="stall", oom=1)
     verdict = run.verdict()
     assert verdict.outcome == "stalled"
@@ -497,7 +495,7 @@ def test_a_kill_without_a_counter_is_no_out_of_memory(tmp_path: Path) -> None:
 def test_a_stall_ended_by_a_person_is_still_a_stall(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit()
-    run.stalled("data-wait", machine.main_in_fit(), machine.native(wait="wait_for_partner"))
+    run.stalled("data-wait", main_in_fit(), native(wait="wait_for_partner"))
     run.supervisor(ev.SignalReceived(signal="SIGINT"))
     run.ended(signal="SIGINT", stopped_by_us="interrupt")
     verdict = run.verdict()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ from holdfast.errors import UnknownFormat
 from holdfast.explain import Strength, Verdict
 from holdfast.explain.readings.error import read_fatal
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, ProcessStacks
+from holdfast.journal.stacks import Frame
 from holdfast.report.verdict import render
-from tests.explain.made import MIB, Run, code_of, do_of, main_in_fit, python_thread, sentence, title_of, user
+from tests.explain.made import MIB, Run, code_of, do_of, python_thread, sentence, title_of, user
 
 
 def _first(verdict: Verdict) -> tuple[str, Strength]:
@@ -147,48 +146,6 @@ def test_an_exit_that_was_asked_for_or_caught_blames_nobody(tmp_path: Path) -> N
     assert not _ended_itself(tmp_path / "b", 0, steps=[100] * 3, code=9).findings
 
 
-def test_an_idle_worker_forked_by_the_script_is_no_deadlock_where_another_died(tmp_path: Path) -> None:
-    """Python 3.11 names methods with their class, and a forked child keeps the frames of the script."""
-    run = Run(tmp_path / "run")
-    run.probe(ev.WorkersStarted(by="Process", method="fork", count=2, after_framework=True))
-    run.fit()
-    run.supervisor(ev.WorkerGone(worker_pid=4101, name="python", lived_s=12.0, rss_bytes=700 * MIB))
-    frames = [
-        Frame("/usr/lib/python3.11/multiprocessing/synchronize.py", 95, "SemLock.__enter__"),
-        Frame("/usr/lib/python3.11/multiprocessing/queues.py", 364, "SimpleQueue.get"),
-        Frame("/usr/lib/python3.11/multiprocessing/pool.py", 114, "worker"),
-        user(12, "<module>"),
-    ]
-    child = ProcessStacks(
-        pid=4100, name="python", state="S", threads=[python_thread(4100, *frames, main=True)]
-    )
-    run.stalled("between", main_in_fit(), others=(child,))
-    run.stopped()
-    verdict = run.verdict()
-    assert [one.cause for one in verdict.findings] == ["worker-died"]
-
-
-def test_a_thread_that_ended_with_an_exception_is_the_root_of_the_wait_for_its_queue(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.probe(
-        ev.ExceptionRaised(
-            type="IndexError", message="list index out of range", left="thread", user_line="train.py:12",
-            user_code="q.put(rows[i])", process="main",
-        )
-    )  # fmt: skip
-    queue = Frame("/usr/lib/python3.11/queue.py", 171, "Queue.get")
-    run.stalled("step", main_in_fit(), python_thread(4002, queue, user(15, "gen", "yield q.get()")))
-    run.stopped()
-    verdict = run.verdict()
-    assert _first(verdict) == ("worker-died", Strength.ESTABLISHED)
-    assert (
-        title_of(verdict.findings[0])
-        == "a thread ended with IndexError at train.py:12, and the loader waits for it for ever"
-    )
-    assert "input-blocked" not in [one.cause for one in verdict.findings]
-
-
 def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     values = {"min": -60.2, "max": 65.1, "finite": True}
@@ -226,31 +183,6 @@ def test_a_signal_that_came_after_the_work_was_done_blames_nobody(tmp_path: Path
     run.probe(ev.SignalSeen(signal="SIGTERM"))
     run.ended(0)
     assert not run.verdict().findings
-
-
-_CRASH = """Fatal Python error: Segmentation fault
-
-Current thread 0x00007f3c (most recent call first):
-  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
-  File "/home/me/train.py", line 10 in on_train_batch_end
-  File "/venv/lib/python3.11/site-packages/keras/src/callbacks/callback_list.py", line 107 in on_train_batch_end
-
-Thread 0x00007f3d (most recent call first):
-  File "/usr/lib/python3.11/threading.py", line 331 in wait
-"""
-
-
-def test_a_crash_is_placed_at_the_line_that_led_there(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    (tmp_path / "run" / "stacks").mkdir()
-    (tmp_path / "run" / "stacks" / f"faulthandler-{os.getpid()}.txt").write_text(_CRASH)
-    run.ended(None, "SIGSEGV")
-    verdict = run.verdict()
-    assert _first(verdict) == ("native-crash", Strength.ESTABLISHED)
-    title = "it crashed in native code (SIGSEGV) at /home/me/train.py:10 in on_train_batch_end"
-    assert title_of(verdict.findings[0]) == title
-    assert "Segmentation fault in /usr/lib/python3.11/ctypes/__init__.py:519 in string_at" in _facts(verdict)
 
 
 def test_an_exception_of_python_inside_a_graph_is_told_by_its_own_name(tmp_path: Path) -> None:

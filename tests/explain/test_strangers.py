@@ -11,11 +11,8 @@ from holdfast.explain import Strength, Verdict
 from holdfast.explain.readings.error import read_fatal
 from holdfast.explain.words import clipped
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, ProcessStacks, Thread
 from holdfast.report.verdict import render
-from tests.explain.made import GIB, MIB, Run, main_in_fit, python_thread, sentence, title_of, user
-
-FUTURES = "/usr/lib/python3.11/concurrent/futures/"
+from tests.explain.made import GIB, MIB, Run, sentence, title_of
 
 
 def _first(verdict: Verdict) -> tuple[str, Strength]:
@@ -28,46 +25,6 @@ def _facts(verdict: Verdict) -> list[str]:
 
 def _slugs(verdict: Verdict) -> list[str]:
     return [one.cause for one in verdict.findings]
-
-
-def _stalled_after(path: Path, *told: ev.Event, seen_from_outside: bool = False) -> Verdict:
-    run = Run(path)
-    run.probe(ev.WorkersStarted(by="PyDataset", method="fork", count=2))
-    run.fit()
-    run.probe(*told)
-    if seen_from_outside:
-        run.supervisor(
-            ev.WorkerGone(worker_pid=4711, name="python", rss_bytes=250 * MIB, lived_s=3.0, last_state="S")
-        )
-    queue = Frame("/usr/lib/python3.11/multiprocessing/pool.py", 774, "get")
-    run.stalled("data-wait", main_in_fit(), python_thread(4002, queue))
-    run.stopped()
-    return run.verdict()
-
-
-def test_a_worker_that_crashed_between_two_looks_is_known_from_its_parent(tmp_path: Path) -> None:
-    verdict = _stalled_after(
-        tmp_path / "run",
-        ev.WorkerGone(worker_pid=4711, name="a worker", lived_s=0.4, last_state="SIGSEGV"),
-        ev.WorkerCrashed(worker_pid=4711, what="Segmentation fault", where="train.py:9 in __getitem__"),
-    )
-    assert _first(verdict) == ("worker-died", Strength.ESTABLISHED)
-    assert _facts(verdict)[:2] == [
-        "process 4711 (a worker) ended on SIGSEGV after 400 ms",
-        "it crashed in native code (Segmentation fault) at train.py:9 in __getitem__",
-    ]
-    assert "threads, which cannot die alone" not in render(verdict)  # they would take the whole process along
-
-
-def test_a_worker_that_both_saw_go_is_told_once(tmp_path: Path) -> None:
-    verdict = _stalled_after(
-        tmp_path / "run",
-        ev.WorkerGone(worker_pid=4711, name="a worker", lived_s=2.9, last_state="exit code 3"),
-        seen_from_outside=True,
-    )
-    assert [fact for fact in _facts(verdict) if "4711" in fact] == [
-        "process 4711 (python) ended with exit code 3 after 3.0 s, 250 MiB when last seen"
-    ]
 
 
 def _signal_in_a_loop(path: Path, *, steps_after: int) -> Verdict:
@@ -111,31 +68,6 @@ def test_an_iterator_that_is_asked_after_its_end_is_exhausted(tmp_path: Path) ->
     verdict = run.verdict()
     assert _first(verdict) == ("dataset-exhausted", Strength.SUPPORTED)
     assert "50 steps were done in all" in _facts(verdict)
-
-
-def _pool_thread(tid: int, *inner: Frame) -> Thread:
-    outer = (Frame(FUTURES + "thread.py", 58, "run"), Frame(FUTURES + "thread.py", 83, "_worker"))
-    return python_thread(tid, Frame("/usr/lib/python3.11/threading.py", 327, "wait"), *inner, *outer)
-
-
-def _pool(path: Path, *threads: Thread, others: tuple[ProcessStacks, ...] = ()) -> Verdict:
-    run = Run(path)
-    run.fit()
-    result = Frame(FUTURES + "_base.py", 451, "result")
-    run.stalled("fill", main_in_fit(result, user(11, "__getitem__")), *threads, others=others)
-    run.stopped()
-    return run.verdict()
-
-
-def test_a_pool_whose_threads_wait_for_its_own_tasks_is_a_deadlock(tmp_path: Path) -> None:
-    waits = (Frame(FUTURES + "_base.py", 451, "result"), user(7, "image", "parts[0].result()"))
-    both = _pool(tmp_path / "both", _pool_thread(4002, *waits), _pool_thread(4003, *waits))
-    assert _first(both) == ("deadlock", Strength.SUPPORTED)
-    assert "/home/me/train.py:7 in image" in title_of(both.findings[0])
-    free = _pool_thread(4003)  # in `work_queue.get`: it could do what the other one waits for
-    assert "deadlock" not in _slugs(_pool(tmp_path / "one", _pool_thread(4002, *waits), free))
-    child = ProcessStacks(pid=4100, name="python", state="S", threads=[python_thread(4100)])
-    assert "deadlock" not in _slugs(_pool(tmp_path / "child", _pool_thread(4002, *waits), others=(child,)))
 
 
 NATIVE = """Fatal Python error: Segmentation fault

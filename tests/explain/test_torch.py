@@ -10,13 +10,6 @@ from holdfast.explain import Strength, Verdict
 from holdfast.journal import events as ev
 from tests.explain.made import Run, title_of
 
-IN_MULTIPROCESSING = (
-    "train.py:4 <module>",
-    "torch/utils/data/dataloader.py:1291 _try_get_data",
-    "torch/multiprocessing/reductions.py:538 rebuild_storage_fd",
-    "multiprocessing/connection.py:395 _recv",
-)
-
 
 def _raised(path: Path, type: str, message: str, frames: tuple[str, ...], **data: object) -> Verdict:
     run = Run(path)
@@ -28,20 +21,6 @@ def _raised(path: Path, type: str, message: str, frames: tuple[str, ...], **data
     )
     run.ended(1)
     return run.verdict()
-
-
-@pytest.mark.parametrize(("workers", "sure"), [(2, Strength.ESTABLISHED), (None, Strength.SUPPORTED)])
-def test_a_pipe_between_processes_that_breaks_is_a_process_that_died(
-    tmp_path: Path, workers: int | None, sure: Strength
-) -> None:
-    verdict = _raised(
-        tmp_path / "run", "ConnectionResetError", "[Errno 104] Connection reset by peer", IN_MULTIPROCESSING,
-        workers=workers,
-    )  # fmt: skip
-    first = verdict.findings[0]
-    assert (first.cause, first.strength) == ("worker-died", sure)
-    assert title_of(first) == "a loader process died while the main process read from it"
-    assert [finding.cause for finding in verdict.findings] == ["worker-died"]
 
 
 @pytest.mark.parametrize(

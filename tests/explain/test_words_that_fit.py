@@ -14,13 +14,6 @@ def _raised(path: Path, kind: str, message: str, **more: object) -> Finding:
     return run.verdict().findings[0]
 
 
-def test_a_pool_that_told_is_not_advised_to_be_one(tmp_path: Path) -> None:
-    words = "A process in the process pool was terminated abruptly while the future was running or pending."
-    found = _raised(tmp_path / "run", "BrokenProcessPool", words)
-    assert found.cause == "worker-died"
-    assert [do_of(one) for one in found.remedies] == ["fewer workers, or threads, which cannot die alone"]
-
-
 def test_a_question_that_nobody_can_answer(tmp_path: Path) -> None:
     code = 'if input("save? ") == "y":'
     found = _raised(tmp_path / "run", "EOFError", "EOF when reading a line", user_code=code)

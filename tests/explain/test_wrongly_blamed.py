@@ -74,19 +74,6 @@ def test_a_class_called_monitor_is_no_callback(tmp_path: Path) -> None:
     assert blamed(run) == {"script-error": "established"}
 
 
-def test_an_error_that_was_caught_and_trained_after_did_not_end_it(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.probe(ev.FitStarted(fit=1, epochs=3, planned_steps_per_epoch=100))
-    oom = "OOM when allocating tensor with shape[64,512,512,64] and type float on /job:localhost/device:GPU:0 by allocator GPU_0_bfc"
-    run.probe(ev.ExceptionRaised(type="ResourceExhaustedError", message=oom, left="fit"))
-    run.probe(ev.FitDone(fit=1, raised="ResourceExhaustedError", epochs=1))
-    run.probe(ev.FitStarted(fit=2, epochs=3, planned_steps_per_epoch=200))
-    run.epochs([200] * 3, fit=2)
-    run.ended(signal="SIGSEGV")
-    assert "device-memory-exhausted" not in blamed(run)
-    assert "native-crash" in blamed(run)
-
-
 # -- healthy runs ----------------------------------------------------------------------------------------
 
 

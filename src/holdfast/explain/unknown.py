@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Outcome, Remedy, Strength, Title
+from holdfast.explain.readings.end import end_seen
 from holdfast.explain.readings.memory import at_the_end
+from holdfast.explain.readings.stacks import silence
 
 
 def unknown(evidence: Evidence, how: Outcome) -> Finding:
-    facts = [*_end(evidence), *_stall(evidence)]
+    facts = [*end_seen(evidence), *silence(evidence), *_main_thread(evidence)]
     facts += [
         Fact("output.last-line", {"text": line.text}, line.source) for line in evidence.output.lines[-1:]
     ]
@@ -22,24 +24,11 @@ def unknown(evidence: Evidence, how: Outcome) -> Finding:
     )
 
 
-def _end(evidence: Evidence) -> list[Fact]:
-    if evidence.ended is None:
-        return []
-    values = {"signal": evidence.exit_signal, "exit_code": evidence.exit_code}
-    return [Fact("end.seen", values, evidence.exit_source)]
-
-
-def _stall(evidence: Evidence) -> list[Fact]:
-    facts = []
-    if evidence.stall is not None:
-        values = {"seconds": evidence.silent_for_s, "phase": evidence.stall.event.phase or "unknown"}
-        facts.append(Fact("stall.silent", values, evidence.stall.source))
+def _main_thread(evidence: Evidence) -> list[Fact]:
     main = evidence.stacks.main if evidence.stacks is not None else None
-    if main is not None and main.where and evidence.stacks is not None:
-        facts.append(
-            Fact("stall.main-thread", {"where": main.where, "wait": main.wait}, evidence.stacks.source)
-        )
-    return facts
+    if evidence.stacks is None or main is None or not main.where:
+        return []
+    return [Fact("stall.main-thread", {"where": main.where, "wait": main.wait}, evidence.stacks.source)]
 
 
 def _not_found(evidence: Evidence) -> list[str]:

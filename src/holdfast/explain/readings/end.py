@@ -1,9 +1,10 @@
-"""Whether a signal is why a run ended."""
+"""How a run ended, and whether a signal is why."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.explain.finding import Fact
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
@@ -18,6 +19,31 @@ _FINISHES_S = 60.0  # that a script may take to finish its epoch first, and to l
 _RAISES_S = 10.0  # within which a signal shows as an exception, where nobody counted steps
 #: The supervisor's own reason for the end, by the signal that it passed on.
 _PASSED_ON = {"SIGINT": "interrupt", "SIGQUIT": "interrupt", "SIGHUP": "hangup", "SIGTERM": "terminate"}
+
+
+def end_seen(evidence: Evidence) -> tuple[Fact, ...]:
+    """The signal or the exit code with which it ended."""
+    if evidence.ended is None:
+        return ()
+    values = {"signal": evidence.exit_signal, "exit_code": evidence.exit_code}
+    return (Fact("end.seen", values, evidence.exit_source),)
+
+
+def before_first_step(evidence: Evidence) -> tuple[Fact, ...]:
+    return () if evidence.step else (Fact("steps.none", {}, "beats"),)
+
+
+def passed_on(received: Recorded[ev.SignalReceived]) -> Fact:
+    """A signal that the supervisor received; the coordinator of a group has it sent by the supervisor itself."""
+    event = received.event
+    by_itself = event.from_pid == received.pid
+    values = {
+        "signal": event.signal,
+        "from_pid": None if by_itself else event.from_pid or None,
+        "from_command": "" if by_itself else event.from_command,
+        "from_coordinator": bool(event.from_pid) and by_itself,
+    }
+    return Fact("signal.passed-on", values, received.source)
 
 
 def left_on_signal(evidence: Evidence) -> str:

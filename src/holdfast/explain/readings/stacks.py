@@ -100,6 +100,11 @@ class ProcessState:
     def cpu_share(self) -> float:
         return sum(thread.cpu_share for thread in self.threads)
 
+    @property
+    def lone_on_lock(self) -> bool:
+        """Its only thread waits for a lock: no other one is there that could release it."""
+        return len(self.threads) == 1 and self.threads[0].on_lock and not self.threads[0].busy
+
 
 @dataclass(frozen=True, slots=True)
 class StackReading:
@@ -146,10 +151,17 @@ class StalledThread:
             "pid": None if self.trains else self.process.pid,
             "process": "" if self.trains else self.process.name,
             "where": thread.where,
+            "code": thread.users.code if thread.users is not None else "",
             "wait": thread.wait,
             "syscall": thread.syscall,
         }
         return Fact("thread.stalled", values, self.source)
+
+    @property
+    def busy_fact(self) -> Fact:
+        """The same of a thread that computes."""
+        values = {**self.fact.values, "cpu_share": self.thread.cpu_share}
+        return Fact("thread.busy", values, self.source)
 
 
 def stalled_threads(evidence: Evidence, where: Callable[[ThreadState], bool]) -> list[StalledThread]:
@@ -167,6 +179,15 @@ def stalled_threads(evidence: Evidence, where: Callable[[ThreadState], bool]) ->
 
 def stalled_thread(evidence: Evidence, where: Callable[[ThreadState], bool]) -> StalledThread | None:
     return next(iter(stalled_threads(evidence, where)), None)
+
+
+def silence(evidence: Evidence) -> tuple[Fact, ...]:
+    """How long a stalled run has not moved."""
+    stall = evidence.stall
+    if stall is None:
+        return ()
+    values = {"seconds": evidence.silent_for_s, "phase": stall.event.phase or "unknown"}
+    return (Fact("stall.silent", values, stall.source),)
 
 
 def first_named(frames: Iterable[Frame], *names: str) -> Frame | None:

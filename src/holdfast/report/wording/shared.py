@@ -10,7 +10,7 @@ from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.remedies import Before
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled
-from holdfast.units import number, size
+from holdfast.units import number, percent, size
 
 _WHEN: dict[str, str] = {
     GrowthShape.NONE: "in all",
@@ -66,10 +66,21 @@ def limit_name(set_by: str) -> str:
 
 def _thread(values: Mapping[str, Any]) -> str:
     thread = f"thread {values['thread']}" if values["thread"] else "the main thread"
-    process = filled("[ of process {pid}][ ({process})]", values)
-    where = filled("[ at {where}]", values)
+    return thread + filled("[ of process {pid}][ ({process})]", values)
+
+
+def _stalled(values: Mapping[str, Any]) -> str:
     wait = filled("[ waits in {wait}]", values) or " waits"
-    return f"{thread}{process}{wait}{where}"
+    call = filled(" ({syscall})", values) if "fd=" in values["syscall"] else ""
+    return f"{_thread(values)}{wait}{call}{_place(values)}"
+
+
+def _busy(values: Mapping[str, Any]) -> str:
+    return f"{_thread(values)} computes ({percent(values['cpu_share'])} of a core){_place(values)}"
+
+
+def _place(values: Mapping[str, Any]) -> str:
+    return filled("[ at {where}][: {code:code 60}]", values)
 
 
 def _resume(values: Mapping[str, Any]) -> str:
@@ -89,9 +100,15 @@ FACTS: dict[str, Text] = {
     ),
     "batch.outlier": outlier,
     "arrays.unlike": "number {number} of {of} has shape {odd}, most have {usual}",
-    "thread.stalled": _thread,
+    "thread.stalled": _stalled,
+    "thread.busy": _busy,
+    "thread.raised": "a thread ended with {error}[ at {where}][: {message:clip 120}][; its line is {code:code}]",
+    "signal.passed-on": "the supervisor received {signal}[ from process {from_pid}][ ({from_command})]"
+    "[{from_coordinator:if} (sent by the group coordinator)] and passed it on",
+    "steps.none": "no training step was done",
 }
 
 REMEDIES = {
+    "line.fix": Advice(lambda values: f"fix {values['where']}" if values["where"] else "fix the error"),
     "run.resume": Advice(_resume, "holdfast train --resume --run-dir RUN"),
 }

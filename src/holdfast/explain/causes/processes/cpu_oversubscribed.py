@@ -4,67 +4,62 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import median
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import counted
-from holdfast.journal import events as ev
+from holdfast.explain.readings.workers import workers_started
+from holdfast.journal.vitals import Sample
+
+_TRAINING = ("fill", "data-wait", "step", "compile")
+#: Below these, a start-up looks like a crowd. Chosen: a few samples over a few seconds.
+_FEWEST_SAMPLES, _SHORTEST_S = 5, 5.0
+#: Runnable tasks, and runnable child processes, per core. Chosen: above what tf.data's and XLA's own pools reach on
+#: healthy test programs with two cores, and below twelve loaders on them.
+_TASKS_PER_CORE, _CHILDREN_PER_CORE = 2.5, 1.5
+#: From here on, more than possible: tasks per core, or the share of time that some task waited (PSI, percent).
+_MANY_TASKS_PER_CORE, _HIGH_PRESSURE_PERCENT = 3.0, 50.0
+_NOTABLE_PRESSURE_PERCENT = 20.0
 
 
 @cause("cpu-oversubscribed", Group.PROCESSES)
 def cpu_oversubscribed(evidence: Evidence) -> Finding | None:
     cores = evidence.opened.event.cpus if evidence.opened is not None else 0
-    training = [
-        (line, s)
-        for line, s in evidence.samples
-        if s.step > 0 or s.phase in ("fill", "data-wait", "step", "compile")
-    ]
-    if not cores or len(training) < 5:
+    training = [(line, one) for line, one in evidence.samples if one.step > 0 or one.phase in _TRAINING]
+    if not cores or len(training) < _FEWEST_SAMPLES:
         return None
-    running = [
-        s.thread_states.get("R", 0) + sum(1 for p in s.processes if p.state == "R")
-        for _, s in training
-        if s.thread_states or s.processes
-    ]
-    wanted = median(running) if running else 0
-    busy_children = [sum(1 for p in s.processes if p.state == "R") for _, s in training]
-    pressed = median([s.pressure.get("cpu.some", 0.0) for _, s in training if s.pressure] or [0.0])
-    load = median([s.load1 for _, s in training if s.load1 is not None] or [0.0])
-    first, last = training[0], training[-1]
-    if last[1].mono - first[1].mono < 5 or wanted < 2.5 * cores or median(busy_children) < 1.5 * cores:
+    samples = [one for _, one in training]
+    if samples[-1].mono - samples[0].mono < _SHORTEST_S:
         return None
-    source = f"vitals.jsonl:{first[0]}-{last[0]}"
-    facts = [
-        Fact(
-            f"{wanted:.0f} threads and processes of this run want to run at once, on {counted(cores, 'core')}",
-            source,
-        )
-    ]
-    facts += [Fact(f"tasks waited for a core {pressed:.0f} % of the time", source)] if pressed > 20 else []
-    facts += [Fact(f"the load is {load:.0f}", source)] if load else []
-    started = evidence.last(ev.WorkersStarted)
-    facts += (
+    tasks = _median(
         [
-            Fact(
-                f"{started.event.by} started {started.event.count}"
-                + (f" at {started.event.where}" if started.event.where else ""),
-                started.source,
-            )
+            one.thread_states.get("R", 0) + _children(one)
+            for one in samples
+            if one.thread_states or one.processes
         ]
-        if started is not None
-        else []
     )
+    if tasks < _TASKS_PER_CORE * cores or median(list(map(_children, samples))) < _CHILDREN_PER_CORE * cores:
+        return None
+    pressure = _median([one.pressure.get("cpu.some", 0.0) for one in samples if one.pressure])
+    load = _median([one.load1 for one in samples if one.load1 is not None])
+    values = {
+        "tasks": tasks,
+        "cores": cores,
+        "waited": pressure / 100 if pressure > _NOTABLE_PRESSURE_PERCENT else None,
+        "load": load or None,
+    }
+    sure = tasks >= _MANY_TASKS_PER_CORE * cores or pressure > _HIGH_PRESSURE_PERCENT
+    crowd = Fact("cpu.crowded", values, f"vitals.jsonl:{training[0][0]}-{training[-1][0]}")
     return Finding(
-        "cpu-oversubscribed",
-        Strength.SUPPORTED if wanted >= 3 * cores or pressed > 50 else Strength.POSSIBLE,
-        f"{wanted:.0f} runnable threads share {counted(cores, 'core')}",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                f"as many workers as cores: {cores} here, and one thread in each",
-                "your-choice",
-                "OMP_NUM_THREADS=1 TF_NUM_INTRAOP_THREADS=1",
-            ),
-        ),
+        Strength.SUPPORTED if sure else Strength.POSSIBLE,
+        Title("cpu-oversubscribed", {"tasks": tasks, "cores": cores}),
+        because=(crowd, *workers_started(evidence)),
+        remedies=(Remedy("cpu.workers-as-cores", {"cores": cores}),),
         ends=False,
     )
+
+
+def _children(sample: Sample) -> int:
+    return sum(process.state == "R" for process in sample.processes)
+
+
+def _median(values: list[float]) -> float:
+    return median(values) if values else 0.0

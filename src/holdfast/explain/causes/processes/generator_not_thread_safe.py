@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText, user_line
+
+_EXECUTING = ErrorText(r"generator already executing")
 
 
 @cause("generator-not-thread-safe", Group.PROCESSES, specialises=("script-error",))
 def generator_not_thread_safe(evidence: Evidence) -> Finding | None:
-    said = matched(evidence, r"generator already executing")
-    if said is None:
+    quote, data = _EXECUTING.match(evidence), evidence.data()
+    if quote is None:
         return None
-    data = evidence.data()
-    facts = [said[1], *users_line(evidence)]
+    facts = [quote.fact, *user_line(evidence)]
     if data is not None and data.event.workers:
-        facts.append(Fact(f"{data.event.workers} workers read it", data.source))
+        facts.append(Fact("data.workers", {"workers": data.event.workers}, data.source))
     return Finding(
-        "generator-not-thread-safe",
         Strength.ESTABLISHED,
-        "a plain generator was read by several threads at once",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "a class with __getitem__, which any number of workers can read",
-                "your-choice",
-                "class Batches(keras.utils.PyDataset): …",
-            ),
-            Remedy("one worker", "your-choice", "workers=1"),
-        ),
+        Title("generator-not-thread-safe"),
+        because=tuple(facts),
+        remedies=(Remedy("generator.make-a-dataset"), Remedy("worker.use-one")),
     )

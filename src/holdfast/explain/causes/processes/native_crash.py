@@ -3,95 +3,90 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.end import before_first_step
+from holdfast.explain.readings.output import clipped
 from holdfast.explain.readings.stacks import is_users
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import clipped, size
 from holdfast.journal.beats import Phase
+
+_FATAL = (
+    r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|\*\*\* stack "
+    r"smashing|F\d{4} |core/.*Check failed"
+)
+_FRAME = re.compile(r'File "([^"]+)", line (\d+) in (\S+)')
+#: A fault handler's stacks of all threads fit into so many of the last lines of the output.
+_STACK_LINES = 200
+#: Signals that a crash alone sends; SIGBUS and SIGILL have other causes too.
+_CERTAIN = ("SIGSEGV", "SIGABRT", "SIGFPE")
+#: Share of the memory limit below which memory is ruled out. Chosen: well below what the kernel kills at.
+_FAR_FROM_LIMIT = 0.6
+
+
+class _Place(NamedTuple):
+    where: str
+    source: str
 
 
 @cause("native-crash", Group.PROCESSES, breaks=True)
 def native_crash(evidence: Evidence) -> Finding | None:
     if not evidence.crashed:
         return None
-    facts = [
-        Fact(
-            f"it ended on {evidence.exit_signal}"
-            + (
-                ", with a core dump"
-                if evidence.ended is not None and evidence.ended.event.core_dumped
-                else ""
-            ),
-            evidence.exit_source,
-        )
-    ]
-    fatal = evidence.output.last(
-        r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|\*\*\* stack "
-        r"smashing|F\d{4} |core/.*Check failed"
-    )
-    if fatal is not None:
-        facts.append(Fact(clipped(fatal.text, 200), fatal.source))
-    elif evidence.fatal is not None:
-        inside = f" in {evidence.fatal.inside}" if evidence.fatal.inside else ""
-        if not evidence.fatal.in_python:
-            inside = " in a thread of a library, outside of Python"
-        facts.append(Fact(f"{evidence.fatal.what}{inside}", evidence.fatal.source))
-    place, source = _place(evidence)
-    native = evidence.fatal is not None and not evidence.fatal.in_python
-    if place:
-        stood = "the main thread was at" if native else "the Python stack ends at"
-        facts.append(Fact(f"{stood} {place}", source))
-    importing = evidence.phase in (Phase.START, Phase.IMPORT, None) and not evidence.step
-    if importing:
-        facts.append(Fact("before any training step, at import or the first call", "beats"))
-    limit = evidence.memory_limit
-    if limit and evidence.growth.peak_bytes and evidence.growth.peak_bytes < 0.6 * limit[0]:
-        facts.append(
-            Fact(
-                f"memory was far from its limit: {size(evidence.growth.peak_bytes)} of {size(limit[0])}",
-                "vitals.jsonl",
-            )
-        )
+    place, fatal = _user_line(evidence), evidence.fatal
+    outside = fatal is not None and not fatal.in_python
+    facts = [_signal(evidence), *_fatal(evidence)]
+    if place is not None:
+        facts.append(Fact("crash.user-line", {"where": place.where, "outside": outside}, place.source))
+    if evidence.phase in (Phase.START, Phase.IMPORT, None):
+        facts += before_first_step(evidence)
+    facts += _memory(evidence)
+    where = place.where if place is not None else ""
+    values = {"signal": evidence.exit_signal, "where": where, "outside": outside}
+    look = Remedy("crash.look-at", {"line": where.partition(" in ")[0]})
+    certain = evidence.exit_signal in _CERTAIN and not evidence.by_shell
     return Finding(
-        "native-crash",
-        Strength.ESTABLISHED
-        if evidence.exit_signal in ("SIGSEGV", "SIGABRT", "SIGFPE") and not evidence.by_shell
-        else Strength.SUPPORTED,
-        f"it crashed in native code ({evidence.exit_signal})"
-        + (f" while {place} ran" if place and native else f" at {place}" if place else ""),
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                f"look at what {place.partition(' in ')[0]} calls",
-                "your-choice",
-                "gdb -ex run -ex bt --args python train.py",
-            )
-            if place
-            else Remedy(
-                "see where: run with the fault handler", "your-choice", "python -X faulthandler train.py"
-            ),
-            Remedy(
-                "two libraries with copies of one runtime clash: import TensorFlow first, and leave out cv2, "
-                "torch or others in turn",
-                "guess",
-            ),
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        Title("native-crash", values),
+        because=tuple(facts),
+        remedies=(
+            look if where else Remedy("crash.use-faulthandler"),
+            Remedy("crash.separate-libraries", safety="guess"),
         ),
     )
 
 
-def _place(evidence: Evidence) -> tuple[str, str]:
+def _signal(evidence: Evidence) -> Fact:
+    dumped = evidence.ended is not None and bool(evidence.ended.event.core_dumped)
+    return Fact("crash.signal", {"signal": evidence.exit_signal, "core_dumped": dumped}, evidence.exit_source)
+
+
+def _fatal(evidence: Evidence) -> list[Fact]:
+    """What the library or Python's fault handler printed last."""
+    printed, fatal = evidence.output.last(_FATAL), evidence.fatal
+    if printed is not None:
+        return [Fact("error.quoted", {"text": clipped(printed.text)}, printed.source)]
+    if fatal is None:
+        return []
+    values = {"what": fatal.what, "inside": fatal.inside, "outside": not fatal.in_python}
+    return [Fact("crash.fatal", values, fatal.source)]
+
+
+def _memory(evidence: Evidence) -> list[Fact]:
+    limit, peak = evidence.memory_limit, evidence.growth.peak_bytes
+    if limit is None or not peak or peak >= _FAR_FROM_LIMIT * limit.bytes:
+        return []
+    return [Fact("memory.far-from-limit", {"peak_bytes": peak, "limit_bytes": limit.bytes}, "vitals.jsonl")]
+
+
+def _user_line(evidence: Evidence) -> _Place | None:
     """The innermost line of the user's in the stack that Python's fault handler wrote or printed."""
     if evidence.fatal is not None and evidence.fatal.where:
-        return evidence.fatal.where, evidence.fatal.source
-    frames = [
-        (re.search(r'File "([^"]+)", line (\d+) in (\S+)', line.text), line)
-        for line in evidence.output.lines[-200:]
-    ]
-    own = [(found, line) for found, line in frames if found is not None and is_users(found[1])]
-    if not own:
-        return "", ""
-    found, line = own[0]
-    return f"{found[1]}:{found[2]} in {found[3]}", line.source
+        return _Place(evidence.fatal.where, evidence.fatal.source)
+    for line in evidence.output.lines[-_STACK_LINES:]:
+        frame = _FRAME.search(line.text)
+        if frame is not None and is_users(frame[1]):
+            return _Place(f"{frame[1]}:{frame[2]} in {frame[3]}", line.source)
+    return None

@@ -4,50 +4,36 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.journal import events as ev
 
+_STOPPED = "T"  # the state in /proc
 
-@cause(
-    "process-suspended",
-    Group.PROCESSES,
-    specialises=(
-        "callback-blocked",
-        "input-blocked",
-    ),
-)
+
+@cause("process-suspended", Group.PROCESSES, specialises=("callback-blocked", "input-blocked"))
 def process_suspended(evidence: Evidence) -> Finding | None:
-    changes = evidence.all(ev.ChildStateChanged)
-    last_change = changes[-1] if changes else None
-    stopped_now = last_change is not None and last_change.event.state.upper().startswith("T")
-    sample = evidence.samples[-1] if evidence.samples else None
-    in_sample = sample is not None and sample[1].state == "T"
-    standing = evidence.stacks
-    in_stacks = standing is not None and (
-        standing.process.state == "T" or any(thread.state == "T" for thread in standing.process.threads)
+    change, pid = (
+        evidence.last(ev.ChildStateChanged),
+        evidence.samples[-1][1].pid if evidence.samples else None,
     )
-    if not (stopped_now or in_sample or (in_stacks and evidence.stall is not None)) or (
-        evidence.ended is not None and evidence.exit_code == 0
-    ):
+    continued = change is not None and not change.event.state.upper().startswith(_STOPPED)
+    sources = [change.source] if change is not None else []
+    sources += [f"vitals.jsonl:{line}" for line, one in evidence.samples[-1:] if one.state == _STOPPED]
+    sources += _stopped_in_stacks(evidence)
+    ended_well = evidence.ended is not None and evidence.exit_code == 0
+    if not sources or continued or ended_well:
         return None
-    if last_change is not None and not stopped_now:
-        return None
-    facts = []
-    if last_change is not None and stopped_now:
-        facts.append(Fact("the kernel told that the process was stopped (state T)", last_change.source))
-    if in_sample and sample is not None:
-        facts.append(Fact("its state is T, stopped", f"vitals.jsonl:{sample[0]}"))
-    if in_stacks and standing is not None:
-        facts.append(Fact("all its threads are stopped", standing.source))
     return Finding(
-        "process-suspended",
         Strength.ESTABLISHED,
-        "the process is suspended: Ctrl-Z, or somebody sent SIGSTOP",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "let it go on", "your-choice", f"kill -CONT {sample[1].pid if sample is not None else 'PID'}"
-            ),
-        ),
+        Title("process-suspended"),
+        because=tuple(Fact("process.stopped", {"pid": pid}, source) for source in sources[:1]),
+        remedies=(Remedy("process.continue", {"pid": pid}),),
     )
+
+
+def _stopped_in_stacks(evidence: Evidence) -> list[str]:
+    stacks = evidence.stacks
+    if stacks is None or evidence.stall is None:
+        return []
+    states = [stacks.process.state, *(thread.state for thread in stacks.process.threads)]
+    return [stacks.source] if _STOPPED in states else []

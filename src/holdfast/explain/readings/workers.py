@@ -1,0 +1,81 @@
+"""Processes and threads that a script started to load data, and how they ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.explain.finding import Fact
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
+
+
+def workers_started(evidence: Evidence) -> tuple[Fact, ...]:
+    started = evidence.last(ev.WorkersStarted)
+    if started is None:
+        return ()
+    event = started.event
+    values = {
+        "by": event.by,
+        "method": event.method,
+        "count": event.count,
+        "where": event.where,
+        "after_framework": bool(event.after_framework),
+    }
+    return (Fact("workers.started", values, started.source),)
+
+
+def has_loader(evidence: Evidence) -> bool:
+    """Whether processes load its data."""
+    data = evidence.data()
+    by_keras = data is not None and bool(data.event.multiprocessing)
+    return by_keras or evidence.last(ev.WorkersStarted) is not None
+
+
+def workers_gone(evidence: Evidence) -> list[Recorded[ev.WorkerGone]]:
+    """Each process once. The supervisor and the parent may both report it: the parent knows how it ended."""
+    found: dict[int, Recorded[ev.WorkerGone]] = {}
+    for gone in evidence.all(ev.WorkerGone):
+        reports = [one for one in (found.get(gone.event.worker_pid), gone) if one is not None]
+        by_parent = next((one for one in reports if one.by != "supervisor"), gone)
+        measured = next((one for one in reports if one.by == "supervisor"), gone)
+        event = measured.event.changed(
+            last_state=by_parent.event.last_state,
+            oom_kills_rose=any(one.event.oom_kills_rose for one in reports),
+        )
+        found[gone.event.worker_pid] = replace(by_parent, event=event)
+    return sorted(found.values(), key=lambda gone: gone.mono)
+
+
+def worker_ended(gone: Recorded[ev.WorkerGone]) -> Fact:
+    event = gone.event
+    values = {
+        "pid": event.worker_pid,
+        "name": event.name or event.command,
+        "ended_with": event.last_state if event.last_state.startswith(("SIG", "exit")) else "",
+        "lived_s": event.lived_s or None,
+        "rss_bytes": event.rss_bytes or None,
+        "oom_kills_rose": event.oom_kills_rose,
+    }
+    return Fact("worker.ended", values, gone.source)
+
+
+def thread_raised(evidence: Evidence) -> list[Fact]:
+    """Threads that an exception ended, oldest first."""
+    return [
+        _thread_raised(raised) for raised in evidence.all(ev.ExceptionRaised) if raised.event.left == "thread"
+    ]
+
+
+def _thread_raised(raised: Recorded[ev.ExceptionRaised]) -> Fact:
+    event = raised.event
+    values = {
+        "error": event.type,
+        "message": event.message,
+        "where": event.user_line,
+        "code": event.user_code,
+    }
+    return Fact("thread.raised", values, raised.source)
