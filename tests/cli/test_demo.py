@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.commands.demo_command import FAILURE, Demo
 from holdfast.cli.demo import injected_failures as failures
 from holdfast.cli.demo.demo_stderr import QuietStderr
 from holdfast.cli.main import main
+from holdfast.errors import HoldfastError
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
 
@@ -38,6 +40,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.Cap
 TRAINER = """
 import sys, time
 from pathlib import Path
+from holdfast.errors import HoldfastError
 from holdfast.journal.beats import BeatWriter, Phase
 folder = Path(sys.argv[1])
 beats = BeatWriter(folder / "beats")
@@ -87,6 +90,19 @@ def test_the_whole_story(tmp_path: Path, how: str, verdict: str) -> None:
     assert "verdict[finished]" in said
     assert (tmp_path / "demo/runs/shapes/report.html").stat().st_size > 100_000
     assert "Traceback" not in said
+
+
+def test_a_training_that_ends_before_it_is_broken(tmp_path: Path) -> None:
+    tour = Demo(tmp_path, steps=1)
+    with subprocess.Popen(["true"]) as process, pytest.raises(HoldfastError) as caught:
+        tour.wait(process, ("train", "recipe.toml"), expect=FAILURE)
+    assert caught.value.what == "the training of the demo finished before it could be broken"
+    assert caught.value.change == ("use more --steps, or --break none",)
+    with (
+        subprocess.Popen(["false"]) as process,
+        pytest.raises(HoldfastError, match="exit code 1 instead of 0"),
+    ):
+        tour.wait(process, ("eval", "runs/shapes"), expect=(0,))
 
 
 def test_ctrl_c_ends_the_demo_with_a_word(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from holdfast.cli.arguments import integer
@@ -36,6 +36,9 @@ checkpoint_every = 20
 validate_every = {steps}
 """
 
+
+#: Any exit code but 0.
+FAILURE = range(1, 256)
 
 #: Each failure: the title of its chapter, the settings that are changed, and the name of the run.
 _WAYS: dict[str, tuple[str, tuple[str, ...], str]] = {
@@ -125,15 +128,17 @@ class Demo:
             command, cwd=self.folder, env=environment, preexec_fn=before, stderr=self.stderr.fd
         )
 
-    def wait(self, process: subprocess.Popen[bytes], words: tuple[str, ...], expect: tuple[int, ...]) -> int:
+    def wait(self, process: subprocess.Popen[bytes], words: tuple[str, ...], expect: Collection[int]) -> int:
         code = process.wait()
         time.sleep(0.3)  # for its last lines to pass the filter
         if code not in expect:
             raise HoldfastError(
-                f"a command of the demo ended with exit code {code} instead of {' or '.join(map(str, expect))}",
+                "the training of the demo finished before it could be broken"
+                if expect is FAILURE
+                else f"a command of the demo ended with exit code {code} instead of {' or '.join(map(str, expect))}",
                 where=self.folder,
                 found="holdfast " + shlex.join(words),
-                change="read its output above",
+                change="use more --steps, or --break none" if expect is FAILURE else "read its output above",
             )
         print()
         return code
@@ -172,7 +177,7 @@ class Demo:
             squeeze.tighten(process, run)
         elif how in strike:
             strike[how](process, run)
-        return self.wait(process, words, expect=(0,) if how == "stall" else tuple(range(1, 256)))
+        return self.wait(process, words, expect=(0,) if how == "stall" else FAILURE)
 
     def train(self, *, resumed: bool) -> None:
         self.chapter("Resume it" if resumed else "Train it")
