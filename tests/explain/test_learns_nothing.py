@@ -85,37 +85,6 @@ def test_a_frozen_model_trained_by_the_batch(tmp_path: Path) -> None:
     assert _by_the_batch(tmp_path / "adversary", 1000, 0) == []  # one of two is frozen while the other learns
 
 
-def test_gradients_that_nobody_applies(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.probe(
-        ev.GradientsNotApplied(
-            where="train.py:23", times=192, optimizer="Adam", optimizer_where="train.py:13"
-        )
-    )
-    run.ended(0)
-    finding = run.verdict().findings[0]
-    assert (finding.cause, finding.strength) == ("loss-not-falling", Strength.SUPPORTED)
-    assert title_of(finding) == "the gradients taken at train.py:23 are never applied: no weight changed"
-    assert [sentence(fact) for fact in finding.because][:2] == [
-        "gradients of the weights were taken 192 times at train.py:23",
-        "the Adam made at train.py:13 took no step in the whole run",
-    ]
-
-
-@pytest.mark.parametrize(("between", "again"), [(8, True), (0, False)])
-def test_a_loss_that_was_read_long_ago_is_no_batch_that_comes_again(
-    tmp_path: Path, between: int, again: bool
-) -> None:
-    run = Run(tmp_path / "run")
-    run.probe(ev.LoopSeen(by="jax", where="train.py:30"))
-    for step in range(1, 401):
-        place = step % between if between else min(step // 10, 12)
-        run.probe(ev.LossSeen(step=step, logs={"loss": 1.0 + place}))
-    run.samples(3, rss_bytes=1 << 20, phase="between", step=400)
-    run.ended(0)
-    assert [one.cause for one in run.verdict().findings] == (["loss-not-falling"] if again else [])
-
-
 @pytest.mark.parametrize(("trainable", "reached"), [((), False), ((1000,), False), ((0,), True)])
 def test_a_loss_that_no_gradient_comes_from_is_no_frozen_model(
     tmp_path: Path, trainable: tuple[int, ...], reached: bool
@@ -128,44 +97,6 @@ def test_a_loss_that_no_gradient_comes_from_is_no_frozen_model(
     found = run.verdict().findings[0]
     assert (found.cause, found.strength) == ("nothing-trainable", Strength.ESTABLISHED)
     assert title_of(found).startswith("nothing is trainable" if reached else "no gradient reaches any weight")
-
-
-@pytest.mark.parametrize(
-    ("restored", "changed", "strength"),
-    [
-        (False, True, Strength.SUPPORTED),
-        (True, True, Strength.POSSIBLE),
-        (True, False, Strength.SUPPORTED),
-    ],
-)
-def test_a_flat_loss_of_weights_that_were_trained_before_may_be_as_good_as_it_gets(
-    tmp_path: Path, restored: bool, changed: bool, strength: Strength
-) -> None:
-    run = Run(tmp_path / "run")
-    if restored:
-        run.probe(ev.Restored(path="best.weights.h5", by="load_weights", where="train.py:22"))
-    run.fit(epochs=6)
-    run.epochs([100] * 6, [0.9384, 0.9383, 0.9384, 0.9384, 0.9383, 0.9384], weights_changed=changed)
-    run.ended(0)
-    assert [(one.cause, one.strength) for one in run.verdict().findings] == [("loss-not-falling", strength)]
-
-
-@pytest.mark.parametrize(
-    ("iterations", "changed", "strength"),
-    [(0, False, Strength.ESTABLISHED), (96, False, Strength.POSSIBLE), (96, True, None), (0, True, None)],
-)
-def test_a_train_step_that_applies_nothing(
-    tmp_path: Path, iterations: int, changed: bool, strength: Strength | None
-) -> None:
-    run = Run(tmp_path / "run")
-    run.probe(
-        ev.ModelSeen(parameters=1000, trainable_parameters=1000, learning_rate=1e-3, where="train.py:25")
-    )
-    run.fit(epochs=6, steps=16, iterations=0)
-    run.epochs([16] * 6, [1.1, 1.09, 1.1, 1.08, 1.1, 1.09], iterations=iterations, weights_changed=changed)
-    run.ended(0)
-    found = [(one.cause, one.strength) for one in run.verdict().findings]
-    assert found == ([("loss-not-falling", strength)] if strength is not None else [])
 
 
 _SOFTMAX = (

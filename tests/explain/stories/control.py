@@ -5,7 +5,6 @@ from __future__ import annotations
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, Thread
 from tests.explain.made import KERAS, MIB, Run, main_in_fit, user
-from tests.explain.stories.data import _EXPLODES, _broke
 
 
 def early_stopping(run: Run) -> None:
@@ -261,71 +260,6 @@ def near_resume_lost_state(run: Run) -> None:
 
 
 # -- numerics -------------------------------------------------------------------------------------
-
-
-def _nan(run: Run, event: ev.NonFiniteSeen) -> None:
-    run.fit()
-    run.probe(event)
-    run.epochs([100, 100, 100], [float("nan")] * 3)
-    run.ended(0)
-
-
-def learning_rate_too_high(run: Run) -> None:
-    _nan(
-        run,
-        _broke(
-            step=5,
-            value="inf",
-            last_finite=4.5e21,
-            learning_rate=5.0,
-            detail={"recent_steps": _EXPLODES["recent_steps"]},
-        ),
-    )
-
-
-def near_learning_rate_too_high(run: Run) -> None:
-    _nan(run, _broke())
-
-
-def loss_singular(run: Run) -> None:
-    _nan(run, _broke(what="weights", name="dense/kernel", weights_finite=False))
-
-
-def near_loss_singular(run: Run) -> None:
-    _nan(run, _broke())
-
-
-def half_precision_overflow(run: Run) -> None:
-    _nan(run, _broke(precision="float16", value="inf"))
-
-
-def near_half_precision_overflow(run: Run) -> None:
-    _nan(run, _broke(precision="mixed_bfloat16"))
-
-
-def loss_not_finite(run: Run) -> None:
-    _nan(run, _broke())
-
-
-def near_loss_not_finite(run: Run) -> None:
-    run.fit()
-    run.epochs([100, 100, 100])
-    run.ended(0)
-
-
-def _flat(run: Run, losses: list[float]) -> None:
-    run.probe(ev.ModelSeen(parameters=100, trainable_parameters=100, learning_rate=1e-3))
-    run.fit(epochs=len(losses))
-    run.epochs([100] * len(losses), losses, weights_changed=True)
-    run.ended(0)
-
-
-def loss_not_falling(run: Run) -> None:
-    _flat(run, [0.9384, 0.9383, 0.9384, 0.9384, 0.9383, 0.9384])
-
-
-def near_loss_not_falling(run: Run) -> None:
-    _flat(run, [0.9384, 0.7, 0.5, 0.41, 0.4, 0.4])
 
 
 def silent_but_moving(run: Run) -> None:

@@ -42,6 +42,19 @@ def steps_before(broken: Recorded[ev.NonFiniteSeen]) -> list[float]:
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
+def became_non_finite(broken: Recorded[ev.NonFiniteSeen]) -> Fact:
+    event = broken.event
+    name = event.name if event.name != event.what else ""
+    values = {
+        "what": event.what,
+        "name": name,
+        "value": event.value,
+        "step": event.step,
+        "last_finite": event.last_finite,
+    }
+    return Fact("value.became-non-finite", values, broken.source)
+
+
 def outlier(evidence: Evidence) -> Fact | None:
     """The batch that holds a value far beyond all others, looked for where the loss jumped or broke."""
     for seen in evidence.all(ev.BatchSeen):

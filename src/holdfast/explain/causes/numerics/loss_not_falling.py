@@ -5,203 +5,165 @@ from __future__ import annotations
 import math
 
 from holdfast.explain.causes.declare import Group, cause
+from holdfast.explain.causes.numerics import thresholds
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import number, whole
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
-_FEWEST_STEPS = 20
+_TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-dead-units", {}, "guess"))
 
 
 @cause("loss-not-falling", Group.NUMERICS)
 def loss_not_falling(evidence: Evidence) -> Finding | None:
-    return _never_applied(evidence) or _stood_still(evidence) or _flat(evidence)
+    by_weights = _never_applied(evidence) or _unchanged(evidence)
+    if by_weights is not None:
+        return by_weights
+    epochs = _epochs(evidence)
+    return _flat(evidence, epochs) if epochs else _same_again(evidence)
 
 
-def _flat(evidence: Evidence) -> Finding | None:
-    told = evidence.all(ev.EpochDone)
-    if _begun_anew(evidence) and evidence.fit is not None:  # folds and trials: each has a curve of its own
-        told = list(evidence.fit.epochs)
-    epochs = [(number_of(said.event.logs.get("loss")), said) for said in told]
-    losses = [(loss, said) for loss, said in epochs if loss is not None]
-    if not losses:
-        return _same_again(evidence)
-    if len(losses) < 5 or any(not math.isfinite(loss) for loss, _ in losses) or (evidence.step or 0) < 100:
-        return None
-    values = [loss for loss, _ in losses]
-    first, last, least = values[0], values[-1], min(values)
-    if abs(first) < 1e-3 or least < 0.98 * first:
-        return None
-    spread = (max(values) - least) / abs(first)
-    accuracy = [
-        number_of(said.event.logs.get(name))
-        for _, said in losses[-1:]
-        for name in said.event.logs
-        if "acc" in name and not name.startswith("val_")
-    ]
-    if any(value is not None and value > 0.9 for value in accuracy):
-        return None
-    facts = [
-        Fact(
-            f"the loss was {number(first)} in epoch 1 and is {number(last)} after {len(values)} epochs, "
-            f"{evidence.step:,} steps",
-            losses[-1][1].source,
-        )
-    ]
-    model = evidence.model
-    if model is not None:
-        facts.append(
-            Fact(
-                f"{whole(model.event.trainable_parameters)} parameters are trainable; the learning rate began "
-                f"at {number(model.event.learning_rate)}",
-                model.source,
-            )
-        )
-    restored = evidence.last(ev.Restored)
-    stood = any(fit.done is not None and fit.done.event.weights_changed is False for fit in evidence.fits)
-    against = []
-    starts = [fit.started.event.iterations for fit in evidence.fits if fit.started is not None]
-    unsure = len(starts) > 1 and None in starts  # folds, or one model that goes on: nobody said
-    if restored is not None and not stood:
-        words = f"it began with the weights of {restored.event.path or 'an earlier run'}: it may be as good as it gets"
-        against.append(Fact(words, restored.source))
-    return Finding(
-        "loss-not-falling",
-        Strength.SUPPORTED if spread < 0.005 and not against and not unsure else Strength.POSSIBLE,
-        f"the loss does not fall: {number(first)} to {number(last)} in {len(values)} epochs",
-        tuple(facts),
-        (
-            *against,
-            Fact(
-                "not found: frozen weights, a learning rate near 0, a loss part of exactly 0.0, inputs out of scale"
-            ),
-        ),
-        _REMEDIES,
-        ends=False,
-    )
+def _epochs(evidence: Evidence) -> list[tuple[float, Recorded[ev.EpochDone]]]:
+    """The epochs that logged a loss. Folds and trials: each has a curve of its own, and the last one counts."""
+    epochs = evidence.all(ev.EpochDone)
+    if _started_over(evidence) and evidence.fit is not None:
+        epochs = list(evidence.fit.epochs)
+    losses = [(number_of(epoch.event.logs.get("loss")), epoch) for epoch in epochs]
+    return [(loss, epoch) for loss, epoch in losses if loss is not None]
 
 
-def _begun_anew(evidence: Evidence) -> bool:
+def _started_over(evidence: Evidence) -> bool:
     """A later fit began with an optimizer that had done nothing: another model, or the same one compiled again."""
     starts = [fit.started.event.iterations for fit in evidence.fits[1:] if fit.started is not None]
     return any(iterations == 0 for iterations in starts)
 
 
-def _never_applied(evidence: Evidence) -> Finding | None:
-    """Told when the process ended: gradients of the weights, an optimizer that took no step, weights as they were."""
-    said = next(iter(evidence.all(ev.GradientsNotApplied)), None)
-    if said is None:
+def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]) -> Finding | None:
+    losses, newest = [loss for loss, _ in epochs], epochs[-1][1]
+    step = evidence.step or 0
+    if len(losses) < thresholds.FEWEST_EPOCHS or step < thresholds.FEWEST_STEPS:
         return None
-    optimizer, where, times = said.event.optimizer, said.event.where, said.event.times
+    if not all(math.isfinite(loss) for loss in losses) or _has_learned(losses, newest):
+        return None
+    values: Values = {"first": losses[0], "last": losses[-1], "epochs": len(losses)}
+    facts = [Fact("loss.flat", {**values, "steps": step}, newest.source), *_model(evidence)]
+    against = _restored(evidence)
+    spread = (max(losses) - min(losses)) / abs(losses[0])
+    starts = [fit.started.event.iterations for fit in evidence.fits if fit.started is not None]
+    unsure = len(starts) > 1 and None in starts  # folds, or one model that continues: it was not recorded
+    certain = spread < thresholds.FLAT_SPREAD and not against and not unsure
     return Finding(
-        "loss-not-falling",
-        Strength.SUPPORTED,
-        f"the gradients taken at {where} are never applied: no weight changed",
-        (
-            Fact(f"gradients of the weights were taken {whole(times)} times at {where}", said.source),
-            Fact(
-                f"the {optimizer} made at {said.event.optimizer_where} took no step in the whole run",
-                said.source,
-            ),
-            Fact(
-                "the weights that were compared are at the end what they were at the first gradient",
-                said.source,
-            ),
-        ),
-        (),
-        (
-            Remedy(
-                "apply them after each gradient",
-                "your-choice",
-                "optimizer.apply_gradients(zip(gradients, model.trainable_variables))",
-            ),
-        ),
+        Strength.SUPPORTED if certain else Strength.POSSIBLE,
+        Title("loss-not-falling", values),
+        tuple(facts),
+        (*against, Fact("loss-not-falling.not-found", {}, "")),
+        _TRY,
         ends=False,
     )
 
 
-def _stood_still(evidence: Evidence) -> Finding | None:
-    """A whole fit after which its weights are what they were, though they may change: a `train_step` of one's own."""
+def _has_learned(losses: list[float], newest: Recorded[ev.EpochDone]) -> bool:
+    logs = newest.event.logs
+    accuracy = [number_of(logs[name]) for name in logs if "acc" in name and not name.startswith("val_")]
+    accurate = any(value is not None and value > thresholds.HIGH_ACCURACY for value in accuracy)
+    at_the_floor = abs(losses[0]) < thresholds.AT_THE_FLOOR
+    return accurate or at_the_floor or min(losses) < thresholds.FELL_TO * losses[0]
+
+
+def _model(evidence: Evidence) -> list[Fact]:
+    model = evidence.model
+    if model is None:
+        return []
+    values = {"trainable": model.event.trainable_parameters, "learning_rate": model.event.learning_rate}
+    return [Fact("model.trainable", values, model.source)]
+
+
+def _restored(evidence: Evidence) -> list[Fact]:
+    """A restored model may be as good as it gets; one whose weights did not change is not excused by that."""
+    restored = evidence.last(ev.Restored)
+    unchanged = any(fit.done is not None and fit.done.event.weights_changed is False for fit in evidence.fits)
+    if restored is None or unchanged:
+        return []
+    return [Fact("weights.restored", {"path": restored.event.path}, restored.source)]
+
+
+def _never_applied(evidence: Evidence) -> Finding | None:
+    """Recorded when the process ended: gradients were taken, the optimizer took no step, the weights are as before."""
+    seen = next(iter(evidence.all(ev.GradientsNotApplied)), None)
+    if seen is None:
+        return None
+    event = seen.event
+    values: Values = {"where": event.where, "times": event.times, "optimizer": event.optimizer,
+                      "optimizer_where": event.optimizer_where}  # fmt: skip
+    kinds = ("gradients.taken", "optimizer.took-no-step", "weights.as-at-first-gradient")
+    return Finding(
+        Strength.SUPPORTED,
+        Title("loss-not-falling.never-applied", values),
+        tuple(Fact(kind, values, seen.source) for kind in kinds),
+        (),
+        (Remedy("gradients.apply"),),
+        ends=False,
+    )
+
+
+def _unchanged(evidence: Evidence) -> Finding | None:
+    """A whole fit after which the trainable weights are what they were: a `train_step` of the user's own."""
     fit, model = evidence.fit, evidence.model
     if fit is None or fit.done is None or fit.started is None or model is None or fit.mixed:
         return None
     done, before = fit.done.event, fit.started.event.iterations
-    if done.weights_changed is not False or done.raised or done.steps < _FEWEST_STEPS:
+    if done.weights_changed is not False or done.raised or done.steps < thresholds.FEWEST_STEPS_OF_A_FIT:
         return None
     if not model.event.trainable_parameters or model.event.learning_rate == 0.0:
         return None
-    unmoved = before is not None and done.iterations == before
-    facts = [
-        Fact(
-            f"after {whole(done.steps)} steps the weights that were compared are what they were",
-            fit.done.source,
-        ),
-        Fact(f"{whole(model.event.trainable_parameters)} parameters are trainable", model.source),
-    ]
-    if unmoved:
-        facts.append(Fact(f"the optimizer still counts {whole(before or 0)} steps", fit.done.source))
+    no_step = before is not None and done.iterations == before
+    values: Values = {"steps": done.steps, "no_step": no_step, "iterations": before}
+    facts = [Fact("weights.unchanged", values, fit.done.source), *_model(evidence)]
+    if no_step:
+        facts.append(Fact("optimizer.still-counts", values, fit.done.source))
     return Finding(
-        "loss-not-falling",
-        Strength.ESTABLISHED if unmoved else Strength.POSSIBLE,
-        f"no weight changed in {whole(done.steps)} steps"
-        + (": the gradients are never applied" if unmoved else ""),
+        Strength.ESTABLISHED if no_step else Strength.POSSIBLE,
+        Title("loss-not-falling.no-weight-changed", values),
         tuple(facts),
         (),
-        (
-            Remedy(
-                "apply the gradients in your own `train_step`",
-                "your-choice",
-                "self.optimizer.apply(gradients, self.trainable_variables)",
-            ),
-        ),
+        (Remedy("gradients.apply-in-train-step"),),
         ends=False,
     )
 
 
 def _same_again(evidence: Evidence) -> Finding | None:
-    """A loop without epochs that anybody told of: a batch that comes again has, to the last digit, the loss it had."""
-    steps_of: dict[float, list[int]] = {}
-    before = math.nan
-    for step, loss, _ in evidence.losses:
-        if (
-            loss != before
-        ):  # where losses are read now and then, a beat tells the last one that was read once more
-            steps_of.setdefault(loss, []).append(step)
-        before = loss
-    again = {
-        loss: steps
-        for loss, steps in steps_of.items()
-        if math.isfinite(loss) and abs(loss) > 1e-3 and len(steps) >= 4 and steps[-1] - steps[0] >= 100
-    }
-    loss, steps = max(again.items(), key=lambda pair: len(pair[1]), default=(0.0, []))
-    if not steps or steps[-1] < 0.7 * (evidence.step or 0) or len(steps_of) < 8:
+    """A loop without epochs: a batch that returns has, to the last digit, the loss it had."""
+    loss, steps, distinct = _most_repeated(evidence)
+    late = bool(steps) and steps[-1] >= thresholds.SAME_LOSS_UNTIL * (evidence.step or 0)
+    if not late or distinct < thresholds.DISTINCT_LOSSES:
         return None
+    values: Values = {"loss": repr(loss), "times": len(steps), "first_step": steps[0], "last_step": steps[-1]}
     return Finding(
-        "loss-not-falling",
         Strength.SUPPORTED,
-        f"the loss does not fall: a batch has the same loss at step {steps[-1]:,} as at step {steps[0]:,}",
-        (
-            Fact(
-                f"the loss was {loss!r}, to the last digit, at {len(steps)} steps between {steps[0]:,} and "
-                f"{steps[-1]:,}; others lie between them",
-                "journal.jsonl",
-            ),
-        ),
-        (Fact("the weights themselves were not looked at"),),
-        _REMEDIES,
+        Title("loss-not-falling.same-again", values),
+        (Fact("loss.same-again", values, "journal.jsonl"),),
+        (Fact("weights.not-compared", {}, ""),),
+        _TRY,
         ends=False,
     )
 
 
-_REMEDIES = (
-    Remedy(
-        "try to learn one batch by heart; if that does not work, the model or the loss is wrong, not the data",
-        "guess",
-        "model.fit(ds.take(1).repeat(), steps_per_epoch=200)",
-    ),
-    Remedy(
-        "look for dead units: a bias far below zero before a ReLU, a learning rate ten times too high or too low",
-        "guess",
-    ),
-)
+def _most_repeated(evidence: Evidence) -> tuple[float, list[int], int]:
+    """The loss value that returned most often, its steps, and the number of distinct values."""
+    steps_of: dict[float, list[int]] = {}
+    before = math.nan
+    for step, loss, _ in evidence.losses:
+        if loss != before:  # where losses are read now and then, a heartbeat repeats the last one
+            steps_of.setdefault(loss, []).append(step)
+        before = loss
+    repeated = {
+        loss: steps
+        for loss, steps in steps_of.items()
+        if math.isfinite(loss)
+        and abs(loss) > thresholds.AT_THE_FLOOR
+        and len(steps) >= thresholds.SAME_LOSS_TIMES
+        and steps[-1] - steps[0] >= thresholds.SAME_LOSS_OVER_STEPS
+    }
+    loss, steps = max(repeated.items(), key=lambda pair: len(pair[1]), default=(0.0, []))
+    return loss, steps, len(steps_of)

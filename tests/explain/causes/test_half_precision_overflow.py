@@ -1,0 +1,35 @@
+"""float16 ends at 65,504; bfloat16 and float32 do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength
+from tests.explain.broken_numbers import GROWING, broke, nan_run
+from tests.explain.made import Run, facts, remedies
+
+
+def example(run: Run) -> None:
+    nan_run(run, broke(precision="float16", value="inf"))
+
+
+def near_miss(run: Run) -> None:
+    nan_run(run, broke(precision="mixed_bfloat16"))
+
+
+def test_precision_and_scale_are_facts(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    nan_run(run, broke(precision="mixed_float16", value="inf", detail={"loss_scale": 32768.0}))
+    first = run.first()
+    assert (first.cause, first.strength) == ("half-precision-overflow", Strength.SUPPORTED)
+    assert facts(first)["precision.float16"] == {"precision": "mixed_float16"}
+    assert facts(first)["loss.scale"] == {"scale": 32768.0}
+    assert remedies(first) == ["precision.use-bfloat16", "precision.keep-float32"]
+
+
+def test_a_loss_that_had_grown_far_beyond_float16_speaks_against_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    nan_run(run, broke(precision="float16", last_finite=4.5e21, detail={"recent_steps": GROWING}))
+    overflow = next(one for one in run.verdict().findings if one.cause == "half-precision-overflow")
+    assert overflow.strength == Strength.POSSIBLE
+    assert [fact.kind for fact in overflow.against] == ["loss.grew-beyond-float16"]

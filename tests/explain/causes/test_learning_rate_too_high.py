@@ -1,0 +1,64 @@
+"""A loss that grows over several steps is the learning rate; one that jumps in one step is the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.broken_numbers import GROWING, ORDINARY, broke, broken_loop, nan_run
+from tests.explain.made import Run, facts, remedies
+
+
+def example(run: Run) -> None:
+    detail = {"recent_steps": GROWING}
+    nan_run(run, broke(step=5, value="inf", last_finite=4.5e21, learning_rate=5.0, detail=detail))
+
+
+def near_miss(run: Run) -> None:
+    nan_run(run, broke())
+
+
+def test_the_losses_and_the_learning_rate_are_facts(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert (first.strength, first.led_to) == (Strength.SUPPORTED, "loss-not-finite")
+    assert first.title.values == {"step": 5, "learning_rate": 5.0}
+    assert facts(first)["loss.grew-until-it-broke"] == {"losses": GROWING, "value": "inf", "step": 5}
+    assert facts(first)["learning-rate.was"] == {"learning_rate": 5.0}
+    assert remedies(first) == ["learning-rate.lower", "gradients.clip"]
+    assert first.remedies[0].values == {"learning_rate": 0.5}
+
+
+def test_a_loss_that_grows_step_by_step(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    broken_loop(run, [*ORDINARY, 2.0, 90.0, 7e4, 3e9, 1e18])
+    assert (run.first().cause, run.first().strength) == ("learning-rate-too-high", Strength.SUPPORTED)
+
+
+def test_a_jump_from_an_ordinary_loss_is_not_the_learning_rate(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    broken_loop(run, [*ORDINARY, 5.7e23])
+    verdict = run.verdict()
+    assert [(one.cause, one.strength) for one in verdict.findings] == [
+        ("loss-not-finite", Strength.SUPPORTED)
+    ]
+    ruled_out = {one.cause: one for one in verdict.ruled_out}["learning-rate-too-high"]
+    assert ruled_out.kind == "learning-rate-too-high.jumped"
+    assert ruled_out.values == {"before": pytest.approx(0.068), "last": 5.7e23}
+
+
+def test_a_loss_that_grew_and_stayed_finite(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    for step, loss in enumerate([8.0, 2681.0, 2681.0, 8e4, 8e4, 7e5, 3e6, 3e6, 4e6, 4e6], start=1):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, learning_rate=0.5))
+    run.ended(0)
+    first = run.first()
+    assert (first.cause, first.strength) == ("learning-rate-too-high", Strength.SUPPORTED)
+    assert first.title.values == {"times": 5e5, "learning_rate": 0.5}
+    assert facts(first)["loss.between"] == {"first": 8.0, "first_step": 1, "last": 4e6, "last_step": 10}
+    assert first.remedies[0].values == {"learning_rate": 0.05}

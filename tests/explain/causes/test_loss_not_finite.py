@@ -1,0 +1,77 @@
+"""The loss or a weight is not a number, and nothing tells why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.broken_numbers import broke, nan_run
+from tests.explain.made import Run, facts, remedies
+
+
+def example(run: Run) -> None:
+    nan_run(run, broke())
+
+
+def near_miss(run: Run) -> None:
+    run.fit()
+    run.epochs([100, 100, 100])
+    run.ended(0)
+
+
+def test_a_first_step_that_breaks(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    nan_run(run, ev.NonFiniteSeen(what="loss", name="loss", step=1, value="nan", input_finite=True))
+    first = run.first()
+    assert (first.cause, first.strength) == ("loss-not-finite", Strength.SUPPORTED)
+    assert {"loss.broken-at-first-step", "input.finite"} <= set(facts(first))
+
+
+def test_weights_found_broken_later_blame_neither_the_data_nor_the_loss(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    event = ev.NonFiniteSeen(
+        what="weights", name="dense/kernel", step=100, value="nan", last_finite=64.8, detail={"seen": "later"}
+    )
+    run.fit(epochs=1)
+    run.probe(event)
+    run.epochs([100], [64.8])
+    run.ended(0)
+    verdict = run.verdict()
+    assert (verdict.findings[0].cause, verdict.findings[0].strength) == (
+        "loss-not-finite",
+        Strength.SUPPORTED,
+    )
+    assert facts(verdict.findings[0])["weights.not-finite"] == {
+        "name": "dense/kernel",
+        "step": 100,
+        "later": True,
+    }
+    assert facts(verdict.findings[0])["loss.hides-nan"] == {"loss": 64.8}
+    assert not [one for one in verdict.findings[1:] if one.strength >= Strength.SUPPORTED]
+
+
+def test_an_epoch_that_ended_with_nan(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.epochs([100, 100, 100], [0.5, float("nan"), float("nan")])
+    run.ended(0)
+    assert run.first().title.values == {"value": "nan", "epoch": 2}
+
+
+def test_a_loss_that_is_only_printed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.output("epoch 3 loss: nan\n")
+    run.ended(0)
+    assert run.first().title.kind == "loss-not-finite.printed"
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_the_remedy_names_the_backend_s_own_check(tmp_path: Path, backend: str) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.FrameworkSeen(backend=backend))
+    example(run)
+    assert remedies(run.first())[0] == "nan.find-operation"
+    assert run.first().remedies[0].values == {"backend": backend}
