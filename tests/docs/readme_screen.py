@@ -1,17 +1,19 @@
-"""The first screen of README.md, made by the program itself: `python -m tests.docs.readme_screen`.
+"""The first screen of README.md, made by the program itself: `python -m tests.docs.readme_screen --write`.
 
 Runs a small script with a memory leak under `holdfast run`, inside a control group with a memory limit, and prints what
-Holdfast printed. Needs root and a `memory` control group (version 1), as the zoo does. Paste the output into README.md.
+Holdfast says at its end, or writes it into README.md. Needs root and a `memory` control group (version 1).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.docs.blocks import ROOT
 from tests.zoo.trials import World
 from tests.zoo.world import control_groups, entering
 
@@ -42,23 +44,35 @@ model.fit(images, images.mean(axis=(1, 2, 3)), batch_size=16, epochs=500, verbos
 
 
 def main() -> None:
+    screen = "\n".join(["$ holdfast run -- python train.py", *_end_of(_output())])
+    if sys.argv[1:] == ["--write"]:
+        readme = ROOT / "README.md"
+        text = re.sub(
+            r"(?<=```console\n).*?(?=\n```)", lambda _: screen, readme.read_text(), count=1, flags=re.S
+        )
+        readme.write_text(text)
+    else:
+        print(screen)
+
+
+def _output() -> str:
     with (
         tempfile.TemporaryDirectory() as name,
         control_groups(World(memory_mib=LIMIT_MIB), f"readme-{os.getpid()}") as groups,
     ):
-        folder = Path(name)
-        (folder / "train.py").write_text(SCRIPT)
-        environment = {
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "COLUMNS": "100",
-        }
+        (Path(name) / "train.py").write_text(SCRIPT)
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         command = [*entering(groups, {}), "holdfast", "run", "--", "python", "train.py"]
         done = subprocess.run(
-            command, cwd=folder, env=environment, text=True, capture_output=True, check=False
+            command, cwd=name, env={**os.environ, "PATH": path}, text=True, capture_output=True, check=False
         )
-    print("$ holdfast run -- python train.py")
-    print(done.stderr or done.stdout)
+    return done.stderr
+
+
+def _end_of(output: str) -> list[str]:
+    """From the line that says how the command ended; before it are TensorFlow's own lines."""
+    lines = [line.rstrip() for line in output.rstrip().splitlines()]
+    return lines[next(at for at, line in enumerate(lines) if line.startswith("holdfast: the command")) :]
 
 
 if __name__ == "__main__":
