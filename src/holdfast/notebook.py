@@ -1,8 +1,8 @@
-"""`with holdfast.watch("runs/x"): model.fit(...)`: the same watch, beside a process that runs already.
+"""`with holdfast.watch("runs/x"): model.fit(...)`: the same monitoring for a process that is already running.
 
-For notebooks and for code that cannot be started by `holdfast run`. A companion process looks from outside, the
-probe speaks from inside. What only a parent can know is not known here: the exit status, the signal that ended
-the process, who sent signals to it, and what it printed; nor can it be stopped or started again.
+For notebooks and for code that cannot be started by `holdfast run`. A companion process monitors from outside, the
+probe reports from inside. What only a parent process can know is unknown here: the exit status, the signal that ended
+the process, who sent signals to it, and what it printed. It cannot be stopped or restarted either.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.run_names import choose_folder
 from holdfast.supervise.session import RunOptions, run_opened_event
 
-_FINISHES_WITHIN_S = 20.0
+_COMPANION_TIMEOUT_S = 20.0
 _PR_SET_PTRACER = 0x59616D61
 
 
 class watch:  # read as a verb: `with holdfast.watch(…):`
-    """Watches this process for the length of the block, and says at its end how it went."""
+    """Monitors this process during the block, and prints the verdict at its end."""
 
     def __init__(
         self, run_dir: str | Path | None = None, *, stall_after: float | None = None, quiet: bool = False
     ) -> None:
-        self._asked = run_dir
+        self._run_dir = run_dir
         self._stall_after = stall_after
         self._quiet = quiet
         self._companion: subprocess.Popen[bytes] | None = None
-        self.folder: Path | None = None  # None: the process is watched already, and this block adds nothing
+        self.folder: Path | None = None  # None: the process is monitored already, and this block adds nothing
 
     def __enter__(self) -> watch:
         from holdfast import probe
 
         argv = tuple(sys.argv) if sys.argv and sys.argv[0] else ("notebook",)
-        asked = None if self._asked is None else str(self._asked)
-        folder = choose_folder(argv, run_dir=asked, name=None, runs=Path("runs"))
+        run_dir = None if self._run_dir is None else str(self._run_dir)
+        folder = choose_folder(argv, run_dir=run_dir, name=None, runs=Path("runs"))
         folder.mkdir(parents=True, exist_ok=True)
         if (
             getattr(sys, "_holdfast_probe", None) is not None
@@ -67,20 +67,20 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
         probe.deactivate()  # type: ignore[no-untyped-call]
         self._finish(kind.__name__ if kind is not None else "", str(error) if error is not None else "")
         if not self._quiet:
-            self._tell()
+            self._print_verdict()
 
     def _open(self, folder: Path, command: tuple[str, ...]) -> None:
         """The first line of the journal, before the probe writes its own."""
-        orders = RunOptions(command=command, run_dir=folder, stall_after_s=self._stall_after, watch="beside")
-        record = Recorder(RunFolder(folder))
-        record.append(run_opened_event(orders, RunFolder(folder)))
+        options = RunOptions(command=command, run_dir=folder, stall_after_s=self._stall_after, watch="beside")
+        recorder = Recorder(RunFolder(folder))
+        recorder.append(run_opened_event(options, RunFolder(folder)))
         script = script_snapshot.snapshot_script(command, RunFolder(folder), cwd=Path.cwd())
         if script is not None:
-            record.append(script)
-        record.close()
+            recorder.append(script)
+        recorder.close()
 
     def _start(self, folder: Path) -> subprocess.Popen[bytes]:
-        words = [
+        command = [
             sys.executable,
             "-m",
             "holdfast.supervise.companion",
@@ -88,9 +88,11 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
             str(folder.resolve()),
         ]
         if self._stall_after is not None:
-            words.append(str(self._stall_after))
-        companion = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
-        with contextlib.suppress(OSError, AttributeError):  # lets it read our stacks where only a parent may
+            command.append(str(self._stall_after))
+        companion = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # lets it read our stacks where only a parent process may
             ctypes.CDLL(None).prctl(_PR_SET_PTRACER, companion.pid, 0, 0, 0)
         return companion
 
@@ -102,10 +104,10 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
             companion.stdin.write(json.dumps({"raised": raised, "message": message[:500]}).encode() + b"\n")
             companion.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            companion.wait(_FINISHES_WITHIN_S)
+            companion.wait(_COMPANION_TIMEOUT_S)
 
-    def _tell(self) -> None:
-        """In this process, so that a notebook shows it."""
+    def _print_verdict(self) -> None:
+        """In this process, so that the notebook shows it."""
         from holdfast.explain import explain
         from holdfast.report.verdict import render
 
@@ -114,6 +116,4 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
         try:
             print(render(explain(self.folder)), file=sys.stderr)
         except Exception as error:
-            print(
-                f"holdfast: the run could not be explained: {type(error).__name__}: {error}", file=sys.stderr
-            )
+            print(f"holdfast: could not explain the run: {type(error).__name__}: {error}", file=sys.stderr)

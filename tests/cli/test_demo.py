@@ -12,11 +12,11 @@ import pytest
 
 from holdfast.cli.commands.demo_command import FAILURE, Demo
 from holdfast.cli.demo import injected_failures as failures
-from holdfast.cli.demo.demo_stderr import QuietStderr
 from holdfast.cli.main import main
 from holdfast.errors import HoldfastError
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
+from holdfast.supervise.child.tensorflow_noise import FilteredStderr
 
 NOISE = (
     "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"
@@ -26,7 +26,7 @@ NOISE = (
 
 
 def test_the_lines_of_a_framework_that_starts_are_left_out(capfd: pytest.CaptureFixture[str]) -> None:
-    calm = QuietStderr()
+    calm = FilteredStderr()
     os.write(calm.fd, b"first\n" + NOISE.encode() + b"  verdict: \xe2\x80\xa6\nno end")
     calm.close()
     assert capfd.readouterr().err == "first\n  verdict: …\nno end"

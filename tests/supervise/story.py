@@ -1,4 +1,4 @@
-"""A run told second by second to the real judgement, without a clock, a process or a file."""
+"""A run played second by second to the real judgement, without a clock, a process or a file."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from holdfast.journal.beats import Beat, Phase
 from holdfast.supervise.stall import judgement as stall_judgement
 from holdfast.supervise.stall.activity import ActivitySample, ActivityTracker
-from holdfast.supervise.stall.judgement import CloserLook, Situation, StallJudgement
+from holdfast.supervise.stall.judgement import CloserLook, StallInputs, StallJudgement
 
 
 @dataclass
 class Story:
-    """Counters as a process would have them. Each method lets time pass; `alarm` is the first stall, if any."""
+    """Counters as a process would have them. Each method lets time pass; `stall` is the first one, if any."""
 
-    by_hand_s: float | None = None
-    crowding: float = 1.0
-    closer: CloserLook = field(default_factory=CloserLook)
+    configured_s: float | None = None
+    cpu_contention: float = 1.0
+    closer_look: CloserLook = field(default_factory=CloserLook)
     now: float = 1000.0
     cpu_s: float = 0.0
     read_bytes: int = 0
@@ -24,26 +24,26 @@ class Story:
     rss_bytes: int = 300 << 20
     state: str = "S"
     gpu_busy: bool = False
-    sifts_per_s: int = 0  # elements that a filter is given and drops
+    filtered_per_s: int = 0  # elements that a filter is given and drops
     step: int = 0
     epoch: int = 0
     fit: int = 1
     train_batches: int = 0
     test_batches: int = 0
-    alarm: StallJudgement | None = None
-    alarm_at: float = 0.0
-    alarms: list[float] = field(default_factory=list)  # the limits of all of them
-    sifted: int = 0
+    stall: StallJudgement | None = None
+    stalled_at: float = 0.0
+    limits_s: list[float] = field(default_factory=list)  # of all stalls
+    filtered_elements: int = 0
     _sequence: int = 0
     _beat: Beat | None = None
-    _fresh: list[Beat] = field(default_factory=list)
+    _new_beats: list[Beat] = field(default_factory=list)
     _suspended_at: float | None = None
-    _standing: tuple[Situation, StallJudgement] | None = None
+    _announced: tuple[StallInputs, StallJudgement] | None = None
 
-    _latest: Situation = field(init=False)
+    _latest: StallInputs = field(init=False)
 
     def __post_init__(self) -> None:
-        self.progress = ActivityTracker(self.now)
+        self.activity = ActivityTracker(self.now)
 
     def beat(self, phase: Phase, **changes: int) -> Story:
         for name, value in changes.items():
@@ -54,7 +54,7 @@ class Story:
             epoch=self.epoch, step=self.step, train_batches=self.train_batches, test_batches=self.test_batches,
             data_wait_ns=0, compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
         )  # fmt: skip
-        self._fresh.append(self._beat)
+        self._new_beats.append(self._beat)
         return self
 
     def steps(self, count: int, seconds: float, *, cores: float = 1.0) -> Story:
@@ -73,7 +73,7 @@ class Story:
         grows_per_s: int = 0,
         prints: bool = False,
     ) -> Story:
-        """Time passes; the looks come once a second."""
+        """Time passes; ticks come once a second."""
         end = self.now + seconds
         while self.now < end - 1e-9:
             passed = min(1.0, end - self.now)
@@ -82,53 +82,53 @@ class Story:
             self.read_bytes += round(reads_per_s * passed)
             self.rss_bytes += round(grows_per_s * passed)
             self.output_bytes += 10 if prints else 0
-            self.sifted += round(self.sifts_per_s * passed)
-            self._look()
+            self.filtered_elements += round(self.filtered_per_s * passed)
+            self._tick()
         return self
 
-    def _look(self) -> None:
-        look = ActivitySample(
+    def _tick(self) -> None:
+        sample = ActivitySample(
             now=self.now, beat=self._beat, state=self.state, cpu_s=self.cpu_s, read_bytes=self.read_bytes,
             rss_bytes=self.rss_bytes, output_bytes=self.output_bytes,
             gpu_busy=self.gpu_busy,
         )  # fmt: skip
-        self.progress.see(look, self._fresh)
-        self._fresh = []
+        self.activity.update(sample, self._new_beats)
+        self._new_beats = []
         if self.state == "T":
             self._suspended_at = self._suspended_at or self.now
         else:
             self._suspended_at = None
-        situation = Situation(
+        inputs = StallInputs(
             now=self.now,
             beat=self._beat,
             suspended_for_s=None if self._suspended_at is None else self.now - self._suspended_at,
-            marks=self.progress.marks,
-            flat=self.progress.flat,
-            taken=self.progress.taken(),
-            closer=self.closer if judgement_would_look(self) else CloserLook(),
-            by_hand_s=self.by_hand_s,
-            sifted=self.sifted,
-            crowding=self.crowding,
+            last_activity=self.activity.last_activity,
+            memory_flat=self.activity.memory_flat,
+            durations=self.activity.durations(),
+            closer_look=self.closer_look if closer_look_taken(self) else CloserLook(),
+            configured_s=self.configured_s,
+            filtered_elements=self.filtered_elements,
+            cpu_contention=self.cpu_contention,
         )
-        self._judge(situation)
+        self._judge(inputs)
 
-    def _judge(self, situation: Situation) -> None:
-        """As the alarm does: a stall stands until something moves, and what it was is remembered."""
-        if self._standing is not None and stall_judgement.has_recovered(self._standing[0], situation):
-            self.progress.remember(stall_judgement.ended_stall(*self._standing, self._latest))
-            self._standing = None
-        self._latest = situation
-        if self._standing is not None:
+    def _judge(self, inputs: StallInputs) -> None:
+        """As the detector does: a stall lasts until something moves, and its length is learned."""
+        if self._announced is not None and stall_judgement.has_recovered(self._announced[0], inputs):
+            self.activity.learn_pause(stall_judgement.ended_stall(*self._announced, self._latest))
+            self._announced = None
+        self._latest = inputs
+        if self._announced is not None:
             return
-        judgement = stall_judgement.judge(situation)
+        judgement = stall_judgement.judge(inputs)
         if judgement.stalled:
-            self._standing = (situation, judgement)
-            self.alarms.append(judgement.limit_s)
-            if self.alarm is None:
-                self.alarm, self.alarm_at = judgement, self.now
+            self._announced = (inputs, judgement)
+            self.limits_s.append(judgement.limit_s)
+            if self.stall is None:
+                self.stall, self.stalled_at = judgement, self.now
 
 
-def judgement_would_look(story: Story) -> bool:
+def closer_look_taken(story: Story) -> bool:
     """The closer look is taken only after six still seconds."""
     beat = story._beat
     return beat is None or story.now - beat.mono > 6
@@ -142,5 +142,5 @@ def trained(count: int = 40, seconds: float = 0.2) -> Story:
     story.beat(Phase.COMPILE).wait(3, cores=1)
     story.beat(Phase.BETWEEN, step=1, train_batches=1)
     story.steps(count, seconds)
-    assert story.alarm is None
+    assert story.stall is None
     return story

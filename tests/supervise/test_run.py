@@ -87,7 +87,7 @@ def test_a_run_is_never_written_over_another(tmp_path: Path) -> None:
     before = (tmp_path / "r/journal.jsonl").read_bytes()
     again = run("--run-dir", "r", "--", "true", cwd=tmp_path)
     assert again.returncode == 2
-    assert "error[already-there]: r is there already" in again.stderr
+    assert "error[already-there]: r exists already" in again.stderr
     assert "--run-dir r-1" in again.stderr
     assert (tmp_path / "r/journal.jsonl").read_bytes() == before
 
@@ -281,8 +281,8 @@ def test_a_stalled_command_is_started_again_and_given_up_when_it_stalls_again(tm
     ]
     done = run("--run-dir", "r", *words, cwd=tmp_path)
     assert done.returncode == 124
-    assert "holdfast: started again in 1 s: it stalled" in done.stderr
-    assert "holdfast: not started again: it stalled again, and no training was seen in between" in done.stderr
+    assert "holdfast: restarting in 1 s: it stalled" in done.stderr
+    assert "holdfast: not restarted: it stalled again, and no training was seen in between" in done.stderr
     assert [event.pause_s for event in events(tmp_path / "r") if isinstance(event, Restarted)] == [1.0]
 
 
@@ -467,6 +467,6 @@ def test_a_full_disk_under_the_run_is_said_once_and_the_command_goes_on(tmp_path
         )
         assert done.returncode == 6
         assert len(done.stdout) == 900_000
-        assert done.stderr.count("output.log is not recorded from here on") == 1
+        assert done.stderr.count("monitoring failed (output.log") == 1
     finally:
         subprocess.run(["umount", str(small)], check=True)

@@ -29,6 +29,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.launch import messages
 from holdfast.launch.connection import MessageConnection, NotAMessage, split_address
 from holdfast.launch.messages import FROM_COORDINATOR, Message
+from holdfast.stderr import print_line
 from holdfast.supervise import session
 from holdfast.supervise.child import spawn
 from holdfast.supervise.stack_capture import capture
@@ -75,7 +76,7 @@ def main() -> int:
             os.sched_setaffinity(0, {int(core) for core in os.environ[CORES_VARIABLE].split(",")})
     line = connect(duty.conductor)
     if line is None:
-        print(f"holdfast: nobody answers at {duty.conductor}", file=sys.stderr)
+        print_line(f"holdfast: nobody answers at {duty.conductor}")
         return COORDINATOR_LOST
     line.send(messages.Hello(duty.rank, duty.token, socket.gethostname(), os.getpid()))
     return Agent(duty, line).serve()
@@ -104,7 +105,7 @@ class Agent:
         while True:
             order = self._orders.get()
             if order == "lost":
-                self._say("holdfast: the conductor of the group has gone")
+                print_line("holdfast: the conductor of the group has gone")
                 return COORDINATOR_LOST
             if isinstance(order, messages.Leave):
                 return order.exit_code
@@ -125,20 +126,16 @@ class Agent:
         )  # fmt: skip
         self._running = True
         try:
-            finished = session.SupervisedRun(orders, say=self._say).run()
+            finished = session.SupervisedRun(orders, print_line=print_line).run()
         finally:
             self._running = False
-        ending = finished.ending
+        ending = finished.summary
         verdict = {} if self._killed or finished.exit_code == 0 else first_finding(duty.folder)
         self._line.send(
             messages.ProcessEnded(
                 self._attempt, ending.exit_code, ending.signal, finished.exit_code, ending.step, verdict
             )
         )
-
-    def _say(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            print(text, file=sys.stderr, flush=True)
 
     # -- the conductor, in a thread ----------------------------------------------------------------
 
@@ -148,9 +145,9 @@ class Agent:
             signal.pthread_sigmask(signal.SIG_BLOCK, spawn.BLOCKED_SIGNALS)  # they are the main thread's
             self._talk()
         except NotAMessage as error:
-            self._say(f"holdfast: what answers at {self._duty.conductor} is no coordinator: {error}")
+            print_line(f"holdfast: what answers at {self._duty.conductor} is no coordinator: {error}")
         except Exception:
-            self._say(traceback.format_exc())
+            print_line(traceback.format_exc())
         finally:
             self._lose()
 
@@ -237,7 +234,7 @@ class Agent:
         )  # fmt: skip
         try:
             folder.stacks.mkdir(parents=True, exist_ok=True)
-            taken.look([trainer], trainer=trainer, now=time.monotonic())
+            taken.take_snapshot([trainer], trainer=trainer, now=time.monotonic())
             main = capture.process_stacks(trainer, trains=True, folder=folder, native=False)
         except OSError as error:
             return messages.Stacks("", (str(error),))

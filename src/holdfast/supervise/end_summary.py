@@ -1,10 +1,11 @@
-"""The block at the end of a run, whatever happened: outcome, step of planned, duration, memory, folder."""
+"""The block that is printed at the end of a run: outcome, steps of planned, duration, memory, folder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from holdfast.journal.events import StoppedBy
+from holdfast.units import count, long_duration, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,79 +24,62 @@ class EndSummary:
     epochs: int | None = None
     peak_bytes: int | None = None
     attempts: int = 1
-    stalled: str = ""  # the stall that stands at the end, in words
+    stalled: str = ""  # the description of a stall that was not over at the end
     left_running: int = 0
 
 
-def render(ending: EndSummary) -> str:
-    lines = [f"holdfast: {outcome_sentence(ending)}"]
-    lines.append(f"  command  {shorten_command(ending.command)}")
-    lines.append(f"  steps    {_steps(ending)}")
-    lines.append(f"  took     {duration(ending.duration_s)}{_attempts(ending)}")
-    if ending.peak_bytes is not None:
-        lines.append(f"  memory   {size(ending.peak_bytes)} at its peak, all processes together")
-    if ending.stalled:
-        lines.append(f"  stalled  {ending.stalled}")
-    if ending.left_running:
-        some = "1 process" if ending.left_running == 1 else f"{ending.left_running} processes"
-        lines.append(f"  left     {some} that it started still running")
-    lines.append(f"  folder   {ending.folder}")
+def render(summary: EndSummary) -> str:
+    lines = [f"holdfast: {outcome_sentence(summary)}"]
+    lines.append(f"  command  {shorten_command(summary.command)}")
+    lines.append(f"  steps    {_steps(summary)}")
+    lines.append(f"  took     {long_duration(summary.duration_s)}{_attempts(summary)}")
+    if summary.peak_bytes is not None:
+        lines.append(f"  memory   {size(summary.peak_bytes)} at its peak, all processes together")
+    if summary.stalled:
+        lines.append(f"  stalled  {summary.stalled}")
+    if summary.left_running:
+        processes = count(summary.left_running, "child process", "child processes")
+        lines.append(f"  left     still running: {processes}")
+    lines.append(f"  folder   {summary.folder}")
     return "\n".join(lines)
 
 
-def outcome_sentence(ending: EndSummary) -> str:
-    """One sentence, of what is certain only: an exit code of 0 is not yet a success."""
-    if ending.stopped_by_us == "stall":
+def outcome_sentence(summary: EndSummary) -> str:
+    """One sentence, of what is certain: an exit code of 0 is not yet a success."""
+    if summary.stopped_by_us == "stall":
         return "the command stalled and was stopped"
-    if ending.stopped_by_us == "interrupt":
-        return "the command was interrupted" + _exit_text(ending)
-    if ending.stopped_by_us == "terminate":
-        return "the command was asked to end by SIGTERM" + _exit_text(ending)
-    if ending.signal is not None:
-        return f"the command was ended by {ending.signal}"
-    if ending.exit_code is None:
+    if summary.stopped_by_us == "interrupt":
+        return "the command was interrupted" + _exit_text(summary)
+    if summary.stopped_by_us == "terminate":
+        return "the command received SIGTERM" + _exit_text(summary)
+    if summary.signal is not None:
+        return f"the command was ended by {summary.signal}"
+    if summary.exit_code is None:
         return "the command is gone; how it ended is not known here"
-    return f"the command ended with exit code {ending.exit_code}"
+    return f"the command ended with exit code {summary.exit_code}"
 
 
-def _exit_text(ending: EndSummary) -> str:
-    if ending.signal is not None:
-        return f" and ended by {ending.signal}"
-    return "" if ending.exit_code is None else f" and ended with exit code {ending.exit_code}"
+def _exit_text(summary: EndSummary) -> str:
+    if summary.signal is not None:
+        return f" and ended by {summary.signal}"
+    return "" if summary.exit_code is None else f" and ended with exit code {summary.exit_code}"
 
 
-def _steps(ending: EndSummary) -> str:
-    if ending.step is None:
+def _steps(summary: EndSummary) -> str:
+    if summary.step is None:
         return "no training was seen"
-    of = f" of {ending.planned} planned" if ending.planned else ""
+    of = f" of {summary.planned} planned" if summary.planned else ""
     epoch = ""
-    if ending.epoch is not None and ending.epochs != 1:  # our trainer counts its whole run as one
-        epoch = f", epoch {ending.epoch + 1}" + (f" of {ending.epochs}" if ending.epochs else "")
-    return f"{ending.step}{of}{epoch}"
+    if summary.epoch is not None and summary.epochs != 1:  # our trainer counts its run as one epoch
+        epoch = f", epoch {summary.epoch + 1}" + (f" of {summary.epochs}" if summary.epochs else "")
+    return f"{summary.step}{of}{epoch}"
 
 
-def _attempts(ending: EndSummary) -> str:
-    return f" in {ending.attempts} attempts" if ending.attempts > 1 else ""
+def _attempts(summary: EndSummary) -> str:
+    return f" in {summary.attempts} attempts" if summary.attempts > 1 else ""
 
 
 def shorten_command(command: str, width: int = 90) -> str:
     """On one line; the journal has all of it."""
     line = " ".join(command.split())
     return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes, left = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s"
-
-
-def size(count: int) -> str:
-    value = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}"
-        value /= 1024
-    return f"{value:.2f} GiB"

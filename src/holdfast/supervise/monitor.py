@@ -1,7 +1,7 @@
-"""Looks at a process and its descendants, about once a second, and writes down what it sees.
+"""Samples a process and its descendants about once a second, and records what changed.
 
-It knows nothing of how the process was started: `attempt` gives it a child, `beside` a process that was
-there before. The clock is an argument.
+It does not know how the process was started: `attempt` gives it a child, `companion` a process that was there before.
+The clock is an argument.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from holdfast.supervise.sampling.memory_breakdown import MemoryReport
 from holdfast.supervise.sampling.vitals_sampler import Sampler
 from holdfast.supervise.stall.activity import ActivitySample
 from holdfast.supervise.stall.detector import StallDetector
+from holdfast.supervise.stall.stall_captures import StallCaptures
 
 _EVERY_S = 1.0
-_FIRST_EVERY_S = 0.2  # at first, so that a command that dies young is seen at all
+_FIRST_EVERY_S = 0.2  # at first, so that a command that ends at once is sampled at all
 _FIRST_TICKS = 5
-_MOST_EVERY_S = 5.0
-_OWN_SHARE = 0.005  # of a core that looking may take; where a look is dearer, looks come less often
-_SOON_S = 5.0  # memory that grows so that it ends within this time is looked at as often as at first
+_MAX_EVERY_S = 5.0
+_OWN_SHARE = 0.005  # of a core that ticks may use; where a tick costs more, they come less often
+_SOON_S = 5.0  # memory that runs out within this time is sampled as often as at first
 _GPU_BUSY_PERCENT = 10
-_YOUNG_S = 2.0  # helpers such as `nvcc --version` come and go; they are not workers
+_MIN_WORKER_S = 2.0  # helpers such as `nvcc --version` come and go; they are not workers
 
 
 @dataclass(slots=True)
 class Descendant:
-    """A descendant, as last seen."""
+    """A descendant process, as last seen."""
 
     stat: Stat
     command: str
@@ -55,19 +56,19 @@ class Monitor:
         folder: RunFolder,
         recorder: Recorder,
         attempt: int,
-        places: Mapping[str, Path],
-        cards: GpuReader,
+        paths: Mapping[str, Path],
+        gpus: GpuReader,
         output_bytes: Callable[[], int],
-        by_hand_s: float | None,
-        say: Callable[[str], None],
+        configured_stall_s: float | None,
+        print_line: Callable[[str], None],
     ) -> None:
-        self.told = JournalState()
+        self.journal = JournalState()
         self.peak_bytes = 0
-        self.sampler = Sampler(root, attempt=attempt, places=places, cards=cards)
-        self.pulse = HeartbeatFollower(folder.beats, attempt=attempt)
+        self.sampler = Sampler(root, attempt=attempt, paths=paths, gpus=gpus)
+        self.beats = HeartbeatFollower(folder.beats, attempt=attempt)
         self._follower = Follower(folder.journal)
         self._attempt = attempt
-        self._record = recorder
+        self._recorder = recorder
         self._output_bytes = output_bytes
         self._workers: dict[int, Descendant] = {}
         self._state = ""
@@ -78,103 +79,112 @@ class Monitor:
         self._group = self.sampler.group
         self._ticks = 0
         self._before: Sample | None = None
-        self.alarm = StallDetector(
-            folder, recorder, self.told, now=time.monotonic(), by_hand_s=by_hand_s, say=say
+        self.captures = StallCaptures(folder, recorder)
+        self.stalls = StallDetector(
+            recorder,
+            self.journal,
+            self.captures,
+            now=time.monotonic(),
+            configured_s=configured_stall_s,
+            print_line=print_line,
         )
         self.known_pids: set[int] = {root}
-        self._say = say
-        self._footprint = MemoryReport()
+        self._print_line = print_line
+        self._memory_report = MemoryReport()
 
     def tick(self, *, now: float, at: float) -> Sample | None:
-        """One look. None when the process has gone."""
-        began = time.process_time()
-        self._listen()
-        beat = self.pulse.poll()
+        """One sample; None when the process has gone."""
+        started = time.process_time()
+        self._read_journal()
+        beat = self.beats.poll()
         sample = self.sampler.sample(
             now=now,
             at=at,
             beat=beat,
             output_bytes=self._output_bytes(),
-            step_s=self.pulse.step_s,
-            closely=self.alarm.suspicious,
+            step_s=self.beats.step_s,
+            in_detail=self.stalls.suspicious,
         )
         self._ticks += 1
-        dear_s = (time.process_time() - began) / _OWN_SHARE
+        affordable_s = (time.process_time() - started) / _OWN_SHARE
         if self._ticks <= _FIRST_TICKS:
-            self.every_s = max(_FIRST_EVERY_S, min(_MOST_EVERY_S, dear_s))
+            self.every_s = max(_FIRST_EVERY_S, min(_MAX_EVERY_S, affordable_s))
         elif sample is not None and memory_ends_soon(self._before, sample):
             self.every_s = _FIRST_EVERY_S
         else:
-            self.every_s = max(_EVERY_S, min(_MOST_EVERY_S, dear_s))
+            self.every_s = max(_EVERY_S, min(_MAX_EVERY_S, affordable_s))
         self._before = sample
         if sample is not None:
-            self._note(sample, now)
-            self._record.sample(sample)
-            self._mind(sample, beat)
+            self._record_changes(sample, now)
+            self._recorder.sample(sample)
+            self._detect_stall(sample, beat)
         return sample
 
     @property
     def trainer(self) -> int:
-        """The process that beats, or the command's own."""
-        beat = self.pulse.newest
+        """The process that writes beats, or the command's own."""
+        beat = self.beats.newest
         return beat.pid if beat is not None and beat.pid in self.sampler.seen else self.sampler.root
 
     @property
-    def relatives(self) -> dict[int, Stat]:
-        """The command's descendants as last seen; they stay known when the command itself ends."""
+    def descendants(self) -> dict[int, Stat]:
+        """The command's descendants as last seen, also after the command itself has ended."""
         return {pid: worker.stat for pid, worker in self._workers.items()}
 
-    def _mind(self, sample: Sample, beat: Beat | None) -> None:
-        sums = self.sampler.sums
+    def _detect_stall(self, sample: Sample, beat: Beat | None) -> None:
+        totals = self.sampler.totals
         alive = beat is not None and beat.pid in self.sampler.seen
-        look = ActivitySample(
+        activity = ActivitySample(
             now=sample.mono,
             beat=beat if alive else None,
             state=sample.state,
-            cpu_s=sums.cpu_s,
-            read_bytes=sums.read_bytes,
-            written_bytes=sums.written_bytes,
+            cpu_s=totals.cpu_s,
+            read_bytes=totals.read_bytes,
+            written_bytes=totals.written_bytes,
             rss_bytes=sample.tree_rss_bytes,
             output_bytes=sample.output_bytes,
             gpu_busy=any(_gpu_works_for_us(gpu) for gpu in sample.gpus),
         )
-        self.alarm.look(look, self.pulse.fresh if alive else [], self.sampler.pids, self.trainer)
+        self.stalls.update(activity, self.beats.new_beats if alive else [], self.sampler.pids, self.trainer)
+
+    def capture_before_kill(self, *, now: float) -> None:
+        self.captures.capture_before_kill(self.beats.newest, self.trainer, now=now)
 
     def close(self) -> None:
-        self._listen()
-        self.pulse.poll()
-        self.pulse.close()
+        self._read_journal()
+        self.beats.poll()
+        self.beats.close()
         self.sampler.close()
 
-    def _listen(self) -> None:
+    def _read_journal(self) -> None:
         try:
             entries = self._follower.poll()
         except OSError as error:
-            self._record.complain("journal (reading)", error)
+            self._recorder.report_failure("journal (reading)", error)
             return
         entries = [entry for entry in entries if entry.attempt == self._attempt]
-        self.told.take(entries)
+        self.journal.update(entries)
         for entry in entries:
-            if block := self._footprint.take(entry.event, free_bytes=self._free_bytes):
-                self._say(block)
-        for number, folder in enumerate(sorted(self.told.save_folders)[:4]):
-            self.sampler.add_place("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
+            if block := self._memory_report.update(entry.event, free_bytes=self._free_bytes):
+                self._print_line(block)
+        for number, folder in enumerate(sorted(self.journal.save_folders)[:4]):
+            self.sampler.add_path("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
 
     def _free_bytes(self) -> int:
         """What the command may still allocate."""
         return process_limits.free_memory_bytes(group=self._group)
 
-    def _note(self, sample: Sample, now: float) -> None:
+    def _record_changes(self, sample: Sample, now: float) -> None:
         self.peak_bytes = max(self.peak_bytes, sample.tree_rss_bytes)
         if sample.state != self._state:
             if "T" in (sample.state, self._state):
-                self._record.append(ChildStateChanged(state=sample.state, was=self._state))
+                self._recorder.append(ChildStateChanged(state=sample.state, was=self._state))
             self._state = sample.state
-        rose = self._note_kills(sample)
-        self._note_workers(now, rose)
+        rose = self._record_kills(sample)
+        self._record_workers(now, rose)
 
-    def _note_kills(self, sample: Sample) -> bool:
-        if self.sampler.group != self._group:  # it has moved to another group, which counts for itself
+    def _record_kills(self, sample: Sample) -> bool:
+        if self.sampler.group != self._group:  # it was moved to another group, with counters of its own
             self._group = self.sampler.group
             state = cgroup.read(self._group)
             self._oom_kills = self.oom_kills_before = state.oom_kills
@@ -185,7 +195,7 @@ class Monitor:
             return False
         lines = kernel_log.lines_about(kernel_log.read(since=sample.mono - 60), self.known_pids)
         lines = [line for line in lines if "oom" in line.lower() or "memory" in line.lower()]
-        self._record.append(
+        self._recorder.append(
             OomKillSeen(
                 oom_kills=sample.oom_kills,
                 was=was,
@@ -195,47 +205,47 @@ class Monitor:
         )
         return True
 
-    def _note_workers(self, now: float, oom_kills_rose: bool) -> None:
+    def _record_workers(self, now: float, oom_kills_rose: bool) -> None:
         seen = self.sampler.seen
         self.known_pids.update(seen)
         for pid, worker in list(self._workers.items()):
-            one = seen.get(pid)
-            if one is not None and one.started_ticks == worker.stat.started_ticks and one.state != "Z":
-                worker.stat = one
+            stat = seen.get(pid)
+            if stat is not None and stat.started_ticks == worker.stat.started_ticks and stat.state != "Z":
+                worker.stat = stat
                 continue
             del self._workers[pid]
-            if now - worker.first_seen >= _YOUNG_S or oom_kills_rose:
-                self._record.append(_worker_gone_event(worker, one, now, oom_kills_rose))
-        for pid, one in seen.items():
-            if pid not in self._workers and pid != self.sampler.root and one.state != "Z":
-                self._workers[pid] = Descendant(one, procfs.command_line(pid), now)
+            if now - worker.first_seen >= _MIN_WORKER_S or oom_kills_rose:
+                self._recorder.append(_worker_gone_event(worker, stat, now, oom_kills_rose))
+        for pid, stat in seen.items():
+            if pid not in self._workers and pid != self.sampler.root and stat.state != "Z":
+                self._workers[pid] = Descendant(stat, procfs.command_line(pid), now)
 
 
 def memory_ends_soon(before: Sample | None, sample: Sample) -> bool:
     """Memory grows so fast that its group's limit, or the machine's, is reached within seconds."""
     if before is None:
         return False
-    rest = _headroom(sample.memory_available_bytes, sample.memory_limit_bytes, sample.memory_used_bytes)
+    left = _headroom(sample.memory_available_bytes, sample.memory_limit_bytes, sample.memory_used_bytes)
     grown, passed_s = sample.tree_rss_bytes - before.tree_rss_bytes, sample.mono - before.mono
-    return rest is not None and grown > 0 and rest * passed_s < _SOON_S * grown
+    return left is not None and grown > 0 and left * passed_s < _SOON_S * grown
 
 
 def _headroom(available: int | None, limit: int | None, used: int | None) -> int | None:
-    rests = [available, limit - used if limit is not None and used is not None else None]
-    return min((rest for rest in rests if rest is not None), default=None)
+    headrooms = [available, limit - used if limit is not None and used is not None else None]
+    return min((left for left in headrooms if left is not None), default=None)
 
 
 def _gpu_works_for_us(gpu: dict[str, Any]) -> bool:
-    """In a container the card may name no process at all; then its work is taken for ours."""
+    """In a container the driver may list no process at all; then the work is taken for ours."""
     return gpu.get("utilisation", 0) >= _GPU_BUSY_PERCENT and (
         gpu.get("ours_bytes", 0) > 0 or not gpu.get("others")
     )
 
 
 def _worker_gone_event(
-    worker: Descendant, now_seen: Stat | None, now: float, oom_kills_rose: bool
+    worker: Descendant, latest: Stat | None, now: float, oom_kills_rose: bool
 ) -> WorkerGone:
-    zombie = now_seen is not None and now_seen.started_ticks == worker.stat.started_ticks
+    zombie = latest is not None and latest.started_ticks == worker.stat.started_ticks
     return WorkerGone(
         worker_pid=worker.stat.pid,
         name=worker.stat.name,

@@ -15,7 +15,7 @@ _FIRST_PAUSE_S = 1.0
 _PAUSE_GROWS = 4.0
 _LONGEST_PAUSE_S = 60.0
 
-#: Endings that somebody asked for.
+#: Ends that the user or a scheduler requested.
 _REQUESTED_ENDS = frozenset({"interrupt", "terminate", "hangup"})
 
 
@@ -30,7 +30,7 @@ class AttemptFailure:
     stalled_in: str = ""  # the phase
     reached: int | None = None  # steps in all, those before a resume included; None: no training was seen
     saves: int = 0
-    manner: str = ""  # how it ran, where that can differ between attempts: "micro-batches of 4"
+    configuration: str = ""  # where it can differ between attempts: "micro-batches of 4"
 
     @property
     def fingerprint(self) -> tuple[str, ...]:
@@ -38,15 +38,13 @@ class AttemptFailure:
         if self.stopped_by_us == "stall":
             return ("stall", self.stalled_in)
         if self.exception:
-            return ("exception", self.exception, self.manner)
+            return ("exception", self.exception, self.configuration)
         ended = ("signal", self.signal) if self.signal is not None else ("exit", str(self.exit_code))
-        return (
-            *ended,
-            self.manner,
-        )  # killed for its memory, it goes on with less at once: that is not the same
+        # Killed for its memory, our trainer restarts with smaller micro-batches: that is another failure.
+        return (*ended, self.configuration)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         if self.stopped_by_us == "stall":
             return f"it stalled in phase {self.stalled_in}" if self.stalled_in else "it stalled"
         ended = (
@@ -63,7 +61,7 @@ class RestartAfter:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    why: str  # empty where there is nothing to say: the command ended well, or no restart was asked for
+    why: str  # empty where there is nothing to report: the command succeeded, or no restart was configured
 
 
 def decide(failures: Sequence[AttemptFailure], *, allowed: int) -> RestartAfter | GiveUp:
@@ -74,23 +72,23 @@ def decide(failures: Sequence[AttemptFailure], *, allowed: int) -> RestartAfter 
     if last.stopped_by_us in _REQUESTED_ENDS or allowed == 0:
         return GiveUp("")
     if len(failures) > allowed:
-        return GiveUp(f"{last.words}; all {allowed} restarts are used up")
+        return GiveUp(f"{last.description}; all {allowed} restarts are used")
     repeated = _repeated_failure(failures)
     if repeated:
         return GiveUp(repeated)
     pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * _PAUSE_GROWS ** (len(failures) - 1))
-    return RestartAfter(pause_s, f"{last.words}{_at(last)}")
+    return RestartAfter(pause_s, f"{last.description}{_at(last)}")
 
 
 def _repeated_failure(failures: Sequence[AttemptFailure]) -> str:
-    """Why another attempt would be no use, or nothing."""
+    """Why another attempt would be useless, or nothing."""
     last = failures[-1]
     same = [failure for failure in failures[:-1] if failure.fingerprint == last.fingerprint]
     if not same:
         return ""
     before = same[-1]
     if last.reached is None or before.reached is None:
-        return f"{last.words} again, and no training was seen in between"
+        return f"{last.description} again, and no training was seen in between"
     if last.reached > before.reached:
         return ""
     hint = (
@@ -98,7 +96,7 @@ def _repeated_failure(failures: Sequence[AttemptFailure]) -> str:
         if not last.saves
         else "it does not get past that point"
     )
-    return f"{last.words} again{_at(last)}, no further than before ({before.reached} steps): {hint}"
+    return f"{last.description} again{_at(last)}, no further than before ({before.reached} steps): {hint}"
 
 
 def _at(failure: AttemptFailure) -> str:

@@ -1,4 +1,4 @@
-"""Names of runs: one folder each, never one that is there already."""
+"""Names of runs: one folder each, never one that exists already."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from holdfast.journal.folder import RunFolder
 
 
 def choose_folder(command: tuple[str, ...], *, run_dir: str | None, name: str | None, runs: Path) -> Path:
-    """The folder asked for, or `runs/<script>-<n>`, which is made. Never one in which a run is already."""
+    """The folder of the options, or a new `runs/<script>-<n>`. Never one that has files already."""
     if run_dir is not None or name is not None:
         path = Path(run_dir) if run_dir is not None else runs / str(name)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise AlreadyThere(
-                f"{path} is there already, and a run is never written over another",
+                f"{path} exists already, and a run never overwrites another",
                 where=path,
                 found="a file"
                 if path.is_file()
-                else "a run of before"
+                else "an earlier run"
                 if RunFolder(path).is_run
                 else "other files",
-                change=f"--run-dir {free_name(path.parent, path.name)}, or leave it out for a folder of its own",
+                change=f"--run-dir {free_name(path.parent, path.name)}, or leave it out for a new folder",
             )
         return path
     return _claim_folder(runs, script_name(command))
 
 
 def _claim_folder(parent: Path, stem: str) -> Path:
-    """Made here: of two runs that start at once, the one that comes second to a name takes the next."""
+    """Created here: of two runs that start at once, the second takes the next name."""
     while True:
         path = free_name(parent, stem)
         try:
@@ -39,7 +39,7 @@ def _claim_folder(parent: Path, stem: str) -> Path:
         except FileExistsError:
             continue
         except PermissionError:
-            return path  # whoever opens it says so, and what to do
+            return path  # the error is raised where the folder is opened
 
 
 def free_name(parent: Path, stem: str) -> Path:
@@ -51,13 +51,12 @@ def free_name(parent: Path, stem: str) -> Path:
 
 def script_name(command: tuple[str, ...]) -> str:
     """`train` of `python -u train.py --lr 1`, `pkg.train` of `python -m pkg.train`, else the program."""
-    words = list(command)
-    for at, word in enumerate(words):
+    for at, word in enumerate(command):
         if word.endswith(".py"):
             return _slug(Path(word).stem)
-        if word == "-m" and at + 1 < len(words):
-            return _slug(words[at + 1])
-    return _slug(Path(words[0]).name)
+        if word == "-m" and at + 1 < len(command):
+            return _slug(command[at + 1])
+    return _slug(Path(command[0]).name)
 
 
 def _slug(name: str) -> str:

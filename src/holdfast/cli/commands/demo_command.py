@@ -13,9 +13,9 @@ from pathlib import Path
 
 from holdfast.cli.arguments import integer
 from holdfast.cli.demo import injected_failures as failures
-from holdfast.cli.demo.demo_stderr import QuietStderr
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError
 from holdfast.journal.folder import RunFolder
+from holdfast.supervise.child.tensorflow_noise import FilteredStderr
 
 _RECIPE = """\
 # What `holdfast demo` trains: small enough for two cores in about two minutes.
@@ -110,7 +110,7 @@ class Demo:
         self.folder = folder
         self.steps = steps
         self.chapters = 0
-        self.stderr = QuietStderr()
+        self.stderr = FilteredStderr()
 
     def chapter(self, title: str) -> None:
         self.chapters += 1

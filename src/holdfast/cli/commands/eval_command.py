@@ -16,7 +16,7 @@ from holdfast.detectors.model_paths import check_target, find_model
 from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
 from holdfast.stderr import print_line
-from holdfast.supervise.child.quiet_stderr import filter_tensorflow_noise
+from holdfast.supervise.child.tensorflow_noise import filter_tensorflow_noise
 
 if TYPE_CHECKING:
     from holdfast.data.records import Dataset, Record

@@ -11,7 +11,7 @@ from holdfast.cli.arguments import add_hidden_alias
 from holdfast.cli.image_arguments import find_images
 from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import DataError, ExitCode, UsageError
-from holdfast.supervise.child.quiet_stderr import filter_tensorflow_noise
+from holdfast.supervise.child.tensorflow_noise import filter_tensorflow_noise
 
 if TYPE_CHECKING:
     from holdfast.detectors.export.verify_export import ExportComparison

@@ -14,7 +14,7 @@ from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.detectors.model_paths import find_model, make_folder
 from holdfast.errors import ExitCode
 from holdfast.stderr import print_line
-from holdfast.supervise.child.quiet_stderr import filter_tensorflow_noise
+from holdfast.supervise.child.tensorflow_noise import filter_tensorflow_noise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     orders = _orders(args)
     if args.gpu_growth:
         os.environ.update(GPU_GROWTH)  # the frameworks read it when they start
-    finished = session.SupervisedRun(orders, say=print_line).run()
-    print_line(end_summary.render(finished.ending))
+    finished = session.SupervisedRun(orders, print_line=print_line).run()
+    print_line(end_summary.render(finished.summary))
     explain_and_print(RunFolder(orders.run_dir))
     return finished.exit_code
 

@@ -70,14 +70,14 @@ def run(args: argparse.Namespace) -> int:
         command=command, run_dir=folder.path, restarts=args.restarts, watch="train", on_stall=args.on_stall,
         first_attempt=attempts_before(folder) + 1, final_codes=FINAL_CODES,
     )  # fmt: skip
-    finished = session.SupervisedRun(orders, say=print_line).run()
+    finished = session.SupervisedRun(orders, print_line=print_line).run()
     if (
         before is not None
         and finished.exit_code in FINAL_CODES
         and not _started_training(folder, orders.first_attempt)
     ):
         settings.store(before, folder.recipe)  # the trainer refused the changes before it started
-    print_line(end_summary.render(finished.ending))
+    print_line(end_summary.render(finished.summary))
     if finished.exit_code and (saved := how_to_resume(folder, finished.exit_code)):
         print_line(saved)
     explain_and_print(folder)

@@ -1,8 +1,7 @@
 """`output.log`: what the child printed, capped so that a chatty run cannot fill the disk.
 
-The rule: the first 64 MiB and at least the last 32 MiB are kept, with a line in between that says how
-much is left out. The file is never larger than 128 MiB and that line. What a run says first and what it
-says last is what tells how it ended.
+The rule: the first 64 MiB and at least the last 32 MiB are kept, with a line in between that says how much was
+dropped. The file is never larger than 128 MiB and that line. The first and the last output explain how a run ended.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ _MARKER = re.compile(rb"\n\[holdfast: (\d+) bytes left out here[^\n]*\n")
 
 
 class CappedLog:
-    """Appends to a file and moves the tail up when it has become twice as long as it must be."""
+    """Appends to a file, and moves the tail up when it is twice as long as needed."""
 
     def __init__(self, path: Path, *, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._end = os.lseek(self._fd, 0, os.SEEK_END)  # a second attempt goes on behind the first
+        self._end = os.lseek(self._fd, 0, os.SEEK_END)  # a second attempt appends to the first
         self._head = head_bytes
         self._tail = tail_bytes
         self._tail_start = self._head
-        self._left_out = 0
-        old = _MARKER.match(os.pread(self._fd, 256, self._head))
-        if old is not None:
-            self._tail_start += old.end()
-            self._left_out = int(old[1])
+        self._dropped = 0
+        marker = _MARKER.match(os.pread(self._fd, 256, self._head))
+        if marker is not None:
+            self._tail_start += marker.end()
+            self._dropped = int(marker[1])
 
     def write(self, data: bytes) -> None:
-        """Appends all of it. Raises OSError when the disk does not take it."""
+        """Appends all of it. Raises OSError when the disk is full."""
         view = memoryview(data)
         while view:
             written = os.pwrite(self._fd, view, self._end)
@@ -50,8 +49,8 @@ class CappedLog:
 
     def _move_tail_up(self) -> None:
         keep_from = self._end - self._tail
-        self._left_out += keep_from - self._tail_start
-        marker = _marker(self._left_out, self._head, self._tail)
+        self._dropped += keep_from - self._tail_start
+        marker = _marker(self._dropped, self._head, self._tail)
         target = self._head + len(marker)
         length = self._end - keep_from
         if target < keep_from:
@@ -64,6 +63,6 @@ class CappedLog:
             self._tail_start = target
 
 
-def _marker(left_out: int, head: int, tail: int) -> bytes:
-    text = f"[holdfast: {left_out} bytes left out here; the log keeps the first {head} and the last {tail}]"
+def _marker(dropped: int, head: int, tail: int) -> bytes:
+    text = f"[holdfast: {dropped} bytes left out here; the log keeps the first {head} and the last {tail}]"
     return f"\n{text:<110}\n".encode()  # of one length, so that a larger count fits the old place

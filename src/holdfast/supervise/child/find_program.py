@@ -26,9 +26,9 @@ def find(name: str, environment: Mapping[str, str]) -> str:
                 change="give the program in it, as in: holdfast run -- python train.py",
             )
         return name
-    found = shutil.which(name, path=path)
-    if found is not None:
-        return found
+    program = shutil.which(name, path=path)
+    if program is not None:
+        return program
     if os.path.isfile(name):
         raise _script_named(name)
     raise _not_found(name, _programs(path))
@@ -40,7 +40,7 @@ def not_started(name: str, program: str, error: OSError) -> CommandNotFound:
             f"{program} names an interpreter that does not exist",
             where="its first line",
             found=_first_line(program),
-            change=f"mend that line, or start it by hand: holdfast run -- python {program}",
+            change=f"correct that line, or name the interpreter: holdfast run -- python {program}",
         )
     if error.errno in (errno.EACCES, errno.ENOEXEC, errno.EPERM):
         return _not_executable(program, found=error.strerror or "")
@@ -81,13 +81,13 @@ def _not_found(name: str, known: Iterable[str]) -> CommandNotFound:
     return CommandNotFound(
         f"there is no program {name}",
         where="PATH" if "/" not in name else os.path.dirname(os.path.abspath(name)),
-        found=f"the nearest is {close}" if close else "nothing of a name like it",
+        found=f"the nearest is {close}" if close else "no program with a similar name",
         change=f"holdfast run -- {close} …" if close else "give the path of the program",
     )
 
 
 def _is_likely_typo(typed: str, known: str) -> bool:
-    """A slip of the keyboard: of all programs of a machine, one is always somewhat near."""
+    """Of all programs of a machine one is always somewhat similar, so only a slip of the keyboard counts."""
     from difflib import SequenceMatcher
 
     return abs(len(typed) - len(known)) <= 1 and SequenceMatcher(None, typed, known).ratio() >= 0.8

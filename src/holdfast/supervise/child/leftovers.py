@@ -1,4 +1,4 @@
-"""What a command leaves running when it ends: the training below a shell script, a loader, a helper."""
+"""Processes that a command leaves running when it ends: the training below a shell script, a loader, a helper."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from holdfast.host import procfs
 from holdfast.host.procfs import Stat
 
 _POLL_EVERY_S = 0.1
-_SELF_EXIT_S = 0.5  # in which helpers that see their parent end go by themselves
+_SELF_EXIT_S = 0.5  # in which helpers end by themselves when their parent has
 
 FindProcesses = Callable[[], Mapping[int, Stat]]
-#: Waits so many seconds; True when somebody has lost patience meanwhile.
+#: Waits so many seconds; True when the user does not want to wait any longer.
 WaitInterruptibly = Callable[[float], bool]
 
 
 def find_leftovers(group: int, known: Mapping[int, Stat]) -> dict[int, Stat]:
     """By the command's process group, by what was seen below the command, and by what is below those now.
 
-    A known process is told from a later one of the same number by when it started.
+    A known process is distinguished from a later one with the same pid by when it started.
     """
     pids = set(procfs.processes_of_group(group))
-    for pid, one in known.items():
-        again = procfs.stat(pid)
-        if again is not None and again.started_ticks == one.started_ticks:
+    for pid, before in known.items():
+        stat = procfs.stat(pid)
+        if stat is not None and stat.started_ticks == before.started_ticks:
             pids.add(pid)
-    pids.update([below for pid in list(pids) for below in procfs.descendants(pid)])
+    pids.update([child for pid in list(pids) for child in procfs.descendants(pid)])
     now = {pid: procfs.stat(pid) for pid in sorted(pids - {group})}
-    return {pid: one for pid, one in now.items() if one is not None and one.state not in "ZX"}
+    return {pid: stat for pid, stat in now.items() if stat is not None and stat.state not in "ZX"}
 
 
 def sleep(seconds: float) -> bool:
@@ -39,39 +39,40 @@ def sleep(seconds: float) -> bool:
     return False
 
 
-def gone_within(left: FindProcesses, within_s: float, wait: WaitInterruptibly = sleep) -> bool:
+def gone_within(remaining: FindProcesses, within_s: float, wait: WaitInterruptibly = sleep) -> bool:
     until = time.monotonic() + within_s
-    while left():
+    while remaining():
         if time.monotonic() >= until or wait(_POLL_EVERY_S):
             return False
     return True
 
 
-def any_remain(left: FindProcesses) -> bool:
-    """Whether some are there that do not go by themselves in a moment."""
-    return not gone_within(left, _SELF_EXIT_S)
+def any_remain(remaining: FindProcesses) -> bool:
+    """Whether some do not end by themselves in a moment."""
+    return not gone_within(remaining, _SELF_EXIT_S)
 
 
 def send_signal(
-    to: Mapping[int, Stat], number: signal.Signals, told: Callable[[int, signal.Signals], None]
+    to: Mapping[int, Stat], number: signal.Signals, on_sent: Callable[[int, signal.Signals], None]
 ) -> None:
-    """A suspended process takes no signal but SIGKILL before it is woken."""
+    """A suspended process handles no signal but SIGKILL before SIGCONT."""
     for pid in to:
-        told(pid, number)
+        on_sent(pid, number)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
             os.kill(pid, signal.SIGCONT)
 
 
 def terminate(
-    left: FindProcesses,
+    remaining: FindProcesses,
     *,
     within_s: float,
-    told: Callable[[int, signal.Signals], None],
-    asked_group: int | None = None,
+    on_sent: Callable[[int, signal.Signals], None],
+    signalled_group: int | None = None,
     wait: WaitInterruptibly = sleep,
 ) -> None:
-    """Asks them all to end, but for a group that was asked already, and kills those that have not after the time."""
-    send_signal({pid: one for pid, one in left().items() if one.group != asked_group}, signal.SIGTERM, told)
-    if not gone_within(left, within_s, wait):
-        send_signal(left(), signal.SIGKILL, told)
+    """SIGTERM to all but a group that has it already, and SIGKILL to those that have not ended in time."""
+    others = {pid: stat for pid, stat in remaining().items() if stat.group != signalled_group}
+    send_signal(others, signal.SIGTERM, on_sent)
+    if not gone_within(remaining, within_s, wait):
+        send_signal(remaining(), signal.SIGKILL, on_sent)

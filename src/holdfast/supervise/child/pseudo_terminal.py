@@ -1,7 +1,7 @@
 """A terminal for the child where the user has one, so that progress bars, colours and `input()` work.
 
-The child gets a pseudo-terminal of its own. The user's terminal stops echoing and collecting lines, which
-the child's does now, but still turns Ctrl-C, Ctrl-Z and Ctrl-\\ into signals for the supervisor.
+The child gets a pseudo-terminal of its own. The user's terminal stops echoing and collecting lines, which the child's
+does now, but still turns Ctrl-C, Ctrl-Z and Ctrl-\\ into signals for the supervisor.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _CONTROL_CHARACTERS = 6
 
 
 class UserTerminal:
-    """The terminal that the user sits at; `fd` is any of our own three that is it."""
+    """The terminal that the user types at; `fd` is one of our own three streams."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self._modes: list[Any] = termios.tcgetattr(fd)
-        self._quiet = False
+        self._released = False
 
     @property
     def modes(self) -> list[Any]:
-        """As they were found."""
+        """As they were at the start."""
         return list(self._modes)
 
     @property
-    def ours(self) -> bool:
-        """Whether we stand in the foreground; a job in the background must not change the terminal."""
+    def in_foreground(self) -> bool:
+        """Whether our process group is in the foreground; a job in the background must not change the terminal."""
         try:
             return os.tcgetpgrp(self.fd) == os.getpgrp()
         except OSError:
             return False
 
-    def hand_over(self) -> None:
+    def release(self) -> None:
         """Leaves echo and line editing to the child's terminal."""
-        if not self.ours:
+        if not self.in_foreground:
             return
         modes = self.modes
         modes[_LOCAL_FLAGS] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
@@ -51,44 +51,44 @@ class UserTerminal:
         modes[_CONTROL_CHARACTERS][termios.VTIME] = 0
         with contextlib.suppress(termios.error):
             termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
-            self._quiet = True
+            self._released = True
 
-    def take_back(self, *, even_in_background: bool = False) -> None:
-        if self._quiet and (even_in_background or self.ours):
+    def reclaim(self, *, even_in_background: bool = False) -> None:
+        if self._released and (even_in_background or self.in_foreground):
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self.fd, termios.TCSANOW, self._modes)
-            self._quiet = False
+            self._released = False
 
 
 @dataclass(frozen=True, slots=True)
 class PtyPair:
-    ours: int
-    theirs: int
-    path: str  # of their side
+    our_end: int
+    child_end: int
+    path: str  # of the child's end
 
 
 def open_like(user: UserTerminal) -> PtyPair | None:
-    """A new terminal with the modes and the size of the user's; None where none can be made (no devpts).
+    """A new terminal with the modes and the size of the user's; None where none can be created (no devpts).
 
-    Line ends are left alone on the child's side: the user's terminal turns them already, and the log
-    then holds the bytes that were printed. The child's side must stay open here until the child has
-    opened it: a terminal without a user reads as ended.
+    Line ends are not converted on the child's side: the user's terminal does that, and the log then has the bytes that
+    were printed. The child's end must stay open here until the child has opened it: reading from a terminal that
+    nobody has open ends at once.
     """
     try:
-        ours, theirs = pty.openpty()
+        our_end, child_end = pty.openpty()
     except OSError:
         return None
     try:
-        path = os.ttyname(theirs)
+        path = os.ttyname(child_end)
         modes = user.modes
         modes[_OUTPUT_FLAGS] &= ~termios.OPOST
-        termios.tcsetattr(theirs, termios.TCSANOW, modes)
+        termios.tcsetattr(child_end, termios.TCSANOW, modes)
     except (OSError, termios.error):
-        os.close(ours)
-        os.close(theirs)
+        os.close(our_end)
+        os.close(child_end)
         return None
-    copy_size(user.fd, ours)
-    return PtyPair(ours, theirs, path)
+    copy_size(user.fd, our_end)
+    return PtyPair(our_end, child_end, path)
 
 
 def copy_size(source: int, target: int) -> None:

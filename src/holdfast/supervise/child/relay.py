@@ -1,9 +1,9 @@
-"""The relay: a small process between the child and the screen, which outlives the supervisor.
+"""The relay: a small process between the command and the screen, which outlives the supervisor.
 
-A child whose output pipe has lost its reader dies of SIGPIPE, one whose terminal has gone dies of SIGHUP.
-So neither may hang on the supervisor: the relay holds the reading ends, sits in a session of its own,
-ignores every signal that can be ignored, and goes on into `output.log` when the screen or the supervisor
-is gone. It is forked, not started anew: it costs the pages it writes.
+A command whose output pipe has lost its reader dies of SIGPIPE, one whose terminal has gone dies of SIGHUP. So neither
+may depend on the supervisor: the relay owns the reading ends, is in a session of its own, ignores every signal that
+can be ignored, and continues to write `output.log` when the screen or the supervisor is gone. It is forked, not
+executed: it costs only the pages that it writes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.supervise.child.buffered_writer import BackgroundWriter
 from holdfast.supervise.child.capped_log import CappedLog
@@ -25,49 +26,47 @@ from holdfast.supervise.child.tensorflow_noise import TensorFlowNoiseFilter
 
 _READ_BYTES = 256 * 1024
 _LOG_RETRY_S = 5.0
-_LINGER_S = 5.0  # that a terminal may take for the rest: a shell writes there again by then
+_TERMINAL_DRAIN_S = 5.0  # for the last output: after that a shell writes to the terminal again
 
 
-class SharedPage:
-    """A page of memory that the relay and the supervisor share."""
+_STATUS = struct.Struct("<QdQQi?")  # the fields of RelayStatus; written by the relay only
+_KEYBOARD_OFFSET = 2048  # flags of one byte, far from the status: each has one writer at a time
+_END_KNOWN_OFFSET = 2049
 
-    _LAYOUT = struct.Struct(
-        "<QdQQi?"
-    )  # output bytes, when last, lost by the log, not shown, log's errno, ended
+
+class RelayState:
+    """A page of memory that the relay and the supervisor share: the status at its start, then two flags."""
 
     def __init__(self) -> None:
         self._map = mmap.mmap(-1, mmap.PAGESIZE)
-        self.post(0, time.monotonic(), 0, 0, 0, False)
+        self.write(RelayStatus(0, time.monotonic(), 0, 0, 0, False))
 
-    def post(
-        self, output: int, when: float, log_lost: int, not_shown: int, log_errno: int, ended: bool
-    ) -> None:
-        self._LAYOUT.pack_into(self._map, 0, output, when, log_lost, not_shown, log_errno, ended)
+    def write(self, status: RelayStatus) -> None:
+        _STATUS.pack_into(self._map, 0, *status)
 
     def read(self) -> RelayStatus:
-        return RelayStatus(*self._LAYOUT.unpack_from(self._map, 0))
+        return RelayStatus(*_STATUS.unpack_from(self._map, 0))
 
     @property
     def keyboard(self) -> bool:
-        """Whether the relay may read the user's terminal: only while the supervisor stands in front."""
-        return self._map[2048] == 1
+        """Whether the relay may read the user's terminal: only while the supervisor is in the foreground."""
+        return self._map[_KEYBOARD_OFFSET] == 1
 
     @keyboard.setter
     def keyboard(self, may_read: bool) -> None:
-        self._map[2048] = int(may_read)
+        self._map[_KEYBOARD_OFFSET] = int(may_read)
 
     @property
     def end_known(self) -> bool:
-        """Whether the supervisor saw the command end, so that nobody need wonder when it is gone itself."""
-        return self._map[2049] == 1
+        """Whether the supervisor saw the command end, so that the relay does not report an orphaned command."""
+        return self._map[_END_KNOWN_OFFSET] == 1
 
     @end_known.setter
     def end_known(self, known: bool) -> None:
-        self._map[2049] = int(known)
+        self._map[_END_KNOWN_OFFSET] = int(known)
 
 
-@dataclass(frozen=True, slots=True)
-class RelayStatus:
+class RelayStatus(NamedTuple):
     output_bytes: int
     last_output: float  # monotonic
     log_lost_bytes: int
@@ -90,12 +89,12 @@ class RelayConfig:
     log: Path
     keyboard: int | None = None  # the user's terminal, to be read
     terminal: int | None = None  # our side of the child's terminal, to be written
-    hush: bool = False  # known chatter of libraries goes into the log alone
+    filter_noise: bool = False  # TensorFlow's start-up lines go into the log only
     when_orphaned: Callable[[], None] = lambda: None
     when_ended_orphaned: Callable[[int], None] = lambda output_bytes: None
 
 
-def start(wiring: RelayConfig, board: SharedPage, *, close: tuple[int, ...] = ()) -> int:
+def start(config: RelayConfig, state: RelayState, *, close: tuple[int, ...] = ()) -> int:
     """Forks the relay and returns its pid. `close` lists what the relay must not keep open."""
     supervisor = os.getpid()
     pid = os.fork()
@@ -110,7 +109,7 @@ def start(wiring: RelayConfig, board: SharedPage, *, close: tuple[int, ...] = ()
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for fd in close:
             os.close(fd)
-        _Relay(wiring, board, supervisor).work()
+        _Relay(config, state, supervisor).run()
         code = 0
     finally:
         os._exit(code)
@@ -120,45 +119,47 @@ _CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.
 
 
 class _Relay:
-    def __init__(self, wiring: RelayConfig, board: SharedPage, supervisor: int) -> None:
-        self._wiring = wiring
-        self._board = board
+    def __init__(self, config: RelayConfig, state: RelayState, supervisor: int) -> None:
+        self._config = config
+        self._state = state
         self._supervisor = supervisor
         self._orphaned = False
-        self._count = 0
-        self._last = time.monotonic()
-        self._log = _log_sink(wiring.log)
+        self._output_bytes = 0
+        self._last_output = time.monotonic()
+        self._log = _log_writer(config.log)
         self._screens = {
-            fd: BackgroundWriter(_writer(fd), gap=_not_shown) for fd in {s.screen for s in wiring.streams}
+            fd: BackgroundWriter(_writer(fd), gap_line=_not_shown)
+            for fd in {s.screen for s in config.streams}
         }
-        self._screen_of = {stream.source: self._screens[stream.screen] for stream in wiring.streams}
-        self._hushed = {stream.source: TensorFlowNoiseFilter() for stream in wiring.streams if wiring.hush}
-        self._typed = b""  # what the child's terminal has no room for yet
-        if wiring.terminal is not None:
+        self._screen_of = {stream.source: self._screens[stream.screen] for stream in config.streams}
+        filtered = config.streams if config.filter_noise else ()
+        self._noise_filters = {stream.source: TensorFlowNoiseFilter() for stream in filtered}
+        self._typed = b""  # not yet accepted by the child's terminal
+        if config.terminal is not None:
             # A script that does not read what is typed must not stop its own output.
-            os.set_blocking(wiring.terminal, False)
+            os.set_blocking(config.terminal, False)
 
-    def work(self) -> None:
+    def run(self) -> None:
         poll = select.poll()
         open_sources = set(self._screen_of)
         while open_sources:
             for source in open_sources:
-                wants_room = self._typed and source == self._wiring.terminal
+                wants_room = self._typed and source == self._config.terminal
                 poll.register(source, select.POLLIN | select.POLLOUT if wants_room else select.POLLIN)
-            self._mind_keyboard(poll)
+            self._watch_keyboard(poll)
             for fd, what in poll.poll(500):
-                if fd == self._wiring.keyboard:
+                if fd == self._config.keyboard:
                     self._read_keyboard()
-                if fd == self._wiring.terminal and what & select.POLLOUT:
-                    self._type()
-                if fd in open_sources and what & ~select.POLLOUT and not self._take(fd):
+                if fd == self._config.terminal and what & select.POLLOUT:
+                    self._write_typed()
+                if fd in open_sources and what & ~select.POLLOUT and not self._read_output(fd):
                     poll.unregister(fd)
                     open_sources.discard(fd)
-            self._mind_supervisor()
-            self._post(ended=False)
+            self._watch_supervisor()
+            self._write_status(ended=False)
         self._finish()
 
-    def _take(self, source: int) -> bool:
+    def _read_output(self, source: int) -> bool:
         """Reads what is there; False at the end. A terminal ends in EIO when its last user closes it."""
         try:
             data = os.read(source, _READ_BYTES)
@@ -168,83 +169,85 @@ class _Relay:
             return False
         if not data:
             return False
-        self._count += len(data)
-        self._last = time.monotonic()
+        self._output_bytes += len(data)
+        self._last_output = time.monotonic()
         self._log.put(data)
-        hush = self._hushed.get(source)
-        if shown := hush.shown(data) if hush is not None else data:
+        noise = self._noise_filters.get(source)
+        if shown := noise.shown(data) if noise is not None else data:
             self._screen_of[source].put(shown)
         return True
 
-    def _mind_keyboard(self, poll: select.poll) -> None:
-        keyboard = self._wiring.keyboard
+    def _watch_keyboard(self, poll: select.poll) -> None:
+        keyboard = self._config.keyboard
         if keyboard is None:
             return
-        if self._board.keyboard and not self._orphaned and not self._typed:
+        if self._state.keyboard and not self._orphaned and not self._typed:
             poll.register(keyboard, select.POLLIN)
         else:
             with contextlib.suppress(KeyError):
                 poll.unregister(keyboard)
 
     def _read_keyboard(self) -> None:
-        keyboard = self._wiring.keyboard
-        if keyboard is None or os.getppid() != self._supervisor or not self._board.keyboard:
+        keyboard = self._config.keyboard
+        if keyboard is None or os.getppid() != self._supervisor or not self._state.keyboard:
             return
         try:
             self._typed = os.read(keyboard, 4096)
         except OSError:
             self._typed = b""
         if self._typed:
-            self._type()
+            self._write_typed()
         else:
-            self._board.keyboard = False
+            self._state.keyboard = False
 
-    def _type(self) -> None:
-        """What there is room for; the rest waits, and the keyboard with it, as it would without us."""
-        if self._wiring.terminal is None:
+    def _write_typed(self) -> None:
+        """As much as the terminal accepts; the rest waits, and the keyboard with it, as it would without us."""
+        if self._config.terminal is None:
             return
         try:
-            self._typed = self._typed[os.write(self._wiring.terminal, self._typed) :]
+            self._typed = self._typed[os.write(self._config.terminal, self._typed) :]
         except BlockingIOError:
             return
         except OSError:
             self._typed = b""
-            self._board.keyboard = False
+            self._state.keyboard = False
 
-    def _mind_supervisor(self) -> None:
+    def _watch_supervisor(self) -> None:
         if not self._orphaned and os.getppid() != self._supervisor:
             self._orphaned = True
-            self._wiring.when_orphaned()
+            self._config.when_orphaned()
 
-    def _post(self, *, ended: bool) -> None:
+    def _write_status(self, *, ended: bool) -> None:
         error = self._log.error
-        self._board.post(
-            self._count,
-            self._last,
-            self._log.lost_bytes,
-            sum(screen.lost_bytes for screen in self._screens.values()),
-            (error.errno or 5) if error is not None else 0,
-            ended,
+        self._state.write(
+            RelayStatus(
+                self._output_bytes,
+                self._last_output,
+                self._log.lost_bytes,
+                sum(screen.lost_bytes for screen in self._screens.values()),
+                (error.errno or 5) if error is not None else 0,
+                ended,
+            )
         )
 
     def _finish(self) -> None:
-        for source, hush in self._hushed.items():
-            if rest := hush.rest():
+        for source, noise in self._noise_filters.items():
+            if rest := noise.rest():
                 self._screen_of[source].put(rest)
-        self._log.finish(within_s=_LINGER_S)
-        self._mind_supervisor()
-        if self._orphaned and not self._board.end_known:
-            self._wiring.when_ended_orphaned(self._count)
+        self._log.finish(timeout_s=_TERMINAL_DRAIN_S)
+        self._watch_supervisor()
+        if self._orphaned and not self._state.end_known:
+            self._config.when_ended_orphaned(self._output_bytes)
         for fd, screen in self._screens.items():
-            if not screen.finish(within_s=_LINGER_S if _is_terminal(fd) else None):
-                screen.leave_out_rest()
-                screen.finish(within_s=None)
-        self._log.finish(within_s=None)
-        self._post(ended=True)
+            if not screen.finish(timeout_s=_TERMINAL_DRAIN_S if _is_terminal(fd) else None):
+                screen.drop_pending()
+                screen.finish(timeout_s=None)
+        self._log.finish(timeout_s=None)
+        self._write_status(ended=True)
 
 
 def _is_terminal(fd: int) -> bool:
-    """A pipe or a file is waited for as long as it takes: we are a process of our own, and hold up nobody."""
+    """A pipe or a file is waited for as long as it takes: nobody waits for this process."""
     try:
         return os.isatty(fd)
     except OSError:
@@ -252,7 +255,7 @@ def _is_terminal(fd: int) -> bool:
 
 
 def _writer(fd: int) -> Callable[[bytes], None]:
-    """Somebody else may have made our screen non-blocking; then we wait for room by ourselves."""
+    """Somebody else may have made our screen non-blocking; then we wait until it accepts more."""
 
     def write(data: bytes) -> None:
         view = memoryview(data)
@@ -265,8 +268,8 @@ def _writer(fd: int) -> Callable[[bytes], None]:
     return write
 
 
-def _log_sink(path: Path) -> BackgroundWriter:
-    """Opens the log when it can: a full or missing disk now may be mended later."""
+def _log_writer(path: Path) -> BackgroundWriter:
+    """Opens the log when it can: a full or missing disk may be repaired later."""
     log: CappedLog | None = None
     with contextlib.suppress(OSError):
         log = CappedLog(path)
@@ -277,7 +280,7 @@ def _log_sink(path: Path) -> BackgroundWriter:
             log = CappedLog(path)
         log.write(data)
 
-    return BackgroundWriter(write, gap=_not_logged, retry_s=_LOG_RETRY_S)
+    return BackgroundWriter(write, gap_line=_not_logged, retry_s=_LOG_RETRY_S)
 
 
 def _not_shown(count: int) -> bytes:

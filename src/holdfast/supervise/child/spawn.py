@@ -1,8 +1,23 @@
-"""Starts the command in a session of its own, with its output relayed, and brings home how it ended.
+"""Starts the command in a session of its own, with its output relayed, and reports how it ended.
 
-What of our own three streams is a terminal becomes the child's new terminal; standard input that is not
-one is handed on as it is; output that is not one becomes a pipe, so that standard output and standard
-error each arrive where the user sent them, and through one pipe, in their order, where that is one place.
+Each of our three streams that is a terminal becomes the child's new terminal. Standard input that is not one is
+inherited. Output that is not one becomes a pipe, so that standard output and standard error each arrive where the user
+sent them, or through one pipe, in order, where both go to the same file. With a terminal, and stdout redirected:
+
+       user's terminal                                    out.txt
+        │ keys      ▲ stderr                                 ▲ stdout
+        ▼           │                                        │
+    ┌──────────────────────────── relay ─────────────────────────────┐──► output.log
+    │ keyboard=0    streams: (our_end → 2)          (read_end → 1)   │
+    └────│──────────────▲───────────────────────────────▲────────────┘
+         ▼ our_end      │ our_end                       │ read_end
+      [ pseudo-terminal ]                            [ pipe ]
+         │ child_end    ▲ child_end                     ▲ write_end
+         ▼ fd 0         │ fd 2                          │ fd 1
+    ┌──────────────────────────── command ───────────────────────────┐
+    └────────────────────────────────────────────────────────────────┘
+
+The supervisor closes child_end, write_end and read_end once both processes have them, and keeps our_end to resize it.
 """
 
 from __future__ import annotations
@@ -22,7 +37,7 @@ from holdfast.supervise.child import find_program, pseudo_terminal, relay
 from holdfast.supervise.child.pseudo_terminal import UserTerminal
 
 _PIPE_BYTES = 1024 * 1024
-#: Signals that we keep for ourselves while we watch; the child starts with none of them held back.
+#: Signals that the supervisor blocks and waits for; the child starts with none of them blocked.
 BLOCKED_SIGNALS = frozenset(
     {
         signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT,
@@ -33,7 +48,7 @@ BLOCKED_SIGNALS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """How a process ended, as `wait4` has it."""
+    """How a process ended, from `wait4`."""
 
     status: int
     usage: struct_rusage
@@ -52,7 +67,7 @@ class ProcessExit:
 
     @property
     def shell_code(self) -> int:
-        """As a shell has it: the code itself, or 128 and the signal."""
+        """As a shell reports it: the code itself, or 128 plus the signal."""
         return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else 128 + os.WTERMSIG(self.status)
 
 
@@ -60,22 +75,27 @@ class Child:
     """A started command."""
 
     def __init__(
-        self, pid: int, relay_pid: int, board: relay.SharedPage, user: UserTerminal | None, ours: int | None
+        self,
+        pid: int,
+        relay_pid: int,
+        state: relay.RelayState,
+        user: UserTerminal | None,
+        pty_end: int | None,
     ) -> None:
         self.pid = pid
-        self.board = board
+        self.relay_state = state
         self.user = user
         self._relay_pid = relay_pid
-        self._ours = ours  # our side of its terminal
+        self._pty_end = pty_end  # our end of its terminal
         self.ended: ProcessExit | None = None
         self.stopped = False
 
     @property
     def has_terminal(self) -> bool:
-        return self._ours is not None
+        return self._pty_end is not None
 
     def poll(self) -> ProcessExit | None:
-        """Takes note of every change since the last call."""
+        """Reads every change of state since the last call."""
         while self.ended is None:
             try:
                 pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
@@ -97,8 +117,8 @@ class Child:
             os.killpg(self.pid, number)
 
     def resize(self) -> None:
-        if self.user is not None and self._ours is not None:
-            pseudo_terminal.copy_size(self.user.fd, self._ours)
+        if self.user is not None and self._pty_end is not None:
+            pseudo_terminal.copy_size(self.user.fd, self._pty_end)
 
     def relay_gone(self) -> bool:
         try:
@@ -107,22 +127,22 @@ class Child:
             return True
 
     def close(self) -> None:
-        if self._ours is not None:
-            os.close(self._ours)
-            self._ours = None
+        if self._pty_end is not None:
+            os.close(self._pty_end)
+            self._pty_end = None
 
 
 @dataclass(frozen=True, slots=True)
 class _ChildIo:
-    """The ends of what lies between us and the child."""
+    """The descriptors between us and the child; see the picture above."""
 
     streams: tuple[relay.RelayStream, ...]
     actions: tuple[tuple[object, ...], ...]  # for posix_spawn
-    childs: tuple[int, ...]  # to be closed here once the child has them
-    ours: int | None  # our side of the child's terminal
+    child_ends: tuple[int, ...]  # to be closed here once the child has them
+    pty_end: int | None  # our end of the child's terminal
 
-    def close_childs(self) -> None:
-        for fd in self.childs:
+    def close_child_ends(self) -> None:
+        for fd in self.child_ends:
             os.close(fd)
 
     def close_sources(self, *, but: int | None = None) -> None:
@@ -137,66 +157,67 @@ def start(
     log: Path,
     environment: Mapping[str, str],
     when_ended_orphaned: Callable[[int], None],
-    hush: bool = False,
+    filter_noise: bool = False,
 ) -> Child:
     """Starts the command; raises CommandNotFound, naming the nearest program, when there is none."""
     program = find_program.find(command[0], environment)
-    ends, user = _open_child_io(_user_terminal())
+    io, user = _open_child_io(_user_terminal())
     try:
         pid = os.posix_spawn(
             program,
             list(command),
             dict(environment),
-            file_actions=ends.actions,
+            file_actions=io.actions,
             setsid=True,
             setsigmask=(),
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these for itself
         )
     except OSError as error:
-        ends.close_childs()
-        ends.close_sources()
+        io.close_child_ends()
+        io.close_sources()
         raise find_program.not_started(command[0], program, error) from error
-    board = relay.SharedPage()
+    state = relay.RelayState()
     if user is not None and _is_terminal(0):
-        user.hand_over()
-        board.keyboard = user.ours
-    wiring = relay.RelayConfig(
-        streams=ends.streams,
+        user.release()
+        state.keyboard = user.in_foreground
+    config = relay.RelayConfig(
+        streams=io.streams,
         log=log,
         keyboard=0 if user is not None and _is_terminal(0) else None,
-        terminal=ends.ours,
-        hush=hush,
-        when_orphaned=(lambda: user.take_back(even_in_background=True)) if user is not None else _no_op,
+        terminal=io.pty_end,
+        filter_noise=filter_noise,
+        when_orphaned=(lambda: user.reclaim(even_in_background=True)) if user is not None else _no_op,
         when_ended_orphaned=when_ended_orphaned,
     )
-    relay_pid = relay.start(wiring, board, close=ends.childs)
-    ends.close_childs()
-    ends.close_sources(but=ends.ours)
-    return Child(pid, relay_pid, board, user, ends.ours)
+    relay_pid = relay.start(config, state, close=io.child_ends)
+    io.close_child_ends()
+    io.close_sources(but=io.pty_end)
+    return Child(pid, relay_pid, state, user, io.pty_end)
 
 
 def _open_child_io(user: UserTerminal | None) -> tuple[_ChildIo, UserTerminal | None]:
-    """And the user's terminal, or None where the child has none: some containers cannot make one."""
+    """And the user's terminal, or None where the child has none: some containers cannot create one."""
     streams: list[relay.RelayStream] = []
     actions: list[tuple[object, ...]] = []
-    childs: list[int] = []
-    made = pseudo_terminal.open_like(user) if user is not None else None
-    if made is not None:
-        childs.append(made.theirs)
-        streams.append(relay.RelayStream(made.ours, 1 if _is_terminal(1) else 2))
+    child_ends: list[int] = []
+    pair = pseudo_terminal.open_like(user) if user is not None else None
+    if pair is not None:
+        child_ends.append(pair.child_end)
+        streams.append(relay.RelayStream(pair.our_end, 1 if _is_terminal(1) else 2))
     for number in (0, 1, 2):
-        if _is_terminal(number) and made is not None:
+        if _is_terminal(number) and pair is not None:
             # Opened by the leader of a new session, it becomes the session's terminal.
-            actions.append((os.POSIX_SPAWN_OPEN, number, made.path, os.O_RDWR, 0))
+            actions.append((os.POSIX_SPAWN_OPEN, number, pair.path, os.O_RDWR, 0))
         elif number == 2 and streams and streams[-1].screen == 1 and _same_target(1, 2):
-            actions.append((os.POSIX_SPAWN_DUP2, childs[-1], number))
+            actions.append((os.POSIX_SPAWN_DUP2, child_ends[-1], number))
         elif number != 0:
-            reading, writing = _pipe()
-            actions.append((os.POSIX_SPAWN_DUP2, writing, number))
-            streams.append(relay.RelayStream(reading, number))
-            childs.append(writing)
-    ours = made.ours if made is not None else None
-    return _ChildIo(tuple(streams), tuple(actions), tuple(childs), ours), user if made is not None else None
+            read_end, write_end = _pipe()
+            actions.append((os.POSIX_SPAWN_DUP2, write_end, number))
+            streams.append(relay.RelayStream(read_end, number))
+            child_ends.append(write_end)
+    pty_end = pair.our_end if pair is not None else None
+    io = _ChildIo(tuple(streams), tuple(actions), tuple(child_ends), pty_end)
+    return io, user if pair is not None else None
 
 
 def _same_target(one: int, other: int) -> bool:
@@ -208,11 +229,11 @@ def _same_target(one: int, other: int) -> bool:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe of 1 MiB where the system allows it: a burst then does not wait for our next turn."""
-    reading, writing = os.pipe()
+    """A pipe of 1 MiB where the system allows it: a burst then does not wait for the relay."""
+    read_end, write_end = os.pipe()
     with contextlib.suppress(OSError):
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    return reading, writing
+        fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return read_end, write_end
 
 
 def _user_terminal() -> UserTerminal | None:

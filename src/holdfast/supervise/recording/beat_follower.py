@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.journal.beats import Beat, BeatReader, Phase
 
-#: Beats looked at one by one in a second. Where more come, steps are far too short to matter for a limit.
+#: Beats read one by one in a second. Where more come, steps are far too short to matter for a limit.
 _MAX_BEATS = 128
 
 
@@ -17,7 +17,7 @@ class HeartbeatFollower:
         self._attempt = attempt
         self._last: Beat | None = None
         self.newest: Beat | None = None
-        self.fresh: list[
+        self.new_beats: list[
             Beat
         ] = []  # since the last poll, the newest last; not all of them when there are many
         self.step_s: float | None = None  # median of the steps since the last poll
@@ -26,13 +26,13 @@ class HeartbeatFollower:
         newest = self._reader.newest()
         if newest is None or newest.attempt != self._attempt & 0xFFFF:
             return None
-        seen = self._last.sequence if self._last is not None else max(0, newest.sequence - _MAX_BEATS)
-        self.fresh = [
+        last = self._last.sequence if self._last is not None else max(0, newest.sequence - _MAX_BEATS)
+        self.new_beats = [
             beat
-            for beat in self._reader.since(max(seen, newest.sequence - _MAX_BEATS))
+            for beat in self._reader.since(max(last, newest.sequence - _MAX_BEATS))
             if beat.attempt == newest.attempt
         ]
-        self.step_s = median_step_s(self.fresh)
+        self.step_s = median_step_s(self.new_beats)
         self._last = self.newest = newest
         return newest
 
@@ -41,5 +41,5 @@ class HeartbeatFollower:
 
 
 def median_step_s(beats: list[Beat]) -> float | None:
-    taken = {beat.step: beat.step_ns for beat in beats if beat.step_ns and beat.phase != Phase.COMPILE}
-    return statistics.median(taken.values()) / 1e9 if taken else None
+    durations_ns = {beat.step: beat.step_ns for beat in beats if beat.step_ns and beat.phase != Phase.COMPILE}
+    return statistics.median(durations_ns.values()) / 1e9 if durations_ns else None

@@ -1,4 +1,4 @@
-"""What the process itself has told through the journal, as far as the watch needs it."""
+"""What the process itself has reported in the journal, as far as the monitor needs it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TIMES_BEFORE = 10
 
 
 def filtered_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> int:
-    """How many elements a filter was given between two looks in which it let none through.
+    """How many elements a filter was given between two readings in which it let none through.
 
-    Nodes come from the end of the pipeline to its source, each with the count of what it has handed on.
+    Nodes come from the end of the pipeline to its source, each with the count of what it has passed on.
     """
     if len(before) != len(after):
         return 0
@@ -26,7 +26,7 @@ def filtered_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) 
 
 
 class JournalState:
-    """Fed with the entries of one attempt, in order."""
+    """Updated with the entries of one attempt, in order."""
 
     def __init__(self) -> None:
         self.fit: FitStarted | None = None
@@ -41,39 +41,41 @@ class JournalState:
         self.exception = ""  # the last that left fit or the script: "Type at train.py:41"
         self.steps_done = 0  # as the last FitDone had it, all fits together
         self.exit_raised = ""
-        self.looped = False
-        self.open_loop = ""  # what ends the loop around the training, in words, where nothing else does
-        self.manner = ""  # how our trainer runs in this attempt
-        self._sifted = 0
-        self._longest_sift = 0
-        self._sifting: list[dict[str, Any]] = []
+        self.has_custom_loop = False
+        self.loop_condition = ""  # what ends the custom training loop, where nothing else does
+        self.configuration = ""  # of our trainer in this attempt: "micro-batches of 4"
+        self._filtered = 0
+        self._longest_filtered = 0
+        self._nodes: list[dict[str, Any]] = []
         self._first_fit = True
         self._steps_before = 0  # of the fits before the last one
 
-    def take(self, entries: list[Entry]) -> None:
+    def update(self, entries: list[Entry]) -> None:
         for entry in entries:
             if entry.by != "supervisor":
-                self._take(entry.event)
+                self._apply(entry.event)
 
     @property
     def planned_steps(self) -> int | None:
         """Of the process: what earlier fits did, and of the last one its epochs times the steps of one."""
         if self.fit is None or self.fit.epochs is None:
             return None
-        of_one = self.fit.planned_steps_per_epoch or self.longest_epoch_steps
-        return self._steps_before + (self.fit.epochs - self.fit.initial_epoch) * of_one if of_one else None
+        steps_per_epoch = self.fit.planned_steps_per_epoch or self.longest_epoch_steps
+        epochs = self.fit.epochs - self.fit.initial_epoch
+        return self._steps_before + epochs * steps_per_epoch if steps_per_epoch else None
 
     @property
-    def sifted(self) -> int:
+    def filtered_elements(self) -> int:
         """Elements that a filter was given since it last let one through, where that is far more than ever before."""
-        return self._sifted if self._sifted >= _TIMES_BEFORE * self._longest_sift else 0
+        return self._filtered if self._filtered >= _TIMES_BEFORE * self._longest_filtered else 0
 
-    def callback_name(self, detail: int) -> str:
+    def callback_name(self, callback_index: int) -> str:
         """By the number that a beat carries."""
-        known = self.fit.callbacks if self.fit is not None else []
-        return str(known[detail - 1].get("class", "")) if 0 < detail <= len(known) else ""
+        callbacks = self.fit.callbacks if self.fit is not None else []
+        known = 0 < callback_index <= len(callbacks)
+        return str(callbacks[callback_index - 1].get("class", "")) if known else ""
 
-    def _take(self, event: Event) -> None:
+    def _apply(self, event: Event) -> None:
         match event:
             case FitStarted():
                 self._begin_fit(event)
@@ -98,17 +100,17 @@ class JournalState:
             case events.ExitStarted(raised=raised):
                 self.exit_raised = raised
             case events.MicroBatchSet(micro_batch=size):
-                self.manner = f"micro-batches of {size}"
+                self.configuration = f"micro-batches of {size}"
             case events.OpenLoopSeen(until=until, where=where):
-                self.open_loop = f"{' and '.join(until)} ({where})" if until else ""
+                self.loop_condition = f"{' and '.join(until)} ({where})" if until else ""
             case events.LoopSeen():
-                self.looped = True
+                self.has_custom_loop = True
             case events.PipelineSeen(role="train", nodes=nodes):
-                given = filtered_between(self._sifting, nodes)
+                given = filtered_between(self._nodes, nodes)
                 if not given:
-                    self._longest_sift = max(self._longest_sift, self._sifted)
-                self._sifted = self._sifted + given if given else 0
-                self._sifting = nodes
+                    self._longest_filtered = max(self._longest_filtered, self._filtered)
+                self._filtered = self._filtered + given if given else 0
+                self._nodes = nodes
             case _:
                 pass
 

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.journal.events import DatasetSeen, Event, FitStarted, FootprintMeasured
-from holdfast.supervise.end_summary import size as in_words
+from holdfast.units import size
 
-_MAX_BATCH_FACTOR = 4  # a line through one point is not drawn further
+_MAX_BATCH_FACTOR = 4  # one measurement is not extrapolated further
 
 
 class MemoryReport:
-    """Fed with what the process tells; answers with the block, once."""
+    """Updated with the events of the process; returns the block once."""
 
     def __init__(self) -> None:
         self._batch: int | None = None
         self._batch_bytes: int | None = None
 
-    def take(self, event: Event, *, free_bytes: Callable[[], int | None]) -> str:
-        """The block when the event is the one that it is made of, else nothing."""
+    def update(self, event: Event, *, free_bytes: Callable[[], int | None]) -> str:
+        """The block when the event is the measurement, else nothing."""
         if isinstance(event, FitStarted) and event.batch_size:
             self._batch = event.batch_size
         if isinstance(event, DatasetSeen) and event.role == "train":
@@ -31,7 +31,7 @@ class MemoryReport:
 
 
 def batch_size_of_spec(spec: Any) -> int | None:
-    """The first side of the first shape in an element's spec: the batch, where it is known."""
+    """The first dimension of the first shape in an element's spec: the batch size, where it is known."""
     while isinstance(spec, list) and spec:
         if isinstance(spec[0], int):
             return int(spec[0]) if spec[0] > 0 else None
@@ -42,7 +42,7 @@ def batch_size_of_spec(spec: Any) -> int | None:
 def render_block(
     measured: FootprintMeasured, batch: int | None, batch_bytes: int | None, free_bytes: int | None
 ) -> str:
-    on_card = bool(measured.gpu_peak_bytes)
+    on_gpu = bool(measured.gpu_peak_bytes)
     peak = measured.gpu_peak_bytes or measured.host_peak_bytes
     if not peak:
         return ""
@@ -52,31 +52,29 @@ def render_block(
         ("optimizer", measured.optimizer_bytes),
         ("one batch", batch_bytes or 0),
     ]
-    rest = peak - sum(size for _, size in known)
-    what = "activations, temporaries and workspace" if on_card else "framework, data pipeline, activations"
-    where = "the card" if on_card else "the process"
-    lines = [f"holdfast: memory of {where} after the first steps: {in_words(peak)} at the highest"]
-    lines += [f"  {in_words(size):>9}  {name}" for name, size in known if size]
-    lines.append(f"  {in_words(max(0, rest)):>9}  {what}")
-    limit = measured.gpu_limit_bytes if on_card else None
-    room = limit - peak if limit else (None if on_card else free_bytes)
-    return "\n".join([*lines, *_larger_batch_lines(room, max(0, rest), batch, on_card)])
+    rest = peak - sum(part_bytes for _, part_bytes in known)
+    what = "activations, temporaries and workspace" if on_gpu else "framework, data pipeline, activations"
+    where = "GPU memory" if on_gpu else "process memory"
+    lines = [f"holdfast: {where} after the first steps: peak {size(peak)}"]
+    lines += [f"  {size(part_bytes):>9}  {name}" for name, part_bytes in known if part_bytes]
+    lines.append(f"  {size(max(0, rest)):>9}  {what}")
+    limit = measured.gpu_limit_bytes if on_gpu else None
+    headroom = limit - peak if limit else (None if on_gpu else free_bytes)
+    return "\n".join([*lines, *_larger_batch_lines(headroom, max(0, rest), batch, on_gpu)])
 
 
-def _larger_batch_lines(room: int | None, rest: int, batch: int | None, on_card: bool) -> list[str]:
-    """How much more batch there is room for, were all of the rest to grow with it: a guess on the safe side.
+def _larger_batch_lines(headroom: int | None, rest: int, batch: int | None, on_gpu: bool) -> list[str]:
+    """How large a batch would fit, if all of the rest grew with it: a conservative estimate.
 
-    Of a process much of the rest is the framework's, which does not grow.
+    On a CPU much of the rest is the framework's, which does not grow.
     """
-    if room is None:
+    if headroom is None:
         return []
-    said = f"  {in_words(max(0, room)):>9}  still free"
-    if not batch or rest <= 0 or room <= 0:
-        return [said]
-    larger = batch + int(room * 0.9 * batch / rest)
+    free = f"  {size(max(0, headroom)):>9}  still free"
+    if not batch or rest <= 0 or headroom <= 0:
+        return [free]
+    larger = batch + int(headroom * 0.9 * batch / rest)
     if larger >= _MAX_BATCH_FACTOR * batch:
-        return [
-            f"{said}: {_MAX_BATCH_FACTOR} times the batch of {batch} would fit; it is not memory that bounds it"
-        ]
-    about = f"about {larger}" if on_card else f"{larger} or more"
-    return [f"{said}: a batch of {about} instead of {batch} would fit"] if larger > batch else [said]
+        return [f"{free}: {_MAX_BATCH_FACTOR} times the batch of {batch} would fit; memory is not the limit"]
+    about = f"about {larger}" if on_gpu else f"{larger} or more"
+    return [f"{free}: a batch of {about} instead of {batch} would fit"] if larger > batch else [free]

@@ -1,7 +1,7 @@
-"""One sample of the process that trains, its relatives and the machine.
+"""One sample of the training process, its relatives and the machine.
 
-What is cheap is read every time; threads, pressure and open files every fifth time or when something looks
-wrong; the proportional share of memory, whose reading holds up the process, every half minute at most.
+Cheap values are read every time; threads, pressure and open files every fifth time or when something looks wrong; the
+proportional share of memory (PSS), whose reading pauses the process, every half minute at most.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from holdfast.supervise.stack_capture import syscalls
 _DETAIL_EVERY = 5
 _SLOW_EVERY_S = 5.0
 _PSS_EVERY_S = 30.0
-_PSS_SHARE = 0.001  # of the time at most, since the process waits meanwhile
+_PSS_SHARE = 0.001  # of the time at most, since the process is paused meanwhile
 _BUSY_SHARE = 0.2  # of a core, from which a thread counts as busy
-_LISTED = 64  # processes in a sample
+_MAX_PROCESSES = 64  # in a sample
 _EARLY = 15  # samples in which a command may still move to a control group of its own
 
 
 @dataclass(slots=True)
 class ProcessTotals:
-    """Over all processes there have been."""
+    """Over all processes that there have been."""
 
     cpu_s: float = 0.0
     read_bytes: int = 0
@@ -42,25 +42,25 @@ class ProcessTotals:
 class Sampler:
     """Samples one attempt. `root` is the command's own process."""
 
-    def __init__(self, root: int, *, attempt: int, places: Mapping[str, Path], cards: GpuReader) -> None:
+    def __init__(self, root: int, *, attempt: int, paths: Mapping[str, Path], gpus: GpuReader) -> None:
         self.root = root
         self.pids: list[int] = [root]
         self.seen: dict[int, Stat] = {}
         self.group = cgroup.find(root)
         self._attempt = attempt
-        self._places = dict(places)
-        self._cards = cards
+        self._paths = dict(paths)
+        self._gpus = gpus
         self._count = 0
         self._pss: int | None = None
         self._pss_due = 0.0
         self._thread_cpu: dict[int, float] = {}
         self._thread_cpu_at = 0.0
-        self.sums = ProcessTotals()
+        self.totals = ProcessTotals()
         self._io: dict[int, tuple[int, int]] = {}
         self._slow = PeriodicReader(self._read_slow, self._read_disks(), every_s=_SLOW_EVERY_S)
 
-    def add_place(self, what: str, path: Path) -> None:
-        self._places[what] = path
+    def add_path(self, what: str, path: Path) -> None:
+        self._paths[what] = path
 
     def close(self) -> None:
         self._slow.stop()
@@ -73,12 +73,12 @@ class Sampler:
         beat: Beat | None,
         output_bytes: int,
         step_s: float | None,
-        closely: bool,
+        in_detail: bool,
     ) -> Sample | None:
         """None when the command has gone."""
-        # beside a process we are a child of it
+        # The companion of a notebook is a child of the process that it watches.
         self.pids = [self.root, *procfs.descendants(self.root, without=os.getpid())]
-        stats = {pid: one for pid in self.pids if (one := procfs.stat(pid)) is not None}
+        stats = {pid: stat for pid in self.pids if (stat := procfs.stat(pid)) is not None}
         self._add_up(stats)
         self.seen = stats
         if (
@@ -88,24 +88,27 @@ class Sampler:
         main = beat.pid if beat is not None and beat.pid in stats else self.root
         values: dict[str, Any] = {
             **_process_fields(stats[main]),
-            **self._of_machine(),
+            **self._machine_fields(),
             **_beat_fields(beat, now),
         }
-        if closely or self._count % _DETAIL_EVERY == 0:
-            values |= self._of_threads(main, now) | {"pressure": machine_limits.pressure(), "load1": _load1()}
+        if in_detail or self._count % _DETAIL_EVERY == 0:
+            values |= self._thread_fields(main, now) | {
+                "pressure": machine_limits.pressure(),
+                "load1": _load1(),
+            }
             values["open_files"] = procfs.open_files(main)
-        if closely or self._count % _DETAIL_EVERY == 0 or self._count < _EARLY:
+        if in_detail or self._count % _DETAIL_EVERY == 0 or self._count < _EARLY:
             self._find_group(main)
         self._count += 1
-        values["pss_bytes"] = self._share(main, now)
+        values["pss_bytes"] = self._pss_bytes(main, now)
         return Sample(
             at=at,
             mono=now,
             attempt=self._attempt,
             output_bytes=output_bytes,
             step_s=step_s,
-            processes=[_process_sample(one) for pid, one in stats.items() if pid != main][:_LISTED],
-            tree_rss_bytes=sum(one.rss_bytes for one in stats.values()),
+            processes=[_process_sample(stat) for pid, stat in stats.items() if pid != main][:_MAX_PROCESSES],
+            tree_rss_bytes=sum(stat.rss_bytes for stat in stats.values()),
             **values,
         )
 
@@ -116,18 +119,18 @@ class Sampler:
             self.group = group
 
     def _add_up(self, stats: dict[int, Stat]) -> None:
-        """Adds what each process has used since the last look, so that the sums never fall when one ends."""
-        io = {pid: _io_bytes(pid) for pid in list(stats)[:_LISTED]}
-        for pid, one in stats.items():
+        """Adds what each process has used since the last sample, so that the totals never fall when one ends."""
+        io = {pid: _io_bytes(pid) for pid in list(stats)[:_MAX_PROCESSES]}
+        for pid, stat in stats.items():
             before = self.seen.get(pid)
-            self.sums.cpu_s += max(0.0, one.cpu_s - (before.cpu_s if before is not None else 0.0))
+            self.totals.cpu_s += max(0.0, stat.cpu_s - (before.cpu_s if before is not None else 0.0))
             read, written = io.get(pid, (0, 0))
             read_before, written_before = self._io.get(pid, (0, 0))
-            self.sums.read_bytes += max(0, read - read_before)
-            self.sums.written_bytes += max(0, written - written_before)
+            self.totals.read_bytes += max(0, read - read_before)
+            self.totals.written_bytes += max(0, written - written_before)
         self._io = io
 
-    def _of_machine(self) -> dict[str, Any]:
+    def _machine_fields(self) -> dict[str, Any]:
         state = cgroup.read(self.group)
         memory = procfs.keyed(procfs.read("/proc/meminfo"))
         slow = self._slow.latest
@@ -140,64 +143,61 @@ class Sampler:
             **slow,
         }
 
-    def _of_threads(self, pid: int, now: float) -> dict[str, Any]:
+    def _thread_fields(self, pid: int, now: float) -> dict[str, Any]:
         states: dict[str, int] = {}
         waiting: dict[str, int] = {}
         cpu: dict[int, float] = {}
         for thread in procfs.threads(pid):
-            one = procfs.stat(pid, thread)
-            if one is None:
+            stat = procfs.stat(pid, thread)
+            if stat is None:
                 continue
-            states[one.state] = states.get(one.state, 0) + 1
-            cpu[thread] = one.cpu_s
-            if one.state != "R":
-                word = syscalls.channel(pid, thread)
-                waiting[word] = waiting.get(word, 0) + 1
+            states[stat.state] = states.get(stat.state, 0) + 1
+            cpu[thread] = stat.cpu_s
+            if stat.state != "R":
+                channel = syscalls.channel(pid, thread)
+                waiting[channel] = waiting.get(channel, 0) + 1
         passed_s = now - self._thread_cpu_at
         busy = sum(1 for tid, s in cpu.items() if s - self._thread_cpu.get(tid, s) > _BUSY_SHARE * passed_s)
         known = bool(self._thread_cpu)
         self._thread_cpu, self._thread_cpu_at = cpu, now
         return {"thread_states": states, "waits": waiting, "busy_threads": busy if known else None}
 
-    def _share(self, pid: int, now: float) -> int | None:
+    def _pss_bytes(self, pid: int, now: float) -> int | None:
         if now < self._pss_due:
             return None
-        began = time.perf_counter()
-        share = procfs.memory_parts(pid).get("Pss")
-        took_s = time.perf_counter() - began
+        started = time.perf_counter()
+        pss_bytes = procfs.memory_parts(pid).get("Pss")
+        took_s = time.perf_counter() - started
         self._pss_due = now + max(_PSS_EVERY_S, took_s / _PSS_SHARE)
-        return share
+        return pss_bytes
 
     def _read_disks(self) -> dict[str, Any]:
-        return {
-            "disks_free_bytes": {
-                one["what"]: one["free_bytes"] for one in machine_limits.disks(dict(self._places))
-            }
-        }
+        disks = machine_limits.disks(dict(self._paths))
+        return {"disks_free_bytes": {disk["what"]: disk["free_bytes"] for disk in disks}}
 
     def _read_slow(self) -> dict[str, Any]:
         swapped_in = procfs.keyed(procfs.read("/proc/vmstat")).get("pswpin")
-        gpus = self._cards.sample(set(self.pids)) if self._cards.present else []
+        gpus = self._gpus.sample(set(self.pids)) if self._gpus.present else []
         return {**self._read_disks(), "gpus": gpus, "swap_in_pages": swapped_in}
 
 
-def _process_fields(one: Stat) -> dict[str, Any]:
-    status = procfs.status(one.pid)
-    io = procfs.io(one.pid)
+def _process_fields(stat: Stat) -> dict[str, Any]:
+    status = procfs.status(stat.pid)
+    io = procfs.io(stat.pid)
     return {
-        "pid": one.pid,
-        "state": one.state,
-        "rss_bytes": one.rss_bytes,
+        "pid": stat.pid,
+        "state": stat.state,
+        "rss_bytes": stat.rss_bytes,
         "shared_bytes": status.get("RssFile", 0) + status.get("RssShmem", 0) if "RssFile" in status else None,
         "swap_bytes": status.get("VmSwap"),
-        "virtual_bytes": one.virtual_bytes,
-        "cpu_s": one.cpu_s,
-        "system_s": one.system_s,
+        "virtual_bytes": stat.virtual_bytes,
+        "cpu_s": stat.cpu_s,
+        "system_s": stat.system_s,
         "read_bytes": io.get("rchar"),
         "disk_read_bytes": io.get("read_bytes"),
         "written_bytes": io.get("wchar"),
-        "major_faults": one.major_faults,
-        "threads": one.threads,
+        "major_faults": stat.major_faults,
+        "threads": stat.threads,
     }
 
 
@@ -218,16 +218,16 @@ def _beat_fields(beat: Beat | None, now: float) -> dict[str, Any]:
     }
 
 
-def _process_sample(one: Stat) -> Process:
+def _process_sample(stat: Stat) -> Process:
     return Process(
-        pid=one.pid,
-        parent=one.parent,
-        name=one.name,
-        state=one.state,
-        rss_bytes=one.rss_bytes,
-        private_bytes=_anonymous_bytes(one.pid),
-        cpu_s=one.cpu_s,
-        threads=one.threads,
+        pid=stat.pid,
+        parent=stat.parent,
+        name=stat.name,
+        state=stat.state,
+        rss_bytes=stat.rss_bytes,
+        private_bytes=_anonymous_bytes(stat.pid),
+        cpu_s=stat.cpu_s,
+        threads=stat.threads,
     )
 
 

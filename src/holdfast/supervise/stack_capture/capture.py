@@ -1,8 +1,8 @@
-"""Captures the stacks of all threads of all processes of a run, in several looks.
+"""Captures the stacks of all threads of all processes of a run, in several snapshots.
 
 Python frames come from py-spy; where it is missing or ptrace is refused, from the probe's faulthandler by
 SIGUSR2, and only in a process whose handler for it is the probe's: any other would run the script's own, or end.
-State, system call and file of every thread come from /proc, and so also for what is no Python.
+State, system call and file of every thread come from /proc, also for processes that are not Python.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from holdfast.journal.folder import RunFolder
 from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread, write
 from holdfast.supervise.stack_capture import pipe_ends, pyspy, syscalls
 
-LOOKS = 3
+SNAPSHOTS = 3
 _MOST_PROCESSES = 16
 _MOST_THREADS = 400
-_FAULTHANDLER_TIMEOUT_S = 0.5  # that faulthandler may take
+_FAULTHANDLER_TIMEOUT_S = 0.5
 
 
 class StackCapture:
-    """A capture under way: one look a call, and the file is whole after each."""
+    """A capture in progress: one snapshot a call, and the file is complete after each."""
 
     def __init__(
         self, folder: RunFolder, *, attempt: int, reason: str, phase: str, step: int, at: float
@@ -40,32 +40,32 @@ class StackCapture:
         self._given_up = False
         self._phase = phase
         self._step = step
-        self._looks: list[Look] = []
+        self._snapshots: list[Look] = []
         self.file = _free_name(folder.stacks, f"{reason}-{attempt}")
 
     @property
     def begun(self) -> bool:
-        return bool(self._looks)
+        return bool(self._snapshots)
 
     @property
     def done(self) -> bool:
-        return self._given_up or len(self._looks) >= LOOKS
+        return self._given_up or len(self._snapshots) >= SNAPSHOTS
 
     def give_up(self) -> None:
-        """The folder does not take it."""
+        """The folder cannot be written."""
         self._given_up = True
 
-    def look(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
-        """Native frames are asked for in the last look only: they take seconds, and the process waits."""
-        native = len(self._looks) == LOOKS - 1
+    def take_snapshot(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
+        """Native frames are read in the last snapshot only: they take seconds, and the process is paused."""
+        native = len(self._snapshots) == SNAPSHOTS - 1
         processes = [
             process_stacks(pid, trains=pid == trainer, folder=self._folder, native=native and pid == trainer)
             for pid in pids[:_MOST_PROCESSES]
         ]
-        self._looks.append(Look(now, [one for one in processes if one is not None]))
+        self._snapshots.append(Look(now, [process for process in processes if process is not None]))
         write(
             self._folder.stacks / self.file,
-            Capture(self._at, self.reason, self._phase, self._step, self._looks),
+            Capture(self._at, self.reason, self._phase, self._step, self._snapshots),
         )
 
 
@@ -74,8 +74,8 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
     if stat is None:
         return None
     threads = [_thread(pid, tid) for tid in procfs.threads(pid)[:_MOST_THREADS]]  # before py-spy wakes them
-    found: dict[int, pyspy.PyThread] = {}
-    unplaced: list[pyspy.PyThread] = []
+    by_tid: dict[int, pyspy.PyThread] = {}
+    without_tid: list[pyspy.PyThread] = []
     source, error = "none", ""
     if looks_like_python(pid) and stat.state != "Z":
         try:
@@ -84,13 +84,14 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
         except pyspy.NoStacks as reason:
             dumped = ask_faulthandler(pid, folder)
             source, error = ("faulthandler", "") if dumped else ("none", str(reason))
-        found = {thread.tid: thread for thread in dumped if thread.tid}
-        unplaced = [thread for thread in dumped if not thread.tid]
+        by_tid = {thread.tid: thread for thread in dumped if thread.tid}
+        without_tid = [thread for thread in dumped if not thread.tid]
     threads = [
-        _with_frames(thread, found[thread.tid]) if thread.tid in found else thread for thread in threads
+        _with_frames(thread, by_tid[thread.tid]) if thread.tid in by_tid else thread for thread in threads
     ]
     threads += [
-        Thread(name=one.name, frames=[with_source_line(frame) for frame in one.frames]) for one in unplaced
+        Thread(name=thread.name, frames=[with_source_line(frame) for frame in thread.frames])
+        for thread in without_tid
     ]
     return ProcessStacks(
         pid=pid,
@@ -111,20 +112,20 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
 
 def _dump(pid: int, native: bool) -> list[pyspy.PyThread]:
     if native:
-        with contextlib.suppress(pyspy.NoStacks):  # it is refused more often than the plain one
+        with contextlib.suppress(pyspy.NoStacks):  # refused more often than without native frames
             return pyspy.dump(pid, native=True)
     return pyspy.dump(pid)
 
 
 def _thread(pid: int, tid: int) -> Thread:
     stat = procfs.stat(pid, tid)
-    inside = syscalls.current_syscall(pid, tid)
+    call = syscalls.current_syscall(pid, tid)
     return Thread(
         tid=tid,
         name=stat.name if stat is not None else "",
         state=stat.state if stat is not None else "",
-        wait=procfs.wait_channel(pid, tid) or (inside.name if inside is not None else ""),
-        syscall=syscalls.describe_syscall(pid, inside),
+        wait=procfs.wait_channel(pid, tid) or (call.name if call is not None else ""),
+        syscall=syscalls.describe_syscall(pid, call),
         cpu_s=stat.cpu_s if stat is not None else 0.0,
         main=tid == pid,
     )
@@ -161,21 +162,21 @@ def looks_like_python(pid: int) -> bool:
 
 
 def ask_faulthandler(pid: int, folder: RunFolder) -> list[pyspy.PyThread]:
-    """The stacks that the process itself writes on SIGUSR2; empty when it does not answer, or must not be asked."""
+    """The stacks that the process writes itself on SIGUSR2; empty when it does not, or must not get the signal."""
     path = folder.fault_file(pid)
     try:
-        if not _may_be_asked(pid, folder):
+        if not _may_be_signalled(pid, folder):
             return []
         before = path.stat().st_size
         os.kill(pid, signal.SIGUSR2)
         return parse_faulthandler(_await_growth(path, before), main_tid=pid)
-    except OSError:  # the process has ended, and has taken its file along
+    except OSError:  # the process has ended, and its file is removed
         return []
 
 
-def _may_be_asked(pid: int, folder: RunFolder) -> bool:
-    """It has a handler, the handler is the probe's and not the script's, and it still has the probe's file to write to:
-    a script may have closed that, and the answer would go into whatever has its number now."""
+def _may_be_signalled(pid: int, folder: RunFolder) -> bool:
+    """It has a handler, the handler is the probe's and not the script's, and the probe's file is still open: a script
+    may have closed it, and the stacks would go into whatever file has its descriptor now."""
     return (
         procfs.catches(pid, signal.SIGUSR2)
         and not folder.unasked_file(pid).exists()
@@ -211,7 +212,7 @@ _FRAME = re.compile(r'  File "(.*?)", line (\d+) in (.*)')
 
 
 def parse_faulthandler(text: str, *, main_tid: int) -> list[pyspy.PyThread]:
-    """Faulthandler names no thread numbers of the kernel. It writes the main thread last."""
+    """Faulthandler writes no thread ids of the kernel. It writes the main thread last."""
     threads: list[tuple[str, list[Frame]]] = []
     for line in text.splitlines():
         if head := _HEAD.match(line):

@@ -1,4 +1,4 @@
-"""Pipes between the processes of a run: who holds the end that is read, and which line of the source made it."""
+"""Pipes between the processes of a run: who has the reading end, and which line of the source created it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from holdfast.host import procfs
 
-_MOST_FILES = 4096
-_MOST_CHARACTERS = 400_000
+_MAX_FILES = 4096
+_MAX_CHARACTERS = 400_000
 _STREAMS = ("stdin", "stdout", "stderr")
 
 
 def open_read_ends(pid: int) -> list[str]:
-    """The pipes of which the process holds the reading end: ``pipe:[4711]``."""
-    found = []
+    """The pipes of which the process has the reading end: ``pipe:[4711]``."""
+    pipes = []
     try:
-        numbers = os.listdir(f"/proc/{pid}/fd")[:_MOST_FILES]
+        numbers = os.listdir(f"/proc/{pid}/fd")[:_MAX_FILES]
     except OSError:
         return []
     for number in numbers:
@@ -28,8 +28,8 @@ def open_read_ends(pid: int) -> list[str]:
         except OSError:
             continue
         if name.startswith("pipe:") and _read_only(pid, number):
-            found.append(name)
-    return found
+            pipes.append(name)
+    return pipes
 
 
 def _read_only(pid: int, number: str) -> bool:
@@ -47,7 +47,7 @@ def pipe_creation_lines(files: Iterable[str]) -> list[str]:
 def _lines(file: str) -> tuple[int, ...]:
     try:
         text = Path(file).read_text(errors="replace")
-        tree = ast.parse(text) if len(text) < _MOST_CHARACTERS else ast.Module([], [])
+        tree = ast.parse(text) if len(text) < _MAX_CHARACTERS else ast.Module([], [])
     except (OSError, SyntaxError, ValueError):
         return ()
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))

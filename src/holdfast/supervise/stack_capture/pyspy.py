@@ -1,4 +1,4 @@
-"""Asks py-spy for the Python stacks of a process, which stands still for some milliseconds meanwhile."""
+"""Python stacks of a process from py-spy, which pauses it for some milliseconds."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class PyThread:
     tid: int
     name: str
     frames: tuple[Frame, ...]  # innermost first, Python only
-    native: tuple[str, ...]  # innermost first, when asked for
+    native: tuple[str, ...]  # innermost first, when requested
     holds_interpreter: bool
 
 
 class NoStacks(Exception):
-    """Why there are none, in words."""
+    """The message says why."""
 
 
 def program() -> str | None:
     """py-spy of our own environment before any other."""
-    beside = os.path.join(sysconfig.get_path("scripts"), "py-spy")
-    return beside if os.access(beside, os.X_OK) else shutil.which("py-spy")
+    own = os.path.join(sysconfig.get_path("scripts"), "py-spy")
+    return own if os.access(own, os.X_OK) else shutil.which("py-spy")
 
 
 def dump(pid: int, *, native: bool = False) -> list[PyThread]:
@@ -40,10 +40,10 @@ def dump(pid: int, *, native: bool = False) -> list[PyThread]:
     path = program()
     if path is None:
         raise NoStacks("py-spy is not installed")
-    words = [path, "dump", "--json", "--pid", str(pid), *(["--native"] if native else [])]
+    command = [path, "dump", "--json", "--pid", str(pid), *(["--native"] if native else [])]
     try:
         done = subprocess.run(
-            words,
+            command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_NATIVE_TIMEOUT_S if native else _TIMEOUT_S,
@@ -61,7 +61,7 @@ def parse(text: bytes) -> list[PyThread]:
         threads: list[dict[str, Any]] = json.loads(text)
         return [_thread(thread) for thread in threads]
     except (ValueError, KeyError, TypeError) as error:
-        raise NoStacks(f"py-spy wrote what cannot be read: {error}") from error
+        raise NoStacks(f"the output of py-spy is not readable: {error}") from error
 
 
 def _thread(values: dict[str, Any]) -> PyThread:
@@ -70,11 +70,11 @@ def _thread(values: dict[str, Any]) -> PyThread:
         tid=int(values.get("os_thread_id") or 0),
         name=str(values.get("thread_name") or ""),
         frames=tuple(
-            Frame(str(one["filename"]), int(one["line"]), str(one["name"]))
-            for one in frames
-            if _is_python(one)
+            Frame(str(frame["filename"]), int(frame["line"]), str(frame["name"]))
+            for frame in frames
+            if _is_python(frame)
         ),
-        native=tuple(f"{one['name']} ({one['filename']})" for one in frames if not _is_python(one)),
+        native=tuple(f"{frame['name']} ({frame['filename']})" for frame in frames if not _is_python(frame)),
         holds_interpreter=bool(values.get("owns_gil")),
     )
 

@@ -1,6 +1,6 @@
 """What a thread waits for: its wait channel, its system call, and which file that is about.
 
-Some kernels name no wait channel, so the system call's name stands in for it.
+Some kernels give no wait channel; the system call's name is used instead.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SystemCall:
 
     @property
     def timed(self) -> bool:
-        """Whether it ends by itself some time. Only then can a waiting thread go on with nobody's help."""
+        """Whether it has a timeout. Only then can a waiting thread continue by itself."""
         if self.name in ("clock_nanosleep", "nanosleep"):
             return True
         at = _TIMEOUT_ARGUMENT.get(self.name)
@@ -64,12 +64,12 @@ class SystemCall:
             return False
         value = self.arguments[at]
         if self.name in ("poll", "epoll_wait", "epoll_pwait"):
-            return value & 0xFFFFFFFF != 0xFFFFFFFF  # -1: for ever
-        return value != 0  # a null pointer: for ever
+            return value & 0xFFFFFFFF != 0xFFFFFFFF  # -1: forever
+        return value != 0  # a null pointer: forever
 
 
 def current_syscall(pid: int, thread: int) -> SystemCall | None:
-    """None while it runs, or where it may not be read."""
+    """None while the thread runs, or where it may not be read."""
     return parse_syscall((procfs.read(f"/proc/{pid}/task/{thread}/syscall") or b"").decode())
 
 
@@ -86,37 +86,35 @@ def channel(pid: int, thread: int) -> str:
     named = procfs.wait_channel(pid, thread)
     if named:
         return named
-    inside = current_syscall(pid, thread)
-    return inside.name if inside is not None else "unknown"
+    call = current_syscall(pid, thread)
+    return call.name if call is not None else "unknown"
 
 
-def describe_syscall(pid: int, inside: SystemCall | None) -> str:
+def describe_syscall(pid: int, call: SystemCall | None) -> str:
     """``read fd=0 (/dev/pts/1)``"""
-    if inside is None:
+    if call is None:
         return ""
-    number = inside.file_number
-    if inside.name in _OPEN_SYSCALLS:
-        path = text_at(pid, inside.arguments[_OPEN_SYSCALLS[inside.name]])
-        return f"{inside.name} ({path})" if path else inside.name
+    number = call.file_number
+    if call.name in _OPEN_SYSCALLS:
+        path = text_at(pid, call.arguments[_OPEN_SYSCALLS[call.name]])
+        return f"{call.name} ({path})" if path else call.name
     if number is None:
-        return (
-            inside.name if inside.timed or inside.name not in _TIMEOUT_ARGUMENT else f"{inside.name} for ever"
-        )
-    return f"{inside.name} fd={number} ({fd_path(pid, number)})"
+        return call.name if call.timed or call.name not in _TIMEOUT_ARGUMENT else f"{call.name} for ever"
+    return f"{call.name} fd={number} ({fd_path(pid, number)})"
 
 
 _AT_FDCWD = 0xFFFFFF9C  # AT_FDCWD, in 32 bits
 
 
-def path_being_opened(pid: int, inside: SystemCall) -> str:
-    """Where we find the file that the call opens, whatever the process's own root and folder are; "" if unknown."""
-    path = text_at(pid, inside.arguments[_OPEN_SYSCALLS[inside.name]])
+def path_being_opened(pid: int, call: SystemCall) -> str:
+    """A path by which we can open the same file, whatever the process's root and folder; "" if unknown."""
+    path = text_at(pid, call.arguments[_OPEN_SYSCALLS[call.name]])
     if not path or path.startswith("/"):
         return path and f"/proc/{pid}/root{path}"
-    below = inside.arguments[0] & 0xFFFFFFFF
-    if inside.name == "open" or below == _AT_FDCWD:
+    folder_fd = call.arguments[0] & 0xFFFFFFFF
+    if call.name == "open" or folder_fd == _AT_FDCWD:
         return f"/proc/{pid}/cwd/{path}"
-    return f"/proc/{pid}/fd/{below}/{path}"
+    return f"/proc/{pid}/fd/{folder_fd}/{path}"
 
 
 def text_at(pid: int, address: int) -> str:

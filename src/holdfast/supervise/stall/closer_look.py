@@ -1,20 +1,22 @@
-"""A closer look at a process that seems not to move: does it compile, wait for a person, or for itself?"""
+"""A closer look at a process that seems not to move: does it compile, wait for a person, or is it deadlocked?"""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from holdfast.host import procfs
 from holdfast.host.threads import BackgroundCall
+from holdfast.journal.beats import Beat
 from holdfast.journal.stacks import Frame
 from holdfast.supervise.stack_capture import pyspy, syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall.judgement import CloserLook
-from holdfast.supervise.stall.phase_limits import StackActivity
+from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
 
-#: Functions that stand on the stack while a graph is traced or compiled, and not while it runs.
+#: Functions that are on the stack while a graph is traced or compiled, and not while it runs.
 _COMPILERS = (
     (
         "tensorflow/python/eager/polymorphic_function/",
@@ -30,20 +32,72 @@ _COMPILERS = (
     ("torch/_inductor/", ("compile",)),
 )
 #: Python code that never waits by itself. Innermost there, the thread is inside a destructor: at the end of an epoch
-#: tf.data joins its autotuning thread, which sleeps for up to a minute (3 to 40 s were seen without Holdfast).
+#: tf.data joins its autotuning thread, which sleeps for up to a minute (3 to 40 s were measured without Holdfast).
 _NEVER_WAIT = (
     "keras/src/utils/traceback_utils.py", "keras/src/backend/tensorflow/trainer.py", "keras/src/backend/jax/trainer.py",
     "keras/src/trainers/epoch_iterator.py", "tensorflow/python/data/ops/iterator_ops.py",
     "tensorflow/python/data/ops/dataset_ops.py", "holdfast/probe/runtime/wrapping.py",
 )  # fmt: skip
 _LOCK_SYSCALLS = frozenset({"futex", "wait4", "waitid"})
-_MAX_PROCESSES = 8  # processes
+_MAX_PROCESSES = 8
 _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
-_STAT_TIMEOUT_S = 0.5  # within which a file says what it is; one on a dead mount never does
+_STAT_TIMEOUT_S = 0.5  # a file on a dead mount never answers
+_EVERY_S = 15.0  # between two looks at the same beat
+_TIMEOUT_S = 3.0
+#: Where the stack tells compiling and importing from a stall.
+_WITH_STACK = frozenset(
+    {
+        PhaseGroup.STARTING,
+        PhaseGroup.STEP,
+        PhaseGroup.LOOP_STEP,
+        PhaseGroup.VALIDATION_START,
+        PhaseGroup.BUILD,
+        PhaseGroup.IMPORT,
+        PhaseGroup.CALLBACK,
+    }
+)
+
+
+class CloserLooks:
+    """Takes closer looks in a thread, a few a minute. A look is valid for the beat at which it was taken."""
+
+    def __init__(self) -> None:
+        self.latest = CloserLook()
+        self.any_taken = False
+        self._call: BackgroundCall[CloserLook] | None = None
+        self._taken_at = float("-inf")
+        self._sequence = -1  # of the beat
+
+    def valid_for(self, beat: Beat | None) -> CloserLook:
+        return CloserLook() if beat is not None and beat.sequence != self._sequence else self.latest
+
+    def start(
+        self, beat: Beat | None, pids: Sequence[int], trainer: int, group: PhaseGroup, *, now: float
+    ) -> None:
+        """Unless one is running, or the last one at this beat was moments ago."""
+        sequence = beat.sequence if beat is not None else -1
+        if self._call is not None or (sequence == self._sequence and now - self._taken_at < _EVERY_S):
+            return
+        if sequence != self._sequence:  # the last look was at another phase or step
+            self.latest = CloserLook()
+        self._taken_at, self._sequence, self.any_taken = now, sequence, True
+        self._call = BackgroundCall(lambda: look(trainer, list(pids), with_stack=group in _WITH_STACK))
+
+    def collect(self) -> None:
+        """Takes over the result of a look that is done. A stack that could not be read keeps the last activity."""
+        if self._call is not None and self._call.done:
+            result = self._call.result or CloserLook()
+            unread = result.activity is StackActivity.UNKNOWN
+            self.latest = replace(result, activity=self.latest.activity) if unread else result
+            self._call = None
+
+    def running(self, now: float) -> bool:
+        """A look that has just started may still explain the silence."""
+        return self._call is not None and now - self._call.started_at < _TIMEOUT_S
 
 
 def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> CloserLook:
-    """Costs a pause of some milliseconds where the stack is asked for. That wakes the threads: they are read before.
+    """Reading the stack pauses the process for some milliseconds, and wakes its threads: they are read before.
 
     The command's own process comes first among `pids`.
     """
@@ -52,16 +106,18 @@ def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> CloserLook:
         for pid in pids[:_MAX_PROCESSES]
         for thread in procfs.threads(pid)
     }
-    person = _waits_for_user_input(trainer, calls.get((trainer, trainer)), root=pids[0] if pids else trainer)
-    in_vain = any(
+    reads_terminal = _waits_for_user_input(
+        trainer, calls.get((trainer, trainer)), root=pids[0] if pids else trainer
+    )
+    blocked_on_fifo = any(
         call is not None and blocked_opening_fifo(pid, call, _state(pid, thread))
         for (pid, thread), call in calls.items()
     )
     return CloserLook(
-        doing=_stack_activity(trainer) if with_stack else StackActivity.UNKNOWN,
-        reads_terminal=person,
-        locked=len(pids) <= _MAX_PROCESSES and all_blocked_on_locks(calls.values()),
-        opens_in_vain=in_vain,
+        activity=_stack_activity(trainer) if with_stack else StackActivity.UNKNOWN,
+        reads_terminal=reads_terminal,
+        all_locked=len(pids) <= _MAX_PROCESSES and all_blocked_on_locks(calls.values()),
+        blocked_on_fifo=blocked_on_fifo,
     )
 
 
@@ -87,7 +143,7 @@ def activity_of_frames(frames: Sequence[Frame]) -> StackActivity:
 
 
 def all_blocked_on_locks(calls: Iterable[SystemCall | None]) -> bool:
-    """Whether every thread waits for another one, with no time limit on any: nobody is left to wake anybody."""
+    """Whether every thread waits for another one, without a timeout: none is left to wake the others."""
     known = list(calls)
     if not known or any(call is None or call.timed or call.name not in _LOCK_SYSCALLS for call in known):
         return False
@@ -96,26 +152,26 @@ def all_blocked_on_locks(calls: Iterable[SystemCall | None]) -> bool:
 
 def blocked_opening_fifo(pid: int, call: SystemCall, state: str) -> bool:
     """Opening sleeps, and can be interrupted, at a FIFO without a partner. A dead disk or mount is state D; one that a
-    program serves (gcsfuse, sshfs) sleeps in the same way for as long as its network takes, so the file is asked."""
+    program serves (gcsfuse, sshfs) sleeps in the same way for as long as its network takes, so the file is checked."""
     return (
         call.name in ("open", "openat") and state == "S" and _is_fifo(syscalls.path_being_opened(pid, call))
     )
 
 
 def _is_fifo(path: str) -> bool:
-    asked = BackgroundCall(lambda: stat.S_ISFIFO(os.stat(path).st_mode))
-    return asked.wait(_STAT_TIMEOUT_S) and asked.result is True
+    call = BackgroundCall(lambda: stat.S_ISFIFO(os.stat(path).st_mode))
+    return call.wait(_STAT_TIMEOUT_S) and call.result is True
 
 
 def _state(pid: int, thread: int) -> str:
-    one = procfs.stat(pid, thread)
-    return one.state if one is not None else ""
+    thread_stat = procfs.stat(pid, thread)
+    return thread_stat.state if thread_stat is not None else ""
 
 
 def _waits_for_user_input(trainer: int, call: SystemCall | None, *, root: int) -> bool:
     """Whether the main thread of the trainer, in this call, waits at a terminal or at the command's own input.
 
-    A helper that reads its work from a pipe (ffmpeg, a language server) and a thread that listens for a key stand in
+    A helper that reads its work from a pipe (ffmpeg, a language server) and a thread that listens for a key are in
     the same call all day long.
     """
     if call is None:

@@ -1,362 +1,194 @@
-"""Raises the alarm when a run stalls, takes it back when it moves again, and captures the stacks meanwhile."""
+"""Announces a stall, and its end when the run moves again.
+
+A state machine: `stall` is None while the run moves. At each tick the activity is updated, the inputs are judged, and
+the state changes at most once. Closer looks, stack captures and passes without an end have classes of their own.
+"""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
-from holdfast.host.threads import BackgroundCall
-from holdfast.journal.beats import Beat, Phase
-from holdfast.journal.events import EndlessSeen, StacksCaptured, Stalled, StallEnded
-from holdfast.journal.folder import RunFolder
-from holdfast.supervise.end_summary import duration
+from holdfast.journal.beats import Beat
+from holdfast.journal.events import EndlessSeen, Stalled, StallEnded
 from holdfast.supervise.recording.journal_state import JournalState
 from holdfast.supervise.recording.recorder import Recorder
-from holdfast.supervise.stack_capture.capture import StackCapture
-from holdfast.supervise.stall import closer_look, endless_loops
 from holdfast.supervise.stall import judgement as stall_judgement
+from holdfast.supervise.stall import stall_text
 from holdfast.supervise.stall.activity import ActivitySample, ActivityTracker
-from holdfast.supervise.stall.endless_loops import EndlessPass, PassProgress
-from holdfast.supervise.stall.judgement import CloserLook, Situation, StallJudgement
-from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
+from holdfast.supervise.stall.closer_look import CloserLooks
+from holdfast.supervise.stall.endless_loops import EndlessPass, EndlessWatch, PassKey, pass_key
+from holdfast.supervise.stall.judgement import StallInputs, StallJudgement, StallKind
+from holdfast.supervise.stall.phase_limits import PhaseGroup
+from holdfast.supervise.stall.stall_captures import StallCaptures
 
-_CLOSER_LOOK_EVERY_S = 15.0  # between closer looks, which hold the process up for some milliseconds
-_CLOSER_LOOK_TIMEOUT_S = 3.0
 _MAX_CPU_CONTENTION = 10.0
-_CAPTURE_BEFORE_KILL_S = 1.5
-_MOST_CAPTURES = 20  # of one phase, which hold the process up for a moment each
-_LONG_STALL_S = 600.0  # from which a stall is captured all the same: it is not one of those that end
-_WITH_STACK = frozenset(
-    {
-        PhaseGroup.STARTING,
-        PhaseGroup.STEP,
-        PhaseGroup.LOOP_STEP,
-        PhaseGroup.VALIDATION_START,
-        PhaseGroup.BUILD,
-        PhaseGroup.IMPORT,
-        PhaseGroup.CALLBACK,
-    }
-)
 
 
 def cpu_contention(load: float, cores: int) -> float:
-    """How many processes want each core; at least one, and bounded so that a stall is noticed at last."""
+    """Runnable processes per core; at least one, and bounded so that a stall is noticed in the end."""
     return min(_MAX_CPU_CONTENTION, max(1.0, load / cores))
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedStall:
+    """A stall that was announced and is not over."""
+
+    inputs: StallInputs  # when it was announced
+    judgement: StallJudgement
+    description: str
+    endless: PassKey | None = None  # the validation without an end that it is
+
+    @property
+    def suspended(self) -> bool:
+        """Whether somebody stopped the process."""
+        return self.judgement.kind is StallKind.SUSPENDED
 
 
 class StallDetector:
     def __init__(
         self,
-        folder: RunFolder,
         recorder: Recorder,
-        told: JournalState,
+        journal: JournalState,
+        captures: StallCaptures,
         *,
         now: float,
-        by_hand_s: float | None,
-        say: Callable[[str], None],
+        configured_s: float | None,
+        print_line: Callable[[str], None],
     ) -> None:
-        self._folder = folder
-        self._record = recorder
-        self._told = told
-        self._by_hand_s = by_hand_s
-        self._say = say
-        self._progress = ActivityTracker(now)
-        self._suspended_at: float | None = None
-        self._closer = CloserLook()
-        self._closer_at = float("-inf")
-        self._closer_sequence = -1
-        self._stalled_at: Situation | None = None
-        self._judgement: StallJudgement | None = None  # of the stall that stands
-        self._latest: Situation | None = None  # the last look at which it stood
-        self._captures: Counter[str] = Counter()  # by phase
-        self._capturing: StackCapture | None = None
-        self._looking: BackgroundCall[None] | None = None
-        self._closer_errand: BackgroundCall[CloserLook] | None = None
-        self._beat: Beat | None = None
-        self._course_key: tuple[str, int, int] | None = None
-        self._course_began = now
-        self._epoch_took_s: float | None = None
-        self._endless_key: tuple[str, int, int] | None = None  # of the validation that is taken for a stall
-        self._endless_said: set[tuple[str, int, int]] = set()
-        self._best = endless_loops.BestLoss()
+        self.stall: AnnouncedStall | None = None
         self.suspicious = False
-        self.words = ""  # the stall that stands, for the end block
-        self.ours_to_suspend = False  # we stopped it ourselves, with Ctrl-Z
+        self.suspended_by_us = False  # with Ctrl-Z, which is no stall
+        self._recorder = recorder
+        self._journal = journal
+        self._captures = captures
+        self._configured_s = configured_s
+        self._print_line = print_line
+        self._activity = ActivityTracker(now)
+        self._closer_looks = CloserLooks()
+        self._endless = EndlessWatch(journal, now=now)
+        self._suspended_at: float | None = None
+        self._latest: StallInputs | None = None  # of the last tick
 
-    @property
-    def standing(self) -> bool:
-        return self._stalled_at is not None
+    def update(
+        self, sample: ActivitySample, new_beats: list[Beat], pids: Sequence[int], trainer: int
+    ) -> None:
+        """One tick; records and prints what changed."""
+        self._activity.update(sample, new_beats)
+        self._closer_looks.collect()
+        inputs = self._stall_inputs(sample)
+        if self.stall is not None and _is_over(self.stall, inputs):
+            self._end(self.stall, sample.now)
+        self._latest = inputs
+        if self.stall is None:
+            self._judge(inputs, pids, trainer)
+        if sample.beat is not None:
+            for endless in self._endless.update(sample.beat, sample.now):
+                self._announce_endless(endless, inputs)
+        stalled_for_s = sample.now - self.stall.inputs.now if self.stall is not None else 0.0
+        stalled_beat = self.stall.inputs.beat if self.stall is not None else None
+        self._captures.update(pids, trainer, now=sample.now, beat=stalled_beat, stalled_for_s=stalled_for_s)
 
-    @property
-    def suspended(self) -> bool:
-        """Whether what stands was stopped by somebody, and not by itself."""
-        return self._stalled_at is not None and stall_judgement.is_suspended(self._stalled_at)
-
-    @property
-    def captured(self) -> bool:
-        """Whether the stacks of the stall that stands are all there."""
-        return self._capturing is None or (self._capturing.done and self._looking is None)
-
-    def look(self, look: ActivitySample, fresh: list[Beat], pids: Sequence[int], trainer: int) -> None:
-        """One look a second; writes what there is to write."""
-        self._progress.see(look, fresh)
-        self._take_in_closer()
-        situation = self._situation(look)
-        if self._stalled_at is not None and self._is_over(self._stalled_at, situation):
-            self._end(look.now)
-        self._latest = situation
-        if self._stalled_at is None:
-            judgement = stall_judgement.judge(situation)
-            self.suspicious = judgement.suspicious
-            if judgement.suspicious:
-                self._look_closer(look, pids, trainer, judgement.stage)
-            if judgement.stalled and not self._closer_under_way(look.now):
-                self._announce(judgement, situation)
-        self._watch_course(look)
-        self._capture(pids, trainer, look.now)
-
-    def capture_before_kill(self, trainer: int, *, now: float) -> None:
-        """One look at a process that is about to be killed; not waited for beyond a moment."""
-        if self._looking is not None and not self._looking.wait(_CAPTURE_BEFORE_KILL_S):
-            return
-        capturing = self._new_capture("before-kill", self._beat)
-        BackgroundCall(lambda: self._take_look(capturing, [], trainer, now)).wait(_CAPTURE_BEFORE_KILL_S)
-
-    # -- the stall ----------------------------------------------------------------------------
-
-    def _situation(self, look: ActivitySample) -> Situation:
-        if look.state == "T" and not self.ours_to_suspend:
-            self._suspended_at = self._suspended_at if self._suspended_at is not None else look.now
+    def _stall_inputs(self, sample: ActivitySample) -> StallInputs:
+        if sample.state == "T" and not self.suspended_by_us:
+            self._suspended_at = self._suspended_at if self._suspended_at is not None else sample.now
         else:
             self._suspended_at = None
-        self._beat = look.beat
-        moved = look.beat is not None and look.beat.sequence != self._closer_sequence
-        return Situation(
-            now=look.now,
-            beat=look.beat,
-            suspended_for_s=None if self._suspended_at is None else look.now - self._suspended_at,
-            marks=self._progress.marks,
-            flat=self._progress.flat,
-            taken=self._progress.taken(),
-            closer=CloserLook() if moved else self._closer,
-            by_hand_s=self._by_hand_s,
-            sifted=self._told.sifted,
-            crowding=cpu_contention(os.getloadavg()[0], len(os.sched_getaffinity(0))),
+        return StallInputs(
+            now=sample.now,
+            beat=sample.beat,
+            suspended_for_s=None if self._suspended_at is None else sample.now - self._suspended_at,
+            last_activity=self._activity.last_activity,
+            memory_flat=self._activity.memory_flat,
+            durations=self._activity.durations(),
+            closer_look=self._closer_looks.valid_for(sample.beat),
+            configured_s=self._configured_s,
+            filtered_elements=self._journal.filtered_elements,
+            cpu_contention=cpu_contention(os.getloadavg()[0], len(os.sched_getaffinity(0))),
         )
 
-    def _look_closer(
-        self, look: ActivitySample, pids: Sequence[int], trainer: int, stage: PhaseGroup
-    ) -> None:
-        if self._closer_errand is not None:
-            return
-        sequence = look.beat.sequence if look.beat is not None else -1
-        if look.now - self._closer_at < _CLOSER_LOOK_EVERY_S and sequence == self._closer_sequence:
-            return
-        if sequence != self._closer_sequence:  # what was seen before was seen in another phase or step
-            self._closer = CloserLook()
-        self._closer_at, self._closer_sequence = look.now, sequence
-        with_stack = stage in _WITH_STACK
-        self._closer_errand = BackgroundCall(
-            lambda: closer_look.look(trainer, list(pids), with_stack=with_stack)
-        )
+    def _judge(self, inputs: StallInputs, pids: Sequence[int], trainer: int) -> None:
+        judgement = stall_judgement.judge(inputs)
+        self.suspicious = judgement.suspicious
+        if judgement.suspicious:
+            self._closer_looks.start(inputs.beat, pids, trainer, judgement.phase_group, now=inputs.now)
+        if judgement.stalled and not self._closer_looks.running(inputs.now):
+            stall = self._announce(judgement, inputs)
+            self._print_line(f"holdfast: stalled: {stall.description}")
 
-    def _take_in_closer(self) -> None:
-        errand = self._closer_errand
-        if errand is not None and errand.done:
-            found = errand.result or CloserLook()
-            known = found.doing is not StackActivity.UNKNOWN
-            self._closer = found if known else replace(found, doing=self._closer.doing)
-            self._closer_errand = None
-
-    def _closer_under_way(self, now: float) -> bool:
-        """A closer look that has just begun may still speak for the process."""
-        return (
-            self._closer_errand is not None and now - self._closer_errand.started_at < _CLOSER_LOOK_TIMEOUT_S
-        )
-
-    def _is_over(self, stalled_at: Situation, situation: Situation) -> bool:
-        """A validation without an end is over when it ends; any other stall when something moves."""
-        if self._endless_key is not None:
-            return situation.beat is not None and _pass_key(situation.beat) != self._endless_key
-        return stall_judgement.has_recovered(stalled_at, situation)
-
-    def _announce(self, judgement: StallJudgement, situation: Situation) -> None:
-        beat = situation.beat
-        self._stalled_at, self._judgement = situation, judgement
-        self._capturing = self._new_capture("stall", beat) if self._may_capture(beat) else None
+    def _announce(
+        self, judgement: StallJudgement, inputs: StallInputs, endless: EndlessPass | None = None
+    ) -> AnnouncedStall:
+        beat = inputs.beat
         event = Stalled(
             phase=beat.phase.word if beat is not None else "",
-            callback=self._told.callback_name(beat.detail) if beat is not None else "",
+            callback=self._journal.callback_name(beat.detail) if beat is not None else "",
             step=beat.step if beat is not None else None,
             epoch=beat.epoch if beat is not None else None,
             silent_for_s=round(judgement.silent_for_s, 1),
             limit_s=round(judgement.limit_s, 1),
-            limit_from=judgement.limit_from,
-            progress={**judgement.progress, **self._counts(beat)},
-            stacks=[self._capturing.file] if self._capturing is not None else [],
+            limit_from=stall_text.limit_from(judgement, endless),
+            progress={**judgement.ages_s, **self._progress(beat)},
+            stacks=self._captures.begin(beat),
         )
-        self._record.append(event)
-        self.words = describe_stall(event, busy=judgement.busy)
-        if self._endless_key is None:  # which has been said already
-            self._say(f"holdfast: stalled: {self.words}")
+        self._recorder.append(event)
+        description = stall_text.describe_stall(event, busy=judgement.busy)
+        key = pass_key(beat) if endless is not None and beat is not None else None
+        self.stall = AnnouncedStall(inputs, judgement, description, key)
+        return self.stall
 
-    def _counts(self, beat: Beat | None) -> dict[str, object]:
-        found: dict[str, object] = {"doing": self._closer.doing.value} if self._closer_at > 0 else {}
+    def _progress(self, beat: Beat | None) -> dict[str, object]:
+        """For `Stalled.progress`, beside the ages: what the closer look found, and the counters."""
+        look = self._closer_looks.latest
+        facts: dict[str, object] = {"doing": look.activity.value} if self._closer_looks.any_taken else {}
         if beat is not None:
-            found |= {"train_batches": beat.train_batches, "test_batches": beat.test_batches}
-        if self._closer.reads_terminal:
-            found["reads_terminal"] = True
-        if self._closer.locked:
-            found["all_threads_locked"] = True
-        if self._closer.opens_in_vain:
-            found["opens_in_vain"] = True
-        return found
+            facts |= {"train_batches": beat.train_batches, "test_batches": beat.test_batches}
+        found = {
+            "reads_terminal": look.reads_terminal,
+            "all_threads_locked": look.all_locked,
+            "opens_in_vain": look.blocked_on_fifo,
+        }
+        return facts | {name: True for name, value in found.items() if value}
 
-    def _end(self, now: float) -> None:
-        stood, judgement, latest = self._stalled_at, self._judgement, self._latest
-        if stood is not None and judgement is not None and latest is not None and self._endless_key is None:
-            self._progress.remember(stall_judgement.ended_stall(stood, judgement, latest))
-        self._stalled_at = self._judgement = None
-        self._endless_key = None
-        self._capturing = None
-        self.words = ""
-        if stood is not None:
-            began = (
-                min(stood.now, stood.beat.mono)
-                if stood.beat
-                else stood.now - stall_judgement.silent_for(stood)
+    def _end(self, stall: AnnouncedStall, now: float) -> None:
+        if self._latest is not None and stall.endless is None:
+            self._activity.learn_pause(
+                stall_judgement.ended_stall(stall.inputs, stall.judgement, self._latest)
             )
-            silent_for_s = now - began
-            self._record.append(StallEnded(silent_for_s=round(silent_for_s, 1)))
-            self._say(f"holdfast: it moves again, after {duration(silent_for_s)}")
-
-    # -- stacks -------------------------------------------------------------------------------
-
-    def _may_capture(self, beat: Beat | None) -> bool:
-        phase = beat.phase.word if beat is not None else ""
-        self._captures[phase] += 1
-        return self._captures[phase] <= _MOST_CAPTURES
-
-    def _new_capture(self, reason: str, beat: Beat | None) -> StackCapture:
-        return StackCapture(
-            self._folder,
-            attempt=self._record.attempt,
-            reason=reason,
-            phase=beat.phase.word if beat is not None else "",
-            step=beat.step if beat is not None else 0,
-            at=self._record.wall(),
+        self.stall = None
+        self._captures.end()
+        inputs = stall.inputs
+        last_moved = (
+            min(inputs.now, inputs.beat.mono)
+            if inputs.beat
+            else inputs.now - stall_judgement.silent_for(inputs)
         )
+        self._recorder.append(StallEnded(silent_for_s=round(now - last_moved, 1)))
+        self._print_line(stall_text.recovery_line(now - last_moved))
 
-    def _capture(self, pids: Sequence[int], trainer: int, now: float) -> None:
-        if self._looking is not None:
-            if not self._looking.done:
-                return
-            self._looking = None
-        stood = self._stalled_at
-        if stood is not None and self._capturing is None and now - stood.now >= _LONG_STALL_S:
-            self._capturing = self._new_capture("stall", stood.beat)
-        capturing = self._capturing
-        if capturing is not None and not capturing.done:
-            self._looking = BackgroundCall(lambda: self._take_look(capturing, list(pids), trainer, now))
-
-    def _take_look(self, capturing: StackCapture, pids: Sequence[int], trainer: int, now: float) -> None:
-        first = not capturing.begun
-        try:
-            capturing.look([trainer, *(pid for pid in pids if pid != trainer)], trainer=trainer, now=now)
-        except OSError as error:
-            capturing.give_up()
-            self._record.complain("stacks", error)
-            return
-        if first:
-            self._record.append(StacksCaptured(reason=capturing.reason, file=capturing.file))
-
-    # -- counters without an end --------------------------------------------------------------
-
-    def _watch_course(self, look: ActivitySample) -> None:
-        beat = look.beat
-        if beat is None:
-            return
-        self._watch_loop(beat, look)
-        key = _pass_key(beat)
-        what = key[0]
-        if key != self._course_key:
-            if what == "validation":
-                self._epoch_took_s = look.now - self._course_began
-            self._course_key, self._course_began = key, look.now
-        found = self._judge_course(what, beat, look.now - self._course_began)
-        if found is not None and key not in self._endless_said:
-            self._endless_said.add(key)
-            self._announce_endless(found, look.now - self._course_began)
-            if what == "validation" and self._stalled_at is None:
-                self._endless_key = key
-                self._announce(self._endless_judgement(found, look), self._situation(look))
-
-    def _watch_loop(self, beat: Beat, look: ActivitySample) -> None:
-        self._best.see(beat, look.now)
-        key = ("loop", 0, 0)
-        found = endless_loops.judge_loop(self._best, self._told.open_loop, step=beat.step, now=look.now)
-        if found is not None and key not in self._endless_said and self._best.began is not None:
-            self._endless_said.add(key)
-            self._announce_endless(found, look.now - self._best.began)
-
-    def _endless_judgement(self, found: EndlessPass, look: ActivitySample) -> StallJudgement:
-        """A validation that never ends stalls the training, though its batches move."""
-        for_s = look.now - self._course_began
-        return StallJudgement(
-            True, True, PhaseGroup.VALIDATION, for_s, 0.0, f"the validation may never end: {found.why}"
-        )
-
-    def _judge_course(self, what: str, beat: Beat, for_s: float) -> EndlessPass | None:
-        told = self._told
-        if what == "validation":
-            planned, role, before = told.validation_planned, "validation", told.longest_validation_batches
-        else:
-            planned = told.fit.planned_steps_per_epoch if told.fit is not None else None
-            role, before = "train", told.longest_epoch_steps
-        course = PassProgress(
-            beat=beat,
-            for_s=for_s,
-            epoch_took_s=self._epoch_took_s,
-            planned=planned,
-            cardinality=told.cardinality.get(role),
-            longest_before=before,
-        )
-        return (
-            endless_loops.judge_validation(course)
-            if what == "validation"
-            else endless_loops.judge_epoch(course)
-        )
-
-    def _announce_endless(self, found: EndlessPass, for_s: float) -> None:
-        self._record.append(
+    def _announce_endless(self, endless: EndlessPass, inputs: StallInputs) -> None:
+        self._recorder.append(
             EndlessSeen(
-                what=found.what, batches=found.batches, for_s=round(for_s, 1), why=found.why, sure=found.sure
+                what=endless.what,
+                batches=endless.batches,
+                for_s=round(endless.for_s, 1),
+                why=stall_text.endless_reason(endless),
+                sure=endless.sure,
             )
         )
-        self._say(
-            f"holdfast: this {found.what} may never end: {found.batches} batches in {duration(for_s)}; {found.why}"
-        )
+        self._print_line(stall_text.endless_line(endless))
+        if (
+            endless.what == "validation" and self.stall is None
+        ):  # it stalls the training, though its batches move
+            judgement = StallJudgement(
+                StallKind.ENDLESS_VALIDATION, True, PhaseGroup.VALIDATION, endless.for_s, 0.0
+            )
+            self._announce(judgement, inputs, endless)
 
 
-def _pass_key(beat: Beat) -> tuple[str, int, int]:
-    return ("validation" if beat.phase is Phase.VALIDATION else "epoch", beat.fit, beat.epoch)
-
-
-def _seconds(span_s: float) -> str:
-    """Never rounded to less than the limit it is beyond: 8.5 s stays 8.5 s."""
-    return f"{round(span_s, 1):g} s" if span_s < 100 else f"{span_s:.0f} s"
-
-
-def describe_stall(event: Stalled, *, busy: bool = False) -> str:
-    """``phase step, at step 119 of epoch 3: nothing moved for 10 s (limit 8.5 s: …)``"""
-    where = f"phase {event.phase}" if event.phase else "no framework was seen in it"
-    if event.callback:
-        where += f" {event.callback}"
-    if event.step is not None and event.epoch is not None and event.phase not in ("start", "import", "build"):
-        where += f", after step {event.step}, epoch {event.epoch + 1}"
-    if event.limit_s == 0:
-        return f"{where}: {event.limit_from}"
-    still = "no batch came" if busy else "nothing moved"
-    return f"{where}: {still} for {_seconds(event.silent_for_s)} (limit {_seconds(event.limit_s)}: {event.limit_from})"
+def _is_over(stall: AnnouncedStall, inputs: StallInputs) -> bool:
+    """A validation without an end is over when it ends; any other stall when something moves."""
+    if stall.endless is not None:
+        return inputs.beat is not None and pass_key(inputs.beat) != stall.endless
+    return stall_judgement.has_recovered(stall.inputs, inputs)

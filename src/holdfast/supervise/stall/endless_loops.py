@@ -1,28 +1,33 @@
-"""Counters that move for ever: a validation, an epoch or a loop of the user's own that has no end. Pure.
+"""Counters that move forever: a validation, an epoch or a loop of the script's own that has no end.
 
-Nothing is silent here, so no limit of silence finds it. What is certain is a dataset without an end and
-without a number of steps; what is likely is a count far beyond the plan or beyond every one before, or a
-loop that ends by what it computes, and computes nothing better any more.
+Nothing is silent here, so no limit of silence finds it. Certain is a dataset without an end and without a number of
+steps. Likely is a count far beyond the plan or beyond every one before, or a loop that ends by what it computes and
+does not improve any more. The judgements are pure; `EndlessWatch` remembers when the pass began and what was reported.
 """
 
 from __future__ import annotations
 
+import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.journal.beats import Beat, Phase
+from holdfast.supervise.recording.journal_state import JournalState
 
 INFINITE = -1
 _SURE_AFTER_S = 10.0
 _LIKELY_AFTER_S = 60.0
 _TIMES_BEFORE = 3
-_MIN_IMPROVEMENT = 0.05  # of the best loss: less in most of its time is no step towards an end
+_TIMES_EPOCH = 10
+_MIN_IMPROVEMENT = 0.05  # of the best loss: less over most of the time is no progress towards an end
 _LOOP_STEPS = 200
+
+PassKey = tuple[str, int, int]  # validation | epoch | loop, fit, epoch
 
 
 @dataclass(frozen=True, slots=True)
 class PassProgress:
-    """What is known of the plan."""
+    """One pass over a dataset so far, and what is known of its plan."""
 
     beat: Beat
     for_s: float  # since the validation or the epoch began
@@ -32,54 +37,134 @@ class PassProgress:
     longest_before: int = 0
 
 
+class EndlessReason(enum.Enum):
+    """Against what a pass was measured; `stall/stall_text.py` has the sentences."""
+
+    PLAN_EXCEEDED = enum.auto()
+    INFINITE_VALIDATION = enum.auto()
+    INFINITE_EPOCH = enum.auto()
+    LONGER_VALIDATION = enum.auto()
+    LONGER_EPOCH = enum.auto()
+    LONGER_THAN_EPOCH = enum.auto()
+    LOSS_NOT_IMPROVING = enum.auto()
+
+
+#: The plan itself has no end, or was exceeded. Otherwise the pass is only far longer than every one before.
+_SURE = (EndlessReason.PLAN_EXCEEDED, EndlessReason.INFINITE_VALIDATION, EndlessReason.INFINITE_EPOCH)
+
+
 @dataclass(frozen=True, slots=True)
 class EndlessPass:
     what: str  # validation | epoch | loop
     batches: int
-    why: str
-    sure: bool
+    reason: EndlessReason
+    expected: int = 0  # batches of the plan or of the longest before; of a loop, the step of its best loss
+    condition: str = ""  # of a loop: what ends it
+    best_loss: float = math.nan
+    for_s: float = 0.0
+
+    @property
+    def sure(self) -> bool:
+        return self.reason in _SURE
 
 
-def judge_validation(course: PassProgress) -> EndlessPass | None:
-    batches = course.beat.test_batches
-    if course.beat.phase is not Phase.VALIDATION or batches == 0:
-        return None
-    if course.planned:
-        if batches > course.planned + 1:
-            return EndlessPass("validation", batches, f"{course.planned} batches were planned", True)
-        return None
-    if course.cardinality == INFINITE and course.for_s >= _SURE_AFTER_S:
-        return EndlessPass(
-            "validation", batches, "its dataset has no end, and no number of steps was given", True
-        )
-    if course.for_s < _LIKELY_AFTER_S:
-        return None
-    if course.longest_before:
-        if batches > _TIMES_BEFORE * course.longest_before:
-            return EndlessPass(
-                "validation", batches, f"the longest before had {course.longest_before} batches", False
+class EndlessWatch:
+    """Follows the passes of a run, and reports each one without an end once."""
+
+    def __init__(self, journal: JournalState, *, now: float) -> None:
+        self._journal = journal
+        self._key: PassKey | None = None
+        self._began = now
+        self._epoch_took_s: float | None = None
+        self._best = BestLoss()
+        self._reported: set[PassKey] = set()
+
+    def update(self, beat: Beat, now: float) -> list[EndlessPass]:
+        """Those that are new at this tick."""
+        return [endless for endless in (self._loop(beat, now), self._pass(beat, now)) if endless is not None]
+
+    def _pass(self, beat: Beat, now: float) -> EndlessPass | None:
+        key = pass_key(beat)
+        if key != self._key:
+            if key[0] == "validation":
+                self._epoch_took_s = now - self._began
+            self._key, self._began = key, now
+        if key in self._reported:
+            return None
+        endless = self._judge(beat, now - self._began)
+        if endless is not None:
+            self._reported.add(key)
+        return endless
+
+    def _judge(self, beat: Beat, for_s: float) -> EndlessPass | None:
+        journal, progress = self._journal, PassProgress(beat, for_s, self._epoch_took_s)
+        if pass_key(beat)[0] == "validation":
+            return judge_validation(
+                replace(
+                    progress,
+                    planned=journal.validation_planned,
+                    cardinality=journal.cardinality.get("validation"),
+                    longest_before=journal.longest_validation_batches,
+                )
             )
-        return None
-    trained = course.beat.train_batches
-    if trained and batches > 10 * trained and course.for_s > _TIMES_BEFORE * (course.epoch_took_s or 0.0):
-        return EndlessPass("validation", batches, f"the whole epoch had {trained} batches of training", False)
-    return None
-
-
-def judge_epoch(course: PassProgress) -> EndlessPass | None:
-    batches = course.beat.train_batches
-    if course.beat.phase is Phase.VALIDATION or batches == 0 or course.planned:
-        return None
-    if course.cardinality == INFINITE and course.for_s >= _SURE_AFTER_S:
-        return EndlessPass(
-            "epoch", batches, "its dataset has no end, and steps_per_epoch was not given", True
+        return judge_epoch(
+            replace(
+                progress,
+                planned=journal.fit.planned_steps_per_epoch if journal.fit is not None else None,
+                cardinality=journal.cardinality.get("train"),
+                longest_before=journal.longest_epoch_steps,
+            )
         )
-    if (
-        course.longest_before
-        and course.for_s >= _LIKELY_AFTER_S
-        and batches > _TIMES_BEFORE * course.longest_before
-    ):
-        return EndlessPass("epoch", batches, f"the longest before had {course.longest_before} steps", False)
+
+    def _loop(self, beat: Beat, now: float) -> EndlessPass | None:
+        self._best.update(beat, now)
+        key = ("loop", 0, 0)
+        if key in self._reported:
+            return None
+        endless = judge_loop(self._best, self._journal.loop_condition, step=beat.step, now=now)
+        if endless is not None:
+            self._reported.add(key)
+        return endless
+
+
+def pass_key(beat: Beat) -> PassKey:
+    return ("validation" if beat.phase is Phase.VALIDATION else "epoch", beat.fit, beat.epoch)
+
+
+def judge_validation(progress: PassProgress) -> EndlessPass | None:
+    batches = progress.beat.test_batches
+    if progress.beat.phase is not Phase.VALIDATION or batches == 0:
+        return None
+    reason, expected = _validation_reason(progress, batches)
+    if reason is None:
+        return None
+    return EndlessPass("validation", batches, reason, expected, for_s=progress.for_s)
+
+
+def _validation_reason(progress: PassProgress, batches: int) -> tuple[EndlessReason | None, int]:
+    planned, before, trained = progress.planned, progress.longest_before, progress.beat.train_batches
+    if planned:
+        return (EndlessReason.PLAN_EXCEEDED if batches > planned + 1 else None), planned
+    if progress.cardinality == INFINITE and progress.for_s >= _SURE_AFTER_S:
+        return EndlessReason.INFINITE_VALIDATION, 0
+    if progress.for_s < _LIKELY_AFTER_S:
+        return None, 0
+    if before:
+        return (EndlessReason.LONGER_VALIDATION if batches > _TIMES_BEFORE * before else None), before
+    longer = progress.for_s > _TIMES_BEFORE * (progress.epoch_took_s or 0.0)
+    if trained and batches > _TIMES_EPOCH * trained and longer:
+        return EndlessReason.LONGER_THAN_EPOCH, trained
+    return None, 0
+
+
+def judge_epoch(progress: PassProgress) -> EndlessPass | None:
+    batches, before = progress.beat.train_batches, progress.longest_before
+    if progress.beat.phase is Phase.VALIDATION or batches == 0 or progress.planned:
+        return None
+    if progress.cardinality == INFINITE and progress.for_s >= _SURE_AFTER_S:
+        return EndlessPass("epoch", batches, EndlessReason.INFINITE_EPOCH, for_s=progress.for_s)
+    if before and progress.for_s >= _LIKELY_AFTER_S and batches > _TIMES_BEFORE * before:
+        return EndlessPass("epoch", batches, EndlessReason.LONGER_EPOCH, before, for_s=progress.for_s)
     return None
 
 
@@ -87,26 +172,26 @@ def judge_epoch(course: PassProgress) -> EndlessPass | None:
 class BestLoss:
     """The best loss of a training, and since when it has been the best."""
 
-    began: float | None = None
+    started_at: float | None = None
     loss: float = math.inf
     since: float = 0.0
     since_step: int = 0
 
-    def see(self, beat: Beat, now: float) -> None:
+    def update(self, beat: Beat, now: float) -> None:
         if not beat.step:
             return
-        self.began = now if self.began is None else self.began
+        self.started_at = now if self.started_at is None else self.started_at
         known = beat.loss_known and math.isfinite(beat.loss)
         if known and not beat.loss >= self.loss - _MIN_IMPROVEMENT * abs(self.loss):
             self.loss, self.since, self.since_step = beat.loss, now, beat.step
 
 
-def judge_loop(best: BestLoss, goes_on: str, *, step: int, now: float) -> EndlessPass | None:
-    """A loop that goes on until what it computes gets there, and has not come nearer for two thirds of its time."""
-    if best.began is None or not goes_on or math.isinf(best.loss):
+def judge_loop(best: BestLoss, condition: str, *, step: int, now: float) -> EndlessPass | None:
+    """A loop that runs until its result is good enough, and has not improved for two thirds of its time."""
+    if best.started_at is None or not condition or math.isinf(best.loss):
         return None
-    for_s, stood_s = now - best.began, now - best.since
-    if for_s < _LIKELY_AFTER_S or stood_s < for_s * 2 / 3 or step - best.since_step < _LOOP_STEPS:
+    for_s, unimproved_s = now - best.started_at, now - best.since
+    if for_s < _LIKELY_AFTER_S or unimproved_s < for_s * 2 / 3 or step - best.since_step < _LOOP_STEPS:
         return None
-    why = f"it goes on {goes_on}, and the loss has not become better than {best.loss:.4g} since step {best.since_step}"
-    return EndlessPass("loop", step, why, False)
+    reason = EndlessReason.LOSS_NOT_IMPROVING
+    return EndlessPass("loop", step, reason, best.since_step, condition, best.loss, for_s)

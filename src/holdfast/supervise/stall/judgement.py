@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import enum
+from dataclasses import dataclass, field, replace
 
 from holdfast.journal.beats import Beat
 from holdfast.supervise.stall.activity import EndedStall, LastActivity
 from holdfast.supervise.stall.phase_limits import (
+    INITIAL,
     LIMIT_FACTOR,
     LIMIT_FLOOR_S,
+    LimitBasis,
+    LimitReason,
     PhaseGroup,
     RunDurations,
     SilenceLimit,
@@ -23,160 +27,189 @@ _SUSPENDED_S = 1.0  # a debugger or a shell may stop a process for a moment
 
 @dataclass(frozen=True, slots=True)
 class CloserLook:
-    """What a closer look found: taken when something looks wrong, because it costs the process a moment."""
+    """What a closer look found. It is taken only when something looks wrong, because it pauses the process."""
 
-    doing: StackActivity = StackActivity.UNKNOWN
+    activity: StackActivity = StackActivity.UNKNOWN
     reads_terminal: bool = False  # a thread waits for somebody to type
-    locked: bool = False  # every thread waits for another one, without a time limit
-    opens_in_vain: bool = False  # a thread waits to open a file: a FIFO that nobody has opened to write
+    all_locked: bool = False  # every thread waits for another one, without a timeout
+    blocked_on_fifo: bool = False  # a thread waits to open a FIFO that nobody has opened to write
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class StallInputs:
+    """Everything that the judgement depends on, at one moment."""
+
     now: float
     beat: Beat | None
     suspended_for_s: float | None
-    marks: LastActivity
-    flat: bool
-    taken: RunDurations
-    closer: CloserLook = CloserLook()
-    by_hand_s: float | None = None
-    sifted: int = 0  # elements that a filter of the dataset was given since it last let one through
-    crowding: float = (
-        1.0  # how many want each core: work that takes a minute on a quiet machine takes as many
-    )
+    last_activity: LastActivity
+    memory_flat: bool
+    durations: RunDurations
+    closer_look: CloserLook = CloserLook()
+    configured_s: float | None = None
+    filtered_elements: int = 0  # that a filter of the dataset was given since it last let one through
+    cpu_contention: float = 1.0  # runnable processes per core: work takes that many times as long
+
+
+class StallKind(enum.Enum):
+    IDLE = enum.auto()  # nothing moves
+    BUSY = enum.auto()  # it works, and no beat comes
+    BUSY_FLAT = enum.auto()  # it works, no beat comes, and memory does not grow
+    FILTERING = enum.auto()  # a filter of the dataset lets nothing through
+    SUSPENDED = enum.auto()  # somebody stopped the process
+    ENDLESS_VALIDATION = enum.auto()  # batches of validation come, without an end
 
 
 @dataclass(frozen=True, slots=True)
 class StallJudgement:
-    stalled: bool
+    kind: StallKind | None  # None: not stalled
     suspicious: bool
-    stage: PhaseGroup
+    phase_group: PhaseGroup
     silent_for_s: float
     limit_s: float
-    limit_from: str
-    progress: dict[str, float] = field(default_factory=dict)
-    busy: bool = False  # it works all the time, and no beat comes
+    basis: LimitBasis = INITIAL
+    ages_s: dict[str, float] = field(default_factory=dict)  # since each sign of activity
+    filtered_elements: int = 0
+
+    @property
+    def stalled(self) -> bool:
+        return self.kind is not None
+
+    @property
+    def busy(self) -> bool:
+        """It works all the time, and no beat comes."""
+        return self.kind in (StallKind.BUSY, StallKind.BUSY_FLAT, StallKind.FILTERING)
 
 
-def judge(situation: Situation) -> StallJudgement:
-    """Stalled when nothing has stirred for the phase's idle limit, or no beat came for its busy limit."""
-    now, marks, beat = situation.now, situation.marks, situation.beat
-    stage = phase_group_of(beat)
-    limit = _limit(situation, stage)
-    silent_for_s = silent_for(situation)
-    idle_for_s = now - max(marks.beat, marks.working if stage in _STRICT else _last_activity(marks))
-    progress = _ages(marks, now, beat)
-    if is_suspended(situation):
-        for_s = situation.suspended_for_s or 0.0
-        return StallJudgement(True, True, stage, for_s, 0.0, "the process is suspended", progress)
-    over: tuple[float, float, str] | None = None
-    idle = idle_for_s > limit.idle_s
-    if idle:
-        over = (max(idle_for_s, silent_for_s), limit.idle_s, limit.why)
-    elif silent_for_s > situation.crowding * limit.busy_s:
-        over = (
-            silent_for_s,
-            situation.crowding * limit.busy_s,
-            f"busy all the time without a beat; {limit.why}",
+def judge(inputs: StallInputs) -> StallJudgement:
+    """Stalled when nothing has happened for the phase's idle limit, or no beat came for its busy limit."""
+    group = phase_group_of(inputs.beat)
+    limit = _limit(inputs, group)
+    silent_for_s, idle_for_s = silent_for(inputs), _idle_for(inputs, group)
+    ages_s = _ages(inputs)
+    if is_suspended(inputs):
+        return StallJudgement(
+            StallKind.SUSPENDED, True, group, inputs.suspended_for_s or 0.0, 0.0, ages_s=ages_s
         )
-    elif situation.flat and silent_for_s > situation.crowding * limit.flat_s:
-        why = "busy, but neither a batch comes nor does the memory grow"
-        over = (silent_for_s, situation.crowding * limit.flat_s, why)
-    elif situation.sifted >= _FILTERED_ELEMENTS and silent_for_s > _filter_limit(situation, stage):
-        why = f"busy: the dataset's filter was given {situation.sifted:,} elements and let none through"
-        over = (silent_for_s, _filter_limit(situation, stage), why)
-    if over is not None:
-        return StallJudgement(True, True, stage, *over, progress, busy=not idle)
+    exceeded = _exceeded(inputs, group, limit, silent_for_s=silent_for_s, idle_for_s=idle_for_s)
+    if exceeded is not None:
+        kind, for_s, limit_s = exceeded
+        return StallJudgement(
+            kind, True, group, for_s, limit_s, limit.basis, ages_s, inputs.filtered_elements
+        )
     suspicious = idle_for_s > min(_SUSPICIOUS_S, 0.7 * limit.idle_s) or silent_for_s > 0.8 * min(
-        limit.busy_s, limit.flat_s, _FLAT_LOOK_S
+        limit.busy_s, limit.busy_flat_s, _FLAT_LOOK_S
     )
-    return StallJudgement(False, suspicious, stage, silent_for_s, limit.idle_s, limit.why, progress)
+    return StallJudgement(None, suspicious, group, silent_for_s, limit.idle_s, limit.basis, ages_s)
 
 
-def is_suspended(situation: Situation) -> bool:
-    return situation.suspended_for_s is not None and situation.suspended_for_s >= _SUSPENDED_S
+def _exceeded(
+    inputs: StallInputs, group: PhaseGroup, limit: SilenceLimit, *, silent_for_s: float, idle_for_s: float
+) -> tuple[StallKind, float, float] | None:
+    """Which limit is exceeded, by how long a silence, and the limit in seconds."""
+    if idle_for_s > limit.idle_s:
+        return StallKind.IDLE, max(idle_for_s, silent_for_s), limit.idle_s
+    busy_s, busy_flat_s = (
+        inputs.cpu_contention * limit.busy_s,
+        inputs.cpu_contention * limit.busy_flat_s,
+    )
+    if silent_for_s > busy_s:
+        return StallKind.BUSY, silent_for_s, busy_s
+    if inputs.memory_flat and silent_for_s > busy_flat_s:
+        return StallKind.BUSY_FLAT, silent_for_s, busy_flat_s
+    if inputs.filtered_elements >= _FILTERED_ELEMENTS:
+        filter_s = _filter_limit(inputs, group)
+        if silent_for_s > filter_s:
+            return StallKind.FILTERING, silent_for_s, filter_s
+    return None
 
 
-#: In these a little stirring counts for nothing: batches are due.
+def is_suspended(inputs: StallInputs) -> bool:
+    return inputs.suspended_for_s is not None and inputs.suspended_for_s >= _SUSPENDED_S
+
+
+#: In these a little activity is not enough: batches are due.
 _STRICT = frozenset({PhaseGroup.STEP, PhaseGroup.LOOP_STEP, PhaseGroup.VALIDATION})
-_FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be looked at
-_FILTERED_ELEMENTS = (
-    200_000  # elements in a row that a filter drops; one that lets through one in 60,000 is slow, but it does
-)
-#: In these a process may wait for a person or a lock as long as it likes, as far as we know.
-_NOT_OURS = frozenset({PhaseGroup.NONE, PhaseGroup.START})
+_FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be read
+#: Elements in a row that a filter drops; one that lets through one in 60,000 is slow, but it works.
+_FILTERED_ELEMENTS = 200_000
+#: In these a process may wait for a person or a file as long as it likes, as far as we know.
+_BEFORE_TRAINING = frozenset({PhaseGroup.NONE, PhaseGroup.START})
 
 
-def _filter_limit(situation: Situation, stage: PhaseGroup) -> float:
-    """Ten seconds, or three times what a batch took before; not more on a crowded machine, for elements are counted."""
-    if situation.by_hand_s is not None:
-        return situation.by_hand_s
-    taken = situation.taken
+def _idle_for(inputs: StallInputs, group: PhaseGroup) -> float:
+    last = inputs.last_activity
+    return inputs.now - max(last.beat, last.working if group in _STRICT else _last_of_any(last))
+
+
+def _filter_limit(inputs: StallInputs, group: PhaseGroup) -> float:
+    """Ten seconds, or three times what a batch took before; CPU contention does not matter, elements are counted."""
+    if inputs.configured_s is not None:
+        return inputs.configured_s
+    durations = inputs.durations
     before_s = (
-        taken.longest_s.get(stage, 0.0) if taken.steps else 0.0
-    )  # until then it is compiling that took long
-    return max(LIMIT_FLOOR_S, LIMIT_FACTOR * max(before_s, taken.longest_step_s))
+        durations.longest_s.get(group, 0.0) if durations.steps else 0.0
+    )  # before that it is compilation
+    return max(LIMIT_FLOOR_S, LIMIT_FACTOR * max(before_s, durations.longest_step_s))
 
 
-def _limit(situation: Situation, stage: PhaseGroup) -> SilenceLimit:
-    closer = situation.closer
-    limit = limit_of(stage, situation.taken, doing=closer.doing, by_hand_s=situation.by_hand_s)
-    if stage is PhaseGroup.EXIT or limit.idle_s <= LIMIT_FLOOR_S:
+def _limit(inputs: StallInputs, group: PhaseGroup) -> SilenceLimit:
+    look = inputs.closer_look
+    limit = limit_of(group, inputs.durations, activity=look.activity, configured_s=inputs.configured_s)
+    if group is PhaseGroup.EXIT or limit.idle_s <= LIMIT_FLOOR_S:
         return limit
-    if closer.locked:
-        why = "every thread waits for another, without a time limit"
-        came_out_s = LIMIT_FACTOR * situation.taken.longest_pause_s(
-            stage
-        )  # of it, and so may again: another process woke it
-        return SilenceLimit(max(LIMIT_FLOOR_S, came_out_s), limit.busy_s, limit.flat_s, why)
-    if closer.opens_in_vain and stage not in _NOT_OURS:
-        why = "it waits to open a file that nobody opens at the other end"
-        return SilenceLimit(LIMIT_FLOOR_S, limit.busy_s, limit.flat_s, why)
-    if closer.reads_terminal and stage not in _NOT_OURS:
-        return SilenceLimit(LIMIT_FLOOR_S, limit.busy_s, limit.flat_s, "it waits for somebody to type")
+    if look.all_locked:
+        # Another process woke it after earlier pauses, and may again.
+        idle_s = max(LIMIT_FLOOR_S, LIMIT_FACTOR * inputs.durations.longest_pause_s(group))
+        return replace(limit, idle_s=idle_s, basis=LimitBasis(LimitReason.ALL_LOCKED))
+    if look.blocked_on_fifo and group not in _BEFORE_TRAINING:
+        return replace(limit, idle_s=LIMIT_FLOOR_S, basis=LimitBasis(LimitReason.BLOCKED_ON_FIFO))
+    if look.reads_terminal and group not in _BEFORE_TRAINING:
+        return replace(limit, idle_s=LIMIT_FLOOR_S, basis=LimitBasis(LimitReason.READS_TERMINAL))
     return limit
 
 
-def silent_for(situation: Situation) -> float:
-    """Since the last beat; where nothing beats, since anything stirred."""
-    marks = situation.marks
-    return situation.now - (marks.beat if situation.beat is not None else _last_activity(marks))
+def silent_for(inputs: StallInputs) -> float:
+    """Since the last beat; without beats, since any activity."""
+    last = inputs.last_activity
+    return inputs.now - (last.beat if inputs.beat is not None else _last_of_any(last))
 
 
-def ended_stall(stood: Situation, judgement: StallJudgement, latest: Situation) -> EndedStall | None:
-    """What a stall that is over was, by the last look at which it still stood.
+def ended_stall(stalled_at: StallInputs, judgement: StallJudgement, latest: StallInputs) -> EndedStall | None:
+    """What a stall that is over was, by the last tick at which it was still stalled.
 
     None where somebody else was the reason: who suspended it, who was asked, who should have opened a file.
     """
-    if is_suspended(stood) or stood.closer.reads_terminal or stood.closer.opens_in_vain:
+    look = stalled_at.closer_look
+    if is_suspended(stalled_at) or look.reads_terminal or look.blocked_on_fifo:
         return None
-    return EndedStall(judgement.stage, silent_for(latest), judgement.busy)
+    return EndedStall(judgement.phase_group, silent_for(latest), judgement.busy)
 
 
-def _last_activity(marks: LastActivity) -> float:
-    return max(marks.output, marks.read, marks.written, marks.cpu, marks.memory)
-
-
-def _ages(marks: LastActivity, now: float, beat: Beat | None) -> dict[str, float]:
-    ages = {
-        "output_s": now - marks.output,
-        "read_s": now - marks.read,
-        "written_s": now - marks.written,
-        "cpu_s": now - marks.cpu,
-        "memory_s": now - marks.memory,
-        "working_s": now - marks.working,
-    }
-    if beat is not None:
-        ages["beat_s"] = now - marks.beat
-    return {name: round(age, 1) for name, age in ages.items()}
-
-
-def has_recovered(stalled_at: Situation, situation: Situation) -> bool:
+def has_recovered(stalled_at: StallInputs, inputs: StallInputs) -> bool:
     """Whether a stall that was announced is over."""
     if is_suspended(stalled_at):
-        return situation.suspended_for_s is None
-    before, after = stalled_at.beat, situation.beat
+        return inputs.suspended_for_s is None
+    before, after = stalled_at.beat, inputs.beat
     if after is not None:
         return before is None or after.sequence != before.sequence
-    return _last_activity(situation.marks) > stalled_at.now + 1.0
+    return _last_of_any(inputs.last_activity) > stalled_at.now + 1.0
+
+
+def _last_of_any(last: LastActivity) -> float:
+    return max(last.output, last.read, last.written, last.cpu, last.memory)
+
+
+def _ages(inputs: StallInputs) -> dict[str, float]:
+    now, last = inputs.now, inputs.last_activity
+    ages_s = {
+        "output_s": now - last.output,
+        "read_s": now - last.read,
+        "written_s": now - last.written,
+        "cpu_s": now - last.cpu,
+        "memory_s": now - last.memory,
+        "working_s": now - last.working,
+    }
+    if inputs.beat is not None:
+        ages_s["beat_s"] = now - last.beat
+    return {name: round(age_s, 1) for name, age_s in ages_s.items()}

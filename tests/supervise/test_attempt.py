@@ -1,34 +1,65 @@
-"""Ends that were asked for: whom a signal reaches, for how long it counts, and what is left running."""
+"""One attempt: whom a signal reaches, what is recorded at its end, and leftover processes."""
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from holdfast.host import procfs
+from holdfast.host import cgroup, kernel_log
 from holdfast.journal.events import AttemptEnded, Restarted, SignalSent
-from holdfast.supervise.child import leftovers
-from holdfast.supervise.signal_policy import EndRequest, InterruptCounter, still_counts
+from holdfast.supervise import companion
+from holdfast.supervise.attempt import AttemptRunner
+from holdfast.supervise.child.spawn import ProcessExit
+from tests.supervise.running import (
+    HOLDFAST,
+    WAIT,
+    at_work_in,
+    child_pid,
+    events,
+    only,
+    python,
+    run,
+    state,
+    until,
+)
 
-from .running import HOLDFAST, WAIT, at_work_in, child_pid, events, only, python, run, state, until
+
+def test_the_kernels_log_is_asked_by_the_clock_that_it_is_written_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither it nor our clock counts the hour for which the machine was suspended; the time since boot does."""
+    asked: list[float] = []
+    monkeypatch.setattr(kernel_log, "read", lambda *, since: asked.append(since) or [])
+    real = time.clock_gettime
+    monkeypatch.setattr(
+        time, "clock_gettime", lambda clock: real(clock) + 3600 * (clock == time.CLOCK_BOOTTIME)
+    )
+    began = time.monotonic()
+    watched = SimpleNamespace(
+        sampler=SimpleNamespace(group=cgroup.find("self")), oom_kills_before=0, pids_refused_before=0,
+        known_pids={1}, peak_bytes=1, descendants={},
+    )  # fmt: skip
+    companion._attempt_ended(watched, None, 5.0)  # type: ignore[arg-type]
+    attempt = AttemptRunner(SimpleNamespace(pid=1 << 30), watched, None, on_stall="report", print_line=print)  # type: ignore[arg-type]
+    attempt._ended_event(ProcessExit(0, resource.getrusage(resource.RUSAGE_CHILDREN)), began)
+    assert len(asked) == 2 and all(began - 10 <= since <= time.monotonic() for since in asked)
+
 
 Started = Callable[..., "subprocess.Popen[bytes]"]
+
 
 DEAF = (
     "import signal, threading, pathlib, os\nsignal.signal(15, lambda *_: None)\n"
     "pathlib.Path('up').write_text(str(os.getpid()))\nlock = threading.Lock()\nlock.acquire()\n"
     "while True: lock.acquire()"
 )
-
-
-# -- what the command leaves behind ---------------------------------------------------------------
 
 
 def test_a_stalled_training_below_a_shell_script_is_ended_with_it(tmp_path: Path) -> None:
@@ -71,72 +102,6 @@ def test_sigterm_reaches_the_training_below_a_shell_script_which_is_waited_for(
     assert not at_work_in(tmp_path)
 
 
-def test_what_is_left_is_asked_first_and_killed_after_its_time(tmp_path: Path) -> None:
-    kind = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    (tmp_path / "deaf.py").write_text(DEAF)
-    deaf = subprocess.Popen([sys.executable, "deaf.py"], cwd=tmp_path)
-    until((tmp_path / "up").exists, "the deaf one")
-    known = {one.pid: one for pid in (kind.pid, deaf.pid) if (one := procfs.stat(pid)) is not None}
-    sent: list[tuple[int, int]] = []
-    leftovers.terminate(
-        lambda: leftovers.find_leftovers(1 << 30, known),
-        within_s=0.5,
-        told=lambda pid, number: sent.append((pid, number)),
-    )
-    assert kind.wait(timeout=60) == -signal.SIGTERM
-    assert deaf.wait(timeout=60) == -signal.SIGKILL
-    assert sorted(sent) == sorted(
-        [(kind.pid, signal.SIGTERM), (deaf.pid, signal.SIGTERM), (deaf.pid, signal.SIGKILL)]
-    )
-
-
-def test_a_later_process_of_the_same_number_is_not_touched(tmp_path: Path) -> None:
-    other = subprocess.Popen(["sleep", "600"])
-    try:
-        seen = procfs.stat(other.pid)
-        assert seen is not None
-        before = procfs.Stat(*(getattr(seen, name) for name in procfs.Stat.__slots__))
-        object.__setattr__(before, "started_ticks", seen.started_ticks - 1)
-        assert leftovers.find_leftovers(group=1 << 30, known={other.pid: before}) == {}
-        assert list(leftovers.find_leftovers(group=1 << 30, known={other.pid: seen})) == [other.pid]
-    finally:
-        other.kill()
-        other.wait()
-
-
-# -- how long a signal counts ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "by,after_s,batches,counts",
-    [
-        ("interrupt", 9.0, 80, True),  # steps are still done, but it may be finishing an epoch
-        ("interrupt", 11.0, 110, False),  # it trains on: the signal was handled
-        ("hangup", 11.0, 110, False),
-        ("interrupt", 200.0, 40, True),  # no batch since: it saves
-        ("interrupt", 400.0, 40, False),
-        ("terminate", 50.0, 500, True),  # a scheduler's signal, and an epoch that is finished first
-        ("terminate", 61.0, 600, False),
-        ("interrupt", 50.0, None, True),  # nothing beats, so that nobody can tell
-        ("interrupt", 61.0, None, False),
-        ("stall", 900.0, 4000, True),  # our own, which is followed by SIGKILL
-    ],
-)
-def test_a_signal_counts_until_it_is_seen_to_have_been_handled(
-    by: str, after_s: float, batches: int | None, counts: bool
-) -> None:
-    asked = EndRequest(by, at=1000.0)
-    asked = asked.seen(now=1000.0, batches=None if batches is None else 40)
-    asked = asked.seen(now=1000.0 + after_s - 0.5, batches=None if batches is None else max(40, batches - 5))
-    asked = asked.seen(now=1000.0 + after_s, batches=batches)
-    assert still_counts(asked, now=1000.0 + after_s) is counts
-
-
-def test_a_step_that_was_under_way_at_the_signal_is_no_sign_of_going_on() -> None:
-    asked = EndRequest("interrupt", at=0.0).seen(now=0.0, batches=40).seen(now=2.0, batches=41)
-    assert still_counts(asked.seen(now=30.0, batches=41), now=30.0)
-
-
 BEATING = (
     "import os, pathlib, signal, sys, time\n"
     "from holdfast.journal.beats import BeatWriter, Phase\n"
@@ -167,9 +132,6 @@ def test_a_run_that_trained_on_after_a_signal_is_started_again_when_it_fails(
     assert ended == ["", ""]
 
 
-# -- Ctrl-C ---------------------------------------------------------------------------------------
-
-
 def test_an_interrupt_that_was_ignored_before_us_stays_ignored(tmp_path: Path) -> None:
     """A shell script ignores SIGINT for what it starts with `&`."""
     code = (
@@ -186,11 +148,6 @@ def test_an_interrupt_that_was_ignored_before_us_stays_ignored(tmp_path: Path) -
     shown, said = process.communicate(timeout=60)
     assert (process.returncode, shown) == (0, "True\n")
     assert "holdfast: the command ended with exit code 0" in said
-
-
-def test_two_interrupts_far_apart_are_two_first_ones() -> None:
-    count = InterruptCounter()
-    assert [count.add(now) for now in (100.0, 111.0, 119.0, 140.0, 141.0, 142.0)] == [1, 1, 2, 1, 2, 3]
 
 
 def test_a_script_that_draws_a_picture_at_ctrl_c_is_not_killed_by_the_next_one(

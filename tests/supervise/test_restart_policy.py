@@ -1,3 +1,5 @@
+"""When a failed command is restarted."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -46,7 +48,7 @@ def test_without_any_training_the_same_failure_is_not_tried_a_third_time() -> No
     )
 
 
-def test_what_somebody_asked_for_is_left_alone() -> None:
+def test_a_requested_end_is_not_restarted() -> None:
     assert decide([AttemptFailure(exit_code=0, signal=None)], allowed=3) == GiveUp("")
     for asked in ("interrupt", "terminate", "hangup"):
         assert decide([replace(CRASH, stopped_by_us=asked)], allowed=3) == GiveUp("")
@@ -60,13 +62,13 @@ def test_a_stall_is_known_by_its_phase() -> None:
     assert decide([stalled], allowed=1) == RestartAfter(1.0, "it stalled in phase step after 7 steps")
     assert isinstance(decide([stalled, replace(stalled, stalled_in="save")], allowed=3), RestartAfter)
     assert decide([stalled, replace(stalled, reached=9)], allowed=1) == GiveUp(
-        "it stalled in phase step; all 1 restarts are used up"
+        "it stalled in phase step; all 1 restarts are used"
     )
 
 
 def test_a_kill_while_less_was_done_at_once_is_another_failure() -> None:
-    def killed(manner: str) -> AttemptFailure:
-        return AttemptFailure(exit_code=None, signal="SIGKILL", reached=0, manner=manner)
+    def killed(configuration: str) -> AttemptFailure:
+        return AttemptFailure(exit_code=None, signal="SIGKILL", reached=0, configuration=configuration)
 
     assert isinstance(
         decide([killed("micro-batches of 16"), killed("micro-batches of 8")], allowed=3), RestartAfter

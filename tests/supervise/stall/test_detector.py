@@ -13,10 +13,11 @@ from holdfast.journal.events import StacksCaptured, Stalled, StallEnded
 from holdfast.journal.folder import RunFolder
 from holdfast.supervise.recording.journal_state import JournalState
 from holdfast.supervise.recording.recorder import Recorder
-from holdfast.supervise.stall import detector as alarms
+from holdfast.supervise.stall import closer_look, stall_captures
 from holdfast.supervise.stall.activity import ActivitySample
 from holdfast.supervise.stall.detector import StallDetector
 from holdfast.supervise.stall.judgement import CloserLook
+from holdfast.supervise.stall.stall_captures import StallCaptures
 
 
 class Captured:
@@ -29,7 +30,7 @@ class Captured:
 
     count = 0
 
-    def look(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
+    def take_snapshot(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
         self.begun = self.done = True
 
 
@@ -39,9 +40,15 @@ class Watched:
     def __init__(self, path: Path) -> None:
         self.folder = RunFolder(path)
         self.now, self.step, self.cpu_s = 1000.0, 1, 0.0
-        record = Recorder(self.folder, say=lambda text: None)
-        self.alarm = StallDetector(
-            self.folder, record, JournalState(), now=self.now, by_hand_s=5.0, say=lambda text: None
+        recorder = Recorder(self.folder, print_line=lambda text: None)
+        self.captures = StallCaptures(self.folder, recorder)
+        self.detector = StallDetector(
+            recorder,
+            JournalState(),
+            self.captures,
+            now=self.now,
+            configured_s=5.0,
+            print_line=lambda text: None,
         )
 
     def steps(self, count: int, seconds: int, *, cores: float) -> None:
@@ -68,11 +75,10 @@ class Watched:
                     True,
                     10,
                 )
-                self.alarm.look(ActivitySample(self.now, beat, cpu_s=self.cpu_s), [beat], [], 7)
-                while self.alarm._looking is not None and not self.alarm._looking.done:
-                    pass
-                while self.alarm._closer_errand is not None and not self.alarm._closer_errand.done:
-                    pass
+                self.detector.update(ActivitySample(self.now, beat, cpu_s=self.cpu_s), [beat], [], 7)
+                for call in (self.captures._snapshot, self.detector._closer_looks._call):
+                    if call is not None:
+                        call.wait(20.0)
 
     def kinds(self) -> list[object]:
         return [entry.event for entry in reader.read(self.folder.journal)]
@@ -81,8 +87,8 @@ class Watched:
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
     Captured.count = 0
-    monkeypatch.setattr(alarms, "StackCapture", Captured)
-    monkeypatch.setattr(alarms.closer_look, "look", lambda *_, **__: CloserLook())
+    monkeypatch.setattr(stall_captures, "StackCapture", Captured)
+    monkeypatch.setattr(closer_look, "look", lambda *_, **__: CloserLook())
     return Watched(tmp_path)
 
 

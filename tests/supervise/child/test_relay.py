@@ -1,4 +1,4 @@
-"""What the command prints arrives: whole, in order, and while somebody types what nobody reads."""
+"""The command's output arrives completely and in order, also while nobody reads what is typed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.supervise.running import HOLDFAST, at_work_in, events, python, until
 
 from holdfast.journal.events import SupervisorLost
-from holdfast.supervise.child import pseudo_terminal, spawn
-
-from .running import HOLDFAST, at_work_in, events, python, until
 
 
 @pytest.fixture(autouse=True)
@@ -27,9 +25,6 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
     for pid in at_work_in(tmp_path):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-# -- a keyboard that nobody reads -----------------------------------------------------------------
 
 
 def _at_a_terminal(folder: Path, code: str) -> tuple[int, int]:
@@ -116,9 +111,6 @@ def _paste_all_it_takes(master: int) -> None:
     os.set_blocking(master, True)
 
 
-# -- a reader that takes its time -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("blocking", [True, False])
 def test_a_pipe_that_is_read_after_the_end_still_gets_everything(tmp_path: Path, blocking: bool) -> None:
     reading, writing = os.pipe()
@@ -145,9 +137,6 @@ def test_a_reader_that_goes_away_lets_the_relay_go(tmp_path: Path) -> None:
     until(lambda: not at_work_in(tmp_path), "the relay to end")
 
 
-# -- the order ------------------------------------------------------------------------------------
-
-
 def test_two_streams_into_one_file_keep_their_order(tmp_path: Path) -> None:
     loop = "for i in $(seq 300); do echo out $i; echo err $i >&2; done"
     with (tmp_path / "log").open("wb") as log:
@@ -156,27 +145,3 @@ def test_two_streams_into_one_file_keep_their_order(tmp_path: Path) -> None:
     expected = [f"{name} {number}" for number in range(1, 301) for name in ("out", "err")]
     assert (tmp_path / "log").read_text().splitlines()[:600] == expected
     assert (tmp_path / "r/output.log").read_text().splitlines() == expected
-
-
-# -- no terminals to be had -----------------------------------------------------------------------
-
-
-def test_where_no_terminal_can_be_made_the_command_gets_pipes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A container without devpts: asked at a terminal, the command starts all the same."""
-    ours, theirs = pty.openpty()
-    monkeypatch.setattr(spawn, "_user_terminal", lambda: pseudo_terminal.UserTerminal(theirs))
-    monkeypatch.setattr(spawn, "_is_terminal", lambda number: number in (1, 2))
-
-    def refused() -> tuple[int, int]:
-        raise OSError("out of pty devices")
-
-    monkeypatch.setattr(pty, "openpty", refused)
-    ends, user = spawn._open_child_io(pseudo_terminal.UserTerminal(theirs))
-    assert user is None and ends.ours is None
-    assert [action[0] for action in ends.actions] == [os.POSIX_SPAWN_DUP2, os.POSIX_SPAWN_DUP2]
-    ends.close_childs()
-    ends.close_sources()
-    os.close(ours)
-    os.close(theirs)

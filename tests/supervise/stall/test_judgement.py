@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.supervise.story import Story, trained
 
 from holdfast.journal.beats import Phase
 from holdfast.journal.events import Stalled
-from holdfast.supervise.stall.detector import cpu_contention, describe_stall
+from holdfast.supervise.stall.detector import cpu_contention
 from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
-
-from .story import Story, trained
+from holdfast.supervise.stall.stall_text import describe_stall, limit_from
 
 MB = 1 << 20
 
@@ -20,27 +20,27 @@ MB = 1 << 20
 
 def test_a_long_compilation_is_no_stall() -> None:
     story = Story().beat(Phase.COMPILE).wait(600, cores=1.0, grows_per_s=MB)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_a_silent_minute_of_tracing_is_no_stall_where_the_stack_shows_it() -> None:
-    story = Story(closer=CloserLook(doing=StackActivity.COMPILING)).beat(Phase.COMPILE).wait(90)
-    assert story.alarm is None
+    story = Story(closer_look=CloserLook(activity=StackActivity.COMPILING)).beat(Phase.COMPILE).wait(90)
+    assert story.stall is None
 
 
 def test_filling_a_shuffle_buffer_is_no_stall() -> None:
     story = (
-        Story(closer=CloserLook(doing=StackActivity.EXECUTING))
+        Story(closer_look=CloserLook(activity=StackActivity.EXECUTING))
         .beat(Phase.FILL)
         .wait(900, cores=0.02, grows_per_s=MB // 4)
     )
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_refilling_inside_the_first_step_of_an_epoch_is_no_stall() -> None:
     story = trained()
     story.beat(Phase.STEP, epoch=1, train_batches=0).wait(120, cores=1.5, reads_per_s=MB, grows_per_s=MB)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 @pytest.mark.parametrize("batches,seconds", [(30, 1.0), (4, 8.0), (1, 30.0)])
@@ -48,15 +48,15 @@ def test_a_validation_of_thirty_seconds_is_no_stall(batches: int, seconds: float
     story = trained().beat(Phase.VALIDATION, test_batches=0)
     for done in range(batches):
         story.wait(seconds).beat(Phase.VALIDATION, test_batches=done + 1)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_a_save_of_twenty_seconds_is_no_stall() -> None:
-    assert trained().beat(Phase.SAVE).wait(20).alarm is None
+    assert trained().beat(Phase.SAVE).wait(20).stall is None
 
 
 def test_a_callback_that_sleeps_twenty_seconds_is_no_stall() -> None:
-    assert trained().beat(Phase.CALLBACK).wait(20).alarm is None
+    assert trained().beat(Phase.CALLBACK).wait(20).stall is None
 
 
 @pytest.mark.parametrize("short_s", [0.05, 0.5, 2.0])
@@ -64,22 +64,22 @@ def test_steps_that_vary_tenfold_are_no_stall(short_s: float) -> None:
     story = trained(count=5, seconds=short_s)
     for _ in range(6):
         story.steps(8, short_s).steps(1, 10 * short_s, cores=0.0)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_a_silent_script_that_trains_is_no_stall() -> None:
-    assert trained(count=400, seconds=0.5).alarm is None
+    assert trained(count=400, seconds=0.5).stall is None
 
 
 def test_a_script_without_a_framework_that_computes_is_no_stall() -> None:
-    assert Story().wait(7200, cores=1.0).alarm is None
+    assert Story().wait(7200, cores=1.0).stall is None
 
 
 def test_a_script_without_a_framework_that_prints_now_and_then_is_no_stall() -> None:
     story = Story()
     for _ in range(20):
         story.wait(1, prints=True).wait(50)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_a_recompilation_for_a_smaller_last_batch_is_no_stall() -> None:
@@ -90,26 +90,28 @@ def test_a_recompilation_for_a_smaller_last_batch_is_no_stall() -> None:
         .beat(Phase.BETWEEN, step=1, train_batches=1)
     )
     story.steps(40, 0.2).beat(Phase.STEP).wait(45, cores=1, grows_per_s=MB)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_the_end_of_the_interpreter_may_take_fourteen_seconds() -> None:
-    assert trained().beat(Phase.EXIT).wait(14).alarm is None
+    assert trained().beat(Phase.EXIT).wait(14).stall is None
 
 
 def test_nobody_is_blamed_for_the_time_in_which_nobody_looked() -> None:
     story = trained().beat(Phase.STEP)
     story.now += 3600
     story.wait(5)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_a_long_first_step_on_the_gpu_is_no_stall() -> None:
     story = (
-        Story(closer=CloserLook(doing=StackActivity.EXECUTING), gpu_busy=True).beat(Phase.COMPILE).wait(40)
+        Story(closer_look=CloserLook(activity=StackActivity.EXECUTING), gpu_busy=True)
+        .beat(Phase.COMPILE)
+        .wait(40)
     )
     story.beat(Phase.BETWEEN, step=1, train_batches=1).steps(10, 40, cores=0.0)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_long_steps_that_leave_the_processor_idle_are_no_stall() -> None:
@@ -120,7 +122,7 @@ def test_long_steps_that_leave_the_processor_idle_are_no_stall() -> None:
         .beat(Phase.BETWEEN, step=1, train_batches=1)
         .steps(10, 50, cores=0.0)
     )
-    assert story.alarm is None
+    assert story.stall is None
 
 
 def test_a_loop_of_the_scripts_own_may_evaluate_for_minutes_between_steps() -> None:
@@ -128,7 +130,7 @@ def test_a_loop_of_the_scripts_own_may_evaluate_for_minutes_between_steps() -> N
     story.fit = 0
     story.steps(20, 0.2).beat(Phase.BETWEEN).wait(1800, cores=1.0)
     story.steps(20, 0.2).beat(Phase.STEP).wait(240, cores=1.0)
-    assert story.alarm is None
+    assert story.stall is None
 
 
 # -- always a stall -------------------------------------------------------------------------------
@@ -138,11 +140,11 @@ def test_a_blocked_generator_is_announced_within_ten_seconds() -> None:
     story = trained().beat(Phase.STEP)
     began = story.now
     story.wait(60)
-    assert story.alarm is not None and story.alarm.stage is PhaseGroup.STEP
-    assert story.alarm_at - began <= 10
-    assert story.alarm.limit_from == "three times the longest normal step of 0.2 s, at least 8.5 s"
+    assert story.stall is not None and story.stall.phase_group is PhaseGroup.STEP
+    assert story.stalled_at - began <= 10
+    assert limit_from(story.stall) == "three times the longest normal step of 0.2 s, at least 8.5 s"
     said = describe_stall(
-        Stalled(phase="step", silent_for_s=9.04, limit_s=8.5, limit_from=story.alarm.limit_from)
+        Stalled(phase="step", silent_for_s=9.04, limit_s=8.5, limit_from=limit_from(story.stall))
     )
     assert said == (
         "phase step: nothing moved for 9 s (limit 8.5 s: three times the longest normal step of 0.2 s, at least 8.5 s)"
@@ -153,8 +155,8 @@ def test_long_steps_are_given_three_times_the_longest() -> None:
     story = trained(count=40, seconds=6).beat(Phase.STEP)
     began = story.now
     story.wait(60)
-    assert story.alarm is not None
-    assert 16 < story.alarm_at - began <= 18
+    assert story.stall is not None
+    assert 16 < story.stalled_at - began <= 18
 
 
 @pytest.mark.parametrize("phase", [Phase.STEP, Phase.DATA_WAIT, Phase.BETWEEN])
@@ -164,36 +166,42 @@ def test_a_loop_of_the_scripts_own_that_blocks_is_announced_within_ten_seconds(p
     story.steps(20, 0.2).beat(phase)
     began = story.now
     story.wait(60)
-    assert story.alarm is not None and story.alarm_at - began <= 10
+    assert story.stall is not None and story.stalled_at - began <= 10
 
 
 def test_hot_threads_without_a_batch_are_a_stall_in_the_middle_of_an_epoch() -> None:
     story = trained().beat(Phase.STEP)
     began = story.now
     story.wait(120, cores=2.0)
-    assert story.alarm is not None and story.alarm_at - began <= 25
-    assert story.alarm.limit_from.startswith("busy all the time without a beat")
+    assert story.stall is not None and story.stalled_at - began <= 25
+    assert limit_from(story.stall).startswith("busy all the time without a beat")
 
 
 def test_hot_threads_before_the_first_batch_are_a_stall_when_the_memory_stands_still() -> None:
-    story = Story(closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.COMPILE).wait(300, cores=2.0)
-    assert story.alarm is not None and story.alarm.silent_for_s < 70
-    assert story.alarm.limit_from == "busy, but neither a batch comes nor does the memory grow"
+    story = (
+        Story(closer_look=CloserLook(activity=StackActivity.EXECUTING))
+        .beat(Phase.COMPILE)
+        .wait(300, cores=2.0)
+    )
+    assert story.stall is not None and story.stall.silent_for_s < 70
+    assert limit_from(story.stall) == "busy, but no batch comes and memory does not grow"
 
 
 def test_on_a_crowded_machine_work_gets_the_time_it_needs_and_idleness_does_not() -> None:
     compiling = (
-        Story(closer=CloserLook(doing=StackActivity.EXECUTING), crowding=8.0)
+        Story(closer_look=CloserLook(activity=StackActivity.EXECUTING), cpu_contention=8.0)
         .beat(Phase.COMPILE)
         .wait(300, cores=0.2)
     )
-    assert compiling.alarm is None
+    assert compiling.stall is None
     compiling.wait(600, cores=0.2)
-    assert compiling.alarm is not None
+    assert compiling.stall is not None
     blocked = (
-        Story(closer=CloserLook(doing=StackActivity.EXECUTING), crowding=8.0).beat(Phase.COMPILE).wait(60)
+        Story(closer_look=CloserLook(activity=StackActivity.EXECUTING), cpu_contention=8.0)
+        .beat(Phase.COMPILE)
+        .wait(60)
     )
-    assert blocked.alarm is not None and blocked.alarm.silent_for_s < 30
+    assert blocked.stall is not None and blocked.stall.silent_for_s < 30
 
 
 @pytest.mark.parametrize(("load", "cores", "each"), [(0.5, 2, 1.0), (8.0, 2, 4.0), (500.0, 2, 10.0)])
@@ -202,77 +210,88 @@ def test_how_crowded_a_machine_is(load: float, cores: int, each: float) -> None:
 
 
 def test_a_first_batch_that_nothing_stirs_for_gets_twenty_seconds() -> None:
-    story = Story(closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.FILL).wait(120)
-    assert story.alarm is not None and 20 <= story.alarm.silent_for_s <= 22
+    story = Story(closer_look=CloserLook(activity=StackActivity.EXECUTING)).beat(Phase.FILL).wait(120)
+    assert story.stall is not None and 20 <= story.stall.silent_for_s <= 22
 
 
 def test_a_fifo_that_nobody_writes_to_is_noticed_before_the_first_batch_within_ten_seconds() -> None:
     story = (
-        Story(closer=CloserLook(doing=StackActivity.EXECUTING, opens_in_vain=True)).beat(Phase.FILL).wait(120)
+        Story(closer_look=CloserLook(activity=StackActivity.EXECUTING, blocked_on_fifo=True))
+        .beat(Phase.FILL)
+        .wait(120)
     )
-    assert story.alarm is not None and story.alarm.silent_for_s <= 10
-    assert story.alarm.limit_from == "it waits to open a file that nobody opens at the other end"
+    assert story.stall is not None and story.stall.silent_for_s <= 10
+    assert limit_from(story.stall) == "it waits to open a FIFO that nobody opens at the other end"
 
 
 def test_a_filter_that_lets_nothing_through_is_noticed_within_ten_seconds() -> None:
-    story = Story(sifts_per_s=60_000, closer=CloserLook(doing=StackActivity.EXECUTING), crowding=8.0)
+    story = Story(
+        filtered_per_s=60_000, closer_look=CloserLook(activity=StackActivity.EXECUTING), cpu_contention=8.0
+    )
     story.beat(Phase.FILL).wait(6, cores=2.0).beat(Phase.COMPILE).wait(6, cores=2.0).beat(Phase.FILL)
-    story.sifted = 0
+    story.filtered_elements = 0
     story.wait(30, cores=2.0)
-    assert story.alarm is not None and story.alarm.silent_for_s <= 10
+    assert story.stall is not None and story.stall.silent_for_s <= 10
     assert (
-        story.alarm.limit_from == "busy: the dataset's filter was given 540,000 elements and let none through"
+        limit_from(story.stall)
+        == "busy: the dataset's filter was given 540,000 elements and let none through"
     )
 
 
 def test_a_filter_that_drops_a_hundred_thousand_in_a_row_may_still_pass() -> None:
-    story = Story(sifts_per_s=4_000, closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.FILL)
-    assert story.wait(30, cores=2.0).alarm is None
+    story = Story(filtered_per_s=4_000, closer_look=CloserLook(activity=StackActivity.EXECUTING)).beat(
+        Phase.FILL
+    )
+    assert story.wait(30, cores=2.0).stall is None
 
 
 def test_a_filter_that_passes_rarely_is_given_three_times_what_a_batch_took_before() -> None:
-    story = Story(closer=CloserLook(doing=StackActivity.EXECUTING)).beat(Phase.FILL)
+    story = Story(closer_look=CloserLook(activity=StackActivity.EXECUTING)).beat(Phase.FILL)
     story.wait(8, cores=2.0).beat(Phase.STEP, train_batches=1, step=1).steps(5, 7.0, cores=2.0)
-    story.sifts_per_s = 60_000
+    story.filtered_per_s = 60_000
     story.beat(Phase.STEP).wait(20, cores=2.0)
-    assert story.alarm is None
+    assert story.stall is None
     story.wait(10, cores=2.0)
-    assert story.alarm is not None
+    assert story.stall is not None
 
 
 def test_without_a_stack_the_first_batch_gets_a_minute() -> None:
     story = Story().beat(Phase.COMPILE).wait(120)
-    assert story.alarm is not None and 60 <= story.alarm.silent_for_s <= 62
+    assert story.stall is not None and 60 <= story.stall.silent_for_s <= 62
 
 
 def test_a_suspended_process_is_announced_at_once() -> None:
     story = trained().beat(Phase.STEP)
     story.state = "T"
     story.wait(3)
-    assert story.alarm is not None and story.alarm.limit_from == "the process is suspended"
+    assert story.stall is not None and limit_from(story.stall) == "the process is suspended"
 
 
 def test_waiting_for_somebody_to_type_is_noticed_in_a_callback() -> None:
     story = trained()
-    story.closer = CloserLook(doing=StackActivity.EXECUTING, reads_terminal=True)
+    story.closer_look = CloserLook(activity=StackActivity.EXECUTING, reads_terminal=True)
     story.beat(Phase.CALLBACK).wait(30)
-    assert story.alarm is not None and story.alarm.silent_for_s <= 10
-    assert story.alarm.limit_from == "it waits for somebody to type"
+    assert story.stall is not None and story.stall.silent_for_s <= 10
+    assert limit_from(story.stall) == "it waits for somebody to type"
 
 
 def test_a_deadlock_before_training_is_noticed_by_its_locks() -> None:
-    story = Story(closer=CloserLook(locked=True)).wait(60)
-    assert story.alarm is not None and story.alarm.silent_for_s <= 10
+    story = Story(closer_look=CloserLook(all_locked=True)).wait(60)
+    assert story.stall is not None and story.stall.silent_for_s <= 10
 
 
 def test_a_process_that_merely_sleeps_gets_a_minute() -> None:
     story = Story().wait(120)
-    assert story.alarm is not None and 60 <= story.alarm.silent_for_s <= 62
+    assert story.stall is not None and 60 <= story.stall.silent_for_s <= 62
 
 
 def test_an_exit_that_hangs_is_noticed() -> None:
     story = trained().beat(Phase.EXIT).wait(60)
-    assert story.alarm is not None and story.alarm.stage is PhaseGroup.EXIT and story.alarm.silent_for_s <= 17
+    assert (
+        story.stall is not None
+        and story.stall.phase_group is PhaseGroup.EXIT
+        and story.stall.silent_for_s <= 17
+    )
 
 
 def test_a_validation_that_stops_is_noticed() -> None:
@@ -283,26 +302,26 @@ def test_a_validation_that_stops_is_noticed() -> None:
         .beat(Phase.VALIDATION, test_batches=1)
         .wait(60)
     )
-    assert story.alarm is not None and story.alarm.stage is PhaseGroup.VALIDATION
+    assert story.stall is not None and story.stall.phase_group is PhaseGroup.VALIDATION
 
 
 def test_the_limit_set_by_hand_holds() -> None:
     story = trained()
-    story.by_hand_s = 4.0
+    story.configured_s = 4.0
     story.beat(Phase.STEP).wait(30, cores=2.0)
-    assert story.alarm is not None and story.alarm.silent_for_s <= 5.5
-    assert story.alarm.limit_from == "busy all the time without a beat; --stall-after"
+    assert story.stall is not None and story.stall.silent_for_s <= 5.5
+    assert limit_from(story.stall) == "busy all the time without a beat; --stall-after"
 
 
 def test_the_limit_set_by_hand_does_not_make_a_busy_compilation_a_stall() -> None:
-    assert Story(by_hand_s=4.0).beat(Phase.COMPILE).wait(120, cores=1, grows_per_s=MB).alarm is None
+    assert Story(configured_s=4.0).beat(Phase.COMPILE).wait(120, cores=1, grows_per_s=MB).stall is None
 
 
 def test_the_ages_tell_what_moved_last() -> None:
     story = trained().beat(Phase.STEP).wait(30)
-    assert story.alarm is not None
-    assert story.alarm.progress["beat_s"] == pytest.approx(9, abs=1)
-    assert story.alarm.progress["output_s"] > 15
+    assert story.stall is not None
+    assert story.stall.ages_s["beat_s"] == pytest.approx(9, abs=1)
+    assert story.stall.ages_s["output_s"] > 15
 
 
 # -- pauses that come back ------------------------------------------------------------------------
@@ -314,7 +333,7 @@ def test_a_pause_that_comes_back_is_an_alarm_once() -> None:
     for _ in range(20):
         story.steps(30, 0.1).beat(Phase.STEP).wait(15)
         story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
-    assert story.alarms == [8.5]
+    assert story.limits_s == [8.5]
 
 
 def test_after_such_a_pause_the_limit_is_three_times_as_long_and_says_why() -> None:
@@ -322,18 +341,18 @@ def test_after_such_a_pause_the_limit_is_three_times_as_long_and_says_why() -> N
     story.beat(Phase.STEP).wait(15)
     story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
     story.steps(30, 0.1)
-    story.alarm = None
+    story.stall = None
     story.beat(Phase.STEP).wait(120)
-    assert story.alarm is not None
-    assert 45 <= story.alarm.limit_s <= 51  # the pause is known to a second
-    assert story.alarm.limit_from.startswith("three times the longest pause that ended by itself, 1")
+    assert story.stall is not None
+    assert 45 <= story.stall.limit_s <= 51  # the pause is known to a second
+    assert limit_from(story.stall).startswith("three times the longest pause that ended by itself, 1")
 
 
 def test_a_command_without_a_framework_that_pauses_again_and_again_is_told_once() -> None:
     story = Story()
     for _ in range(6):
         story.wait(20, cores=1).wait(100)
-    assert story.alarms == [60.0]
+    assert story.limits_s == [60.0]
 
 
 def test_a_busy_pause_does_not_slow_the_notice_of_a_standstill() -> None:
@@ -342,12 +361,12 @@ def test_a_busy_pause_does_not_slow_the_notice_of_a_standstill() -> None:
     story.beat(Phase.STEP).wait(60, cores=1)
     story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
     story.steps(40, 0.2)
-    assert len(story.alarms) == 1
+    assert len(story.limits_s) == 1
     story.beat(Phase.STEP).wait(60, cores=1)
-    assert len(story.alarms) == 1
+    assert len(story.limits_s) == 1
     story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
     story.steps(40, 0.2).beat(Phase.STEP).wait(20)
-    assert story.alarms[1:] == [8.5]
+    assert story.limits_s[1:] == [8.5]
 
 
 def test_a_suspension_is_no_pause_of_the_training() -> None:
@@ -359,7 +378,7 @@ def test_a_suspension_is_no_pause_of_the_training() -> None:
     story.wait(2, cores=1)
     story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1).wait(1, cores=1)
     story.steps(40, 0.2).beat(Phase.STEP).wait(20)
-    assert story.alarms[1:] == [8.5]
+    assert story.limits_s[1:] == [8.5]
 
 
 def test_the_time_of_a_suspension_is_not_taken_for_a_long_step() -> None:
@@ -371,4 +390,4 @@ def test_the_time_of_a_suspension_is_not_taken_for_a_long_step() -> None:
     story.wait(2, cores=1)
     story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1)
     story.steps(3, 4.0).beat(Phase.STEP).wait(60)
-    assert story.alarms == [0.0, 11.0]
+    assert story.limits_s == [0.0, 11.0]

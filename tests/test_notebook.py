@@ -7,16 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from holdfast.journal import reader, vitals
 from holdfast.journal.events import AttemptEnded, AttemptStarted, Event, RunClosed, RunOpened, WatchLimited
-from holdfast.journal.folder import RunFolder
-from holdfast.supervise import companion
-from holdfast.supervise.recording.recorder import Recorder
 
 
 def events(folder: Path) -> list[Event]:
@@ -72,41 +66,3 @@ def test_under_holdfast_run_the_block_adds_nothing(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "None\n")
     assert not (tmp_path / "inner").exists()
-
-
-class Looks:
-    """Stands in for the watch: counts the looks, and fails at each."""
-
-    every_s = 0.05
-
-    def __init__(self, then: Callable[[int], None]) -> None:
-        self.count, self._then = 0, then
-
-    def tick(self, *, now: float, at: float) -> None:
-        self.count += 1
-        self._then(self.count)
-        raise ValueError("a file of /proc that nobody has seen before")
-
-
-@pytest.mark.parametrize("pidfd", [True, False])
-def test_the_companion_sees_the_process_go_whatever_the_kernel_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pidfd: bool
-) -> None:
-    """os.pidfd_open needs Linux 5.3, and a look that fails must not end the watch."""
-    if not pidfd:
-        monkeypatch.delattr(os, "pidfd_open")
-    reading, writing = os.pipe()
-    child = subprocess.Popen(["sleep", "600"])
-    looks = Looks(lambda count: child.kill() if count == 3 else None)
-    said: list[str] = []
-    record = Recorder(RunFolder(tmp_path), say=said.append)
-    try:
-        with os.fdopen(reading) as stdin:
-            monkeypatch.setattr(sys, "stdin", stdin)
-            assert companion.watch_until_block_ends(looks, child.pid, record) is None
-    finally:
-        child.kill()
-        child.wait()
-        os.close(writing)
-    assert looks.count >= 3
-    assert [line.partition(" is not")[0] for line in said] == ["holdfast: a look at the process"]

@@ -1,0 +1,78 @@
+"""What the process reported in the journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.journal.events import (
+    DatasetSeen,
+    EpochDone,
+    Event,
+    ExceptionRaised,
+    FitDone,
+    FitStarted,
+    PipelineSeen,
+    SaveStarted,
+    ValidationDone,
+)  # fmt: skip
+from holdfast.journal.reader import Entry
+from holdfast.supervise.recording.journal_state import JournalState
+
+
+def state_after(*reported: Event) -> JournalState:
+    state = JournalState()
+    state.update([Entry(1, 0.0, 0.0, "probe", 7, 1, event) for event in reported])
+    return state
+
+
+def test_planned_steps_come_from_the_plan_or_from_an_epoch_that_was_seen() -> None:
+    assert state_after().planned_steps is None
+    assert state_after(FitStarted(epochs=5, initial_epoch=2, planned_steps_per_epoch=10)).planned_steps == 30
+    assert state_after(FitStarted(epochs=5), EpochDone(steps=7)).planned_steps == 35
+    two = state_after(
+        FitStarted(epochs=1, planned_steps_per_epoch=10),
+        FitDone(steps=10),
+        FitStarted(epochs=2, planned_steps_per_epoch=20),
+    )
+    assert two.planned_steps == 50
+
+
+def test_the_state_follows_the_events() -> None:
+    state = state_after(
+        FitStarted(callbacks=[{"class": "A"}, {"class": "B"}], iterations=400),
+        FitStarted(callbacks=[{"class": "A"}, {"class": "B"}], iterations=500),
+        DatasetSeen(role="validation", cardinality=-1),
+        ValidationDone(batches=12),
+        SaveStarted(path="/ckpt/a/m.keras"),
+        ExceptionRaised(type="ValueError", user_line="train.py:41"),
+    )
+    assert (state.callback_name(2), state.callback_name(0), state.callback_name(9)) == ("B", "", "")
+    assert (state.start_iterations, state.cardinality, state.longest_validation_batches) == (
+        400,
+        {"validation": -1},
+        12,
+    )
+    assert state.save_folders == {Path("/ckpt/a")}
+    assert state.exception == "ValueError at train.py:41"
+
+
+def test_what_a_filter_was_given_since_it_last_let_one_through() -> None:
+    def nodes(passed: int, given: int) -> list[dict[str, object]]:
+        return [
+            {"name": "Batch"},
+            {"name": "Filter(id:3)", "elements": passed},
+            {"name": "Repeat", "elements": given},
+        ]
+
+    seen = [(0, 10), (0, 5_000), (0, 9_000), (1, 12_000), (1, 13_000), (0, 20)]
+    readings = [PipelineSeen(nodes=nodes(passed, given)) for passed, given in seen]
+    assert [state_after(*readings[: count + 1]).filtered_elements for count in range(6)] == [
+        0,
+        4_990,
+        8_990,
+        0,
+        0,
+        0,
+    ]
+    rarely = [PipelineSeen(nodes=nodes(1, given)) for given in (12_000, 100_000, 101_900)]
+    assert state_after(*readings[:4], *rarely).filtered_elements == 89_900  # ten times what it took before

@@ -1,0 +1,42 @@
+"""What a thread waits for, by its system call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from holdfast.supervise.stack_capture import syscalls
+from holdfast.supervise.stack_capture.syscalls import SystemCall
+from holdfast.supervise.stall import closer_look
+
+
+def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+        for _ in range(2000):
+            inside = syscalls.current_syscall(child.pid, child.pid)
+            if inside is not None and inside.name == "read":
+                break
+        assert syscalls.describe_syscall(child.pid, inside).startswith("read fd=0 (pipe:")
+        assert closer_look.look(child.pid, [child.pid], with_stack=False).reads_terminal
+    finally:
+        child.communicate(b"\n")
+
+
+FOREVER = SystemCall("futex", (1, 0x189, 0, 0, 0, 0))
+
+
+TIMED = SystemCall("futex", (1, 0x189, 0, 0x7FFC0000, 0, 0))
+
+
+def test_a_futex_without_a_time_limit_waits_for_ever() -> None:
+    assert not FOREVER.timed and TIMED.timed
+    assert syscalls.parse_syscall("202 0x5560 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe 0x7fbc") == SystemCall(
+        "futex", (0x5560, 0x189, 0, 0, 0, 0xFFFFFFFF)
+    )
+    assert syscalls.parse_syscall("running") is None
+    assert not SystemCall("epoll_wait", (4, 0, 64, 0xFFFFFFFFFFFFFFFF, 0, 0)).timed
+    assert SystemCall("epoll_wait", (4, 0, 64, 500, 0, 0)).timed
