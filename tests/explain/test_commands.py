@@ -9,8 +9,9 @@ import pytest
 
 from holdfast.cli.main import main
 from holdfast.explain.causes import CAUSES
+from tests.explain.causes import test_early_stopping as early_stopping
 from tests.explain.made import Run
-from tests.explain.stories import control, memory
+from tests.explain.stories import memory
 
 
 def test_explain_ends_with_1_on_bad_news_and_0_on_good(
@@ -18,8 +19,8 @@ def test_explain_ends_with_1_on_bad_news_and_0_on_good(
 ) -> None:
     bad, good, asked = Run(tmp_path / "bad"), Run(tmp_path / "good"), Run(tmp_path / "asked")
     memory.killed_for_memory(bad)
-    control.near_early_stopping(good)
-    control.early_stopping(asked)
+    early_stopping.near_miss(good)
+    early_stopping.example(asked)
     assert main(["explain", str(bad.path)]) == 1
     assert capsys.readouterr().out.startswith("verdict[killed-for-memory]: ")
     assert main(["explain", str(good.path)]) == 0

@@ -191,46 +191,6 @@ def test_an_exception_of_python_inside_a_graph_is_told_by_its_own_name(tmp_path:
     assert title_of(run.verdict().findings[0]) == title
 
 
-def _stopped(path: Path, monitor: str, mode: str) -> Verdict:
-    run = Run(path)
-    run.fit(epochs=40)
-    settings = {"monitor": monitor, "mode": mode, "patience": 3, "best": 0.5, "stopped_epoch": 3}
-    where = "keras/src/callbacks/early_stopping.py:127"
-    run.probe(ev.StopRequested(by="EarlyStopping", where=where, epoch=3, step=400, settings=settings))
-    run.epochs([100] * 4, stopped=True)
-    run.ended(0)
-    return run.verdict()
-
-
-def test_early_stopping_with_its_mode_turned_round_is_a_fault(tmp_path: Path) -> None:
-    turned = _stopped(tmp_path / "a", "val_accuracy", "min")
-    assert title_of(turned.findings[0]) == (
-        "EarlyStopping ended the training at epoch 4 of 40: it waits for val_accuracy to fall, and takes a model that "
-        "learns for one that does not"
-    )
-    assert not turned.went_well
-    assert 'mode="max"' in code_of(turned.findings[0].remedies[0])
-    for monitor, mode in (("val_accuracy", "max"), ("val_loss", "min"), ("val_loss", "auto")):
-        assert _stopped(tmp_path / monitor / mode, monitor, mode).went_well
-
-
-def test_early_stopping_of_our_own_trainer_is_told_in_its_own_words(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit(epochs=1, steps=400)
-    settings = {"monitor": "AP", "patience": 3, "waited": 3, "best": 0.5, "best_step": 80}
-    run.probe(ev.StopRequested(by="early-stopping", epoch=1, step=200, settings=settings))
-    run.probe(ev.FitDone(steps=200, epochs=1, epochs_done=0, stopped=True, steps_by_epoch=[200]))
-    run.ended(0)
-    verdict = run.verdict()
-    first = verdict.findings[0]
-    assert (first.cause, verdict.went_well) == ("early-stopping", True)
-    assert title_of(first) == "early stopping ended the training at step 200 of 400: this is what it is for"
-    assert [sentence(fact) for fact in first.because] == [
-        "AP was not better in the last 3 validations; the patience is 3",
-        "the best was 0.5 at step 80, and model.npz has those weights",
-    ]
-
-
 def test_an_empty_validation_is_the_root_of_a_metric_that_is_missing(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     callback = {"class": "EarlyStopping", "settings": {"monitor": "val_loss", "patience": 1}}
@@ -416,24 +376,6 @@ def test_a_generator_that_waits_below_fit_on_jax_is_named_though_a_library_told_
         title_of(verdict.findings[0])
         == "the next batch never comes: a reader waits for ever at /home/me/train.py:7"
     )
-
-
-def _restored_without_a_step(path: Path, saved_to: str) -> Verdict:
-    run = Run(path / "run")
-    run.probe(ev.Restored(path="last.keras", by="load_model", iterations=50, optimizer_restored=True))
-    run.probe(ev.SaveDone(path=saved_to, bytes=18_416, step=0))
-    run.ended(0)
-    return run.verdict()
-
-
-def test_a_loop_of_its_own_that_had_nothing_left_to_do_is_told(tmp_path: Path) -> None:
-    verdict = _restored_without_a_step(tmp_path, "last.keras")
-    assert _first(verdict) == ("already-at-target", Strength.SUPPORTED)
-    assert "load_model restored last.keras, which has 50 steps behind it" in _facts(verdict)
-
-
-def test_a_model_that_is_loaded_and_written_elsewhere_is_a_conversion(tmp_path: Path) -> None:
-    assert _restored_without_a_step(tmp_path, "model.h5").findings == ()
 
 
 def test_functions_that_all_run_eagerly_are_told_by_the_switch(tmp_path: Path) -> None:

@@ -6,63 +6,52 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.stacks import is_users, plain_name
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import span
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.stacks import StackReading, ThreadState, is_users, plain_name
+from holdfast.journal.beats import Phase
+from holdfast.journal.stacks import Frame
+
+_METHOD = re.compile(r"on_(train|test|predict|epoch|batch)\w*")
 
 
 @cause("callback-blocked", Group.CONTROL, mechanism=True)
 def callback_blocked(evidence: Evidence) -> Finding | None:
-    stall, standing = evidence.stall, evidence.stacks
+    stall, stacks = evidence.stall, evidence.stacks
     if stall is None:
         return None
-    main = standing.main if standing is not None else None
-    frame = (
-        next(
-            (
-                one
-                for one in main.frames
-                if re.match(r"on_(train|test|predict|epoch|batch)\w*", plain_name(one)) and is_users(one.file)
-            ),
-            None,
-        )
-        if main is not None
-        else None
-    )
-    if stall.event.phase != "callback" and frame is None:
+    main = stacks.main if stacks is not None else None
+    method = _callback_frame(main)
+    if evidence.phase is not Phase.CALLBACK and method is None:
         return None
-    name = stall.event.callback or (frame.function if frame is not None else "a callback")
-    facts = [
-        Fact(f"it has not moved for {span(evidence.silent_for_s)} inside the callback {name}", stall.source)
-    ]
-    place = ""
-    if main is not None and standing is not None:
-        users = main.users
-        if users is not None:
-            place = f" at {users.file}:{users.line}"
-            facts.append(Fact(f"the main thread stands at {main.where}", standing.source))
-        if main.frames and main.frames[0] is not users:
-            facts.append(
-                Fact(
-                    f"innermost: {main.frames[0].function} ({main.frames[0].file}:{main.frames[0].line})",
-                    standing.source,
-                )
-            )
-        doing = "computes" if main.busy else f"waits in {main.syscall or main.wait or 'an unknown call'}"
-        facts.append(Fact(f"it {doing}", standing.source))
-    certain = place != "" and standing is not None
+    name = stall.event.callback or (method.function if method is not None else "")
+    facts = [Fact("callback.stalled", {"callback": name, "seconds": evidence.silent_for_s}, stall.source)]
+    line = None
+    if main is not None and stacks is not None:
+        line = main.users
+        facts += _where(main, stacks)
+    place = f"{line.file}:{line.line}" if line is not None else ""
     return Finding(
-        "callback-blocked",
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        f"it hangs inside the callback {name}{place}",
+        Strength.ESTABLISHED if place else Strength.SUPPORTED,
+        Title("callback-blocked", {"callback": name, "where": place}),
         tuple(facts),
         (),
-        (
-            Remedy(
-                "give what it waits for a time limit",
-                "your-choice",
-                "requests.post(url, json=logs, timeout=5)",
-            ),
-            Remedy("do slow work in a thread of its own, so that training goes on", "your-choice"),
-        ),
+        (Remedy("wait.set-timeout"), Remedy("callback.use-a-thread")),
     )
+
+
+def _callback_frame(main: ThreadState | None) -> Frame | None:
+    """The frame of a callback's method in the user's own code."""
+    frames = main.frames if main is not None else ()
+    return next((one for one in frames if _METHOD.match(plain_name(one)) and is_users(one.file)), None)
+
+
+def _where(main: ThreadState, stacks: StackReading) -> list[Fact]:
+    facts = []
+    if main.users is not None:
+        facts.append(Fact("thread.main-at", {"where": main.where}, stacks.source))
+    if main.frames and main.frames[0] is not main.users:
+        innermost = main.frames[0]
+        values = {"function": innermost.function, "file": innermost.file, "line": innermost.line}
+        facts.append(Fact("thread.innermost", values, stacks.source))
+    waits = {"busy": main.busy, "wait": main.syscall or main.wait}
+    return [*facts, Fact("thread.computes-or-waits", waits, stacks.source)]

@@ -6,94 +6,72 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.error import reader_gone
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
+from holdfast.explain.readings.error import Raised, reader_gone, user_line
 from holdfast.explain.readings.fits import steps_short
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, users_line
-from holdfast.explain.words import clipped, listed
 from holdfast.journal import events as ev
+
+_METHOD = re.compile(r"\bon_(train|test|predict|epoch|batch)\w*$")
 
 
 @cause(
     "callback-raised",
     Group.CONTROL,
-    specialises=(
-        "script-error",
-        "dataset-exhausted",
-    ),
+    specialises=("script-error", "dataset-exhausted"),
     mechanism=True,
     breaks=True,
 )
 def callback_raised(evidence: Evidence) -> Finding | None:
     swallowed = [
-        said
-        for said in evidence.all(ev.ExceptionRaised)
-        if said.event.left == "callback" and said.event.type == "StopIteration"
+        raised
+        for raised in evidence.all(ev.ExceptionRaised)
+        if raised.event.left == "callback" and raised.event.type == "StopIteration"
     ]
     if swallowed and evidence.exit_code in (0, None):
         return _swallowed(evidence, swallowed)
     error = evidence.error
     if error is None or error.type in ("KeyboardInterrupt", "SystemExit") or reader_gone(evidence):
         return None
-    name = error.callback
+    name = error.callback or _own_callback(error)
     if not name:
-        inside = [
-            frame
-            for frame in error.frames
-            if re.search(r"\bon_(train|test|predict|epoch|batch)\w*$|callback_list", frame)
-        ]
-        own = [frame for frame in inside if "callback_list" not in frame and "/keras/" not in frame]
-        if not inside or not own:
-            return None
-        name = f"a callback ({own[-1]})"
-    facts = [Fact(clipped(f"{error.type}: {error.essence}", 300), error.source), *users_line(evidence)]
-    facts.insert(1, Fact(f"it left the callback {name}", error.source))
-    place = f" at {error.user_line}" if error.user_line else ""
+        return None
+    values: Values = {
+        "callback": name,
+        "type": error.type,
+        "where": error.user_line,
+        "message": error.essence,
+    }
+    facts = (Fact("error.raised", values, error.source), Fact("error.left-callback", values, error.source))
     return Finding(
-        "callback-raised",
         Strength.ESTABLISHED,
-        f"the callback {name} raised {error.type}{place}: {clipped(error.essence, 100)}",
-        tuple(facts),
+        Title("callback-raised", values),
+        (*facts, *user_line(evidence)),
         (),
-        (
-            Remedy(
-                f"change the line {error.user_line}" if error.user_line else f"change {name}", "your-choice"
-            ),
-            Remedy(
-                "let a callback that only reports survive its own failures: catch them in it", "your-choice"
-            ),
-        ),
+        (Remedy("line.change", values), Remedy("callback.catch-its-errors")),
     )
 
 
-def _swallowed(evidence: Evidence, raised: list[Recorded[ev.ExceptionRaised]]) -> Finding | None:
-    short = steps_short(evidence)
+def _own_callback(error: Raised) -> str:
+    """The method of a callback that is not one of Keras's own."""
+    own = [frame for frame in error.frames if _METHOD.search(frame) and "/keras/" not in frame]
+    return f"a callback ({own[-1]})" if own else ""
+
+
+def _swallowed(evidence: Evidence, raised: list[Recorded[ev.ExceptionRaised]]) -> Finding:
     event = raised[0].event
+    values: Values = {"callback": event.callback, "where": event.user_line, "times": len(raised)}
     facts = [
-        Fact(
-            f"{event.callback or 'a callback'} raised StopIteration at {event.user_line or 'an unknown line'}, "
-            f"{len(raised)} times",
-            raised[0].source,
-        ),
-        Fact("Keras takes StopIteration for the end of the data and cuts the epoch short", "holdfast causes"),
+        Fact("callback.stop-iteration", values, raised[0].source),
+        Fact("keras.swallows-stop-iteration", {}, "holdfast causes"),
     ]
+    short = steps_short(evidence)
     if short is not None:
+        steps = {"steps": short.steps, "planned": short.planned}
         facts.append(
-            Fact(
-                f"steps by epoch: {listed([str(n) for n in short[2]], 10)}; planned {short[1]}",
-                short[0].done.source if short[0].done else "journal.jsonl",
-            )
+            Fact("steps.by-epoch", steps, short.fit.done.source if short.fit.done else "journal.jsonl")
         )
+    remedies = (Remedy("callback.set-stop-training", values),)
     return Finding(
-        "callback-raised",
-        Strength.ESTABLISHED,
-        f"the callback {event.callback or ''} raised StopIteration, which Keras swallows: epochs are cut short",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                f"raise something else at {event.user_line}, or set self.model.stop_training = True",
-                "your-choice",
-            ),
-        ),
+        Strength.ESTABLISHED, Title("callback-raised.swallowed", values), tuple(facts), (), remedies
     )

@@ -6,24 +6,23 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import number
 from holdfast.journal.events import StopRequested
 
 OURS = "early-stopping"  # as our own trainer names it
+_KERAS = re.compile(r"(.*/)?(tf_)?keras/")
+_FALLS = re.compile(r"loss|error|mse|mae", re.IGNORECASE)
+_GROWS = re.compile(r"acc|auc|precision|recall|iou|f1|map\b", re.IGNORECASE)
+#: The patience that a remedy suggests is twice the present one, and at least this.
+_LONGER_PATIENCE = 5
 
 
 @cause("early-stopping", Group.CONTROL, specialises=("stopped-by-callback",))
 def early_stopping(evidence: Evidence) -> Finding | None:
-    asked = stop_request(
-        evidence,
-        lambda by, settings: (
-            by == OURS or "EarlyStopping" in by or ("patience" in settings and "stopped_epoch" in settings)
-        ),
-    )
+    asked = stop_request(evidence, _is_early_stopping)
     if asked is None or evidence.went_wrong or evidence.stall is not None:
         return None
     event = asked.event
@@ -31,98 +30,63 @@ def early_stopping(evidence: Evidence) -> Finding | None:
         return _by_our_trainer(evidence, asked)
     if "stopped_epoch" not in event.settings and event.where and not _KERAS.match(event.where):
         return None  # a callback of the user's own that has this name
-    monitor, patience = event.settings.get("monitor", "its metric"), event.settings.get("patience")
-    best = event.settings.get("best")
-    at = f" after epoch {event.epoch + 1}" if event.epoch is not None else ""
+    return _by_keras(evidence, asked)
+
+
+def _is_early_stopping(by: str, settings: Values) -> bool:
+    return by == OURS or "EarlyStopping" in by or ("patience" in settings and "stopped_epoch" in settings)
+
+
+def _by_keras(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
+    event, fit = asked.event, evidence.fit
+    monitor, patience = str(event.settings.get("monitor", "its metric")), event.settings.get("patience")
+    mode = event.settings.get("mode")
+    epoch = event.epoch + 1 if event.epoch is not None else None
+    watched = {"monitor": monitor, "patience": patience, "best": number_of(event.settings.get("best"))}
     facts = [
-        Fact(f"{event.by} set stop_training{at}" + (f" ({event.where})" if event.where else ""), asked.source)
+        Fact("stop.set", {"by": event.by, "epoch": epoch, "where": event.where}, asked.source),
+        Fact("early-stopping.watches", watched, asked.source),
     ]
-    facts.append(
-        Fact(
-            f"it watches {monitor}"
-            + (f" with patience {patience}" if patience is not None else "")
-            + (f"; the best was {number(number_of(best))}" if best is not None else ""),
-            asked.source,
-        )
-    )
-    fit = evidence.fit
-    longer = max(5, 2 * int(patience or 0))
-    remedies = (
-        Remedy(
-            "nothing, if this was meant. To train on: more patience, and keep the best weights",
-            "your-choice",
-            f'EarlyStopping("{monitor}", patience={longer}, restore_best_weights=True)',
-        ),
-    )
-    wrong = _wrong_way(str(monitor), event.settings.get("mode"))
+    remedy = Remedy("early-stopping.more-patience", {"monitor": monitor, "patience": _longer(patience)})
+    wrong = _against_its_sense(monitor, mode)
     if wrong:
-        facts.append(Fact(f"mode {event.settings.get('mode')!r} on {monitor} {wrong}", asked.source))
-        right = "max" if event.settings.get("mode") == "min" else "min"
-        remedies = (
-            Remedy(f"turn the mode round, or leave it to Keras: mode={right!r}", "your-choice",
-                   f'EarlyStopping("{monitor}", mode="{right}", patience={patience})'),
-        )  # fmt: skip
+        facts.append(Fact("early-stopping.wrong-mode", {"monitor": monitor, "mode": mode}, asked.source))
+        right = "max" if mode == "min" else "min"
+        remedy = Remedy("early-stopping.turn-mode", {"monitor": monitor, "mode": right, "patience": patience})
     if patience == 0:
-        facts.append(Fact("patience 0 stops at the first epoch that is not better", asked.source))
-    planned = fit.planned_epochs if fit is not None else None
+        facts.append(Fact("early-stopping.no-patience", {}, asked.source))
     done = fit.done.event.epochs_done if fit is not None and fit.done is not None else None
-    far = f" at epoch {done} of {planned}" if planned and done is not None else ""
-    return Finding(
-        "early-stopping",
-        Strength.ESTABLISHED,
-        f"EarlyStopping ended the training{far}: " + (f"it {wrong}" if wrong else "this is what it is for"),
-        tuple(facts),
-        (),
-        remedies,
-        normal=not wrong,
-    )
+    planned = fit.planned_epochs if fit is not None else None
+    reached = {"epoch": done if planned else None, "epochs": planned if done is not None else None}
+    kind = "early-stopping.wrong-mode" if wrong else "early-stopping"
+    title = Title(kind, {**reached, "monitor": monitor, "mode": mode})
+    return Finding(Strength.ESTABLISHED, title, tuple(facts), (), (remedy,), normal=not wrong)
 
 
 def _by_our_trainer(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
-    known, step = asked.event.settings, asked.event.step or 0
-    monitor, waited, patience = known.get("monitor", "AP"), known.get("waited"), known.get("patience")
-    planned = evidence.fit.planned_steps if evidence.fit is not None else None
-    far = f" at step {step:,}" + (f" of {planned:,}" if planned else "")
-    facts = [
-        Fact(
-            f"{monitor} was not better in the last {waited} validations; the patience is {patience}",
-            asked.source,
-        )
-    ]
+    known = asked.event.settings
+    values: Values = {
+        "monitor": known.get("monitor", "AP"),
+        "waited": known.get("waited"),
+        "patience": known.get("patience"),
+    }
+    facts = [Fact("early-stopping.not-better", values, asked.source)]
     if known.get("best_step") is not None:
-        best = number(number_of(known.get("best")))
-        facts.append(
-            Fact(
-                f"the best was {best} at step {known['best_step']:,}, and model.npz has those weights",
-                asked.source,
-            )
-        )
-    longer = max(5, 2 * int(patience or 0))
-    return Finding(
-        "early-stopping", Strength.ESTABLISHED, f"early stopping ended the training{far}: this is what it is for",
-        tuple(facts), (),
-        (
-            Remedy("nothing, if this was meant. To train on, go on with more patience", "your-choice",
-                   f"holdfast train --resume --run-dir RUN --set train.early_stopping_patience={longer}"),
-        ),
-        normal=True,
-    )  # fmt: skip
+        best = {"best": number_of(known.get("best")), "step": known["best_step"]}
+        facts.append(Fact("early-stopping.best", best, asked.source))
+    planned = evidence.fit.planned_steps if evidence.fit is not None else None
+    title = Title("early-stopping.ours", {"step": asked.event.step or 0, "steps": planned or None})
+    remedy = Remedy("early-stopping.resume", {"patience": _longer(known.get("patience"))})
+    return Finding(Strength.ESTABLISHED, title, tuple(facts), (), (remedy,), normal=True)
 
 
-def _wrong_way(monitor: str, mode: object) -> str:
-    """What a mode against the sense of its metric does, in words."""
-    falls = re.search(r"loss|error|mse|mae", monitor, re.IGNORECASE)
-    if re.search(r"neg", monitor, re.IGNORECASE):  # `neg_loss` grows
-        return ""
-    if mode == "max" and falls:
-        return f"waits for {monitor} to grow, and takes a model that learns for one that does not"
-    if (
-        mode == "min"
-        and not falls
-        and re.search(r"acc|auc|precision|recall|iou|f1|map\b", monitor, re.IGNORECASE)
-    ):
-        return f"waits for {monitor} to fall, and takes a model that learns for one that does not"
-    return ""
+def _longer(patience: object) -> int:
+    return max(_LONGER_PATIENCE, 2 * int(number_of(patience) or 0))
 
 
-_KERAS = re.compile(r"(.*/)?(tf_)?keras/")
+def _against_its_sense(monitor: str, mode: object) -> bool:
+    """Whether the mode waits for a metric to move the wrong way."""
+    if "neg" in monitor.lower():  # `neg_loss` grows
+        return False
+    falls, grows = _FALLS.search(monitor) is not None, _GROWS.search(monitor) is not None
+    return (mode == "max" and falls) or (mode == "min" and grows and not falls)

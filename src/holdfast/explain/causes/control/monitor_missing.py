@@ -8,77 +8,8 @@ from typing import Any
 from holdfast.errors import nearest
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import clipped, listed
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.journal import events as ev
-
-
-@cause(
-    "monitor-missing",
-    Group.CONTROL,
-    specialises=(
-        "script-error",
-        "callback-raised",
-    ),
-)
-def monitor_missing(evidence: Evidence) -> Finding | None:
-    fit = evidence.fit
-    epochs = evidence.all(ev.EpochDone)
-    logged = set(epochs[-1].event.logs) if epochs and epochs[-1].event.logs else set()
-    warned = next((said for said in evidence.all(ev.WarningSeen) if _NOT_THERE.search(said.event.text)), None)
-    printed = evidence.output.last(_NOT_THERE.pattern, advice=True)
-    error = evidence.error
-    named = _REFUSED.search(error.text) if error is not None and error.type == "ValueError" else None
-    raised = (named, Fact(clipped(error.text, 160), error.source)) if named and error is not None else None
-    watching = []
-    for one in fit.started.event.callbacks if fit is not None and fit.started is not None else []:
-        monitor = one.get("settings", {}).get("monitor")
-        if monitor and logged and monitor not in logged and _acts_on_it(one):
-            watching.append((str(one.get("class")), str(monitor)))
-    if warned is None and printed is None and raised is None and not watching:
-        return None
-    if not watching and warned is None and raised is None and printed is None:
-        return None
-    name = (
-        watching[0][1]
-        if watching
-        else _name(
-            warned.event.text if warned else printed.text if printed else raised[1].fact if raised else ""
-        )
-    )
-    who = watching[0][0] if watching else "a callback"
-    facts = [
-        Fact(
-            f"{who} watches {name}",
-            fit.started.source if fit is not None and fit.started is not None else "journal.jsonl",
-        )
-    ]
-    if logged:
-        facts.append(Fact(f"the metrics are {listed(sorted(logged), 8)}", epochs[-1].source))
-    if warned is not None:
-        facts.append(Fact(clipped(warned.event.text, 160), warned.source))
-    elif printed is not None:
-        facts.append(Fact(clipped(printed.text, 160), printed.source))
-    if raised is not None:
-        facts.append(raised[1])
-    close = nearest(name, logged)
-    certain = bool(watching or warned is not None or raised is not None)
-    return Finding(
-        "monitor-missing",
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        f"{who} watches {name}, which is not among the metrics" + ("" if raised else ", so it never acts"),
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                f"watch {close}" if close else "watch a metric that exists",
-                "your-choice",
-                f'{who}(monitor="{close or "val_loss"}")' if who != "a callback" else "",
-            ),
-        ),
-        ends=raised is not None,
-    )
-
 
 _REFUSED = re.compile(
     r"received monitor=|conditioned on metric|[`'\"]?monitor[`'\"]?.{0,60}(not available|not found|does not exist)"
@@ -86,16 +17,71 @@ _REFUSED = re.compile(
 _NOT_THERE = re.compile(
     r"conditioned on metric [`'\"]?\w+[`'\"]? which is not available|Can save best model only with \w+ available"
 )
+_NAME = re.compile(r"metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]")
+
+
+@cause("monitor-missing", Group.CONTROL, specialises=("script-error", "callback-raised"))
+def monitor_missing(evidence: Evidence) -> Finding | None:
+    epochs = evidence.all(ev.EpochDone)
+    logged = set(epochs[-1].event.logs) if epochs else set()
+    callback, monitor = _watching(evidence, logged)
+    quote, raised = _quote(evidence), _raised(evidence)
+    if not monitor and quote is None and raised is None:
+        return None
+    said = quote or raised
+    monitor = monitor or (_name(str(said.values["text"])) if said is not None else "")
+    fit = evidence.fit
+    source = fit.started.source if fit is not None and fit.started is not None else "journal.jsonl"
+    facts = [Fact("callback.watches", {"callback": callback, "monitor": monitor}, source)]
+    if logged:
+        facts.append(Fact("metrics.are", {"metrics": sorted(logged)}, epochs[-1].source))
+    facts += [fact for fact in (quote, raised) if fact is not None]
+    warned = any(_NOT_THERE.search(one.event.text) for one in evidence.all(ev.WarningSeen))
+    certain = bool(callback) or warned or raised is not None
+    close = nearest(monitor, logged)
+    return Finding(
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        Title("monitor-missing", {"callback": callback, "monitor": monitor, "never_acts": raised is None}),
+        tuple(facts),
+        (),
+        (Remedy("monitor.watch-another", {"callback": callback, "metric": close}),),
+        ends=raised is not None,
+    )
+
+
+def _watching(evidence: Evidence, logged: set[str]) -> tuple[str, str]:
+    """The first callback that acts on a metric which is not logged, and that metric."""
+    fit = evidence.fit
+    for one in fit.started.event.callbacks if fit is not None and fit.started is not None else []:
+        monitor = one.get("settings", {}).get("monitor")
+        if monitor and logged and monitor not in logged and _acts_on_it(one):
+            return str(one.get("class")), str(monitor)
+    return "", ""
+
+
+def _quote(evidence: Evidence) -> Fact | None:
+    """What Keras warned, as the probe recorded it, or as it was printed."""
+    for warning in evidence.all(ev.WarningSeen):
+        if _NOT_THERE.search(warning.event.text):
+            return Fact("error.quoted", {"text": warning.event.text}, warning.source)
+    printed = evidence.output.last(_NOT_THERE.pattern, advice=True)
+    return Fact("error.quoted", {"text": printed.text}, printed.source) if printed is not None else None
+
+
+def _raised(evidence: Evidence) -> Fact | None:
+    error = evidence.error
+    if error is None or error.type != "ValueError" or not _REFUSED.search(error.text):
+        return None
+    return Fact("error.quoted", {"text": error.text}, error.source)
 
 
 def _acts_on_it(callback: dict[str, Any]) -> bool:
     """A checkpoint that saves always never looks at its metric."""
     best_only = callback.get("settings", {}).get("save_best_only")
-    return callback.get("class") in ("EarlyStopping", "ReduceLROnPlateau") or (
-        callback.get("class") == "ModelCheckpoint" and bool(best_only)
-    )
+    name = callback.get("class")
+    return name in ("EarlyStopping", "ReduceLROnPlateau") or (name == "ModelCheckpoint" and bool(best_only))
 
 
 def _name(text: str) -> str:
-    found = re.search(r"metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]", text)
+    found = _NAME.search(text)
     return next((part for part in found.groups() if part), "") if found else "its metric"

@@ -4,108 +4,86 @@ from __future__ import annotations
 
 import re
 
+from holdfast.explain.causes.control.thresholds import FEWEST_STEPS_OF_A_FIT
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
-from holdfast.explain.words import clipped, whole
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.journal import events as ev
 
+_WARNING = "does not have any trainable weights"
+_REFUSED = ErrorText(r"No gradients provided for any variable|does not have any trainable")
+_EMPTY = re.compile(r"not enough values to unpack \(expected 2, got 0\)")
 
-@cause(
-    "nothing-trainable",
-    Group.CONTROL,
-    specialises=(
-        "script-error",
-        "loss-not-falling",
-    ),
-)
+
+@cause("nothing-trainable", Group.CONTROL, specialises=("script-error", "loss-not-falling"))
 def nothing_trainable(evidence: Evidence) -> Finding | None:
-    fit = evidence.fit
-    models = evidence.all(ev.ModelSeen)
-    model = models[-1] if models else None
-    by_batch = any(said.event.by == "train_on_batch" for said in evidence.all(ev.LoopSeen))
-    # Which of several models a loop trains by the batch is not told: all of them must be frozen.
-    shown = models if by_batch and fit is None else models[-1:]
-    frozen = (
-        (fit is not None or by_batch)
-        and bool(shown)
-        and all(said.event.parameters > 0 and said.event.trainable_parameters == 0 for said in shown)
-    )
-    warned = next(
-        (
-            said
-            for said in evidence.all(ev.WarningSeen)
-            if "does not have any trainable weights" in said.event.text
-        ),
-        None,
-    )
-    printed = evidence.output.last("does not have any trainable weights", advice=True)
-    refused = (
-        matched(evidence, r"No gradients provided for any variable|does not have any trainable")
-        if evidence.error is not None
-        else None
-    ) or _no_gradients(evidence)
-    stood = (
-        fit is not None
-        and fit.done is not None
-        and fit.done.event.weights_changed is False
-        and fit.done.event.steps > 3
-    )
-    if not (frozen or warned is not None or printed is not None or refused is not None) or (
-        fit is None and refused is None and not (frozen and by_batch)
-    ):
+    by_batch = any(loop.event.by == "train_on_batch" for loop in evidence.all(ev.LoopSeen))
+    frozen = _frozen(evidence, by_batch)
+    warned, refused = _warned(evidence), _refused(evidence)
+    seen = frozen is not None or warned is not None or refused is not None
+    trained = evidence.fit is not None or refused is not None or (frozen is not None and by_batch)
+    if not seen or not trained:
         return None
-    facts = []
-    if frozen and model is not None:
-        facts.append(
-            Fact(
-                f"{whole(model.event.parameters)} parameters, none of them trainable"
-                + (f" ({model.event.where})" if model.event.where else ""),
-                model.source,
-            )
-        )
-    if warned is not None:
-        facts.append(Fact(f"Keras warned: {clipped(warned.event.text, 120)}", warned.source))
-    elif printed is not None:
-        facts.append(Fact(f"Keras warned: {clipped(printed.text, 120)}", printed.source))
+    unchanged = _unchanged(evidence)
+    facts = [fact for fact in (frozen, warned, refused) if fact is not None]
     if refused is not None:
-        facts += [refused[1], *users_line(evidence)]
-    if stood and fit is not None and fit.done is not None:
-        facts.append(
-            Fact(f"after {whole(fit.done.event.steps)} steps no weight had changed", fit.done.source)
-        )
-    learnable = any(said.event.trainable_parameters > 0 for said in models)
-    none_reached = refused is not None and not frozen and (learnable or not models) and warned is None
+        facts += user_line(evidence)
+    if unchanged is not None:
+        facts.append(unchanged)
+    models = evidence.all(ev.ModelSeen)
+    learnable = not models or any(model.event.trainable_parameters > 0 for model in models)
+    none_reached = refused is not None and frozen is None and learnable and warned is None
+    certain = frozen is not None or unchanged is not None or refused is not None
+    unfreeze = Remedy("model.unfreeze")
     return Finding(
-        "nothing-trainable",
-        Strength.ESTABLISHED if frozen or stood or refused else Strength.SUPPORTED,
-        "no gradient reaches any weight: the loss does not follow from them by steps that can be differentiated"
-        if none_reached
-        else "nothing is trainable: training changes no weight",
+        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        Title("nothing-trainable.no-gradient" if none_reached else "nothing-trainable", {}),
         tuple(facts),
         (),
-        (_FOLLOW, _UNFREEZE) if none_reached else (_UNFREEZE,),
+        (Remedy("gradient.find-the-break"), unfreeze) if none_reached else (unfreeze,),
         ends=refused is not None,
     )
 
 
-_UNFREEZE = Remedy(
-    "unfreeze what is to learn, before compile",
-    "your-choice",
-    "model.trainable = True\nbackbone.trainable = False\nmodel.compile(…)",
-)
-_FOLLOW = Remedy(
-    "look at what lies between the model and the loss: argmax, rounding, a cast to whole numbers, numpy() and a model "
-    "called outside of the tape all end the gradient",
-    "your-choice",
-)
+def _frozen(evidence: Evidence, by_batch: bool) -> Fact | None:
+    """The newest model, if all of its weights are frozen.
 
-
-def _no_gradients(evidence: Evidence) -> tuple[re.Match[str], Fact] | None:
-    """An optimizer was handed an empty list: Keras 3 takes it apart and says only that there is nothing in it."""
-    error = evidence.error
-    if error is None or not any("apply_gradients" in frame for frame in error.frames):
+    Which of several models a loop trains by the batch is not recorded: there all of them must be frozen.
+    """
+    models = evidence.all(ev.ModelSeen)
+    looked_at = models if by_batch and evidence.fit is None else models[-1:]
+    frozen = all(model.event.parameters > 0 and model.event.trainable_parameters == 0 for model in looked_at)
+    if not looked_at or not frozen or (evidence.fit is None and not by_batch):
         return None
-    found = re.search(r"not enough values to unpack \(expected 2, got 0\)", error.message)
-    words = f"apply_gradients was given no gradient at all ({error.type}: {error.message})"
-    return (found, Fact(clipped(words, 160), error.source)) if found else None
+    event = models[-1].event
+    return Fact("model.frozen", {"parameters": event.parameters, "where": event.where}, models[-1].source)
+
+
+def _warned(evidence: Evidence) -> Fact | None:
+    for warning in evidence.all(ev.WarningSeen):
+        if _WARNING in warning.event.text:
+            return Fact("keras.warned", {"text": warning.event.text}, warning.source)
+    printed = evidence.output.last(_WARNING, advice=True)
+    return Fact("keras.warned", {"text": printed.text}, printed.source) if printed is not None else None
+
+
+def _refused(evidence: Evidence) -> Fact | None:
+    error = evidence.error
+    if error is None:
+        return None
+    quote = _REFUSED.match(evidence)
+    if quote is not None:
+        return quote.fact
+    # An optimizer was given an empty list: Keras 3 unpacks it and says only that there is nothing in it.
+    in_optimizer = any("apply_gradients" in frame for frame in error.frames)
+    if not in_optimizer or not _EMPTY.search(error.message):
+        return None
+    return Fact("gradients.none-given", {"type": error.type, "message": error.message}, error.source)
+
+
+def _unchanged(evidence: Evidence) -> Fact | None:
+    done = evidence.fit.done if evidence.fit is not None else None
+    if done is None or done.event.weights_changed is not False or done.event.steps <= FEWEST_STEPS_OF_A_FIT:
+        return None
+    return Fact("weights.none-changed", {"steps": done.event.steps}, done.source)

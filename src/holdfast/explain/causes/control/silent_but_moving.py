@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
+from holdfast.explain.causes.control import thresholds
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import number, span, whole
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.journal.vitals import Sample
 
 
 @cause("silent-but-moving", Group.CONTROL)
 def silent_but_moving(evidence: Evidence) -> Finding | None:
-    if (
-        evidence.ended is not None
-        or not evidence.alive
-        or evidence.stall is not None
-        or len(evidence.samples) < 5
-    ):
+    over = evidence.ended is not None or not evidence.alive or evidence.stall is not None
+    if over or len(evidence.samples) < thresholds.FEWEST_SAMPLES:
         return None
     (first_line, first), (last_line, last) = _quiet_stretch(evidence)
     quiet_s, steps = last.mono - first.mono, last.step - first.step
-    recent = [s for _, s in evidence.samples if s.mono >= last.mono - max(10.0, 0.2 * quiet_s)]
-    if quiet_s < 20 or steps < 1 or recent[-1].step <= recent[0].step:
+    since = last.mono - max(thresholds.MOVED_WITHIN_S, thresholds.MOVED_WITHIN_SHARE * quiet_s)
+    recent = [sample for _, sample in evidence.samples if sample.mono >= since]
+    if quiet_s < thresholds.QUIET_S or steps < 1 or recent[-1].step <= recent[0].step:
         return None
-    facts = [
-        Fact(
-            f"nothing was printed for {span(quiet_s)}, while {whole(steps)} steps were done: "
-            f"{steps / quiet_s:.3g} a second",
-            f"vitals.jsonl:{first_line}-{last_line}",
-        )
-    ]
+    values = {"seconds": quiet_s, "steps": steps, "steps_per_s": steps / quiet_s}
+    facts = [Fact("output.none-while-training", values, f"vitals.jsonl:{first_line}-{last_line}")]
     if last.loss is not None:
-        facts.append(Fact(f"the loss stands at {number(last.loss)}", f"vitals.jsonl:{last_line}"))
-    return Finding(
-        "silent-but-moving",
-        Strength.ESTABLISHED,
-        f"it is not stuck: it trains, {steps / quiet_s:.3g} steps a second, and prints nothing",
-        tuple(facts),
-        (),
-        (Remedy("nothing; to see it, print", "your-choice", "model.fit(…, verbose=2)"),),
-        ends=False,
-        normal=True,
-    )
+        facts.append(Fact("loss.now", {"loss": last.loss}, f"vitals.jsonl:{last_line}"))
+    title, remedies = Title("silent-but-moving", values), (Remedy("output.print-progress"),)
+    return Finding(Strength.ESTABLISHED, title, tuple(facts), (), remedies, ends=False, normal=True)
 
 
 def _quiet_stretch(evidence: Evidence) -> tuple[tuple[int, Sample], tuple[int, Sample]]:

@@ -1,4 +1,4 @@
-"""Who waits for somebody to type, and who only reads a pipe or listens for a key."""
+"""A run that waits for somebody to type or to close a window."""
 
 from __future__ import annotations
 
@@ -6,9 +6,58 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.explain import Strength
+from holdfast.explain.causes.control.waiting_for_a_person import AwaitedInput
 from holdfast.journal import events as ev
 from holdfast.journal.stacks import Frame, ProcessStacks, Thread
-from tests.explain.made import KERAS, Run, main_in_fit, user
+from tests.explain.made import KERAS, Run, facts, main_in_fit, user
+
+
+def example(run: Run) -> None:
+    run.fit()
+    frames = [user(15, "on_epoch_end", 'input("go on? ")'), Frame(KERAS, 1, "fit"), user(30, "<module>")]
+    run.output("go on? ")
+    run.stalled(
+        "callback",
+        Thread(
+            tid=4000,
+            main=True,
+            state="S",
+            wait="anon_pipe_read",
+            syscall="read fd=0 (pipe:[77])",
+            frames=frames,
+        ),
+        callback="Ask",
+    )
+    run.stopped()
+
+
+def near_miss(run: Run) -> None:
+    """A read of a pipe that is not standard input."""
+    run.fit()
+    frames = [user(15, "load"), Frame(KERAS, 1, "fit"), user(30, "<module>")]
+    run.stalled(
+        "data-wait",
+        Thread(
+            tid=4000,
+            main=True,
+            state="S",
+            wait="anon_pipe_read",
+            syscall="read fd=7 (pipe:[78])",
+            frames=frames,
+        ),
+    )
+    run.stopped()
+
+
+def test_the_line_that_asks_and_what_it_printed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert (first.cause, first.strength) == ("waiting-for-a-person", Strength.ESTABLISHED)
+    assert first.title.values["awaited"] == AwaitedInput.STANDARD_INPUT
+    assert facts(first)["output.last-line"] == {"text": "go on?"}
+
 
 PERSON = "waiting-for-a-person"
 SUBPROCESS = Frame("/usr/lib/python3.11/subprocess.py", 1264, "wait")

@@ -1,0 +1,50 @@
+"""A restored run that has nothing left to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength, Verdict
+from holdfast.journal import events as ev
+from tests.explain.made import Run, facts
+
+
+def example(run: Run) -> None:
+    run.probe(ev.Restored(path="backup", by="BackupAndRestore", epoch=5))
+    run.probe(ev.FitStarted(epochs=5, initial_epoch=5, where="train.py:30"))
+    run.probe(ev.FitDone(steps=0, epochs=0, epochs_done=0))
+    run.ended(0)
+
+
+def near_miss(run: Run) -> None:
+    run.probe(ev.FitStarted(epochs=5, initial_epoch=3, planned_steps_per_epoch=10, iterations=30))
+    run.epochs([10, 10])
+    run.ended(0)
+
+
+def test_the_epochs_are_values(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert first.title.values == {"epochs": 5, "first_epoch": 5, "where": "train.py:30"}
+    assert facts(first)["checkpoint.restored"]["by"] == "BackupAndRestore"
+    assert first.remedies[0].values == {"epochs": 10, "first_epoch": 5}
+
+
+def _restored_without_a_step(path: Path, saved_to: str) -> Verdict:
+    run = Run(path / "run")
+    run.probe(ev.Restored(path="last.keras", by="load_model", iterations=50, optimizer_restored=True))
+    run.probe(ev.SaveDone(path=saved_to, bytes=18_416, step=0))
+    run.ended(0)
+    return run.verdict()
+
+
+def test_a_loop_of_its_own_that_had_nothing_left_to_do(tmp_path: Path) -> None:
+    first = _restored_without_a_step(tmp_path, "last.keras").findings[0]
+    assert (first.cause, first.strength) == ("already-at-target", Strength.SUPPORTED)
+    assert facts(first)["checkpoint.restored"]["iterations"] == 50
+    assert facts(first)["save.same-path"] == {"path": "last.keras"}
+
+
+def test_a_model_that_is_loaded_and_written_elsewhere_is_a_conversion(tmp_path: Path) -> None:
+    assert _restored_without_a_step(tmp_path, "model.h5").findings == ()

@@ -1,0 +1,65 @@
+"""A model of which training changes no weight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.made import Run, facts
+
+
+def _trainable(run: Run, count: int, changed: bool) -> None:
+    run.probe(ev.ModelSeen(parameters=1000, trainable_parameters=count, where="train.py:25"))
+    run.fit()
+    run.epochs([100, 100, 100], weights_changed=changed)
+    run.ended(0)
+
+
+def example(run: Run) -> None:
+    _trainable(run, 0, False)
+
+
+def near_miss(run: Run) -> None:
+    """A frozen backbone under a head that learns."""
+    _trainable(run, 12, True)
+
+
+def test_the_frozen_model_is_a_fact(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert (first.cause, first.strength) == ("nothing-trainable", Strength.ESTABLISHED)
+    assert facts(first)["model.frozen"] == {"parameters": 1000, "where": "train.py:25"}
+    assert facts(first)["weights.none-changed"] == {"steps": 300}
+
+
+def _by_the_batch(path: Path, *trainable: int) -> list[str]:
+    run = Run(path)
+    for count in trainable:
+        run.probe(ev.ModelSeen(parameters=1000, trainable_parameters=count, where="train.py:25"))
+    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:30"))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=400)
+    run.ended(0)
+    return [one.cause for one in run.verdict().findings]
+
+
+def test_a_frozen_model_trained_by_the_batch(tmp_path: Path) -> None:
+    assert _by_the_batch(tmp_path / "frozen", 0) == ["nothing-trainable"]
+    assert _by_the_batch(tmp_path / "adversary", 1000, 0) == []  # one of two is frozen while the other learns
+
+
+@pytest.mark.parametrize(("trainable", "reached"), [((), False), ((1000,), False), ((0,), True)])
+def test_a_loss_that_no_gradient_comes_from_is_no_frozen_model(
+    tmp_path: Path, trainable: tuple[int, ...], reached: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    for count in trainable:
+        run.probe(ev.ModelSeen(parameters=1000, trainable_parameters=count, where="train.py:25"))
+    run.fit()
+    run.raised("ValueError", "No gradients provided for any variable.", user_line="train.py:20")
+    found = run.verdict().findings[0]
+    assert (found.cause, found.strength) == ("nothing-trainable", Strength.ESTABLISHED)
+    assert found.title.kind == ("nothing-trainable" if reached else "nothing-trainable.no-gradient")

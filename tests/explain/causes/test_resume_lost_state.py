@@ -1,0 +1,47 @@
+"""A resume without the optimizer's state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.made import Run, facts, remedies
+
+
+def _resumed(run: Run, *, initial_epoch: int, iterations: int, restored: bool) -> None:
+    run.probe(
+        ev.Restored(
+            path="last.weights.h5",
+            by="load_weights",
+            iterations=iterations,
+            optimizer_restored=restored,
+            where="train.py:22",
+        )
+    )
+    run.probe(
+        ev.FitStarted(
+            epochs=8, initial_epoch=initial_epoch, planned_steps_per_epoch=100, iterations=iterations
+        )
+    )
+    run.epochs([100] * (8 - initial_epoch))
+    run.ended(0)
+
+
+def example(run: Run) -> None:
+    _resumed(run, initial_epoch=5, iterations=0, restored=False)
+
+
+def near_miss(run: Run) -> None:
+    """Pretrained weights for a training that begins."""
+    _resumed(run, initial_epoch=0, iterations=0, restored=False)
+
+
+def test_what_was_restored_is_a_fact(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert (first.cause, first.strength) == ("resume-lost-state", Strength.ESTABLISHED)
+    assert facts(first)["checkpoint.without-optimizer"]["path"] == "last.weights.h5"
+    assert facts(first)["fit.resumed-at"] == {"epoch": 5}
+    assert remedies(first) == ["checkpoint.save-with-optimizer", "checkpoint.backup-and-restore"]
