@@ -118,6 +118,7 @@ def _summary(marked: Iterable[tuple[Outcome, Mark]]) -> str:
 def _as_json(outcome: Outcome, verdict: Mark) -> dict[str, object]:
     return {
         "trial": outcome.trial.name, "kind": outcome.trial.kind, "expected": list(outcome.trial.causes),
+        "not_blamed": outcome.trial.not_blamed,
         "mark": verdict.word, "said": verdict.said, "established_and_wrong": verdict.fatal,
         "exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 1), "explain_s": outcome.explain_s,
         "detected_s": outcome.detected_s, "notes": outcome.notes, "not_made": outcome.not_made,
