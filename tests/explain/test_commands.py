@@ -10,15 +10,15 @@ import pytest
 from holdfast.cli.main import main
 from holdfast.explain.causes import CAUSES
 from tests.explain.causes import test_early_stopping as early_stopping
+from tests.explain.causes import test_killed_for_memory
 from tests.explain.made import Run
-from tests.explain.stories import memory
 
 
 def test_explain_ends_with_1_on_bad_news_and_0_on_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad, good, asked = Run(tmp_path / "bad"), Run(tmp_path / "good"), Run(tmp_path / "asked")
-    memory.killed_for_memory(bad)
+    test_killed_for_memory.example(bad)
     early_stopping.near_miss(good)
     early_stopping.example(asked)
     assert main(["explain", str(bad.path)]) == 1
@@ -30,7 +30,7 @@ def test_explain_ends_with_1_on_bad_news_and_0_on_good(
 
 def test_explain_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(tmp_path / "run")
-    memory.killed_for_memory(run)
+    test_killed_for_memory.example(run)
     main(["explain", str(run.path), "--json"])
     assert json.loads(capsys.readouterr().out)["findings"][0]["cause"] == "killed-for-memory"
 

@@ -20,9 +20,13 @@ from holdfast.journal import vitals
 from holdfast.journal.beats import Beat, BeatWriter, Phase
 from holdfast.journal.writer import JournalWriter
 from holdfast.report.verdict_json import as_json
-from tests.explain.causes import test_worker_died
+from tests.explain.causes import (
+    test_killed_for_memory,
+    test_killed_from_outside,
+    test_shuffle_buffer_too_large,
+    test_worker_died,
+)
 from tests.explain.made import MIB, NOW, Run, growing, main_in_fit, native, sentence, title_of
-from tests.explain.stories import memory
 
 
 def test_no_folder_and_no_run_are_told_apart(tmp_path: Path) -> None:
@@ -46,7 +50,7 @@ def test_an_output_log_alone_is_enough(tmp_path: Path) -> None:
 
 def test_a_torn_journal_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    memory.killed_for_memory(run)
+    test_killed_for_memory.example(run)
     with (run.path / "journal.jsonl").open("ab") as file:
         file.write(b'{"kind": "run_closed", "at": 18000')
     verdict = run.verdict()
@@ -173,7 +177,7 @@ def test_a_healthy_run_finds_nothing(tmp_path: Path) -> None:
 
 def test_the_json_is_the_contract_s(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    memory.shuffle_buffer_too_large(run)
+    test_shuffle_buffer_too_large.example(run)
     found = json.loads(json.dumps(as_json(run.verdict())))
     assert {"run", "outcome", "step", "of", "findings", "ruled_out"} <= found.keys()
     first = found["findings"][0]
@@ -486,7 +490,7 @@ def test_a_worker_killed_for_memory_is_the_root_of_the_hang(tmp_path: Path) -> N
 
 def test_a_kill_without_a_counter_is_no_out_of_memory(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    memory.killed_from_outside(run)
+    test_killed_from_outside.example(run)
     verdict = run.verdict()
     assert [one.cause for one in verdict.findings] == ["killed-from-outside"]
     assert "killed-for-memory" in {one.cause for one in verdict.ruled_out}

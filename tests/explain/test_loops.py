@@ -8,8 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.journal.vitals import Process
-from tests.explain.made import MIB, Run, pipeline, sentence
+from tests.explain.made import Run, pipeline, sentence
 
 
 @pytest.mark.parametrize(("first_step_s", "paused"), [(6.5, True), (0.4, False)])
@@ -31,30 +30,3 @@ def test_a_pause_at_the_start_of_every_pass(tmp_path: Path, first_step_s: float,
         assert (
             sentence(found[0].because[0]) == "the first step of each later epoch took 6.5 s, any other 10 ms"
         )
-
-
-@pytest.mark.parametrize(
-    ("slower", "first", "strength"),
-    [
-        (38, "worker-memory-grows", Strength.ESTABLISHED),
-        (2, "killed-for-memory", Strength.ESTABLISHED),
-    ],
-)
-def test_one_process_of_several_that_grows_alone_was_given_something_large(
-    tmp_path: Path, slower: int, first: str, strength: Strength
-) -> None:
-    run = Run(tmp_path / "run")
-    run.probe(ev.WorkersStarted(by="Pool", method="fork", count=2, where="train.py:22"))
-    run.samples(
-        20,
-        rss_bytes=400 * MIB,
-        phase="build",
-        processes=lambda n: [
-            Process(pid=4100, private_bytes=(30 + 38 * n) * MIB),
-            Process(pid=4101, private_bytes=(30 + slower * n) * MIB),
-        ],
-    )
-    run.ended(signal="SIGKILL", oom=1)
-    findings = {finding.cause: finding.strength for finding in run.verdict().findings}
-    assert next(iter(findings.items())) == (first, strength)
-    assert findings["worker-memory-grows"] == (strength if slower > 30 else Strength.POSSIBLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.explain import Finding
-from tests.explain.made import Run, do_of, summary_of, title_of
+from tests.explain.made import Run, do_of, summary_of
 
 
 def _raised(path: Path, kind: str, message: str, **more: object) -> Finding:
@@ -20,16 +20,6 @@ def test_a_question_that_nobody_can_answer(tmp_path: Path) -> None:
     assert do_of(found.remedies[0]) == (
         "nobody is there to answer: let train.py:41 take it from an option, or start it at a terminal"
     )
-
-
-def test_an_array_that_is_too_large_is_told_in_numpys_numbers(tmp_path: Path) -> None:
-    words = "Unable to allocate 234. GiB for an array with shape (40000, 512, 512, 3) and data type float64"
-    found = _raised(tmp_path / "run", "MemoryError", words)
-    assert found.cause == "memory-refused"
-    assert title_of(found) == (
-        "a request for memory of the host of 234 GiB, for an array of (40000, 512, 512, 3) float64, was refused"
-    )
-    assert do_of(found.remedies[0]) == "float32 takes half of it"
 
 
 def test_one_step_is_a_step(tmp_path: Path) -> None:

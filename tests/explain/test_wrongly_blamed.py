@@ -165,13 +165,6 @@ def test_a_save_that_found_another_way_is_no_failure(tmp_path: Path) -> None:
     assert blamed(run) == {}
 
 
-def test_a_few_lengths_among_very_many_calls_are_no_retracing(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.probe(ev.TracesCounted(function="step", where="train.py:9", traces=45, calls=100_000, reason="shape"))
-    run.ended(0)
-    assert blamed(run) == {}
-
-
 def test_a_processor_that_was_asked_for_is_no_missed_card(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.probe(

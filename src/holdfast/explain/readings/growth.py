@@ -40,6 +40,10 @@ class GrowthShape(enum.StrEnum):
     ONE_STEP = "one-step"  # while one step was under way
 
 
+#: While the first batch of a fit was awaited.
+WHILE_FILLING = (GrowthShape.BEFORE_FIRST_STEP, GrowthShape.AT_FIT_ENTRY)
+
+
 @dataclass(frozen=True, slots=True)
 class Rise:
     """A rise between two samples."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.error import ErrorText, Quote, full_disk
+from holdfast.explain.readings.numbers import whole_or_none
 from holdfast.journal import events as ev
 
 if TYPE_CHECKING:
@@ -51,6 +52,22 @@ class Kept(NamedTuple):
     item: dict[str, Any]  # what the probe recorded of it
     source: str
 
+    @property
+    def name(self) -> str:
+        return str(self.item.get("name"))
+
+    @property
+    def fact(self) -> Fact:
+        item = self.item
+        values = {
+            "name": self.name,
+            "where": item.get("where") or "",
+            "type": item.get("type") or "",
+            "bytes": self.bytes,
+            "length": whole_or_none(item.get("length")),
+        }
+        return Fact("object.grew", values, self.source)
+
 
 def refused_memory(evidence: Evidence) -> Quote | None:
     """An allocation on the host that was refused; a full disk and a full GPU say nearly the same and are not it."""
@@ -90,6 +107,17 @@ def near_the_limit(evidence: Evidence, share: float = _NEAR) -> bool:
     sample = evidence.samples[-1][1]
     used = max(sample.rss_bytes, sample.tree_rss_bytes, sample.memory_used_bytes or 0)
     return used > share * evidence.memory_limit[0]
+
+
+def share_of_limit(evidence: Evidence, held_bytes: float | None) -> float | None:
+    """The part of the limit of memory that so many bytes are; None where either is not known."""
+    limit = evidence.memory_limit
+    return held_bytes / limit.bytes if held_bytes and limit is not None else None
+
+
+def oom_kills(evidence: Evidence) -> Fact:
+    """By how much the kernel's counter of out-of-memory kills rose; None where it could not be read."""
+    return Fact("memory.oom-kills", {"kills": evidence.oom_kills}, evidence.exit_source)
 
 
 def kept_by_objects(evidence: Evidence) -> Kept | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.explain.finding import Fact
 from holdfast.explain.readings.numbers import whole_or_none
 from holdfast.journal import events as ev
 
@@ -39,6 +41,23 @@ class PipelineNode:
         if self.op == "cache" and self.cardinality is not None and self.cardinality > 0:
             return self.cardinality * self.element_bytes
         return None
+
+    @property
+    def fact(self) -> Fact:
+        """What the node keeps in memory."""
+        values = {
+            "op": self.op,
+            "where": self.where,
+            "elements": self.buffer_size,
+            "element_bytes": self.element_bytes,
+            "full_bytes": self.holds_bytes(),
+        }
+        return Fact("pipeline.buffer", values, self.source)
+
+
+def largest(nodes: Sequence[PipelineNode]) -> PipelineNode | None:
+    """The node that keeps most when it is full, as far as that is known."""
+    return max(nodes, key=lambda one: one.holds_bytes() or one.buffer_size or 0, default=None)
 
 
 def pipeline_node(node: dict[str, Any], source: str) -> PipelineNode:

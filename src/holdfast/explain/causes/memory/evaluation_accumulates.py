@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
+from holdfast.explain.causes.memory.thresholds import EXPLAINS_GROWTH, PART_OF_GROWTH
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, kept_by_objects, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end, grew
-from holdfast.explain.words import size
+from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, kept_by_objects, memory_end
+
+#: Share of validation's growth below which training steps count as flat beside it.
+_FLAT = 0.3
 
 
 @cause("evaluation-accumulates", Group.MEMORY, specialises=("memory-leak",))
 def evaluation_accumulates(evidence: Evidence) -> Finding | None:
-    grown, ended = evidence.growth, memory_end(evidence)
-    if ended is MemoryEnd.NO or grown.when != GrowthShape.IN_VALIDATION:
+    growth, ended = evidence.growth, memory_end(evidence)
+    if ended is MemoryEnd.NO or growth.when != GrowthShape.IN_VALIDATION:
         return None
-    kept = kept_by_objects(evidence)
+    kept, total = kept_by_objects(evidence), growth.total.bytes
+    named = kept is not None and kept.bytes > EXPLAINS_GROWTH * total
     facts = [grew(evidence)]
-    if grown.training.bytes < 0.3 * grown.validation.bytes:
-        facts.append(
-            Fact(
-                f"at training steps it rose by {size(max(0, grown.training.bytes))} only", grown.total.source
-            )
-        )
-    if kept is not None and kept[0] > 0.1 * grown.total.bytes:
-        where = f" ({kept[1]['where']})" if kept[1].get("where") else ""
-        facts.append(Fact(f"{kept[1].get('name')}{where} grew by {size(kept[0])}", kept[2]))
-    facts += at_the_end(evidence)
-    named = kept is not None and kept[0] > 0.4 * grown.total.bytes
-    what = f"{kept[1].get('name')} collects" if named and kept is not None else "something collects results"
+    if growth.training.bytes < _FLAT * growth.validation.bytes:
+        values = {"bytes": max(0, growth.training.bytes)}
+        facts.append(Fact("memory.grew-in-training", values, growth.total.source))
+    if kept is not None and kept.bytes > PART_OF_GROWTH * total:
+        facts.append(kept.fact)
     return Finding(
-        "evaluation-accumulates",
         Strength.ESTABLISHED if named else Strength.SUPPORTED,
-        f"{what} during validation, until memory is full",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "keep the few numbers that the metric needs, or write results to disk as they come",
-                "your-choice",
-                'np.save(folder / f"{batch}.npy", boxes)',
-            ),
-        ),
+        Title("evaluation-accumulates", {"name": kept.name if named and kept is not None else ""}),
+        because=(*facts, *at_the_end(evidence)),
+        remedies=(Remedy("evaluation.keep-numbers"),),
         led_to=ended.cause,
     )

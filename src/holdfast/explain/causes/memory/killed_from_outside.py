@@ -2,135 +2,85 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.memory import near_the_limit
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.end import end_seen
+from holdfast.explain.readings.memory import at_the_end, near_the_limit, oom_kills
 from holdfast.journal import events as ev
+
+#: Signals that schedulers send before the time of a job is over; unhandled, they end a program.
+_WARNINGS = ("SIGUSR1", "SIGUSR2")
+#: Share of the CPU-time limit at which it counts as used up: the kernel checks the limit at ticks, and what the
+#: process used after its last full second is rounded off.
+_USED_UP = 0.95
 
 
 @cause("killed-from-outside", Group.MEMORY, breaks=True)
 def killed_from_outside(evidence: Evidence) -> Finding | None:
-    if evidence.own_signal is not None:
+    if evidence.own_signal is not None or evidence.stopped_by_us:
         return None
-    if evidence.exit_signal in _OTHERS and not evidence.stopped_by_us:
-        return _by_another_signal(evidence, evidence.exit_signal)
-    if (
-        evidence.exit_signal != "SIGKILL"
-        or evidence.stopped_by_us
-        or (evidence.oom_kills or 0) > 0
-        or evidence.oom_ended
-    ):
+    signal, cpu_time = evidence.exit_signal, _cpu_time(evidence)
+    if signal in _WARNINGS:
+        title = Title("killed-from-outside.warned", {"signal": signal})
+        remedies = (Remedy("signal.handle", {"signal": signal}),)
+        return Finding(Strength.ESTABLISHED, title, (*end_seen(evidence), *cpu_time), remedies=remedies)
+    if signal == "SIGXCPU":
+        return _out_of_cpu_time(*end_seen(evidence), *cpu_time)
+    if signal != "SIGKILL" or (evidence.oom_kills or 0) > 0 or evidence.oom_ended:
         return None
-    facts = [
-        Fact(
-            "the process ended on SIGKILL, which a program cannot send itself by accident",
-            evidence.exit_source,
-        )
-    ]
-    against: tuple[Fact, ...] = ()
-    if evidence.oom_kills == 0:
-        facts.append(Fact("the kernel's out-of-memory kill counter did not move", evidence.exit_source))
-    else:
-        against = (
-            Fact(
-                "the kernel's kill counter could not be read, so memory is not ruled out by it",
-                "journal.jsonl",
-            ),
-        )
-    facts += at_the_end(evidence)
-    spent = _time_spent(evidence)
-    if spent is not None:
-        return _finding(f"{_OTHERS['SIGXCPU']}", [*facts, spent], _MORE_TIME)
+    counted = [oom_kills(evidence)] if evidence.oom_kills == 0 else []
+    facts = [*end_seen(evidence), *counted, *at_the_end(evidence)]
+    if cpu_time:
+        return _out_of_cpu_time(*facts, *cpu_time)
     left = _left_running(evidence)
-    facts += [Fact(f"{name} was below it and was left running", evidence.exit_source) for name in left[:2]]
-    near = near_the_limit(evidence)
-    if evidence.oom_kills == 0:
-        strength = Strength.SUPPORTED if near else Strength.ESTABLISHED
-    else:
-        strength = Strength.POSSIBLE if near or not evidence.samples else Strength.SUPPORTED
-    if evidence.is_stalled:
-        strength = Strength.POSSIBLE
+    facts += [Fact("process.left-running", values, evidence.exit_source) for values in left[:2]]
     return Finding(
-        "killed-from-outside",
-        strength,
-        f"the command was killed from outside, and the training below it runs on: {left[0]}"
+        _strength(evidence),
+        Title("killed-from-outside.training-left", left[0]) if left else Title("killed-from-outside"),
+        because=tuple(facts),
+        against=() if counted else (oom_kills(evidence),),
+        remedies=(Remedy("wrapper.exec"), Remedy("process.end-what-is-left"))
         if left
-        else "the process was killed from outside: by a person, a scheduler or an eviction",
-        tuple(facts),
-        against,
-        (
-            Remedy(
-                "let the wrapper become the training, so that nothing stands between: end it with `exec`",
-                "your-choice",
-                'exec python train.py "$@"',
-            ),
-            Remedy("nobody watches what runs on: let it end, or end it by its number", "your-choice"),
-        )
-        if left
-        else (
-            Remedy(
-                "ask the scheduler, the orchestrator or the machine's other users who sent it: "
-                "`kubectl describe pod`, `sacct -j JOB`, `journalctl -k`",
-                "your-choice",
-            ),
-            Remedy("let Holdfast restart it: `holdfast run --restarts 3 -- …`", "your-choice"),
-        ),
+        else (Remedy("signal.find-the-sender"), Remedy("run.let-it-restart")),
         ends=not evidence.is_stalled,
     )
 
 
-#: Signals whose default action ends a program, and what sends them.
-_OTHERS = {
-    "SIGXCPU": "it used up the processor time that it was given (ulimit -t)",
-    "SIGUSR1": "it was sent SIGUSR1, as schedulers do before their time is over, and nothing in it handles that",
-    "SIGUSR2": "it was sent SIGUSR2, as schedulers do before their time is over, and nothing in it handles that",
-}
-_MORE_TIME = (
-    Remedy("ask for more time, or raise the limit: `ulimit -t unlimited`", "your-choice"),
-    Remedy(
-        "save as it trains, and start the same command again",
-        "your-choice",
-        'keras.callbacks.BackupAndRestore("backup", save_freq=500, double_checkpoint=True)',
-    ),
-)
-_HANDLE_IT = (
-    Remedy(
-        "save and leave when it comes",
-        "your-choice",
-        "signal.signal(signal.SIGUSR1, lambda *_: setattr(model, 'stop_training', True))",
-    ),
-)
+def _strength(evidence: Evidence) -> Strength:
+    if evidence.is_stalled:
+        return Strength.POSSIBLE
+    near = near_the_limit(evidence)
+    if evidence.oom_kills == 0:
+        return Strength.SUPPORTED if near else Strength.ESTABLISHED
+    return Strength.POSSIBLE if near or not evidence.samples else Strength.SUPPORTED
 
 
-def _by_another_signal(evidence: Evidence, name: str) -> Finding:
-    facts = [Fact(f"the process ended on {name}", evidence.exit_source)]
-    spent = _time_spent(evidence)
-    facts += [spent] if spent is not None else []
-    return _finding(_OTHERS[name], facts, _MORE_TIME if name == "SIGXCPU" else _HANDLE_IT)
-
-
-def _time_spent(evidence: Evidence) -> Fact | None:
-    """The processor time that it used, where that is all it was given: at the hard limit the kernel sends SIGKILL."""
+def _cpu_time(evidence: Evidence) -> tuple[Fact, ...]:
+    """The CPU time that it used, where that is all it was given: at the hard limit the kernel sends SIGKILL."""
     machine = evidence.last(ev.MachineRead)
     limit = machine.event.rlimits.get("cpu") if machine is not None else None
     if evidence.ended is None or limit is None:
-        return None
+        return ()
     used_s = (evidence.ended.event.user_s or 0.0) + (evidence.ended.event.system_s or 0.0)
-    text = f"it used {used_s:.0f} s of processor time, and the limit is {limit} s"
-    return Fact(text, evidence.exit_source) if used_s >= 0.95 * limit else None
+    fact = Fact("limit.cpu-time", {"used_s": used_s, "limit_s": limit}, evidence.exit_source)
+    return (fact,) if used_s >= _USED_UP * limit else ()
 
 
-def _finding(title: str, facts: list[Fact], remedies: tuple[Remedy, ...]) -> Finding:
-    return Finding("killed-from-outside", Strength.ESTABLISHED, title, tuple(facts), (), remedies)
+def _out_of_cpu_time(*facts: Fact) -> Finding:
+    title = Title("killed-from-outside.cpu-time")
+    remedies = Remedy("limit.raise-cpu-time"), Remedy("checkpoint.save-often")
+    return Finding(Strength.ESTABLISHED, title, facts, remedies=remedies)
 
 
-def _left_running(evidence: Evidence) -> list[str]:
+def _left_running(evidence: Evidence) -> list[dict[str, Any]]:
     """Processes that trained, and outlived the one that was killed."""
-    trained = {said.pid for said in evidence.all(ev.FitStarted)} | {
-        said.pid for said in evidence.all(ev.LoopSeen)
-    }
+    trained = {one.pid for kind in (ev.FitStarted, ev.LoopSeen) for one in evidence.all(kind)}
     left = evidence.ended.event.left_running if evidence.ended is not None else []
     return [
-        f"process {one.get('pid')} ({one.get('command', '')})" for one in left if one.get("pid") in trained
+        {"pid": one.get("pid"), "command": one.get("command", "")}
+        for one in left
+        if one.get("pid") in trained
     ]

@@ -6,134 +6,116 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.end import end_seen
+from holdfast.explain.readings.error import ErrorText, full_disk, user_line
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.unconverted import (
-    Fact,
-    Finding,
-    Remedy,
-    Strength,
-    at_the_end,
-    grew,
-    matched,
-    refused_memory,
-    users_line,
-)
-from holdfast.explain.words import size
+from holdfast.explain.readings.memory import at_the_end, grew, refused_memory
 from holdfast.journal import events as ev
+from holdfast.units import parse_size
+
+#: TensorFlow's words: "OOM when allocating tensor with shape[64,512,512,256]"
+_TENSOR = re.compile(r"shape ?\[([\d,]+)\]")
+#: NumPy's: "Unable to allocate 234. GiB for an array with shape (40000, 512, 512, 3) and data type float64"
+_ARRAY = re.compile(
+    r"Unable to allocate ([\d.]+?)\.? (\w+)(?: for an array with shape (\([\d, ]*\)) and data type (\w+))?"
+)
+_NO_THREAD = ErrorText(r"pthread_create\(?\)? failed|can't start new thread|Thread .* creation")
+#: Share of a limit on address space above which it counts as nearly used up. Chosen: the request that is refused
+#: comes after the last sample, and may be for a quarter of what is allowed.
+_NEARLY_USED_UP = 0.75
+_LIMITS = ("as", "data")  # of address space and of data, as `rlimits` names them
 
 
 @cause(
     "memory-refused",
     Group.MEMORY,
-    specialises=(
-        "script-error",
-        "native-crash",
-        "callback-raised",
-    ),
+    specialises=("script-error", "native-crash", "callback-raised"),
     mechanism=True,
 )
 def memory_refused(evidence: Evidence) -> Finding | None:
     if not evidence.went_wrong or evidence.exit_signal == "SIGKILL":
         return None
-    said = refused_memory(evidence)
-    if said is not None and "GPU" not in said[1].fact:
-        return _finding(evidence, said[1])
-    return _in_silence(evidence)
-
-
-def _finding(evidence: Evidence, said: Fact) -> Finding:
-    facts = [said, *users_line(evidence), *_limits(evidence), *at_the_end(evidence)]
-    shape = re.search(r"shape ?\[([\d,]+)\]", evidence.error_text + said.fact)
-    asked = _ARRAY.search(evidence.error_text) or _ARRAY.search(said.fact)
-    what = f" for a tensor of [{shape[1]}]" if shape else _of_numpy(asked) if asked else ""
-    if evidence.growth.when not in (GrowthShape.NONE, GrowthShape.ONE_JUMP):
-        facts.append(grew(evidence))
+    quote = refused_memory(evidence)
+    if quote is None or "GPU" in quote.text:
+        return _without_words(evidence)
+    tensor, array = _TENSOR.search(quote.whole), _ARRAY.search(quote.whole)
+    values = {
+        "shape": [int(side) for side in tensor[1].split(",") if side] if tensor else None,
+        "bytes": _bytes(array) if array and not tensor else None,
+        "array": array[3] if array and not tensor else None,
+        "dtype": array[4] if array else None,
+    }
+    grown = evidence.growth.when not in (GrowthShape.NONE, GrowthShape.ONE_JUMP)
+    facts = [quote.fact, *user_line(evidence), *_limits(evidence), *at_the_end(evidence)]
     certain = evidence.error is not None or evidence.exit_signal == "SIGABRT"
     return Finding(
-        "memory-refused",
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        f"a request for memory of the host{what} was refused",
-        tuple(facts),
-        (),
-        _for_an_array(asked[4]) if asked and asked[4] else _REMEDIES,
+        Title("memory-refused", values),
+        because=(*facts, grew(evidence)) if grown else tuple(facts),
+        remedies=_remedies(array[4] if array else None),
     )
 
 
-#: NumPy's words: "Unable to allocate 234. GiB for an array with shape (40000, 512, 512, 3) and data type float64"
-_ARRAY = re.compile(
-    r"Unable to allocate ([\d.]+?)\.? (\w+)(?: for an array with shape (\([\d, ]*\)) and data type (\w+))?"
-)
-
-
-def _of_numpy(asked: re.Match[str]) -> str:
-    array = f", for an array of {asked[3]} {asked[4]}," if asked[3] else ""
-    return f" of {asked[1]} {asked[2]}{array}"
-
-
-def _for_an_array(kind: str) -> tuple[Remedy, ...]:
-    halved = (Remedy("float32 takes half of it", "your-choice", 'array.astype("float32")'),)
-    return (
-        *(halved if kind == "float64" else ()),
-        Remedy(
-            "do not hold all of it at once: read it in pieces", "your-choice", 'np.load(path, mmap_mode="r")'
-        ),
-        _REMEDIES[-1],
-    )
-
-
-def _in_silence(evidence: Evidence) -> Finding | None:
-    """A SIGSEGV or an abort under a limit on address space, with nothing said."""
-    machine = evidence.last(ev.MachineRead)
-    limits = {name: machine.event.rlimits.get(name) for name in ("as", "data")} if machine is not None else {}
-    bound = min((limit for limit in limits.values() if limit), default=None)
-    threads = matched(evidence, r"pthread_create\(?\)? failed|can't start new thread|Thread .* creation")
-    disk = matched(evidence, r"No space left on device|errno ?= ?28|Errno 28")
-    if bound is None or not evidence.crashed or disk is not None or machine is None:
+def _bytes(array: re.Match[str]) -> int | None:
+    try:
+        return parse_size(f"{array[1]} {array[2]}")
+    except ValueError:
         return None
-    used = max((s.virtual_bytes or 0 for _, s in evidence.samples), default=0)
-    near = used > 0.75 * bound
-    opened = evidence.opened
-    tight = opened is not None and bound < opened.event.memory_bytes
-    asked_much = tight and evidence.fatal is not None and "quick_execute" in evidence.fatal.inside
-    refused_pids = evidence.ended is not None and (evidence.ended.event.pids_refused_after or 0) > (
-        evidence.ended.event.pids_refused_before or 0
-    )
-    if refused_pids or not (near or threads or asked_much):
+
+
+def _remedies(dtype: str | None) -> tuple[Remedy, ...]:
+    """The first depends on what was to be made; the limit may be the reason in any case."""
+    if not dtype:
+        return Remedy("batch.shrink"), Remedy("limit.raise-address-space")
+    half = (Remedy("array.use-float32"),) if dtype == "float64" else ()
+    return *half, Remedy("array.read-in-parts"), Remedy("limit.raise-address-space")
+
+
+def _without_words(evidence: Evidence) -> Finding | None:
+    """A SIGSEGV or an abort under a limit on address space, with nothing printed about memory."""
+    limits = _limits(evidence)
+    if not limits or not evidence.crashed or full_disk(evidence) is not None or _threads_refused(evidence):
         return None
-    facts = [Fact(f"it ended on {evidence.exit_signal}", evidence.exit_source), *_limits(evidence)]
-    if near:
-        facts.append(Fact(f"it used {size(used)} of address space when last measured", "vitals.jsonl"))
-    if asked_much and evidence.fatal is not None:
-        facts.append(Fact("it crashed inside an operation of TensorFlow", evidence.fatal.source))
-        facts += (
-            [Fact(f"called at {evidence.fatal.where}", evidence.fatal.source)] if evidence.fatal.where else []
-        )
-    if threads is not None:
-        facts.append(threads[1])
+    limit = min(fact.values["limit_bytes"] for fact in limits)
+    used = max((sample.virtual_bytes or 0 for _, sample in evidence.samples), default=0)
+    facts = [*end_seen(evidence), *limits]
+    signs = [Fact("memory.address-space", {"used_bytes": used}, "vitals.jsonl")]
+    signs = [*(signs if used > _NEARLY_USED_UP * limit else []), *_crash_in_operation(evidence, limit)]
+    quote = _NO_THREAD.match(evidence)
+    signs += [quote.fact] if quote is not None else []
+    if not signs:
+        return None
     return Finding(
-        "memory-refused",
         Strength.SUPPORTED,
-        f"memory was refused under a limit of {size(bound)}, and the process ended on {evidence.exit_signal}",
-        tuple(facts),
-        (Fact("nothing was printed that names memory", "output.log"),),
-        _REMEDIES,
+        Title("memory-refused.without-words", {"limit_bytes": limit, "signal": evidence.exit_signal}),
+        because=(*facts, *signs),
+        against=(Fact("output.names-no-memory", {}, "output.log"),),
+        remedies=_remedies(None),
     )
 
 
 def _limits(evidence: Evidence) -> list[Fact]:
     machine = evidence.last(ev.MachineRead)
-    if machine is None:
-        return []
+    rlimits = machine.event.rlimits if machine is not None else {}
     return [
-        Fact(f"RLIMIT_{name.upper()} is {size(value)}", machine.source)
-        for name in ("as", "data")
-        if (value := machine.event.rlimits.get(name))
+        Fact("limit.memory", {"name": f"RLIMIT_{name.upper()}", "limit_bytes": rlimits[name]}, machine.source)
+        for name in _LIMITS
+        if machine is not None and rlimits.get(name)
     ]
 
 
-_REMEDIES = (
-    Remedy("a smaller batch or smaller images: the tensor that was refused shrinks with both", "your-choice"),
-    Remedy(
-        "lift the limit, if it was set on purpose for something else: `ulimit -v unlimited`", "your-choice"
-    ),
-)
+def _threads_refused(evidence: Evidence) -> bool:
+    """The kernel refused a process or a thread, which ends alike and is the cause thread-limit."""
+    end = evidence.ended.event if evidence.ended is not None else None
+    return end is not None and (end.pids_refused_after or 0) > (end.pids_refused_before or 0)
+
+
+def _crash_in_operation(evidence: Evidence, limit: int) -> list[Fact]:
+    """A crash inside an operation of TensorFlow, under a limit below the machine's memory."""
+    fatal, opened = evidence.fatal, evidence.opened
+    if opened is None or limit >= opened.event.memory_bytes:
+        return []
+    if fatal is None or "quick_execute" not in fatal.inside:
+        return []
+    return [Fact("crash.in-operation", {"where": fatal.where}, fatal.source)]

@@ -4,67 +4,66 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, kept_by_objects, memory_end
+from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, kept_by_objects, memory_end
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end, grew
-from holdfast.explain.words import counted, listed, size
 from holdfast.journal import events as ev
+
+_MODELS = ("Model", "Functional", "Sequential")
+#: Fits, models or predictions that make a loop; a script may well have two of each.
+_LOOP = 3
+#: Models that are alive at once and point to a loop: three are more than a generator, a discriminator and…
+_ALIVE = 3
+#: …five are more than any script of the test programs needs at once, and so are five models built.
+_MANY = 5
+#: Share of the fits whose model is still alive where old models are what stays.
+_MOST_ALIVE = 0.6
+#: Share of the growth above which a container of the user's explains it better than the models do.
+_CONTAINER = 0.5
 
 
 @cause("model-rebuilt", Group.MEMORY, specialises=("memory-leak",))
 def model_rebuilt(evidence: Evidence) -> Finding | None:
-    grown, ended = evidence.growth, memory_end(evidence)
+    growth, ended = evidence.growth, memory_end(evidence)
     if ended is MemoryEnd.NO:
         return None
-    alive = 0
-    source = ""
-    for said in evidence.all(ev.HoldingsSeen):
-        count = sum(
-            int(number_of(n) or 0)
-            for name, n in said.event.object_counts.items()
-            if name in ("Model", "Functional", "Sequential")
-        )
-        if count > alive:
-            alive, source = count, said.source
+    alive, source = _models_alive(evidence)
     fits, models = evidence.fit_count, len(evidence.all(ev.ModelSeen))
-    predicts = evidence.last(ev.PredictDone)
-    calls = max(fits, models, predicts.event.count if predicts is not None else 0)
-    if calls < 3 or (grown.when != GrowthShape.BETWEEN_FITS and alive < 3 and models < 5):
+    predictions = evidence.last(ev.PredictDone)
+    calls = max(fits, models, predictions.event.count if predictions is not None else 0)
+    between = growth.when == GrowthShape.BETWEEN_FITS
+    if calls < _LOOP or not (between or alive >= _ALIVE or models >= _MANY):
         return None
-    facts = [Fact(f"{counted(fits, 'fit')} of {counted(models, 'model')} in one process", "journal.jsonl")]
-    if grown.when == GrowthShape.BETWEEN_FITS:
-        facts.append(
-            Fact(
-                f"memory at the end of each fit rose by {listed([size(gain) for _, gain in grown.by_fit[1:]], 5)}",
-                grown.total.source,
-            )
-        )
-    elif grown.when != GrowthShape.NONE:
+    facts = [Fact("fits.counted", {"fits": fits, "models": models}, "journal.jsonl")]
+    if between:
+        gains = {"bytes": [gain for _, gain in growth.by_fit[1:]]}
+        facts.append(Fact("memory.grew-by-fit", gains, growth.total.source))
+    elif growth.when != GrowthShape.NONE:
         facts.append(grew(evidence))
-    if alive >= 3:
-        facts.append(Fact(f"{alive} models are alive at once", source))
-    facts += at_the_end(evidence)
-    kept = kept_by_objects(evidence)
-    named = kept is not None and kept[0] > 0.5 * max(1, grown.total.bytes)
-    strength = (
-        Strength.SUPPORTED if grown.when == GrowthShape.BETWEEN_FITS or alive >= 5 else Strength.POSSIBLE
-    )
-    if grown.when == GrowthShape.BETWEEN_FITS and alive >= 0.6 * len(evidence.fits) and not named:
-        strength = Strength.ESTABLISHED
+    facts += [Fact("models.alive", {"models": alive}, source)] if alive >= _ALIVE else []
     return Finding(
-        "model-rebuilt",
-        Strength.POSSIBLE if named else strength,
-        "each new model or fit leaves the one before in memory",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "forget the old model before the next, or use a process for each",
-                "your-choice",
-                "del model\nkeras.backend.clear_session()\ngc.collect()",
-            ),
-            Remedy("for single predictions call the model itself", "your-choice", "model(x, training=False)"),
-        ),
+        _strength(evidence, alive, between=between),
+        Title("model-rebuilt"),
+        because=(*facts, *at_the_end(evidence)),
+        remedies=(Remedy("model.clear-session"), Remedy("model.call-directly")),
         led_to=ended.cause,
     )
+
+
+def _models_alive(evidence: Evidence) -> tuple[int, str]:
+    """The most models that were alive at once, and where that was counted."""
+    counts = [
+        (sum(int(number_of(one.event.object_counts.get(name)) or 0) for name in _MODELS), one.source)
+        for one in evidence.all(ev.HoldingsSeen)
+    ]
+    return max(counts, key=lambda count: count[0], default=(0, ""))
+
+
+def _strength(evidence: Evidence, alive: int, *, between: bool) -> Strength:
+    kept = kept_by_objects(evidence)
+    if kept is not None and kept.bytes > _CONTAINER * max(1, evidence.growth.total.bytes):
+        return Strength.POSSIBLE
+    if between and alive >= _MOST_ALIVE * len(evidence.fits):
+        return Strength.ESTABLISHED
+    return Strength.SUPPORTED if between or alive >= _MANY else Strength.POSSIBLE

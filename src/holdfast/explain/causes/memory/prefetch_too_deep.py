@@ -3,84 +3,65 @@
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
+from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE, MOST_OF_LIMIT
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, memory_end
-from holdfast.explain.readings.pipeline import holders
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, at_the_end, grew
-from holdfast.explain.words import size, whole
+from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
+from holdfast.explain.readings.pipeline import PipelineNode, holders, largest
+
+_ELSEWHERE = (GrowthShape.IN_WORKERS, GrowthShape.IN_VALIDATION, GrowthShape.BETWEEN_FITS)
+#: Share of the limit below which a full queue is a small part of the memory, and ruled out.
+_LITTLE = 0.1
+#: Times its depth in steps after which a queue was full long ago: it fills within one or two times its depth where
+#: the loader is faster than the model.
+_FULL_LONG_AGO = 5
 
 
 @cause("prefetch-too-deep", Group.MEMORY, specialises=("memory-leak",))
 def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
-    ended = memory_end(evidence)
-    if ended is MemoryEnd.NO:
+    ended, queue, growth = memory_end(evidence), _queue(evidence), evidence.growth
+    depth = (queue.buffer_size or 0) if queue is not None else 0
+    if ended is MemoryEnd.NO or queue is None or depth < DEEP_QUEUE or growth.when in _ELSEWHERE:
         return None
-    depth, held, where, source = _deepest(evidence)
-    if depth is None or depth < 8:
-        return None
-    grown = evidence.growth
-    if grown.when in (GrowthShape.IN_WORKERS, GrowthShape.IN_VALIDATION, GrowthShape.BETWEEN_FITS):
-        return None
-    limit = evidence.memory_limit[0] if evidence.memory_limit else None
-    if held is not None and limit and held < 0.1 * limit:
-        return RuledOut(
-            "prefetch-too-deep", f"the queue holds {size(held)} when full, a small part of the limit", source
-        )
-    facts = [
-        Fact(
-            f"{where} keeps {whole(depth)} batches"
-            + (f" of {size(evidence.batch_bytes)}: {size(held)}" if held else ""),
-            source,
-        )
-    ]
-    if grown.when != GrowthShape.NONE:
-        facts.append(grew(evidence))
-    facts += at_the_end(evidence)
-    larger = [
-        node for other, node in holders(evidence) if node.op in ("cache", "shuffle") and other > (held or 0)
-    ]
-    outlasted = bool(evidence.step and evidence.step > 5 * depth)
-    strength = Strength.SUPPORTED
-    against: tuple[Fact, ...] = ()
-    if held and limit and held > 0.5 * limit and not larger and not outlasted:
-        strength = Strength.ESTABLISHED
-    elif (
-        larger
-        or outlasted
-        or (held is None and any(node.op in ("cache", "shuffle") for node in evidence.nodes))
-    ):
-        strength = Strength.POSSIBLE
-    if outlasted:
-        against = (
-            Fact(f"{evidence.step:,} steps were done; the queue is full after {whole(depth)}", "beats"),
-        )
+    held = queue.holds_bytes()
+    share = share_of_limit(evidence, held)
+    if share is not None and share < _LITTLE:
+        return RuledOut("prefetch-too-deep.small", {"full_bytes": held}, queue.source)
+    full_long_ago = bool(evidence.step and evidence.step > _FULL_LONG_AGO * depth)
+    steps = Fact("queue.full-long-ago", {"steps": evidence.step, "batches": depth}, "beats")
+    facts = [queue.fact, *([grew(evidence)] if growth.when != GrowthShape.NONE else [])]
     return Finding(
-        "prefetch-too-deep",
-        strength,
-        f"a queue of {whole(depth)} batches"
-        + (f" needs {size(held)}" if held else " is too deep for memory"),
-        tuple(facts),
-        against,
-        (
-            Remedy(
-                "two batches ahead are enough for any steady pipeline",
-                "your-choice",
-                "ds = ds.batch(8).prefetch(2)",
-            ),
-        ),
+        Strength.POSSIBLE if full_long_ago else _strength(evidence, held),
+        Title("prefetch-too-deep", {"batches": depth, "full_bytes": held}),
+        because=(*facts, *at_the_end(evidence)),
+        against=(steps,) if full_long_ago else (),
+        remedies=(Remedy("prefetch.two-batches"),),
         led_to=ended.cause,
     )
 
 
-def _deepest(evidence: Evidence) -> tuple[int | None, int | None, str, str]:
+def _strength(evidence: Evidence, held: int | None) -> Strength:
+    rivals = [node for node in evidence.nodes if node.op in ("cache", "shuffle")]
+    larger = [node for other, node in holders(evidence) if node in rivals and other > (held or 0)]
+    if larger or (held is None and rivals):
+        return Strength.POSSIBLE
+    most = (share_of_limit(evidence, held) or 0) > MOST_OF_LIMIT
+    return Strength.ESTABLISHED if most else Strength.SUPPORTED
+
+
+def _queue(evidence: Evidence) -> PipelineNode | None:
+    """The deepest prefetch; without one, the queue of Keras's loader."""
     data = evidence.data()
-    nodes = [node for node in evidence.nodes if node.op == "prefetch" and (node.buffer_size or 0) > 0]
-    if nodes:
-        node = max(nodes, key=lambda one: one.holds_bytes() or one.buffer_size or 0)
-        place = f"prefetch ({node.where})" if node.where else "prefetch"
-        return node.buffer_size, node.holds_bytes(), place, node.source
-    if data is not None and data.event.max_queue_size:
-        held = data.event.max_queue_size * evidence.batch_bytes if evidence.batch_bytes else None
-        return data.event.max_queue_size, held, "the loader's queue (max_queue_size)", data.source
-    return None, None, "", ""
+    node = largest([one for one in evidence.nodes if one.op == "prefetch" and (one.buffer_size or 0) > 0])
+    if node is not None or data is None or not data.event.max_queue_size:
+        return node
+    return PipelineNode(
+        op="prefetch",
+        buffer_size=data.event.max_queue_size,
+        element_bytes=evidence.batch_bytes,
+        cardinality=None,
+        where="max_queue_size",
+        source=data.source,
+        settings={},
+    )

@@ -3,84 +3,60 @@
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
+from holdfast.explain.causes.memory.thresholds import MOST_OF_LIMIT
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, RuledOut, Strength, at_the_end, grew
-from holdfast.explain.words import clipped, size, whole
+from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
+from holdfast.explain.readings.end import before_first_step
+from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
+from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
+from holdfast.explain.readings.pipeline import largest
 from holdfast.journal.beats import Phase
+
+#: TensorFlow logs this about every ten seconds while it fills a buffer.
+_LOGGED = r"[Ff]illing up shuffle buffer.*?(\d+) of (\d+)"
+#: Share of the growth below which a full buffer does not explain it. Chosen: elements are counted by their arrays,
+#: and the allocator takes up to three times as much for many small ones.
+_EXPLAINS = 0.3
 
 
 @cause("shuffle-buffer-too-large", Group.MEMORY, specialises=("memory-leak",))
 def shuffle_buffer_too_large(evidence: Evidence) -> Finding | RuledOut | None:
-    ended = memory_end(evidence)
-    nodes = [node for node in evidence.nodes if node.op == "shuffle"]
-    logged = evidence.output.last(r"[Ff]illing up shuffle buffer.*?(\d+) of (\d+)", advice=True)
-    if ended is MemoryEnd.NO or not (nodes or logged):
+    ended, growth = memory_end(evidence), evidence.growth
+    node = largest([node for node in evidence.nodes if node.op == "shuffle"])
+    logged = evidence.output.last(_LOGGED, advice=True)
+    if ended is MemoryEnd.NO or (node is None and logged is None):
         return None
-    filling = evidence.growth.when in (GrowthShape.BEFORE_FIRST_STEP, GrowthShape.AT_FIT_ENTRY) or (
-        evidence.phase in (Phase.FILL, Phase.COMPILE, Phase.DATA_WAIT) and not evidence.step
-    )
-    if not filling:
-        return RuledOut(
-            "shuffle-buffer-too-large",
-            "memory did not rise while the buffer was being filled, before the first step",
-            evidence.growth.rise.source if evidence.growth.rise.last_line else "beats",
-        )
-    node = max(nodes, key=lambda one: one.holds_bytes() or one.buffer_size or 0) if nodes else None
-    facts, strength = [], Strength.SUPPORTED
-    if evidence.growth.when != GrowthShape.NONE:
-        facts.append(grew(evidence))
+    if not _filling(evidence):
+        source = growth.rise.source if growth.rise.last_line else "beats"
+        return RuledOut("shuffle-buffer-too-large.not-while-filling", {}, source)
     held = node.holds_bytes() if node is not None else None
-    if node is not None:
-        place = f" ({node.where})" if node.where else ""
-        each = f" elements of {size(node.element_bytes)}" if node.element_bytes else " elements"
-        full = f", {size(held)} when full" if held else ""
-        facts.append(Fact(f"shuffle{place} keeps {whole(node.buffer_size or 0)}{each}{full}", node.source))
-    if logged is not None:
-        facts.append(Fact(clipped(logged.text, 100), logged.source))
-    if not evidence.step:
-        facts.append(Fact("no training step was done: the buffer is filled before the first one", "beats"))
-    facts += at_the_end(evidence)
-    limit = evidence.memory_limit[0] if evidence.memory_limit else None
-    rivals = [other for other in evidence.nodes if other.op == "cache"]
-    if (
-        held
-        and limit
-        and held > 0.5 * limit
-        and not rivals
-        and evidence.growth.when == GrowthShape.BEFORE_FIRST_STEP
-    ):
-        strength = Strength.ESTABLISHED
-    against: tuple[Fact, ...] = ()
-    if held and evidence.growth.rise.bytes and held < 0.3 * evidence.growth.rise.bytes:
-        strength = Strength.POSSIBLE
-        against = (
-            Fact(f"full, it holds {size(held)}, less than what memory rose by", node.source if node else ""),
-        )
+    too_small = bool(held and growth.rise.bytes and held < _EXPLAINS * growth.rise.bytes)
+    facts = [grew(evidence)] if growth.when != GrowthShape.NONE else []
+    facts += [node.fact] if node is not None else []
+    facts += [Fact("output.quoted", {"text": logged.text}, logged.source)] if logged is not None else []
+    facts += before_first_step(evidence)
+    values = {"elements": (node.buffer_size or None) if node is not None else None, "full_bytes": held}
     return Finding(
-        "shuffle-buffer-too-large",
-        strength,
-        _title(node.buffer_size if node else None, held),
-        tuple(facts),
-        against,
-        (
-            Remedy(
-                "shuffle file names or encoded bytes before decoding; the order is as random and costs next to nothing",
-                "your-choice",
-                "ds = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files)).map(decode)",
-            ),
-            Remedy(
-                "a smaller buffer where decoded images must be shuffled",
-                "your-choice",
-                "ds = ds.shuffle(256)",
-            ),
-        ),
+        Strength.POSSIBLE if too_small else _strength(evidence, held),
+        Title("shuffle-buffer-too-large", values),
+        because=(*facts, *at_the_end(evidence)),
+        against=(_less_than_growth(held, growth.rise.bytes, node.source),) if too_small and node else (),
+        remedies=(Remedy("shuffle.before-decoding"), Remedy("shuffle.smaller-buffer")),
         led_to=ended.cause,
     )
 
 
-def _title(buffer_size: int | None, held: int | None) -> str:
-    count = f" of {whole(buffer_size)} elements" if buffer_size else ""
-    full = f" needs {size(held)} and does not fit" if held else " does not fit into memory"
-    return f"the shuffle buffer{count}{full}"
+def _filling(evidence: Evidence) -> bool:
+    awaited = evidence.phase in (Phase.FILL, Phase.COMPILE, Phase.DATA_WAIT) and not evidence.step
+    return evidence.growth.when in WHILE_FILLING or awaited
+
+
+def _strength(evidence: Evidence, held: int | None) -> Strength:
+    caches = any(node.op == "cache" for node in evidence.nodes)
+    alone = not caches and evidence.growth.when == GrowthShape.BEFORE_FIRST_STEP
+    most = (share_of_limit(evidence, held) or 0) > MOST_OF_LIMIT
+    return Strength.ESTABLISHED if most and alone else Strength.SUPPORTED
+
+
+def _less_than_growth(held: int | None, grown: int, source: str) -> Fact:
+    return Fact("pipeline.buffer-below-growth", {"full_bytes": held, "grown_bytes": grown}, source)

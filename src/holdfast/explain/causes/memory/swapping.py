@@ -2,52 +2,71 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end
-from holdfast.explain.words import size, whole
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.memory import at_the_end
+
+#: All chosen: a machine that swaps has thousands of both a second, a healthy one next to none. No run on a machine
+#: that really swapped is behind them.
+_FAULTS_PER_S, _MANY_FAULTS_PER_S = 50, 200
+_PAGES_PER_S, _MANY_PAGES_PER_S = 50, 2000
+#: In swap, where the machine's count of pages read back is not known: less is what a start leaves there.
+_IN_SWAP_BYTES = 32 << 20
+#: A rate over fewer samples or a shorter time is one burst.
+_LEAST_SAMPLES, _LEAST_S = 4, 3
+_PAGE_BYTES = 4096
+
+
+class _Paging(NamedTuple):
+    seconds: float
+    faults_per_s: float
+    pages_per_s: float | None  # None: the machine does not count them
+    swapped_bytes: int
+    source: str
 
 
 @cause("swapping", Group.MEMORY, mechanism=True)
 def swapping(evidence: Evidence) -> Finding | None:
-    series = [(line, s) for line, s in evidence.samples if s.phase not in ("start", "import", "")] or list(
-        evidence.samples
+    paging = _paging(evidence)
+    if paging is None or paging.seconds < _LEAST_S or paging.faults_per_s < _FAULTS_PER_S:
+        return None
+    pages = paging.pages_per_s
+    if pages < _PAGES_PER_S if pages is not None else paging.swapped_bytes < _IN_SWAP_BYTES:
+        return None  # faults alone are those of mapped files, too
+    read_back = pages * _PAGE_BYTES if pages else None
+    values = {"faults_per_s": paging.faults_per_s, "bytes_per_s": read_back}
+    facts = [Fact("swap.faults", values, paging.source)]
+    if paging.swapped_bytes:
+        facts.append(Fact("swap.used", {"bytes": paging.swapped_bytes}, paging.source))
+    heavy = paging.faults_per_s > _MANY_FAULTS_PER_S or (pages or 0) > _MANY_PAGES_PER_S
+    return Finding(
+        Strength.SUPPORTED if heavy else Strength.POSSIBLE,
+        Title("swapping"),
+        because=(*facts, *at_the_end(evidence)),
+        remedies=(Remedy("memory.more-or-need-less"),),
+        ends=evidence.is_stalled,
     )
-    if len(series) < 4:
+
+
+def _paging(evidence: Evidence) -> _Paging | None:
+    """Over the last two thirds of the training: the start reads its libraries from disk."""
+    trained = [pair for pair in evidence.samples if pair[1].phase not in ("start", "import", "")]
+    series = trained or list(evidence.samples)
+    if len(series) < _LEAST_SAMPLES:
         return None
     late = series[len(series) // 3 :]
     (first_line, first), (last_line, last) = late[0], late[-1]
     seconds = max(1e-6, last.mono - first.mono)
-    faults = (last.major_faults - first.major_faults) / seconds
-    pages = (
-        ((last.swap_in_pages or 0) - (first.swap_in_pages or 0)) / seconds
-        if first.swap_in_pages is not None
-        else 0.0
-    )
-    swapped = max((s.swap_bytes or 0 for _, s in late), default=0)
-    read_back = pages >= 50 if first.swap_in_pages is not None else swapped >= (32 << 20)
-    if seconds < 3 or faults < 50 or not read_back:  # faults alone are those of mapped files, too
-        return None
-    source = f"vitals.jsonl:{first_line}-{last_line}"
-    facts = [Fact(f"{whole(faults)} major page faults a second: memory read back from disk", source)]
-    if pages:
-        facts.append(Fact(f"the machine read {size(pages * 4096)} a second from swap", source))
-    if swapped:
-        facts.append(Fact(f"{size(swapped)} of the process stood in swap", source))
-    facts += at_the_end(evidence)
-    heavy = faults > 200 or pages > 2000
-    return Finding(
-        "swapping",
-        Strength.SUPPORTED if heavy else Strength.POSSIBLE,
-        "it works from swap: steps wait for memory to be read back from disk",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "make it need less memory: a smaller batch, a shallower prefetch, fewer workers",
-                "your-choice",
-            ),
-            Remedy("give the machine more memory", "your-choice"),
-        ),
-        ends=evidence.is_stalled,
+    pages = None
+    if first.swap_in_pages is not None:
+        pages = ((last.swap_in_pages or 0) - first.swap_in_pages) / seconds
+    return _Paging(
+        seconds,
+        (last.major_faults - first.major_faults) / seconds,
+        pages,
+        max(sample.swap_bytes or 0 for _, sample in late),
+        f"vitals.jsonl:{first_line}-{last_line}",
     )

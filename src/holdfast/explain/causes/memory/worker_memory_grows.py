@@ -1,78 +1,50 @@
-"""The loader's processes grow, the parent does not: fork's copies, or a leak in the loader."""
+"""The loader's processes grow, the parent does not: copies after a fork, or a leak in the loader."""
 
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, memory_end
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end
-from holdfast.explain.words import counted, size
-from holdfast.journal import events as ev
+from holdfast.explain.readings.memory import MemoryEnd, at_the_end, memory_end
+from holdfast.explain.readings.workers import workers_started
+
+#: Growth of all workers together that is worth blaming. Chosen: above what an interpreter and its libraries take
+#: while two workers warm up.
+_WORTH_BLAMING_BYTES = 128 << 20
+#: Part of the largest worker's growth below which the next one did not grow with it: all workers do the same
+#: work, and what all do alike makes all of them grow.
+_ALONE = 0.25
 
 
 @cause("worker-memory-grows", Group.MEMORY, specialises=("memory-leak",))
 def worker_memory_grows(evidence: Evidence) -> Finding | None:
-    grown = evidence.growth
-    killed = memory_end(evidence)
-    if killed is MemoryEnd.NO or not grown.worker_gains:
+    growth, ended = evidence.growth, memory_end(evidence)
+    gains, parent = growth.worker_gains, max(0, growth.total.bytes)
+    if ended is MemoryEnd.NO or not gains:
         return None
-    parent = max(0, grown.total.bytes)
-    if grown.when != GrowthShape.IN_WORKERS and grown.workers.bytes < max(parent, 128 << 20):
+    in_workers = growth.when == GrowthShape.IN_WORKERS
+    if not in_workers and growth.workers.bytes < max(parent, _WORTH_BLAMING_BYTES):
         return None
-    all_started = evidence.all(ev.WorkersStarted)
-    started = max(all_started, key=lambda said: said.event.count, default=None)
+    values = {"processes": len(gains), "bytes": growth.workers.bytes, "parent_bytes": parent}
     facts = [
-        Fact(
-            f"{counted(len(grown.worker_gains), 'process', 'processes')} below it grew by "
-            f"{size(grown.workers.bytes)} of their own memory",
-            grown.workers.source,
-        ),
-        Fact(f"the main process grew by {size(parent)}", grown.total.source),
+        Fact("workers.grew", values, growth.workers.source),
+        *workers_started(evidence),
+        *at_the_end(evidence),
     ]
-    if started is not None:
-        facts.append(
-            Fact(
-                f"{started.event.count} were started by {started.event.by} ({started.event.method})"
-                + (f" at {started.event.where}" if started.event.where else ""),
-                started.source,
-            )
+    if len(gains) > 1 and gains[1] < _ALONE * gains[0]:
+        return Finding(
+            Strength.POSSIBLE,
+            Title("worker-memory-grows.one", {"bytes": gains[0]}),
+            because=tuple(facts),
+            against=(Fact("workers.next-grew", {"bytes": gains[1]}, "vitals.jsonl"),),
+            remedies=(Remedy("worker.look-at-its-input"), Remedy("data.check", safety="automatic")),
+            led_to=ended.cause,
         )
-    facts += at_the_end(evidence)
-    gains = grown.worker_gains
-    if len(gains) > 1 and gains[1] < 0.25 * gains[0]:
-        return _one_of_several(gains, facts, killed)
     return Finding(
-        "worker-memory-grows",
-        Strength.ESTABLISHED
-        if grown.when == GrowthShape.IN_WORKERS and len(gains) > 1
-        else Strength.SUPPORTED,
-        "the loader's processes grow until memory is full; the main process does not",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "keep what all workers read in one NumPy array or file, not in lists and dicts of Python",
-                "your-choice",
-                "names = np.array(names)   # reading a Python list copies its pages in every forked worker",
-            ),
-            Remedy("fewer workers, or threads: workers=1, use_multiprocessing=False", "your-choice"),
-        ),
-        led_to=killed.cause,
-    )
-
-
-def _one_of_several(gains: tuple[int, ...], facts: list[Fact], killed: MemoryEnd) -> Finding:
-    """What all do alike would have made all of them grow: it is rather the one thing that this one was given."""
-    return Finding(
-        "worker-memory-grows",
-        Strength.POSSIBLE,
-        f"one process below it grew by {size(gains[0])}",
-        tuple(facts),
-        (Fact(f"the next grew by {size(gains[1])} only, with the same work to do", "vitals.jsonl"),),
-        (
-            Remedy("look at what that one was given: a sample far larger than the others", "your-choice"),
-            Remedy("find outliers before: `holdfast check DATA` names images far out of line", "automatic"),
-        ),
-        led_to=killed.cause,
+        Strength.ESTABLISHED if in_workers and len(gains) > 1 else Strength.SUPPORTED,
+        Title("worker-memory-grows"),
+        because=tuple(facts),
+        remedies=(Remedy("workers.share-arrays"), Remedy("workers.fewer")),
+        led_to=ended.cause,
     )
