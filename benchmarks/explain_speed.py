@@ -69,7 +69,7 @@ def build(path: Path, steps: int) -> None:
             file.write(vitals.encode(sample))
     ring = BeatWriter(path / "beats")
     for step in range(steps - 4096, steps):
-        ring.beat(Phase.STEP, fit=1, epoch=EPOCHS - 1, step=step, loss=0.01)
+        ring.write(Phase.STEP, fit=1, epoch=EPOCHS - 1, step=step, loss=0.01)
     ring.close()
     bar = b"".join(b"\r%5d/2000 \x1b[37m0s 4ms/step - loss: 0.0123" % number for number in range(0, 2000, 2))
     with (path / "output.log").open("wb") as file:

@@ -46,7 +46,7 @@ def main() -> None:
             ("reading the clock", microseconds(time.monotonic, 100_000)),
             (
                 "one heartbeat",
-                microseconds(lambda: beats.beat(Phase.STEP, step=7, epoch=1, loss=0.5), 50_000),
+                microseconds(lambda: beats.write(Phase.STEP, step=7, epoch=1, loss=0.5), 50_000),
             ),
             ("the same bytes into a pipe", microseconds(lambda: os.write(write_end, record), 20_000)),
             ("one journal event", microseconds(lambda: journal.append(EpochDone(epoch=3, steps=10)), 3_000)),

@@ -45,7 +45,7 @@ from holdfast.journal.beats import BeatWriter, Phase
 folder = Path(sys.argv[1])
 beats = BeatWriter(folder / "beats")
 for step in range(10_000):
-    beats.beat(Phase.STEP, step=step)
+    beats.write(Phase.STEP, step=step)
     if step == 20:
         (folder / "checkpoints" / "step-20").mkdir(parents=True)
     time.sleep(0.01)

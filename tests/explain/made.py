@@ -8,8 +8,8 @@ from typing import Any
 from holdfast.explain import Finding, Remedy, Strength, Verdict, explain
 from holdfast.explain.finding import Values
 from holdfast.journal import events as ev
-from holdfast.journal import stacks, vitals
-from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread
+from holdfast.journal import stack_files, vitals
+from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSnapshot, Thread
 from holdfast.journal.writer import JournalWriter
 from holdfast.report import wording
 from holdfast.report.comparison import since_last_good
@@ -164,17 +164,17 @@ class Run:
                 pid=4000, name="python", state="S", trains=True, source="py-spy", threads=moved
             )
             rest = [_process_ran(process, second) for process in others]
-            looks.append(Look(float(second), [main, *rest]))
+            looks.append(StackSnapshot(float(second), [main, *rest]))
         state = next((thread.state for thread in threads if thread.main), "S")
         if state == "T":
             looks = [
-                Look(
+                StackSnapshot(
                     look.mono,
                     [ProcessStacks(pid=4000, name="python", state="T", trains=True, threads=list(threads))],
                 )
                 for look in looks
             ]
-        stacks.write(self.path / "stacks" / "stall-1.json", Capture(NOW, "stall", phase, step, looks))
+        stack_files.write(self.path / "stacks" / "stall-1.json", Capture(NOW, "stall", phase, step, looks))
         self.supervisor(
             ev.Stalled(
                 phase=phase, step=step, silent_for_s=90.0, limit_s=60.0, stacks=["stall-1.json"], **more

@@ -451,7 +451,7 @@ def test_a_long_journal_is_thinned_and_keeps_its_ends(tmp_path: Path) -> None:
 def test_beats_give_the_step_when_samples_are_missing(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     writer = BeatWriter(run.path / "beats")
-    writer.beat(Phase.STEP, fit=1, step=412, loss=0.5)
+    writer.write(Phase.STEP, fit=1, step=412, loss=0.5)
     writer.close()
     run.ended(signal="SIGKILL", oom=0)
     assert run.verdict().step == 412

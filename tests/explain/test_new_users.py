@@ -13,7 +13,7 @@ from holdfast.explain.compare.portrait import portray
 from holdfast.explain.gather import gather, sources
 from holdfast.journal import events as ev
 from holdfast.journal.folder import RunFolder
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from holdfast.report.comparison import lines
 from holdfast.supervise import script_snapshot
 from tests.explain.made import (

@@ -9,7 +9,7 @@ from holdfast.errors import UnknownFormat
 from holdfast.explain import Strength, Verdict
 from holdfast.explain.readings.error import read_fatal
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from holdfast.report.verdict import render
 from tests.explain.made import MIB, Run, code_of, do_of, python_thread, sentence, title_of, user
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.explain.readings.stacks import shortened
-from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread
+from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSnapshot, Thread
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,6 @@ from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread
 )
 def test_a_frame_of_a_capture(file: str, started_in: str, named: str) -> None:
     thread = Thread(tid=1, frames=[Frame(file, 3, "load")])
-    capture = Capture(looks=[Look(0.0, [ProcessStacks(pid=1, threads=[thread])])])
+    capture = Capture(looks=[StackSnapshot(0.0, [ProcessStacks(pid=1, threads=[thread])])])
     found = shortened(capture, started_in)
     assert found.looks[0].processes[0].threads[0].frames == [Frame(named, 3, "load")]

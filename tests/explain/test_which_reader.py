@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.explain import Finding, Strength
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from holdfast.journal.stack_files import Frame, ProcessStacks, Thread
 from tests.explain.made import Run, code_of, main_in_fit, native, python_thread, sentence, title_of, user
 
 _FEEDS = (

@@ -74,7 +74,7 @@ def main() -> int:
         BeatWriter(args.folder / "beats", attempt=attempt),
         step_timing.StepTimingWriter(args.folder / step_timing.TIMING_FILE),
     )
-    beats.beat(Phase.BUILD)
+    beats.write(Phase.BUILD)
     saved = ours.group / "saved"
     step = int(saved.read_text()) if (args.resume or attempt > 1) and saved.exists() else 0
     kind, rank, at = args.sick.split(":") if args.sick else ("", "-1", "-1")
@@ -82,7 +82,7 @@ def main() -> int:
         meeting, together_s = Meeting(ours), 0.0
         while step < args.steps:
             sick = int(rank) == ours.rank and step >= int(at) and attempt == 1
-            beats.beat(Phase.DATA_WAIT, step=step)
+            beats.write(Phase.DATA_WAIT, step=step)
             noted.note(step_timing.LOCAL_WORK, step, joined=1, together_s=together_s)
             own_s = args.step_s * (6 if sick and kind == "slow" else 1)
             time.sleep(own_s)
@@ -90,13 +90,13 @@ def main() -> int:
                 time.sleep(1000)
             if sick and kind == "error":
                 return 2
-            beats.beat(Phase.STEP, step=step)
+            beats.write(Phase.STEP, step=step)
             noted.note(step_timing.COLLECTIVE, step, own_s=own_s)
             met = time.monotonic()
             stop = meeting.largest(1 if asked else 0, args.bytes)
             together_s = time.monotonic() - met
             step += 1
-            beats.beat(Phase.BETWEEN, step=step)
+            beats.write(Phase.BETWEEN, step=step)
             if ours.rank == 0 and (step % 5 == 0 or stop):
                 saved.with_suffix(".new").write_text(str(step))
                 saved.with_suffix(".new").replace(saved)

@@ -49,7 +49,7 @@ class Run:
 
     @property
     def beats(self) -> list[beats.Beat]:
-        return beats.BeatReader(self.folder / "beats").since(0)
+        return beats.BeatReader(self.folder / "beats").beats_since(0)
 
 
 def pretend_torch(folder: Path) -> Path:

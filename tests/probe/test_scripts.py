@@ -177,10 +177,12 @@ def test_beats_of_a_fit_tell_phases_and_counts(probed: Callable[[str], Run]) -> 
     assert beats[-1].step == 34
     steps = [beat.step for beat in beats]
     assert steps == sorted(steps)
-    stopper = [beat for beat in beats if beat.phase is Phase.CALLBACK and beat.detail == 1 and beat.fit == 1]
+    stopper = [
+        beat for beat in beats if beat.phase is Phase.CALLBACK and beat.callback_index == 1 and beat.fit == 1
+    ]
     assert {beat.epoch for beat in stopper} == {0, 1, 2}
     assert max(beat.test_batches for beat in beats) == 3
-    assert beats[-1].loss_known
+    assert beats[-1].has_loss
 
 
 def test_loss_of_a_step_is_worked_out_from_the_mean(probed: Callable[[str], Run]) -> None:

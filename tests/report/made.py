@@ -6,7 +6,7 @@ import math
 from itertools import count
 from pathlib import Path
 
-from holdfast.journal import events, stacks, vitals
+from holdfast.journal import events, stack_files, vitals
 from holdfast.journal.beats import BeatWriter, Phase
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.writer import JournalWriter
@@ -47,7 +47,7 @@ def run_folder(path: Path, *, steps: int = 300, name: str = "train.py", end: str
                         step=step, logs={"box": loss * 0.4, "class": loss * 0.6}, learning_rate=1e-3
                     )
                 )
-            beats.beat(Phase.STEP, step=step, loss=loss, step_ns=10**9, mono=now[0])
+            beats.write(Phase.STEP, step=step, loss=loss, step_ns=10**9, mono=now[0])
             file.write(vitals.encode(vitals.Sample(
                 at=1.7e9 + now[0], mono=now[0], rss_bytes=GIB + step * 2**22, tree_rss_bytes=GIB + step * 2**22 + 10**8,
                 memory_limit_bytes=4 * GIB, cpu_s=step * 1.5, step=step, step_s=1.0, data_wait_s=step * 0.3,
@@ -57,16 +57,17 @@ def run_folder(path: Path, *, steps: int = 300, name: str = "train.py", end: str
     folder.output.write_text("Epoch 1/3\n\r 1/100 \r 2/100 \n</script><script>alert(1)</script>\n")
     folder.stacks.mkdir()
     if end == "stall":
-        frame = stacks.Frame("/home/ann/train.py", 41, "batches")
-        thread = stacks.Thread(
+        frame = stack_files.Frame("/home/ann/train.py", 41, "batches")
+        thread = stack_files.Thread(
             tid=1, name="MainThread", state="S", wait="futex_do_wait", frames=[frame], main=True
         )
-        look = stacks.Look(
-            now[0], [stacks.ProcessStacks(pid=9, name="python", command="python train.py", threads=[thread])]
+        look = stack_files.StackSnapshot(
+            now[0],
+            [stack_files.ProcessStacks(pid=9, name="python", command="python train.py", threads=[thread])],
         )
-        stacks.write(
+        stack_files.write(
             folder.stacks / "0001-stall.json",
-            stacks.Capture(reason="stall", phase="step", step=steps, looks=[look]),
+            stack_files.Capture(reason="stall", phase="step", step=steps, looks=[look]),
         )
         journal.append(events.Stalled(phase="step", step=steps, silent_for_s=12.0, limit_s=10.0))
     if end == "nan":

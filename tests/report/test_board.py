@@ -133,7 +133,7 @@ def live_run(board: Board) -> RunFolder:
 
 def step_on(folder: RunFolder, step: int) -> None:
     now, mono = time.time(), 1000.0 + step
-    BeatWriter(folder.beats).beat(Phase.STEP, step=step, loss=1 / step, step_ns=10**9, mono=mono)
+    BeatWriter(folder.beats).write(Phase.STEP, step=step, loss=1 / step, step_ns=10**9, mono=mono)
     with folder.vitals.open("ab") as file:
         file.write(vitals.encode(vitals.Sample(at=now, mono=mono, step=step, rss_bytes=2**30, loss=1 / step)))
 

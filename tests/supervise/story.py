@@ -50,9 +50,9 @@ class Story:
             setattr(self, name, value)
         self._sequence += 1
         self._beat = Beat(
-            sequence=self._sequence, mono=self.now, phase=phase, attempt=1, pid=7, detail=0, fit=self.fit,
+            sequence=self._sequence, mono=self.now, phase=phase, attempt=1, pid=7, callback_index=0, fit=self.fit,
             epoch=self.epoch, step=self.step, train_batches=self.train_batches, test_batches=self.test_batches,
-            data_wait_ns=0, compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
+            data_wait_ns=0, compute_ns=0, loss=0.0, has_loss=True, step_ns=0,
         )  # fmt: skip
         self._new_beats.append(self._beat)
         return self

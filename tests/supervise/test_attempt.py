@@ -110,7 +110,7 @@ BEATING = (
     "beats = BeatWriter(pathlib.Path(os.environ['HOLDFAST_RUN_DIR']) / 'beats', attempt=1)\n"
     "step = 0\n"
     "while not pathlib.Path('fail').exists():\n"
-    "    step += 1; beats.beat(Phase.STEP, step=step, train_batches=step, fit=1); time.sleep(0.05)\n"
+    "    step += 1; beats.write(Phase.STEP, step=step, train_batches=step, fit=1); time.sleep(0.05)\n"
     "    if step == 20: pathlib.Path('up').touch()\n"
     "raise MemoryError('no room')"
 )

@@ -91,7 +91,7 @@ def kill_at(child: subprocess.Popen[bytes] | Child, folder: Path, instant: Insta
             time.sleep(instant.delay_s)
             child.kill()
             last = beats.newest() or newest
-            return f"{last.phase.word}@{last.step}" if child.wait() != 0 else ""
+            return f"{last.phase.label}@{last.step}" if child.wait() != 0 else ""
         time.sleep(0.0005)
     return ""
 

@@ -24,7 +24,7 @@ from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import StackReading, read_stacks, shortened
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Beat, Phase
-from holdfast.journal.stacks import Capture
+from holdfast.journal.stack_files import Capture
 from holdfast.journal.vitals import Sample
 
 E = TypeVar("E", bound=ev.Event)
@@ -35,7 +35,7 @@ _SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 1
                   153: "SIGXFSZ"}  # fmt: skip
 
 
-_PHASES = {phase.word: phase for phase in Phase}
+_PHASES = {phase.label: phase for phase in Phase}
 _OF_A_CHILD = ("CalledProcessError", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException")
 
 
@@ -384,7 +384,7 @@ class Evidence:
             (said.event.step, number_of(said.event.logs.get("loss")), said.source)
             for said in self.all(ev.LossSeen)
         ]
-        found += [(beat.step, beat.loss, "beats") for beat in self.beats if beat.loss_known]
+        found += [(beat.step, beat.loss, "beats") for beat in self.beats if beat.has_loss]
         by_step = {step: (step, loss, source) for step, loss, source in found if loss is not None}
         return [by_step[step] for step in sorted(by_step)]
 

@@ -20,7 +20,7 @@ from holdfast.explain.finding import Fact
 from holdfast.explain.readings import error, output
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
-from holdfast.journal import reader, stacks, vitals
+from holdfast.journal import reader, stack_files, vitals
 from holdfast.journal.beats import Beat, BeatReader
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
@@ -239,12 +239,12 @@ def _beats(path: Path, attempt: int) -> tuple[Beat, ...]:
     try:
         newest = ring.newest()
         oldest = max(0, newest.sequence - _BEATS) if newest is not None else 0
-        return tuple(beat for beat in ring.since(oldest) if beat.attempt == attempt & 0xFFFF)
+        return tuple(beat for beat in ring.beats_since(oldest) if beat.attempt == attempt & 0xFFFF)
     finally:
         ring.close()
 
 
-def _captures(folder: Path, said: tuple[Recorded[Any], ...]) -> tuple[tuple[str, stacks.Capture], ...]:
+def _captures(folder: Path, said: tuple[Recorded[Any], ...]) -> tuple[tuple[str, stack_files.Capture], ...]:
     """The captures of this attempt; the newest few, since each may be large."""
     named = [one.event.file for one in said if isinstance(one.event, ev.StacksCaptured)]
     named += [name for one in said if isinstance(one.event, ev.Stalled) for name in one.event.stacks]
@@ -252,7 +252,7 @@ def _captures(folder: Path, said: tuple[Recorded[Any], ...]) -> tuple[tuple[str,
         named = sorted(path.name for path in folder.glob("*.json"))
     found = []
     for name in list(dict.fromkeys(Path(name).name for name in named))[-3:]:
-        capture = stacks.read(folder / name)
+        capture = stack_files.read(folder / name)
         if capture is not None:
             found.append((name, capture))
     return tuple(found)

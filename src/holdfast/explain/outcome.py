@@ -127,7 +127,7 @@ def _ending(evidence: Evidence, how: Outcome) -> Fact:
 def _stalled(evidence: Evidence) -> dict[str, str | float | None]:
     stall = evidence.stall
     values: dict[str, str | float | None] = {
-        "phase": evidence.phase.word if evidence.phase is not None else None
+        "phase": evidence.phase.label if evidence.phase is not None else None
     }
     if stall is not None:
         late = evidence.silent_for_s > _NOTICED_AT_ONCE * stall.event.silent_for_s

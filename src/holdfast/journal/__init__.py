@@ -1,5 +1,5 @@
 """The file format that the trainer, the probe and the supervisor share, and nothing else.
 
-`events` is the vocabulary, `writer` and `reader` are the JSON lines, `beats` is the ring of
-heartbeats, `stacks` and `vitals` are the two other records of a run's folder, `folder` names them all.
+`events` are the lines of the journal, `writer` and `reader` write and read them, `beats` is the ring of heartbeats,
+`stack_files` and `vitals` are the other records of a run folder, `folder` has the names of all files.
 """

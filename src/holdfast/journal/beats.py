@@ -1,16 +1,16 @@
 """The heartbeat ring: a memory-mapped file that a child writes in about a microsecond.
 
-The pages belong to the kernel, so what was written is there after a SIGKILL. There is one writer, the
-process that trains; threads of it may beat at the same time. Anybody may read, also while it is written.
+The pages belong to the kernel, so what was written survives a SIGKILL. There is one writer, the training process;
+several of its threads may write at the same time. Any process may read meanwhile.
 
-A record starts and ends with its sequence number. The writer stores the number in front first and the
-one behind last; the reader loads them in the opposite order, and takes a record only when both agree.
-That needs stores to be seen in their order, which x86 gives; elsewhere a torn record is caught all the
-same unless both numbers and the middle are reordered at once, and the next poll reads it right.
+A record starts and ends with its sequence number. The writer stores the first number first and the last one last; the
+reader loads them in the opposite order, and accepts a record only when both agree. That needs stores to become visible
+in order, which x86 guarantees. Elsewhere a half-written record is still noticed unless both numbers and the middle are
+reordered at once, and the next poll reads it correctly.
 
-A beat costs a microsecond, and ten or more when a step has just emptied the processor's caches. Between the beats of
-short steps the writer therefore only moves the newest one on: phase, steps and time, four words beside the header that
-say which beat they belong to.
+A beat costs a microsecond, and ten or more when a step has just evicted the CPU's caches. Between the beats of short
+steps the writer therefore only updates the newest one: phase, steps and time, four words next to the header that name
+the beat that they belong to.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Phase(enum.IntEnum):
     IMPORT = 1  # a framework is being imported
     BUILD = 2  # between import and training: the user's own set-up
     COMPILE = 3  # tracing or compiling; also the first step, which contains both
-    DATA_WAIT = 4  # waiting for the next batch, where that can be told from the step
+    DATA_WAIT = 4  # waiting for the next batch, where that can be distinguished from the step
     STEP = 5
     VALIDATION = 6
-    CALLBACK = 7  # inside a callback; which one, is in the journal and in `detail`
+    CALLBACK = 7  # inside a callback; `callback_index` says which one
     SAVE = 8
     BETWEEN = 9  # inside fit, between epochs or batches, none of the above
-    AFTER = 10  # training is over, the script goes on
+    AFTER = 10  # training has ended, the script continues
     EXIT = 11  # the interpreter is shutting down
-    FILL = 12  # the first batch of an epoch is awaited: shuffle buffers fill, files open
+    FILL = 12  # waiting for the first batch of an epoch: shuffle buffers fill, files are opened
     PREDICT = 13
 
     @property
-    def word(self) -> str:
+    def label(self) -> str:
         return self.name.lower().replace("_", "-")
 
 
@@ -58,7 +58,7 @@ class Beat:
     phase: Phase
     attempt: int
     pid: int
-    detail: int  # number of the callback in FitStarted.callbacks plus 1, or 0
+    callback_index: int  # number of the callback in FitStarted.callbacks plus 1, or 0
     fit: int
     epoch: int
     step: int  # training steps done by the process, all fits together
@@ -66,8 +66,8 @@ class Beat:
     test_batches: int  # done in this validation
     data_wait_ns: int  # spent waiting for data, in all
     compute_ns: int  # spent in steps, in all
-    loss: float  # NaN while not known; see `loss_known`
-    loss_known: bool
+    loss: float  # NaN while unknown; see `has_loss`
+    has_loss: bool
     step_ns: int  # how long the last step took, start to start
 
 
@@ -80,14 +80,14 @@ _RECORD_SIZE = 128
 _SLOTS = 4096
 _BACK_OFFSET = _RECORD.size - 8  # the sequence number again, last
 _NEWEST_OFFSET = 16
-_MOVED = struct.Struct("<QQQQ")  # the number of the beat; phase and detail; steps since; nanoseconds
-_MOVED_OFFSET = 24
+_COUNTERS = struct.Struct("<QQQQ")  # number of the beat; phase and callback index; steps since; nanoseconds
+_COUNTERS_OFFSET = 24
 
 SIZE = _HEADER_SIZE + _RECORD_SIZE * _SLOTS
 
 
 class BeatWriter:
-    """Writes beats. Goes on from the newest number when the file is there already (a restart)."""
+    """Writes beats. Continues from the newest number when the file exists already (a restart)."""
 
     def __init__(self, path: Path, *, attempt: int = 1) -> None:
         self._map = _create(path)
@@ -96,12 +96,12 @@ class BeatWriter:
         self._attempt = attempt
         self._pid = os.getpid()
         self._newest = newest
-        self._moved = memoryview(self._map)[_MOVED_OFFSET : _MOVED_OFFSET + _MOVED.size].cast("Q")
+        self._counters = memoryview(self._map)[_COUNTERS_OFFSET : _COUNTERS_OFFSET + _COUNTERS.size].cast("Q")
 
-    def beat(
+    def write(
         self,
         phase: int,
-        detail: int = 0,
+        callback_index: int = 0,
         fit: int = 0,
         epoch: int = 0,
         step: int = 0,
@@ -117,32 +117,32 @@ class BeatWriter:
         at = _HEADER_SIZE + (sequence % _SLOTS) * _RECORD_SIZE
         _RECORD.pack_into(
             self._map, at, sequence, time.monotonic() if mono is None else mono, phase, loss is not None,
-            self._attempt & 0xFFFF, self._pid, detail, fit, epoch, step, train_batches, test_batches,
+            self._attempt & 0xFFFF, self._pid, callback_index, fit, epoch, step, train_batches, test_batches,
             data_wait_ns, compute_ns, 0.0 if loss is None else loss, step_ns, sequence,
         )  # fmt: skip
         _FRONT.pack_into(self._map, _NEWEST_OFFSET, sequence)
         self._newest = sequence
 
-    def move(self, phase: int, detail: int, steps: int, now_ns: int) -> None:
-        """The newest beat, `steps` further on by now and in this phase."""
-        moved = self._moved
-        moved[0] = 0  # while it is written, it belongs to no beat
-        moved[1] = phase | detail << 8
-        moved[2] = steps
-        moved[3] = now_ns
-        moved[0] = self._newest
+    def update_counters(self, phase: int, callback_index: int, steps: int, now_ns: int) -> None:
+        """The newest beat, `steps` later and in this phase."""
+        counters = self._counters
+        counters[0] = 0  # while they are written, they belong to no beat
+        counters[1] = phase | callback_index << 8
+        counters[2] = steps
+        counters[3] = now_ns
+        counters[0] = self._newest
 
-    def turn(self, phase: int) -> None:
-        """The beat that was moved on, in another phase: one store."""
-        self._moved[1] = phase
+    def update_phase(self, phase: int) -> None:
+        """The newest beat in another phase, after `update_counters`: one store."""
+        self._counters[1] = phase
 
     def close(self) -> None:
-        """No more beats. The map may not be closed, see `_mapped`."""
-        self._moved.release()
+        """No more beats. The map must not be closed, see `_mapped`."""
+        self._counters.release()
 
 
 class BeatReader:
-    """Reads beats that somebody else writes. The file may be absent, short or stale."""
+    """Reads beats of another process. The file may be missing, short or stale."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -153,21 +153,23 @@ class BeatReader:
         if ring is None:
             return None
         number = _FRONT.unpack_from(ring, _NEWEST_OFFSET)[0]
-        for sequence in range(number, max(0, number - 8), -1):  # a torn newest one: the one before serves
+        for sequence in range(
+            number, max(0, number - 8), -1
+        ):  # the newest is half-written: use the one before
             beat = _record(ring, sequence)
             if beat is not None:
                 return _with_newer_counters(ring, beat)
         return None
 
-    def since(self, sequence: int) -> list[Beat]:
+    def beats_since(self, sequence: int) -> list[Beat]:
         """Beats after `sequence` that are still in the ring, oldest first."""
         ring = self._open()
         if ring is None:
             return []
         newest = _FRONT.unpack_from(ring, _NEWEST_OFFSET)[0]
         oldest = max(sequence + 1, newest - _SLOTS + 1, 1)
-        found = (_record(ring, number) for number in range(oldest, newest + 1))
-        beats = [beat for beat in found if beat is not None]
+        records = (_record(ring, number) for number in range(oldest, newest + 1))
+        beats = [beat for beat in records if beat is not None]
         return [*beats[:-1], _with_newer_counters(ring, beats[-1])] if beats else beats
 
     def close(self) -> None:
@@ -201,38 +203,38 @@ def _record(ring: mmap.mmap, sequence: int) -> Beat | None:
     front = _FRONT.unpack_from(ring, at)[0]
     if front != sequence:
         return None
-    (_, mono, phase, loss_known, attempt, pid, detail, fit, epoch, step, train_batches, test_batches,
+    (_, mono, phase, has_loss, attempt, pid, callback_index, fit, epoch, step, train_batches, test_batches,
      data_wait_ns, compute_ns, loss, step_ns, _) = values  # fmt: skip
     try:
-        known_phase = Phase(phase)
-    except ValueError:
-        known_phase = Phase.BUILD
+        known = Phase(phase)
+    except ValueError:  # of a newer version
+        known = Phase.BUILD
     return Beat(
-        sequence=sequence, mono=mono, phase=known_phase, attempt=attempt, pid=pid, detail=detail, fit=fit,
+        sequence=sequence, mono=mono, phase=known, attempt=attempt, pid=pid, callback_index=callback_index, fit=fit,
         epoch=epoch, step=step, train_batches=train_batches, test_batches=test_batches,
-        data_wait_ns=data_wait_ns, compute_ns=compute_ns, loss=loss if loss_known else float("nan"),
-        loss_known=bool(loss_known), step_ns=step_ns,
+        data_wait_ns=data_wait_ns, compute_ns=compute_ns, loss=loss if has_loss else float("nan"),
+        has_loss=bool(has_loss), step_ns=step_ns,
     )  # fmt: skip
 
 
 def _with_newer_counters(ring: mmap.mmap, beat: Beat) -> Beat:
-    sequence, doing, steps, mono_ns = _MOVED.unpack_from(ring, _MOVED_OFFSET)
-    if sequence != beat.sequence or _FRONT.unpack_from(ring, _MOVED_OFFSET)[0] != sequence:
+    sequence, packed, steps, mono_ns = _COUNTERS.unpack_from(ring, _COUNTERS_OFFSET)
+    if sequence != beat.sequence or _FRONT.unpack_from(ring, _COUNTERS_OFFSET)[0] != sequence:
         return beat
     return replace(
-        beat, mono=mono_ns / 1e9, phase=Phase(doing & 0xFF), detail=doing >> 8,
+        beat, mono=mono_ns / 1e9, phase=Phase(packed & 0xFF), callback_index=packed >> 8,
         step=beat.step + steps, train_batches=beat.train_batches + steps,
     )  # fmt: skip
 
 
 def _create(path: Path) -> mmap.mmap:
-    """Maps the file, made or mended to size. Blocks are written, so that a full disk shows here and not as SIGBUS."""
+    """Maps the file, created or resized. Writes its blocks: a full disk is an error here, not a SIGBUS later."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fresh = _HEADER.pack(_MAGIC, _SLOTS, _RECORD_SIZE, 0)
-        if os.fstat(fd).st_size != SIZE or os.pread(fd, 16, 0) != fresh[:16]:
+        header = _HEADER.pack(_MAGIC, _SLOTS, _RECORD_SIZE, 0)
+        if os.fstat(fd).st_size != SIZE or os.pread(fd, 16, 0) != header[:16]:
             os.ftruncate(fd, 0)
-            os.pwrite(fd, fresh.ljust(SIZE, b"\0"), 0)
+            os.pwrite(fd, header.ljust(SIZE, b"\0"), 0)
             if os.fstat(fd).st_size != SIZE:
                 raise OSError(28, "No space left on device", str(path))
         return _mapped(fd)
@@ -242,7 +244,7 @@ def _create(path: Path) -> mmap.mmap:
 
 def _mapped(fd: int) -> mmap.mmap:
     """Without a descriptor. Before Python 3.13 a map keeps one and closes its number in the end, when that may have
-    become the number of a file of the script's: such a map is kept for ever, and its descriptor closed here."""
+    become the number of a file of the script's: such a map is kept forever, and its descriptor closed here."""
     if sys.version_info >= (3, 13):
         return mmap.mmap(fd, SIZE, trackfd=False)
     expected = os.dup(fd)  # the lowest that is free, which the map's own will be too

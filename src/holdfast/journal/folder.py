@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The environment variables by which a supervisor tells its child where to write.
+#: The environment variables by which a child finds the run folder.
 RUN_DIR_VARIABLE = "HOLDFAST_RUN_DIR"
 ATTEMPT_VARIABLE = "HOLDFAST_ATTEMPT"
 
@@ -39,11 +39,11 @@ class RunFolder:
         return self.path / "stacks"
 
     def fault_file(self, pid: int) -> Path:
-        """What the fault handler of a process writes: its stacks when it is asked for them, and where it crashed."""
+        """What the fault handler of a process writes: its stacks on SIGUSR2, and where it crashed."""
         return self.stacks / f"faulthandler-{pid}.txt"
 
     def unasked_file(self, pid: int) -> Path:
-        """There when the process uses SIGUSR2 itself, and must not be asked by it."""
+        """Exists when the process uses SIGUSR2 itself, and must not get it."""
         return self.stacks / f"faulthandler-{pid}.unasked"
 
     @property
@@ -65,12 +65,12 @@ class RunFolder:
 
     @property
     def dataset(self) -> Path:
-        """Numbers of the data, to draw."""
+        """Statistics of the data, for the report."""
         return self.path / "dataset.json"
 
     @property
     def validation(self) -> Path:
-        """The newest validation, to look at."""
+        """The newest validation, for the report."""
         return self.path / "validation.json"
 
     @property
@@ -79,5 +79,5 @@ class RunFolder:
 
     @property
     def is_run(self) -> bool:
-        """A folder is a run's when it holds any record of one; an output log alone is enough."""
+        """Whether the folder has any record of a run; an output log alone is enough."""
         return any(path.exists() for path in (self.journal, self.beats, self.vitals, self.output))

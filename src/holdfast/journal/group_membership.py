@@ -1,4 +1,4 @@
-"""A process's place among those that train together, as it is handed down in the environment."""
+"""The rank of a process in a group that trains together, passed on in the environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COORDINATOR_VARIABLE, GROUP_DIR_VARIABLE = "HOLDFAST_COORDINATOR", "HOLDFAST_GRO
 
 @dataclass(frozen=True, slots=True)
 class GroupMembership:
-    """`group` is the folder that all share in name: recipe and checkpoints. Each writes its journal into its own."""
+    """`group` is the folder of the recipe and the checkpoints, the same path on all hosts. Each has its own journal."""
 
     rank: int
     count: int
@@ -44,7 +44,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> GroupMember
 
 
 def agent_folder(group: Path, rank: int) -> Path:
-    """Rank 0 writes into the run's own folder, so that `explain` and `report` of the run show a whole story."""
+    """Rank 0 writes into the run's own folder, so that `explain` and `report` of the run are complete."""
     return group if rank == 0 else group / "peers" / str(rank)
 
 

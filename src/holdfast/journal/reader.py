@@ -1,4 +1,4 @@
-"""Reads a journal: whole or growing, torn or written by another version."""
+"""Reads a journal: finished or growing, cut off, or written by another version."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import JournalTooNew
-from holdfast.journal import events
+from holdfast.journal import events, version_0_1
 from holdfast.journal.events import Event, RunOpened
+
+_NOTE_OF_VERSION_0_1 = "note_made"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a journal: an event, and who said it when."""
+    """One line of a journal: an event, who wrote it and when."""
 
     line: int  # counted from 1, so that a person can open it
     at: float  # seconds since 1970, by the wall clock
@@ -27,12 +29,12 @@ class Entry:
 
 
 def read(path: Path) -> list[Entry]:
-    """All whole events. A line that is torn or of an unknown kind is passed over."""
+    """All complete events. A line that is cut off or of an unknown kind is skipped."""
     return list(decode(path.read_bytes().split(b"\n")[:-1], path=path))
 
 
 def decode(lines: Iterable[bytes], *, first_line: int = 1, path: Path | None = None) -> Iterator[Entry]:
-    """Entries of whole lines; the caller drops the part after the last line break."""
+    """Entries of complete lines; the caller drops the part after the last line break."""
     for number, line in enumerate(lines, start=first_line):
         entry = _entry(line, number)
         if entry is None:
@@ -50,7 +52,7 @@ def decode(lines: Iterable[bytes], *, first_line: int = 1, path: Path | None = N
 def _entry(line: bytes, number: int) -> Entry | None:
     try:
         obj: Any = json.loads(line)
-        event = events.from_json(obj["kind"], obj["event"])
+        event = _event(obj["kind"], obj["event"])
         if event is None:
             return None
         return Entry(
@@ -64,6 +66,12 @@ def _entry(line: bytes, number: int) -> Entry | None:
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _event(kind: str, values: events.Json) -> Event | None:
+    if kind == _NOTE_OF_VERSION_0_1:
+        return version_0_1.event_of(values)
+    return events.from_json(kind, values)
 
 
 class Follower:
@@ -81,7 +89,7 @@ class Follower:
                 added = file.read()
         except FileNotFoundError:
             return []
-        *lines, _torn = added.split(b"\n")
+        *lines, _partial_line = added.split(b"\n")
         first_line = self._line
         self._offset += sum(len(line) + 1 for line in lines)
         self._line += len(lines)

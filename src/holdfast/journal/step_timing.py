@@ -1,7 +1,7 @@
-"""How a process of a group spends its steps: a few numbers in a memory-mapped file, about a microsecond a note.
+"""How an agent of a group spends its steps: a few numbers in a memory-mapped file, about a microsecond a write.
 
-Heartbeats cannot tell a slow process from one that waits for it: in a group all steps take equally long. What a
-process computed alone, before it met the others, tells them apart.
+Heartbeats cannot distinguish a slow agent from one that waits for it: in a group all steps take equally long. The time
+of the local work, before the collective operation, does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAGIC = b"HFP1"
 
 @dataclass(frozen=True, slots=True)
 class StepTiming:
-    state: int  # ELSEWHERE, computing its OWN part, or TOGETHER: waiting for the others
+    state: int  # OUTSIDE_STEP, LOCAL_WORK, or COLLECTIVE: waiting for the others
     pid: int
     steps: int  # since the process began
     step: int
@@ -51,7 +51,7 @@ class StepTimingWriter:
 
 
 def read(path: Path) -> StepTiming | None:
-    """None when nothing was noted yet. A record caught half-written is off by one step, which does not matter."""
+    """None when nothing was written yet. A half-written record is off by one step, which does not matter."""
     try:
         data = path.read_bytes()
     except OSError:

@@ -1,6 +1,6 @@
-"""Journals of version 0.1 read as today's: its `note_made` held a sentence and a dictionary, known by its keys.
+"""Events of journals of version 0.1: its `note_made` had a sentence and a dictionary, recognised by its keys.
 
-A journal of that version keeps its verdict. What a note had no key for stays a `Note`.
+A journal of that version gets the same verdict. A note without a known key becomes a `Note`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from . import events as ev
 from .events import Event, Json
 
 _IMAGES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp")
-#: Signals that ask a group to end; the coordinator of 0.1 wrote which one as the first word of its sentence.
-_ASKING = ("SIGTERM", "SIGINT", "SIGHUP")
+#: The coordinator of 0.1 wrote the signal that stopped a group as the first word of its sentence.
+_STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def event_of(note: Json) -> Event:
-    """The event that is written today for what the note tells."""
+    """The event that is written today in place of the note."""
     text, facts = str(note.get("text") or ""), note.get("facts")
     if not isinstance(facts, dict):
         return ev.Note(text=text)
-    table = _OF_THE_COORDINATOR if facts.get("by") == "conductor" else _BY_KEY
+    table = _COORDINATOR_KEYS if facts.get("by") == "conductor" else _KEYS
     for key, read in table.items():
         if key in facts:
             return read(facts, text)
-    return _asked_to_end(text) if table is _OF_THE_COORDINATOR else ev.Note(text=text)
+    return _stop_requested(text) if table is _COORDINATOR_KEYS else ev.Note(text=text)
 
 
-def _whole(kind: type[Event], key: str, **renamed: str) -> Callable[[Json, str], Event]:
-    """The dictionary under `key` holds the fields; `renamed` gives the old name of a field."""
+def _nested(kind: type[Event], key: str, **renamed: str) -> Callable[[Json, str], Event]:
+    """The dictionary under `key` has the fields; `renamed` gives the old name of a field."""
     old = {name: renamed.get(name, name) for name in kind.fields}
     return lambda facts, text: _event(kind, facts[key], old)
 
@@ -81,37 +81,37 @@ def _copy_failed(facts: Json, text: str) -> Event:
     return ev.CopyFailed(url=str(facts["copy_failed"]), error=text)
 
 
-def _asked_to_end(text: str) -> Event:
+def _stop_requested(text: str) -> Event:
     signal = text.partition(" ")[0]
-    if signal in _ASKING and text.startswith(f"{signal} came"):
+    if signal in _STOP_SIGNALS and text.startswith(f"{signal} came"):
         return ev.GroupStopRequested(signal=signal, text=text)
     return ev.Note(text=text)
 
 
-_OF_THE_COORDINATOR: dict[str, Callable[[Json, str], Event]] = {
+_COORDINATOR_KEYS: dict[str, Callable[[Json, str], Event]] = {
     "peer_lost": _flat(ev.AgentLost, rank="peer_lost"),
     "remark": _flat(ev.GroupRemark, busy_with="at"),
     "peer_missing": _flat(ev.AgentsMissing, ranks="peer_missing"),
-    "stacks": _whole(ev.AgentStacksCaptured, "stacks"),
+    "stacks": _nested(ev.AgentStacksCaptured, "stacks"),
     "restarted": lambda facts, text: ev.GroupRestarted(),
 }
 
-#: Keys in the order in which they are looked for: a note may have several.
-_BY_KEY: dict[str, Callable[[Json, str], Event]] = {
+#: In the order in which they are tried: a note may have several.
+_KEYS: dict[str, Callable[[Json, str], Event]] = {
     # the probe
-    "exit_called": _whole(ev.ExitCalled, "exit_called"),
-    "signal_sent": _whole(ev.SelfSignalled, "signal_sent"),
-    "worker_exit": _whole(ev.WorkerExitCalled, "worker_exit", worker_pid="pid"),
+    "exit_called": _nested(ev.ExitCalled, "exit_called"),
+    "signal_sent": _nested(ev.SelfSignalled, "signal_sent"),
+    "worker_exit": _nested(ev.WorkerExitCalled, "worker_exit", worker_pid="pid"),
     "worker_crashed": _flat(ev.WorkerCrashed, worker_pid="worker_crashed"),
     "open_loop": _open_loop,
     "never_left": _flat(ev.DataOnlyLoopSeen, where="never_left"),
-    "never_applied": _whole(ev.GradientsNotApplied, "never_applied", optimizer_where="made"),
+    "never_applied": _nested(ev.GradientsNotApplied, "never_applied", optimizer_where="made"),
     "asked_again": _flat(ev.ExhaustedIteratorUsed, times="asked_again"),
     "empty_passes": _flat(ev.EmptyPassSeen, passes="empty_passes"),
     "dropped": _dropped,
-    "pieces": _whole(ev.ArrayShapesDiffered, "pieces", index="number", total="of"),
-    "machine_code": _whole(ev.MachineCodeCounted, "machine_code"),
-    "footprint": _whole(
+    "pieces": _nested(ev.ArrayShapesDiffered, "pieces", index="number", total="of"),
+    "machine_code": _nested(ev.MachineCodeCounted, "machine_code"),
+    "footprint": _nested(
         ev.FootprintMeasured,
         "footprint",
         gpu_peak_bytes="card_peak_bytes",
@@ -121,9 +121,9 @@ _BY_KEY: dict[str, Callable[[Json, str], Event]] = {
     "not_known": _flat(ev.WatchLimited, unknown="not_known"),
     "output_bytes": _flat(ev.SupervisorLost),
     # the trainer
-    "answer": _whole(ev.ErrorReported, "answer", slug="error"),
+    "answer": _nested(ev.ErrorReported, "answer", slug="error"),
     "micro_batch": _micro_batch,
-    "memory": _whole(ev.MemoryMeasured, "memory"),
+    "memory": _nested(ev.MemoryMeasured, "memory"),
     "memory_predicted_bytes": _flat(ev.MemoryPredicted, predicted_bytes="memory_predicted_bytes"),
     "rolled_back_to": _flat(ev.RolledBack, step="rolled_back_to", learning_rate_scale="rate_scale"),
     "weights_sha256": _flat(ev.WeightsHashed, sha256="weights_sha256"),

@@ -1,7 +1,7 @@
-"""Samples of what the operating system knows of a run: one JSON line each, about one a second.
+"""Samples of what the operating system knows about a run: one JSON line each, about one a second.
 
-A sample carries the newest beat as well, so that memory can be set against steps without the ring,
-which keeps only the last few thousand beats.
+A sample has the newest beat as well, so that memory can be compared with steps without the ring, which keeps only the
+last few thousand beats.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Sample:
     at: float = 0.0
     mono: float = 0.0
     attempt: int = 1
-    pid: int = 0  # of the process that trains, else of the command
+    pid: int = 0  # of the training process, else of the command
     state: str = ""  # R, S, D, T, Z
     rss_bytes: int = 0
-    pss_bytes: int | None = None  # now and then: it is dear to read
+    pss_bytes: int | None = None  # now and then: it is expensive to read
     shared_bytes: int | None = None
     swap_bytes: int | None = None
     virtual_bytes: int | None = None
     cpu_s: float = 0.0  # user and system, of this process
     system_s: float = 0.0
-    read_bytes: int | None = None  # asked for by this process, from disk or cache (rchar)
+    read_bytes: int | None = None  # by this process, from disk or cache (rchar)
     disk_read_bytes: int | None = None
     written_bytes: int | None = None
     major_faults: int = 0
@@ -59,13 +59,11 @@ class Sample:
     oom_kills: int | None = None
     pids_refused: int | None = None
     disks_free_bytes: dict[str, int] = field(default_factory=dict)  # by what: run, tmp, shm, cwd, checkpoint
-    pressure: dict[str, float] = field(
-        default_factory=dict
-    )  # avg10 of "memory.some", "memory.full", "io.some", "cpu.some"
+    # avg10 of "memory.some", "memory.full", "io.some", "cpu.some"
+    pressure: dict[str, float] = field(default_factory=dict)
     load1: float | None = None
-    gpus: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # {"used_bytes", "total_bytes", "utilisation", "ours_bytes", "others": […]}
+    # {"used_bytes", "total_bytes", "utilisation", "ours_bytes", "others": […]}
+    gpus: list[dict[str, Any]] = field(default_factory=list)
     output_bytes: int = 0  # printed by the child so far
     phase: str = ""  # of the newest beat; empty when there is none
     beat_age_s: float | None = None
@@ -85,7 +83,7 @@ _PROCESS_FIELDS = frozenset(f.name for f in fields(Process))
 
 
 def encode(sample: Sample) -> bytes:
-    """One line; what has its default value is left out."""
+    """One line, without empty values."""
     values = {name: value for name, value in asdict(sample).items() if value not in (None, "", [], {})}
     return json.dumps(values, default=str).encode() + b"\n"
 
@@ -94,8 +92,8 @@ def decode(line: bytes) -> Sample | None:
     try:
         values = json.loads(line)
         processes = [
-            Process(**{k: v for k, v in one.items() if k in _PROCESS_FIELDS})
-            for one in values.pop("processes", [])
+            Process(**{k: v for k, v in process.items() if k in _PROCESS_FIELDS})
+            for process in values.pop("processes", [])
         ]
         return Sample(**{k: v for k, v in values.items() if k in _FIELDS}, processes=processes)
     except (ValueError, TypeError, AttributeError):
@@ -103,7 +101,7 @@ def decode(line: bytes) -> Sample | None:
 
 
 def read(path: Path) -> Iterator[tuple[int, Sample]]:
-    """Line number and sample; torn lines are passed over."""
+    """Line number and sample; lines that are cut off are skipped."""
     try:
         file = path.open("rb")
     except FileNotFoundError:

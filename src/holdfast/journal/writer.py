@@ -1,8 +1,8 @@
 """Appends events to a journal: one line, one write, so that two processes may append to one file.
 
-A write of a line with O_APPEND is one system call on a local file system: lines of the supervisor and
-of its child never mix, and a SIGKILL leaves at most one torn line, at the end. A full disk can tear a
-line too; the next line then starts on a fresh one, and the reader passes over the torn one.
+A write of a line with O_APPEND is one system call on a local file system: lines of the supervisor and of its child
+never mix, and a SIGKILL leaves at most one partial line, at the end. A full disk can cut a line off too; the next event
+then starts a new line, and the reader skips the partial one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from . import events  # relative: the probe loads this package under another nam
 from .descriptor import OwnDescriptor
 from .events import Event
 
-#: Kinds whose loss would matter more than a millisecond: they reach the disk before `append` returns.
+#: Kinds that are worth a millisecond: they reach the disk before `append` returns.
 _SYNCED = frozenset({"run_opened", "attempt_started", "attempt_ended", "run_closed", "stalled", "save_done"})
 
 
 class JournalWriter:
-    """Appends to one file. `by` says who speaks: "supervisor", "probe", "trainer"."""
+    """Appends to one file. `by` names the writer: "supervisor", "probe", "trainer"."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class JournalWriter:
         self._file = OwnDescriptor(path, os.O_RDWR | os.O_APPEND)
 
     def append(self, event: Event) -> None:
-        """Writes the event. Raises OSError when the disk does not take it, or the file is gone."""
+        """Writes the event. Raises OSError when the disk is full, or the file is gone."""
         line = encode(
             event,
             at=self._wall(),
@@ -52,7 +52,7 @@ class JournalWriter:
             pid=os.getpid(),
             attempt=self.attempt,
         )
-        if not self._ends_whole():
+        if not self._ends_with_newline():
             line = b"\n" + line
         self._write(line)
         if event.kind in _SYNCED:
@@ -62,13 +62,13 @@ class JournalWriter:
     def close(self) -> None:
         self._file.close()
 
-    def __del__(self) -> None:  # a writer that nobody holds any more gives its descriptor back
+    def __del__(self) -> None:  # an unreferenced writer closes its descriptor
         try:  # noqa: SIM105  # at the end of the interpreter there is no contextlib any more
             self._file.close()
         except Exception:
             pass
 
-    def _ends_whole(self) -> bool:
+    def _ends_with_newline(self) -> bool:
         size = self._file.stat().st_size
         return size == 0 or os.pread(self._file.number, 1, size - 1) == b"\n"
 
@@ -76,7 +76,7 @@ class JournalWriter:
         written = os.write(self._file.number, line)
         while written < len(
             line
-        ):  # a nearly full disk takes a part; the rest is tried once more, then raises
+        ):  # a nearly full disk accepts a part; the rest is tried once more, then raises
             written += os.write(self._file.number, line[written:])
 
 
@@ -93,7 +93,7 @@ def encode(event: Event, *, at: float, mono: float, by: str, pid: int, attempt: 
     fields = {**envelope, "event": events.payload(event)}
     try:
         text = json.dumps(fields, ensure_ascii=True, allow_nan=False, default=str)
-    except ValueError:  # JSON has no word for NaN or infinity, and Python's own is refused by other readers
+    except ValueError:  # JSON has no NaN or infinity, and other readers refuse Python's
         text = json.dumps(_finite(fields), ensure_ascii=True, allow_nan=False, default=str)
     return text.encode("ascii") + b"\n"
 

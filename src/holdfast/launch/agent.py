@@ -199,7 +199,7 @@ class Agent:
             return messages.Status(self._running, self._attempt)
         stat = procfs.stat(beat.pid)
         status = messages.Status(
-            self._running, self._attempt, beat.pid, beat.step, beat.phase.word, beat.sequence,
+            self._running, self._attempt, beat.pid, beat.step, beat.phase.label, beat.sequence,
             stat.state if stat else "", beat.data_wait_ns / 1e9,
         )  # fmt: skip
         if noted is None or noted.pid != beat.pid:
@@ -229,7 +229,7 @@ class Agent:
         if trainer is None:
             return messages.Stacks("")
         taken = capture.StackCapture(
-            folder, attempt=self._attempt, reason="group", phase=beat.phase.word if beat else "",
+            folder, attempt=self._attempt, reason="group", phase=beat.phase.label if beat else "",
             step=beat.step if beat else 0, at=time.time(),
         )  # fmt: skip
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast.journal import events, reader, stacks, vitals
+from holdfast.journal import events, reader, stack_files, vitals
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
@@ -39,13 +39,13 @@ def read_timeline(folder: RunFolder) -> RunTimeline:
     """Everything but the verdict. Any of the records may be missing."""
     entries = reader.read(folder.journal) if folder.journal.exists() else []
     samples = [sample for _, sample in vitals.read(folder.vitals)]
-    beats = BeatReader(folder.beats).since(0)
+    beats = BeatReader(folder.beats).beats_since(0)
     zero = min([entry.mono for entry in entries[:1]] + [sample.mono for sample in samples[:1]], default=0.0)
     last = max(
         [entry.mono for entry in entries[-1:]] + [sample.mono for sample in samples[-1:]], default=zero
     )
     opened = next((entry for entry in entries if isinstance(entry.event, events.RunOpened)), None)
-    losses = [(beat.mono - zero, beat.loss) for beat in beats if beat.loss_known and beat.step_ns]
+    losses = [(beat.mono - zero, beat.loss) for beat in beats if beat.has_loss and beat.step_ns]
     return RunTimeline(
         name=folder.name,
         command=" ".join(opened.event.command) if opened else "",  # type: ignore[attr-defined]
@@ -176,7 +176,7 @@ def _value_text(value: Any, name: str = "") -> str:
 def _stacks(folder: RunFolder, most: int = 6) -> list[tuple[str, str]]:
     found = []
     for path in sorted(folder.stacks.glob("*.json"))[-most:]:
-        capture = stacks.read(path)
+        capture = stack_files.read(path)
         if capture is not None and capture.looks:
             title = (
                 f"{capture.reason or 'captured'}, {capture.phase or 'phase not known'}, step {capture.step}"
@@ -185,7 +185,7 @@ def _stacks(folder: RunFolder, most: int = 6) -> list[tuple[str, str]]:
     return found
 
 
-def _process_text(process: stacks.ProcessStacks) -> str:
+def _process_text(process: stack_files.ProcessStacks) -> str:
     lines = [f"process {process.pid} {process.name} [{process.state}] {process.command}".rstrip()]
     with_frames = sorted(process.threads, key=lambda thread: (not thread.main, not thread.frames))
     for thread in with_frames:

@@ -232,7 +232,7 @@ def _failure(result: AttemptResult, monitor: Monitor, *, total_steps: bool) -> A
         signal=ended.signal,
         stopped_by_us=ended.stopped_by_us,
         exception=journal.exception,
-        stalled_in=beat.phase.word if beat is not None else "",
+        stalled_in=beat.phase.label if beat is not None else "",
         reached=None if beat is None else beat.step + (0 if total_steps else journal.start_iterations),
         saves=journal.saves_done,
         configuration=journal.configuration,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, Thread
+from holdfast.journal.stack_files import Frame, Thread
 from tests.explain.made import KERAS, Run, facts, user
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from holdfast.journal.stack_files import Frame, ProcessStacks, Thread
 from tests.explain.made import KERAS, Run, facts, main_in_fit, native, python_thread, user
 
 _FUTURES = "/usr/lib/python3.11/concurrent/futures/"

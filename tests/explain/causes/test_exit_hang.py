@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from holdfast.journal.stack_files import Frame, ProcessStacks, Thread
 from tests.explain.made import Run, facts, python_thread, remedies, user
 
 _MAIN = Thread(tid=4000, main=True, state="S", wait="futex_do_wait")

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from holdfast.journal.stack_files import Frame, ProcessStacks, Thread
 from tests.explain.made import MIB, TENSORFLOW, Run, facts, main_in_fit, native, python_thread, user
 
 _MULTIPROCESSING = "/usr/lib/python3.11/multiprocessing/"

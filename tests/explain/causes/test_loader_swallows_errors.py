@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, Thread
+from holdfast.journal.stack_files import Frame, Thread
 from tests.explain.made import Run, facts, main_in_fit, python_thread, user
 
 _PACKAGES = "/venv/lib/python3.11/site-packages/"

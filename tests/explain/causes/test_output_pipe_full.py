@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength
-from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from holdfast.journal.stack_files import Frame, ProcessStacks, Thread
 from tests.explain.made import TENSORFLOW, Run, facts, main_in_fit, native, python_thread, user
 
 _LAUNCH = "/home/me/launch.py"

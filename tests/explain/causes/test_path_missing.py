@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from tests.explain.causes.test_checkpoint_torn import keras_calls_it_missing
 from tests.explain.made import Run, facts, main_in_fit, remedies
 

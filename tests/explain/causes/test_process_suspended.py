@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Thread
+from holdfast.journal.stack_files import Thread
 from tests.explain.made import MIB, Run, remedies
 
 _STOPPED = Thread(tid=4000, main=True, state="T", wait="do_signal_stop")

@@ -9,7 +9,7 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.explain.causes.control.waiting_for_a_person import AwaitedInput
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, ProcessStacks, Thread
+from holdfast.journal.stack_files import Frame, ProcessStacks, Thread
 from tests.explain.made import KERAS, Run, facts, main_in_fit, user
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from tests.explain.made import MIB, Run, facts, main_in_fit, python_thread, remedies, user
 
 _POOL = Frame("/usr/lib/python3.11/multiprocessing/pool.py", 774, "get")

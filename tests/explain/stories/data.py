@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from tests.explain.made import MIB, Run, main_in_fit, native, pipeline, python_thread, user
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.journal import events as ev
-from holdfast.journal.stacks import Frame, Thread
+from holdfast.journal.stack_files import Frame, Thread
 from tests.explain.causes import test_terminal_signal
 from tests.explain.made import Run, user
 

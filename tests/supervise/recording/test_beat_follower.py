@@ -10,12 +10,12 @@ from holdfast.supervise.recording.beat_follower import HeartbeatFollower
 
 def test_the_follower_reads_only_its_own_attempt(tmp_path: Path) -> None:
     first = BeatWriter(tmp_path / "beats", attempt=1)
-    first.beat(Phase.STEP, step=50, mono=1.0)
+    first.write(Phase.STEP, step=50, mono=1.0)
     follower = HeartbeatFollower(tmp_path / "beats", attempt=2)
     assert follower.poll() is None
     second = BeatWriter(tmp_path / "beats", attempt=2)
     for step in range(1, 4):
-        second.beat(Phase.STEP, step=step, step_ns=step * 100_000_000, mono=1.0 + step)
+        second.write(Phase.STEP, step=step, step_ns=step * 100_000_000, mono=1.0 + step)
     newest = follower.poll()
     assert newest is not None and (newest.step, newest.attempt) == (3, 2)
     assert [beat.step for beat in follower.new_beats] == [1, 2, 3]

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.host import procfs
 from holdfast.journal.folder import RunFolder
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from holdfast.supervise.stack_capture import capture, pyspy
 
 

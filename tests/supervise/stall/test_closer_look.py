@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.host import procfs
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall import closer_look

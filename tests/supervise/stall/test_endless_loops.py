@@ -15,8 +15,8 @@ from holdfast.supervise.stall.endless_loops import (
 from holdfast.supervise.stall.stall_text import endless_reason
 
 BEAT = Beat(
-    sequence=1, mono=0.0, phase=Phase.VALIDATION, attempt=1, pid=1, detail=0, fit=1, epoch=0, step=20, train_batches=20,
-    test_batches=500, data_wait_ns=0, compute_ns=0, loss=0.0, loss_known=True, step_ns=0,
+    sequence=1, mono=0.0, phase=Phase.VALIDATION, attempt=1, pid=1, callback_index=0, fit=1, epoch=0, step=20,
+    train_batches=20, test_batches=500, data_wait_ns=0, compute_ns=0, loss=0.0, has_loss=True, step_ns=0,
 )  # fmt: skip
 PASS = PassProgress(beat=BEAT, for_s=20.0, epoch_took_s=5.0)
 

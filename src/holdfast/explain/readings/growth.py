@@ -139,7 +139,7 @@ def when_killed(last: Sample, beat: Beat | None, kernel_log: Sequence[str], *, m
     return replace(
         killed,
         beat_age_s=max(0.0, mono - beat.mono),
-        phase=beat.phase.word,
+        phase=beat.phase.label,
         fit=beat.fit,
         epoch=beat.epoch,
         step=beat.step,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.explain.finding import Fact
-from holdfast.journal.stacks import Capture, Frame, ProcessStacks, Thread
+from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, Thread
 
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence

@@ -1,5 +1,5 @@
 # ruff: noqa: F403  # every class of each module is an event of the journal
-"""The vocabulary of the journal: one class an event, named in the past tense, in a module by what it is about.
+"""The events of the journal: one class each, named in the past tense, in a module by topic.
 
 An event's kind is its class name in snake case. Fields are plain JSON values. Every field has a
 default, so that an event written by an older or a newer Holdfast can still be read: a field that is
@@ -12,31 +12,26 @@ sentence for a person; no code decides by it.
 
 from __future__ import annotations
 
-from .checkpoints import *
-from .data import *
+from .checkpoint_events import *
+from .dataset_events import *
 from .event import Event as Event
 from .event import Json as Json
 from .event import payload as payload
-from .fit import *
-from .group import *
-from .loops import *
-from .memory import *
-from .process import *
-from .run import *
-from .watch import *
+from .fit_events import *
+from .group_events import *
+from .loop_events import *
+from .memory_events import *
+from .monitor_events import *
+from .process_events import *
+from .run_events import *
 
 EVENTS: tuple[type[Event], ...] = tuple(Event.__subclasses__())
 
 _BY_KIND = {event.kind: event for event in EVENTS}
-_NOTE_OF_VERSION_0_1 = "note_made"
 
 
 def from_json(kind: str, values: Json) -> Event | None:
     """The event, or None for a kind that this version does not know."""
-    if kind == _NOTE_OF_VERSION_0_1:
-        from ..version_0_1 import event_of  # only old journals need it
-
-        return event_of(values)
     event = _BY_KIND.get(kind)
     if event is None:
         return None

@@ -1,8 +1,8 @@
 """What every event is: named fields with defaults, written as a JSON object and read back from one.
 
-A subclass of `Event` lists its fields as a dataclass does, and the type checker takes it for a frozen one. At run time
-it is not made by `dataclasses`: to build an `__init__` for each of eighty classes took longer than all the rest of the
-import, in the user's process as well.
+A subclass of `Event` lists its fields as a dataclass does, and the type checker treats it as a frozen one. At run time
+it is not created by `dataclasses`: building an `__init__` for each of eighty classes took longer than all the rest of
+the import, in the user's process as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Factory:
 
 
 def field(*, default_factory: Callable[[], _Value]) -> _Value:
-    """A default that each event gets a new one of: a list, a dictionary."""
+    """A default that is created for each event: a list, a dictionary."""
     return _Factory(default_factory)  # type: ignore[return-value]
 
 
@@ -36,8 +36,10 @@ class Event:
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         cls.fields = cls.__annotations__
-        made = {name: cls.__dict__[name] for name in cls.fields}  # a field without a default is an error here
-        cls._factories = {name: one.make for name, one in made.items() if isinstance(one, _Factory)}
+        defaults = {
+            name: cls.__dict__[name] for name in cls.fields
+        }  # a field without a default is an error here
+        cls._factories = {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)}
 
     def __init__(self, **values: Any) -> None:
         if not self.fields.keys() >= values.keys():

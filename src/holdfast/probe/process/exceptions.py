@@ -105,7 +105,7 @@ def describe(
         ][-_FRAME_LIMIT:],
         chain=_chain(error),
         callback=callback,
-        phase=session.progress.phase.word,
+        phase=session.progress.phase.label,
         process="main" if session.role == "main" else "worker",
         paths=paths,
         paths_there=[path for path in paths if os.path.exists(path)],

@@ -76,6 +76,6 @@ def _say(session: ProbeContext, by: str, given: Any) -> None:
             code=int(given or 0) if plain else 1,
             message="" if plain else str(given)[:500],
             where=user_lines.caller_line(),
-            phase=session.progress.phase.word,
+            phase=session.progress.phase.label,
         )
     )

@@ -40,7 +40,7 @@ class Heartbeat:
         self.quick = False
         if self.ring is not None:
             self._beaten_step = self.step
-            self.ring.beat(
+            self.ring.write(
                 phase, detail, self.fit, self.epoch, self.step, self.train_batches, self.test_batches,
                 self.data_wait_ns, self.compute_ns, self.loss, self.step_ns,
             )  # fmt: skip
@@ -52,12 +52,12 @@ class Heartbeat:
         self.phase = phase
         self.detail = detail
         if self.ring is not None:
-            self.ring.move(phase, detail, self.step - self._beaten_step, now_ns)
+            self.ring.update_counters(phase, detail, self.step - self._beaten_step, now_ns)
 
     def turn(self, phase: Phase) -> None:
         self.phase = phase
         if self.ring is not None:
-            self.ring.turn(phase)
+            self.ring.update_phase(phase)
 
     def again(self) -> None:
         """The same phase, moved on."""

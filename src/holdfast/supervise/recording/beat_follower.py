@@ -29,7 +29,7 @@ class HeartbeatFollower:
         last = self._last.sequence if self._last is not None else max(0, newest.sequence - _MAX_BEATS)
         self.new_beats = [
             beat
-            for beat in self._reader.since(max(last, newest.sequence - _MAX_BEATS))
+            for beat in self._reader.beats_since(max(last, newest.sequence - _MAX_BEATS))
             if beat.attempt == newest.attempt
         ]
         self.step_s = median_step_s(self.new_beats)

@@ -205,7 +205,7 @@ def _beat_fields(beat: Beat | None, now: float) -> dict[str, Any]:
     if beat is None:
         return {}
     return {
-        "phase": beat.phase.word,
+        "phase": beat.phase.label,
         "beat_age_s": round(max(0.0, now - beat.mono), 3),
         "fit": beat.fit,
         "epoch": beat.epoch,
@@ -214,7 +214,7 @@ def _beat_fields(beat: Beat | None, now: float) -> dict[str, Any]:
         "test_batches": beat.test_batches,
         "data_wait_s": beat.data_wait_ns / 1e9,
         "compute_s": beat.compute_ns / 1e9,
-        "loss": beat.loss if beat.loss_known else None,
+        "loss": beat.loss if beat.has_loss else None,
     }
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from holdfast.host import procfs
 from holdfast.journal.folder import RunFolder
-from holdfast.journal.stacks import Capture, Frame, Look, ProcessStacks, Thread, write
+from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSnapshot, Thread, write
 from holdfast.supervise.stack_capture import pipe_ends, pyspy, syscalls
 
 SNAPSHOTS = 3
@@ -40,7 +40,7 @@ class StackCapture:
         self._given_up = False
         self._phase = phase
         self._step = step
-        self._snapshots: list[Look] = []
+        self._snapshots: list[StackSnapshot] = []
         self.file = _free_name(folder.stacks, f"{reason}-{attempt}")
 
     @property
@@ -62,7 +62,7 @@ class StackCapture:
             process_stacks(pid, trains=pid == trainer, folder=self._folder, native=native and pid == trainer)
             for pid in pids[:_MOST_PROCESSES]
         ]
-        self._snapshots.append(Look(now, [process for process in processes if process is not None]))
+        self._snapshots.append(StackSnapshot(now, [process for process in processes if process is not None]))
         write(
             self._folder.stacks / self.file,
             Capture(self._at, self.reason, self._phase, self._step, self._snapshots),

@@ -10,7 +10,7 @@ import sysconfig
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 
 _TIMEOUT_S = 5.0
 _NATIVE_TIMEOUT_S = 20.0

@@ -10,7 +10,7 @@ from dataclasses import replace
 from holdfast.host import procfs
 from holdfast.host.threads import BackgroundCall
 from holdfast.journal.beats import Beat
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 from holdfast.supervise.stack_capture import pyspy, syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall.judgement import CloserLook

@@ -122,8 +122,8 @@ class StallDetector:
     ) -> AnnouncedStall:
         beat = inputs.beat
         event = Stalled(
-            phase=beat.phase.word if beat is not None else "",
-            callback=self._journal.callback_name(beat.detail) if beat is not None else "",
+            phase=beat.phase.label if beat is not None else "",
+            callback=self._journal.callback_name(beat.callback_index) if beat is not None else "",
             step=beat.step if beat is not None else None,
             epoch=beat.epoch if beat is not None else None,
             silent_for_s=round(judgement.silent_for_s, 1),

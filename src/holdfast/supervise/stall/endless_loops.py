@@ -181,7 +181,7 @@ class BestLoss:
         if not beat.step:
             return
         self.started_at = now if self.started_at is None else self.started_at
-        known = beat.loss_known and math.isfinite(beat.loss)
+        known = beat.has_loss and math.isfinite(beat.loss)
         if known and not beat.loss >= self.loss - _MIN_IMPROVEMENT * abs(self.loss):
             self.loss, self.since, self.since_step = beat.loss, now, beat.step
 

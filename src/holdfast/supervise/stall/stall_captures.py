@@ -86,4 +86,4 @@ class StallCaptures:
 
 
 def _phase(beat: Beat | None) -> str:
-    return beat.phase.word if beat is not None else ""
+    return beat.phase.label if beat is not None else ""

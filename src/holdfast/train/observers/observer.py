@@ -70,7 +70,7 @@ class TrainerHeartbeat:
 
     def beat(self, phase: Phase, *, test_batches: int = 0, step_ns: int = 0) -> None:
         if self._ring is not None:
-            self._ring.beat(
+            self._ring.write(
                 phase, fit=1, step=self.step, train_batches=self.step, test_batches=test_batches,
                 data_wait_ns=self.wait_ns, compute_ns=self.compute_ns, loss=self.loss, step_ns=step_ns,
             )  # fmt: skip

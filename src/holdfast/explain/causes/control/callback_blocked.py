@@ -9,7 +9,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import StackReading, ThreadState, is_users, plain_name
 from holdfast.journal.beats import Phase
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 
 _METHOD = re.compile(r"on_(train|test|predict|epoch|batch)\w*")
 

@@ -19,7 +19,7 @@ from holdfast.explain.readings.stacks import (
 from holdfast.explain.readings.workers import workers_started
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Phase
-from holdfast.journal.stacks import Frame
+from holdfast.journal.stack_files import Frame
 
 _FRAMEWORK = re.compile(r"/(tensorflow/python/(eager|framework|client)|jax/_src|jaxlib|torch)/")
 #: An idle worker waits in one of these functions of one of these files.

@@ -45,7 +45,7 @@ class FitStarted(Event):
     callbacks: list[Json] = field(default_factory=list)
     iterations: int | None = None  # the optimizer's count at the start
     where: str = ""
-    # exact | sampled | none: how waiting for data is told from computing; none: steps contain both
+    # exact | sampled | none: how waiting for data is separated from computing; none: steps contain both
     data_wait: str = ""
 
 
@@ -57,7 +57,7 @@ class EpochStarted(Event):
 class EpochDone(Event):
     fit: int = 1
     epoch: int = 0
-    steps: int = 0  # training batches really run in it
+    steps: int = 0  # training batches that were run
     planned_steps: int | None = None
     logs: dict[str, float] = field(default_factory=dict)
     learning_rate: float | None = None
@@ -99,11 +99,11 @@ class StopRequested(Event):
 
 class FitDone(Event):
     fit: int = 1
-    fits: int = 1  # more: it stands for so many quick ones up to this, told together
+    fits: int = 1  # more: a summary of so many quick fits up to this one
     steps: int = 0  # training batches of this fit, all epochs
     epochs: int = 0  # begun
     epochs_done: int = 0
-    stopped: bool = False  # stop_training stood at the end
+    stopped: bool = False  # stop_training was set at the end
     raised: str = ""  # the exception that left fit, if one did
     steps_by_epoch: list[int] = field(default_factory=list)  # the first 200 and the last 200
     iterations: int | None = None
@@ -111,7 +111,7 @@ class FitDone(Event):
 
 
 class LossSeen(Event):
-    """A point of the loss curve with its parts, written now and then, and at each turn for the worse."""
+    """A point of the loss curve with its parts, written now and then, and whenever the loss gets worse."""
 
     step: int = 0
     epoch: int | None = None
@@ -123,7 +123,7 @@ class LossSeen(Event):
 
 
 class NonFiniteSeen(Event):
-    """The first value that is not finite, and what stood around it."""
+    """The first value that is not finite, and the values around it."""
 
     what: str = ""  # loss | loss-part | weights | gradient | input | target
     name: str = ""

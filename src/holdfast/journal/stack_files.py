@@ -1,7 +1,7 @@
-"""Captured stacks: one JSON file a capture under `stacks/`, several looks at all threads of all processes.
+"""Captured stacks: one JSON file a capture under `stacks/`, with several snapshots of all threads of all processes.
 
-Three looks tell a wait from a crawl: a thread whose frames and processor time stand still waits, one
-whose frames stand still while its time runs is busy in one call, one whose frames move is at work.
+Three snapshots distinguish waiting from slow progress: a thread whose frames and CPU time do not change waits, one
+whose frames do not change while its CPU time rises is busy in one call, one whose frames change is working.
 """
 
 from __future__ import annotations
@@ -19,21 +19,19 @@ class Frame:
     file: str = ""
     line: int = 0
     function: str = ""
-    code: str = (
-        ""  # wanted by explain: the text of the line, for files of the user's own; names the lock or the call
-    )
+    code: str = ""  # the text of the line, for the user's own files: it names the lock or the call
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
     tid: int = 0
     name: str = ""
-    state: str = ""  # R, S, D, T as /proc has it
+    state: str = ""  # R, S, D, T as in /proc
     wait: str = ""  # wait channel, e.g. futex_do_wait, anon_pipe_read
     syscall: str = ""  # name or number, and its first argument where it is a file: "read fd=0 (/dev/pts/1)"
     cpu_s: float = 0.0
     frames: list[Frame] = field(default_factory=list)  # Python, innermost first; empty for a native thread
-    native: list[str] = field(default_factory=list)  # native frames where they could be had, innermost first
+    native: list[str] = field(default_factory=list)  # native frames where they could be read, innermost first
     main: bool = False
     holds_interpreter: bool = False
 
@@ -45,16 +43,16 @@ class ProcessStacks:
     name: str = ""
     command: str = ""
     state: str = ""
-    trains: bool = False  # the process that beats
+    trains: bool = False  # the process that writes heartbeats
     source: str = ""  # py-spy | faulthandler | none
     error: str = ""  # why there are no Python frames
     threads: list[Thread] = field(default_factory=list)
-    reads: list[str] = field(default_factory=list)  # pipes whose reading end it holds: "pipe:[4711]"
+    reads: list[str] = field(default_factory=list)  # pipes whose reading end it has open: "pipe:[4711]"
     makes_pipes: list[str] = field(default_factory=list)  # lines of the user's that start a program with PIPE
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class StackSnapshot:
     mono: float = 0.0
     processes: list[ProcessStacks] = field(default_factory=list)
 
@@ -65,26 +63,26 @@ class Capture:
     reason: str = ""  # stall | before-kill | asked
     phase: str = ""
     step: int = 0
-    looks: list[Look] = field(default_factory=list)
+    looks: list[StackSnapshot] = field(default_factory=list)
 
 
 def write(path: Path, capture: Capture) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Not synced: a stall may be the disk's, and the supervisor must not wait for it too.
+    # Not synced: the disk may be what stalls, and the supervisor must not wait for it too.
     atomic_write.write_text(path, json.dumps(asdict(capture), default=str), sync=False)
 
 
 def read(path: Path) -> Capture | None:
-    """The capture, or None when the file is torn or of another shape."""
+    """The capture, or None when the file is corrupt or of another format."""
     try:
         values = json.loads(path.read_bytes())
-        return Capture(**{**values, "looks": [_look(look) for look in values["looks"]]})
+        return Capture(**{**values, "looks": [_snapshot(snapshot) for snapshot in values["looks"]]})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def _look(values: dict[str, Any]) -> Look:
-    return Look(values["mono"], [_process(process) for process in values["processes"]])
+def _snapshot(values: dict[str, Any]) -> StackSnapshot:
+    return StackSnapshot(values["mono"], [_process(process) for process in values["processes"]])
 
 
 def _process(values: dict[str, Any]) -> ProcessStacks:

@@ -1,4 +1,4 @@
-"""What the supervisor sees of the running process from outside."""
+"""What the supervisor sees of the running command from outside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .event import Event, Json, field
 
 
 class Stalled(Event):
-    """The child is not moving. `progress` holds what was looked at and when each last moved."""
+    """The command is stalled. `progress` has each sign of activity and when it was last seen."""
 
     phase: str = ""
     callback: str = ""
@@ -14,8 +14,8 @@ class Stalled(Event):
     epoch: int | None = None
     silent_for_s: float = 0.0
     limit_s: float = 0.0
-    limit_from: str = ""  # how the limit was chosen, in words
-    # {"beat_s", "output_s", "read_s", "cpu_s", ...}: seconds since each moved
+    limit_from: str = ""  # how the limit was chosen, for a person
+    # {"beat_s", "output_s", "read_s", "cpu_s", ...}: seconds since each was last seen
     progress: Json = field(default_factory=dict)
     stacks: list[str] = field(default_factory=list)  # files under stacks/
 
@@ -27,23 +27,23 @@ class StallEnded(Event):
 
 
 class EndlessSeen(Event):
-    """Counters move, but towards no end: a validation or an epoch that goes on and on."""
+    """A validation, an epoch or a loop that may never end, although its counters move."""
 
-    what: str = ""  # validation | epoch
+    what: str = ""  # validation | epoch | loop
     batches: int = 0  # done in it so far
     for_s: float = 0.0
     planned: int | None = None
-    why: str = ""  # against what it was measured, in words
-    sure: bool = False  # the plan itself has no end; else only far beyond every one before
+    why: str = ""  # against what it was measured, for a person
+    sure: bool = False  # the plan itself has no end; else it is only far longer than every one before
 
 
 class StacksCaptured(Event):
-    reason: str = ""  # stall | before-kill | asked
+    reason: str = ""  # stall | before-kill | group
     file: str = ""  # under stacks/
 
 
 class SignalReceived(Event):
-    """The supervisor got a signal and passed it on."""
+    """The supervisor received a signal and forwarded it."""
 
     signal: str = ""  # "SIGTERM"
     from_pid: int | None = None
@@ -57,14 +57,14 @@ class SignalSent(Event):
 
 
 class ChildStateChanged(Event):
-    """The main process was stopped (T) or went on; seen from outside."""
+    """The main process was stopped (T) or continued."""
 
     state: str = ""
     was: str = ""
 
 
 class WorkerGone(Event):
-    """A descendant ended while the main process lives. How it ended is seldom to be known from outside."""
+    """A descendant ended while the main process runs. How it ended can rarely be seen from outside."""
 
     worker_pid: int = 0
     name: str = ""

@@ -31,13 +31,13 @@ class RunOpened(Event):
     system: str = ""  # kernel and release
     cpus: int = 0  # that this process may use
     memory_bytes: int = 0  # of the machine
-    stall_after_s: float | None = None  # set by hand
+    stall_after_s: float | None = None  # as configured
     on_stall: str = "report"
     restarts: int = 0
 
 
 class MachineRead(Event):
-    """Limits as they stood before an attempt started. None is "no limit", a missing key "not known"."""
+    """Limits before an attempt started. None is "no limit", a missing key "unknown"."""
 
     cgroup: int | None = None  # 1 or 2
     memory_limit_bytes: int | None = None
@@ -62,7 +62,7 @@ class AttemptStarted(Event):
 
 
 class ScriptRead(Event):
-    """The script as it stood when an attempt was started."""
+    """The script as it was when an attempt started."""
 
     script: str = ""
     digest: str = ""  # checksum and length
@@ -98,7 +98,7 @@ class RestartRefused(Event):
 
 
 class WatchFailed(Event):
-    """A part of the watch itself did not work; the child is not touched by it."""
+    """A part of the monitoring failed; the command keeps running."""
 
     part: str = ""
     error: str = ""
@@ -116,8 +116,8 @@ class WatchLimited(Event):
 
 
 class SupervisorLost(Event):
-    """Written by the output relay: the command closed its output after the supervisor had gone. How it ended is not
-    known."""
+    """Written by the output relay: the command closed its output after the supervisor had gone. How it ended is
+    unknown."""
 
     output_bytes: int = 0
 
