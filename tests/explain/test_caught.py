@@ -41,27 +41,6 @@ def test_a_loop_that_ended_after_all_is_not_blamed(tmp_path: Path) -> None:
     assert not _endless_while(tmp_path / "run", ended=True).findings
 
 
-def test_a_script_that_leaves_with_exit_code_0_may_have_what_it_wanted(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit(epochs=3)
-    run.epochs([100], raised="SystemExit")
-    run.probe(ev.ExitCalled(by="sys.exit", code=0, where="train.py:9", phase="callback"))
-    run.ended(0)
-    verdict = run.verdict()
-    assert verdict.outcome == "stopped-early"
-    assert _first(verdict) == ("script-error", Strength.POSSIBLE)
-    assert "by sys.exit at train.py:9, with exit code 0" in _text(verdict)
-
-
-def test_an_error_that_was_printed_and_survived_is_not_the_one_that_ended_it(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.output("skipped: [Errno 2] No such file or directory: 'a.jpg'\nskipped: Unknown image file format\n")
-    run.raised("KeyError", "'label'", user_line="train.py:7")
-    verdict = run.verdict()
-    assert [one.cause for one in verdict.findings] == ["script-error"]
-
-
 def test_a_launchers_word_for_what_ended_its_child_is_not_the_cause(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     missing = "[Errno 2] No such file or directory: 'labels/classes.txt'"
@@ -91,27 +70,6 @@ def _as_another(run: Run) -> None:
     lines = journal.read_text().splitlines()
     lines[-1] = re.sub(r'"pid": \d+', '"pid": 77', lines[-1], count=1)
     journal.write_text("\n".join(lines) + "\n")
-
-
-def test_a_reader_that_is_gone_is_no_callbacks_fault(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    frames = [
-        "work.py:3 <module>",
-        "keras/src/callbacks/progbar_logger.py:80 on_epoch_end",
-        "keras/src/utils/io_utils.py:98 print_msg",
-    ]
-    run.raised(
-        "BrokenPipeError",
-        "[Errno 32] Broken pipe",
-        errno=32,
-        callback="ProgbarLogger",
-        user_line="work.py:3",
-        frames=frames,
-    )
-    finding = run.verdict().findings[0]
-    assert (finding.cause, finding.strength) == ("script-error", Strength.ESTABLISHED)
-    assert title_of(finding) == "whoever read what it writes is gone: BrokenPipeError at work.py:3"
 
 
 def _search(path: Path, *raised: str, code: int = 0) -> Verdict:

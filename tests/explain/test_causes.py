@@ -21,9 +21,9 @@ from holdfast.report import wording
 from holdfast.report.verdict import render
 from holdfast.report.verdict_json import as_json
 from tests.explain.made import Run, title_of
-from tests.explain.stories import data, machine, memory
+from tests.explain.stories import data, memory
 
-STORIES = (memory, data, machine)
+STORIES = (memory, data)
 SLUGS = [cause.slug for cause in CAUSES]
 
 #: Causes with a test file of their own, which holds an example and a near miss; the others have theirs in stories/.

@@ -22,7 +22,6 @@ from tests.explain.made import (
     Run,
     changes_of,
     code_of,
-    do_of,
     main_in_fit,
     python_thread,
     sentence,
@@ -112,63 +111,6 @@ def test_a_stall_grows_older_while_it_is_looked_at(tmp_path: Path) -> None:
     )
 
 
-# -- saved or not ------------------------------------------------------------------------------------
-
-
-def test_nothing_saved_is_not_called_saved(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.supervisor(ev.SignalReceived(signal="SIGTERM"))
-    run.ended(code=143)
-    journal = run.path / "journal.jsonl"
-    journal.write_text(journal.read_text().replace('"watch": "run"', '"watch": "train"'))  # our own trainer
-    assert "start again: no step was saved" in [do_of(one) for one in run.verdict().findings[0].remedies]
-    (run.path / "checkpoints" / "step-000120").mkdir(parents=True)
-    (run.path / "checkpoints" / "step-000140.part").mkdir()
-    assert "resume from step 120, which is saved" in [
-        do_of(one) for one in run.verdict().findings[0].remedies
-    ]
-
-
-def test_who_sent_the_signal_is_said_as_far_as_it_is_known(tmp_path: Path) -> None:
-    def facts(name: str, pid: int | None, command: str) -> list[str]:
-        run = Run(tmp_path / name)
-        run.fit()
-        run.supervisor(ev.SignalReceived(signal="SIGTERM", from_pid=pid, from_command=command))
-        run.ended(signal="SIGTERM")
-        return _because(run)
-
-    assert facts("a", 77, "timeout 60")[0] == (
-        "the supervisor was sent SIGTERM from process 77 (timeout 60) and passed it on"
-    )
-    assert facts("b", 77, "")[0] == (
-        "the supervisor was sent SIGTERM from process 77, which had ended by then, and passed it on"
-    )
-    assert facts("c", None, "")[0] == "the supervisor was sent SIGTERM and passed it on"
-
-
-def test_in_a_group_the_supervisor_itself_is_not_called_the_sender(tmp_path: Path) -> None:
-    import os
-
-    run = Run(tmp_path / "run")
-    run.fit()
-    note = "SIGINT came: all save at the same step and end"
-    run.supervisor(ev.GroupStopRequested(signal="SIGINT", text=note))
-    run.supervisor(
-        ev.SignalReceived(
-            signal="SIGTERM", from_pid=os.getpid(), from_command="python -m holdfast.launch.agent"
-        )
-    )
-    run.ended(code=143)
-    first = run.verdict().findings[0]
-    assert title_of(first) == (
-        "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
-    )
-    assert [sentence(fact) for fact in first.because[:2]] == [
-        f"the group was told: {note}",
-        "the supervisor was sent SIGTERM by itself, at the word of the group's conductor, and passed it on",
-    ]
-
-
 def test_what_a_group_found_slow_stands_in_the_verdict_of_a_run_that_finished(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.fit()
@@ -179,18 +121,6 @@ def test_what_a_group_found_slow_stands_in_the_verdict_of_a_run_that_finished(tm
     assert [sentence(one) for one in run.verdict().known if "message" in sentence(one)] == [
         "a message to process 1 on b and back takes 400 ms"
     ]
-
-
-def test_a_network_that_carries_no_step_is_not_blamed_on_a_process(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    words = "all wait for each other since 30 s: the network between them does not carry a step"
-    run.supervisor(ev.GroupRemark(remark="network", text=words))
-    run.ended(signal="SIGKILL", stopped_by_us="stall")
-    first = run.verdict().findings[0]
-    assert (first.cause, first.strength.word) == ("peer-missing", "supported")
-    assert title_of(first) == "the network between the processes of the group does not carry a step"
-    assert [sentence(one) for one in first.because] == [words]
 
 
 def test_nobody_starves_who_has_not_taken_a_step(tmp_path: Path) -> None:

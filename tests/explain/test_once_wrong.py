@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from holdfast.errors import UnknownFormat
 from holdfast.explain import Strength, Verdict
 from holdfast.explain.readings.error import read_fatal
 from holdfast.journal import events as ev
@@ -74,71 +72,6 @@ def test_a_generator_without_an_end_is_named_by_its_line(tmp_path: Path) -> None
     assert "its generator (train.py:12) has no end: a `while True` without a return" in _facts(verdict)
 
 
-_SHAPES = (
-    "Exception encountered when calling Sequential.call().\n\n\x1b[1mInput 0 of layer 'dense' is incompatible with the "
-    "layer: expected axis -1 of input shape to have value 12, but received input with shape (32, 7)\x1b[0m\n\n"
-    "Arguments received by Sequential.call():"
-)
-
-
-def _fit_that_raised(run: Run, number: int) -> None:
-    run.probe(
-        ev.FitStarted(fit=number, epochs=2, planned_steps_per_epoch=20),
-        ev.ExceptionRaised(
-            type="ValueError", message=_SHAPES, left="fit", user_line="train.py:10", process="main"
-        ),
-        ev.FitDone(fit=number, steps=0, epochs=1, epochs_done=0, raised="ValueError", steps_by_epoch=[0]),
-    )
-
-
-def test_an_exception_that_left_every_fit_is_told_though_the_script_caught_it(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    _fit_that_raised(run, 1)
-    _fit_that_raised(run, 2)
-    run.ended(0)
-    verdict = run.verdict()
-    assert verdict.outcome == "stopped-early"
-    assert _first(verdict) == ("script-error", Strength.ESTABLISHED)
-    assert title_of(verdict.findings[0]) == (
-        "no fit got through, and the script went on as if it had: ValueError at train.py:10: Input 0 of layer 'dense' "
-        "is incompatible with the layer: expected axis -1 of input shape to have value 12, but received input with "
-        "shape (32, 7)"
-    )
-
-
-def test_an_exception_that_a_later_fit_made_good_blames_nobody(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    _fit_that_raised(run, 1)
-    run.probe(ev.FitStarted(fit=2, epochs=3, planned_steps_per_epoch=100))
-    run.epochs([100, 100, 100], fit=2)
-    run.ended(0)
-    assert not [one for one in run.verdict().findings if one.strength >= Strength.SUPPORTED]
-
-
-def _ended_itself(path: Path, exit_code: int, *, steps: list[int], **called: object) -> Verdict:
-    run = Run(path)
-    run.fit()
-    run.epochs(steps)
-    known: dict[str, Any] = {"by": "sys.exit", "code": 1, "where": "train.py:9", "phase": "after", **called}
-    run.probe(ev.ExitCalled(**known))
-    run.ended(exit_code)
-    return run.verdict()
-
-
-def test_a_script_that_ends_itself_is_told_by_its_line_and_its_words(tmp_path: Path) -> None:
-    verdict = _ended_itself(tmp_path / "a", 1, steps=[100] * 3, message="the loss is above the gate")
-    assert _first(verdict) == ("script-error", Strength.ESTABLISHED)
-    title = "the script ended itself by sys.exit at train.py:9: the loss is above the gate"
-    assert title_of(verdict.findings[0]) == title
-    short = _ended_itself(tmp_path / "b", 0, steps=[100], by="os._exit", code=0, phase="callback")
-    assert title_of(short.findings[0]) == "the script ended itself by os._exit at train.py:9"
-
-
-def test_an_exit_that_was_asked_for_or_caught_blames_nobody(tmp_path: Path) -> None:
-    assert not _ended_itself(tmp_path / "a", 0, steps=[100] * 3, code=0).findings
-    assert not _ended_itself(tmp_path / "b", 0, steps=[100] * 3, code=9).findings
-
-
 def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     values = {"min": -60.2, "max": 65.1, "finite": True}
@@ -156,39 +89,6 @@ def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None
     assert _first(verdict) == ("loss-not-finite", Strength.SUPPORTED)
     assert "it was the first step: what a fresh model predicts has no finite loss" in _facts(verdict)
     assert "pixels" not in render(verdict)
-
-
-def test_a_script_that_saves_and_leaves_on_sigterm_was_preempted(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit(epochs=10)
-    run.probe(ev.LossSeen(step=120, logs={"loss": 1.0}), ev.SignalSeen(signal="SIGTERM"))
-    run.probe(ev.ExitCalled(by="sys.exit", code=0, where="train.py:9", phase="step"))
-    run.ended(0)
-    verdict = run.verdict()
-    assert [one.cause for one in verdict.findings] == ["preempted"]
-    assert "it ended itself by sys.exit at train.py:9" in _facts(verdict)
-
-
-def test_a_signal_that_came_after_the_work_was_done_blames_nobody(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.epochs([100, 100, 100])
-    run.probe(ev.SignalSeen(signal="SIGTERM"))
-    run.ended(0)
-    assert not run.verdict().findings
-
-
-def test_an_exception_of_python_inside_a_graph_is_told_by_its_own_name(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    message = (
-        "Graph execution error:\n\nDetected at node PyFunc defined at (most recent call last):\n"
-        "<stack traces unavailable>\nRecursionError: maximum recursion depth exceeded\n"
-        'Traceback (most recent call last):\n\n  File "/home/me/train.py", line 7, in depth\n    return depth(node)\n'
-    )
-    run.raised("UnknownError", message, user_line="train.py:7")
-    title = "RecursionError at train.py:7: maximum recursion depth exceeded"
-    assert title_of(run.verdict().findings[0]) == title
 
 
 def test_an_empty_validation_is_the_root_of_a_metric_that_is_missing(tmp_path: Path) -> None:
@@ -242,32 +142,6 @@ def test_class_ids_given_to_a_binary_loss_are_known_by_a_negative_loss(tmp_path:
     assert not _binary(tmp_path / "c", top=9.0, losses=[0.6, 0.4, 0.3]).findings
 
 
-def _machine_code(path: Path, *looks: tuple[int, int]) -> Verdict:
-    run = Run(path)
-    run.fit(steps=60)
-    for step, regions in looks:
-        run.probe(ev.MachineCodeCounted(function="one_step_on_data", regions=regions, step=step))
-    run.epochs([60])
-    run.ended(0)
-    return run.verdict()
-
-
-def test_xla_that_compiles_without_a_trace_is_known_by_its_machine_code(tmp_path: Path) -> None:
-    verdict = _machine_code(tmp_path / "a", (1, 2), (20, 42), (60, 120))
-    assert _first(verdict) == ("recompiling", Strength.ESTABLISHED)
-    title = "XLA compiles one_step_on_data anew for nearly every batch: about 59 times in 59 steps"
-    assert title_of(verdict.findings[0]) == title
-
-
-def test_a_few_programs_for_a_few_shapes_are_no_recompiling(tmp_path: Path) -> None:
-    assert not [
-        one for one in _machine_code(tmp_path / "a", (1, 2), (50, 8)).findings if one.cause == "recompiling"
-    ]
-    assert not [
-        one for one in _machine_code(tmp_path / "b", (1, 2), (60, 24)).findings if one.cause == "recompiling"
-    ]
-
-
 def test_a_run_of_our_own_trainer_is_told_how_to_go_on_with_it(tmp_path: Path) -> None:
     from holdfast.explain.unconverted import going_on
 
@@ -297,18 +171,6 @@ def test_pixels_that_made_the_loss_explode_and_lie_flat_are_told(tmp_path: Path)
     verdict = run.verdict()
     assert _first(verdict) == ("input-scale-mismatch", Strength.SUPPORTED)
     assert "inputs go up to 187, as pixels do that were not scaled" in _facts(verdict)
-
-
-def test_a_command_that_complains_and_ends_itself_is_told_by_its_complaint(tmp_path: Path) -> None:
-    for name, last, title in (
-        ("a", "train.py: error: the following arguments are required: --lr",
-         "the command ended itself with exit code 2: train.py: error: the following arguments are required: --lr"),
-        ("b", "epoch 3 of 10", "the command ended itself with exit code 2"),
-    ):  # fmt: skip
-        run = Run(tmp_path / name)
-        (tmp_path / name / "output.log").write_text(f"usage: train.py\n{last}\n")
-        run.ended(2)
-        assert title_of(run.verdict().findings[0]) == title
 
 
 def _waits(path: Path, waited_s: list[float]) -> Verdict:
@@ -378,19 +240,6 @@ def test_a_generator_that_waits_below_fit_on_jax_is_named_though_a_library_told_
     )
 
 
-def test_functions_that_all_run_eagerly_are_told_by_the_switch(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.probe(ev.FrameworkSeen(name="tensorflow", environment={"functions_run_eagerly": "true"}))
-    run.probe(ev.ModelSeen(name="net", run_eagerly=False))
-    run.fit()
-    run.probe(ev.EpochDone(epoch=0, steps=200, duration_s=30.0, logs={"loss": 0.5}))
-    run.probe(ev.FitDone(steps=200, epochs=1, epochs_done=1, steps_by_epoch=[200]))
-    run.ended(0)
-    verdict = run.verdict()
-    assert _first(verdict) == ("eager-execution", Strength.SUPPORTED)
-    assert "all functions run eagerly: tf.config.run_functions_eagerly(True)" in _facts(verdict)
-
-
 def test_pixels_that_blew_a_loop_up_in_its_first_steps_are_told_though_the_loss_fell_since(
     tmp_path: Path,
 ) -> None:
@@ -446,35 +295,6 @@ def test_channels_in_the_words_of_xla(tmp_path: Path) -> None:
     verdict = run.verdict()
     assert _first(verdict) == ("wrong-channels", Strength.ESTABLISHED)
     assert title_of(verdict.findings[0]) == "3 channels were wanted and 1 given"
-
-
-def test_what_the_trainer_refuses_is_told_in_its_own_words(tmp_path: Path) -> None:
-    """There is no traceback to read: the error says itself what it found and what to change."""
-    run = Run(tmp_path / "run")
-    refused = UnknownFormat(
-        "no annotations were found here",
-        where="/data/pets",
-        found="the folder is empty",
-        change="give another",
-    )
-    run.probe(
-        ev.ErrorReported(
-            slug=refused.slug,
-            what=refused.what,
-            where=refused.where,
-            found=list(refused.found),
-            change=list(refused.advised),
-        )
-    )
-    run.probe(ev.ExceptionRaised(type="UnknownFormat", message=refused.what, left="script"))
-    run.ended(2)
-    finding = run.verdict().findings[0]
-    assert (finding.cause, title_of(finding)) == (
-        "script-error",
-        "no annotations were found here (/data/pets)",
-    )
-    assert [sentence(fact) for fact in finding.because] == ["the folder is empty"]
-    assert [do_of(remedy) for remedy in finding.remedies] == ["give another"]
 
 
 def test_a_trainer_that_is_interrupted_before_its_first_step_had_data(tmp_path: Path) -> None:

@@ -27,28 +27,6 @@ def _slugs(verdict: Verdict) -> list[str]:
     return [one.cause for one in verdict.findings]
 
 
-def _signal_in_a_loop(path: Path, *, steps_after: int) -> Verdict:
-    """A loop that told no plan, SIGTERM while it steps, and so many steps more before exit code 0."""
-    run = Run(path)
-    run.probe(ev.LoopSeen(by="tf_function", where="train.py:12"), *[ev.LossSeen(step=n) for n in range(1, 7)])
-    run.probe(ev.SignalSeen(signal="SIGTERM"))
-    run.samples(10, rss_bytes=600 * MIB, phase="step", step=lambda n: 10 * n)
-    run.samples(20, rss_bytes=600 * MIB, phase="step", step=lambda n: 95 + min(n * 10, steps_after))
-    run.ended(0)
-    return run.verdict()
-
-
-def test_a_loop_that_stops_stepping_at_a_signal_was_told_to_end(tmp_path: Path) -> None:
-    verdict = _signal_in_a_loop(tmp_path / "run", steps_after=0)
-    assert (verdict.outcome, _first(verdict)) == ("stopped-early", ("preempted", Strength.SUPPORTED))
-    assert "no step was done after it, and it ended by itself" in _facts(verdict)
-
-
-def test_a_loop_that_goes_on_after_a_signal_has_finished(tmp_path: Path) -> None:
-    verdict = _signal_in_a_loop(tmp_path / "run", steps_after=150)
-    assert (verdict.outcome, verdict.findings) == ("finished", ())
-
-
 def test_a_loop_that_got_no_data_trained_nothing(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.probe(ev.DatasetSeen(type="tf.data", where="train.py:15"))
@@ -138,26 +116,6 @@ def test_class_ids_that_jax_passes_over_in_silence(
     run.epochs([100, 100, 100])
     run.ended(0)
     assert _slugs(run.verdict()) == (["class-id-out-of-range"] if found else [])
-
-
-def _compiled(path: Path, *, steps: int) -> Verdict:
-    """A loop on JAX alone: nobody counts the calls of a jitted function, the steps are known."""
-    run = Run(path)
-    run.probe(ev.FrameworkSeen(name="jax"), ev.LoopSeen(by="jax", where="train.py:20"))
-    seconds = ["compiled in 2.1 s"]
-    run.probe(
-        ev.TracesCounted(function="jit(train_step)", where="train.py:20", traces=32, signatures=seconds)
-    )
-    run.samples(3, rss_bytes=600 * MIB, phase="between", step=steps)
-    run.ended(0)
-    return run.verdict()
-
-
-def test_a_loop_on_jax_that_compiles_at_most_steps_is_recompiling(tmp_path: Path) -> None:
-    verdict = _compiled(tmp_path / "run", steps=46)
-    assert _first(verdict) == ("recompiling", Strength.ESTABLISHED)
-    assert "jit(train_step) (train.py:20) was compiled 32 times in 46 steps" in _facts(verdict)
-    assert _compiled(tmp_path / "many", steps=5000).findings == ()
 
 
 def test_a_long_wait_for_the_first_batch_does_not_hide_that_every_step_waits(tmp_path: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from holdfast.explain import Strength, Verdict
+from holdfast.explain import Verdict
 from holdfast.journal import events as ev
 from tests.explain.made import Run, title_of
 
@@ -21,22 +19,6 @@ def _raised(path: Path, type: str, message: str, frames: tuple[str, ...], **data
     )
     run.ended(1)
     return run.verdict()
-
-
-@pytest.mark.parametrize(
-    ("frame", "sure"),
-    [("urllib/request.py:1351 do_open", Strength.ESTABLISHED), ("train.py:9 ask", Strength.SUPPORTED)],
-)
-def test_a_connection_that_is_reset_is_a_download_for_sure_where_a_library_of_the_network_says_it(
-    tmp_path: Path, frame: str, sure: Strength
-) -> None:
-    verdict = _raised(
-        tmp_path / "run",
-        "ConnectionResetError",
-        "[Errno 104] Connection reset by peer",
-        ("train.py:4 <module>", frame),
-    )
-    assert (verdict.findings[0].cause, verdict.findings[0].strength) == ("download-blocked", sure)
 
 
 def test_a_target_out_of_bounds(tmp_path: Path) -> None:

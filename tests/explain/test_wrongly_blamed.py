@@ -50,30 +50,6 @@ def test_an_error_with_words_is_not_explained_by_a_line_before_it(line: str, tmp
     assert blamed(run) == {"script-error": "established"}
 
 
-def test_an_allocator_that_says_that_it_is_no_failure_ended_nothing(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.fit()
-    run.epochs([100] * 3)
-    run.output(NOT_A_FAILURE + "accuracy 0.71 below 0.9\n")
-    run.ended(1)
-    assert blamed(run) == {"script-error": "supported"}
-
-
-def test_who_was_killed_is_not_judged_by_its_log(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.fit()
-    run.output("matplotlib: Permission denied: '/root/.config/matplotlib', using /tmp\n")
-    run.ended(signal="SIGTERM")
-    assert blamed(run) == {"preempted": "established"}
-
-
-def test_a_class_called_monitor_is_no_callback(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.fit()
-    run.raised("ValueError", "class 'tv monitor' is not in the label map")
-    assert blamed(run) == {"script-error": "established"}
-
-
 # -- healthy runs ----------------------------------------------------------------------------------------
 
 
@@ -161,17 +137,5 @@ def test_a_save_that_found_another_way_is_no_failure(tmp_path: Path) -> None:
         )
     )
     run.probe(ev.SaveDone(path="/tmp/a.keras"))
-    run.ended(0)
-    assert blamed(run) == {}
-
-
-def test_a_processor_that_was_asked_for_is_no_missed_card(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.probe(
-        ev.FrameworkSeen(
-            name="jax", backend="jax", devices=["TFRT_CPU_0"], environment={"JAX_PLATFORMS": "cpu"}
-        )
-    )
-    run.supervisor(ev.MachineRead(gpus=[{"name": "A100"}]))
     run.ended(0)
     assert blamed(run) == {}

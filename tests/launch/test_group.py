@@ -19,7 +19,7 @@ from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Beat, BeatReader
 from holdfast.journal.group_membership import agent_folder
-from tests.explain.made import code_of, sentence, title_of
+from tests.explain.made import code_of, facts
 
 ROOT = Path(__file__).parent.parent.parent
 WAIT_S = 300.0  # on a machine that is busy with other tests
@@ -96,7 +96,8 @@ def test_an_error_in_one_ends_all_with_its_exit_code_and_is_the_verdict(tmp_path
     assert code == 2, log
     assert log.rstrip().endswith("ended with exit code 2")
     first = explain(tmp_path / "run").findings[0]
-    assert (first.cause, title_of(first)) == ("peer-missing", "process 1 of the group ended with exit code 2")
+    assert first.title.kind == "peer-missing.lost"
+    assert (first.title.values["rank"], first.title.values["exit_code"]) == (1, 2)
     assert code_of(first.remedies[0]) == "holdfast explain RUN/peers/1"
 
 
@@ -127,8 +128,8 @@ def test_sigterm_to_one_ends_all_at_the_same_step(tmp_path: Path) -> None:
     assert len(ends) == 2
     assert ends[0] == ends[1]
     assert "SIGTERM came to the host of process" in log
-    told = [sentence(fact) for fact in explain(tmp_path / "run" / "peers" / "1").findings[0].because]
-    assert told[0].startswith(f"the supervisor was sent SIGTERM from process {os.getpid()} (")
+    received = facts(explain(tmp_path / "run" / "peers" / "1").findings[0])["signal.passed-on"]
+    assert (received["signal"], received["from_pid"]) == ("SIGTERM", os.getpid())
 
 
 def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> None:
@@ -142,10 +143,12 @@ def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> No
     assert f"ended at {saved}" in log
     first = explain(tmp_path / "run").findings[0]
     assert first.cause == "preempted"
-    assert [sentence(fact) for fact in first.because[:2]] == [  # not the supervisor, which only passes it on
-        "the group was told: SIGTERM came: all save at the same step and end",
-        "the supervisor was sent SIGTERM by itself, at the word of the group's conductor, and passed it on",
-    ]
+    asked, received = facts(first)["group.stop-requested"], facts(first)["signal.passed-on"]
+    assert asked["text"] == "SIGTERM came: all save at the same step and end"
+    assert (received["from_pid"], received["from_coordinator"]) == (
+        None,
+        True,
+    )  # the supervisor only passes it on
 
 
 def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> None:
@@ -154,9 +157,7 @@ def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> Non
     group.process.send_signal(signal.SIGINT)
     _, log = group.ended()
     assert "SIGINT came: all save at the same step and end" in log
-    assert title_of(explain(tmp_path / "run").findings[0]) == (
-        "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the group ended"
-    )
+    assert explain(tmp_path / "run").findings[0].title.kind == "preempted.group-interrupted"
 
 
 @pytest.mark.proof

@@ -80,3 +80,7 @@ def test_brackets_are_left_out_without_their_values() -> None:
 def test_a_slip_in_one_sentence_does_not_cost_the_answer() -> None:
     assert wording.sentence(Fact("no.such-kind", {"a": 1})) == "(no wording) no.such-kind: a 1"
     assert wording.sentence(Fact("summary.duration", {})).startswith(wording.UNWORDED)
+
+
+def test_one_step_is_a_step() -> None:
+    assert wording.summary((Fact("summary.steps", {"steps": 1, "of": None}),)) == "1 step done"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Outcome, Remedy, Strength, Title
-from holdfast.explain.readings.end import end_seen
+from holdfast.explain.readings.end import end_seen, last_line
 from holdfast.explain.readings.memory import at_the_end
 from holdfast.explain.readings.stacks import silence
 
 
 def unknown(evidence: Evidence, how: Outcome) -> Finding:
-    facts = [*end_seen(evidence), *silence(evidence), *_main_thread(evidence)]
-    facts += [
-        Fact("output.last-line", {"text": line.text}, line.source) for line in evidence.output.lines[-1:]
-    ]
+    facts = [*end_seen(evidence), *silence(evidence), *_main_thread(evidence), *last_line(evidence)]
     return Finding(
         Strength.POSSIBLE,
         Title("unknown", {"outcome": how}),

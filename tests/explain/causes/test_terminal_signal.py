@@ -65,7 +65,7 @@ def test_ctrl_c_that_the_script_caught(run: Run) -> None:
     assert run.verdict().outcome == "stopped-early"
     assert (run.first().cause, run.first().strength) == ("terminal-signal", Strength.ESTABLISHED)
     assert facts(run.first())["fit.interrupted"] == {"where": "train.py:30"}
-    assert facts(run.first())["signal.seen-by-script"] == {"signal": "SIGINT"}
+    assert facts(run.first())["signal.seen-by-script"] == {"signal": "SIGINT", "direct": True}
 
 
 def test_a_signal_that_the_script_survived_is_no_end(run: Run) -> None:

@@ -29,6 +29,13 @@ def end_seen(evidence: Evidence) -> tuple[Fact, ...]:
     return (Fact("end.seen", values, evidence.exit_source),)
 
 
+def last_line(evidence: Evidence) -> tuple[Fact, ...]:
+    """What it printed last."""
+    return tuple(
+        Fact("output.last-line", {"text": one.text}, one.source) for one in evidence.output.lines[-1:]
+    )
+
+
 def before_first_step(evidence: Evidence) -> tuple[Fact, ...]:
     return () if evidence.step else (Fact("steps.none", {}, "beats"),)
 
@@ -44,6 +51,17 @@ def passed_on(received: Recorded[ev.SignalReceived]) -> Fact:
         "from_coordinator": bool(event.from_pid) and by_itself,
     }
     return Fact("signal.passed-on", values, received.source)
+
+
+def seen_by_script(seen: Recorded[ev.SignalSeen], *, direct: bool) -> Fact:
+    """A signal that the script itself received; direct: the supervisor did not pass it on."""
+    return Fact("signal.seen-by-script", {"signal": seen.event.signal, "direct": direct}, seen.source)
+
+
+def exit_called(called: Recorded[ev.ExitCalled]) -> Fact:
+    event = called.event
+    values = {"by": event.by, "where": event.where, "phase": event.phase, "message": event.message}
+    return Fact("exit.called", values, called.source)
 
 
 def left_on_signal(evidence: Evidence) -> str:

@@ -154,8 +154,13 @@ class StalledThread:
             "code": thread.users.code if thread.users is not None else "",
             "wait": thread.wait,
             "syscall": thread.syscall,
+            "inside": "",
         }
         return Fact("thread.stalled", values, self.source)
+
+    def fact_inside(self, frame: Frame) -> Fact:
+        """The same, with the frame of a library that says what it waits for."""
+        return Fact("thread.stalled", {**self.fact.values, "inside": place(frame)}, self.source)
 
     @property
     def busy_fact(self) -> Fact:

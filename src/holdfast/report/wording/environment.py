@@ -2,13 +2,196 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from holdfast.report.wording.advice import Advice
-from holdfast.report.wording.template import Text
+from holdfast.report.wording.template import Text, filled
+from holdfast.units import count
 
-TITLES: dict[str, Text] = {}
+_BUILDS = {
+    "tensorflow": 'pip uninstall tensorflow tensorflow-cpu\npip install "tensorflow[and-cuda]"',
+    "jax": 'pip install "jax[cuda13]"',
+    "torch": "pip uninstall torch\npip install torch --index-url https://download.pytorch.org/whl/cu128",
+}
+_AGENT = {
+    "missing": "never came",
+    "silent": "cannot be reached",
+    "suspended": "is suspended",
+    "waited-for": "holds up all others",
+}
 
-FACTS: dict[str, Text] = {}
 
-REMEDIES: dict[str, Advice] = {}
+def _build(values: Mapping[str, Any]) -> str:
+    return _BUILDS.get(values["backend"], _BUILDS["tensorflow"])
+
+
+def _times(values: Mapping[str, Any]) -> str:
+    """ "32 times in 1,200 steps" """
+    times = f"{count(values['compiles'])} times"
+    unit = "step" if values["counted_steps"] else "call"
+    return f"{times} in {count(values['calls'], unit)}" if values["calls"] else times
+
+
+def _lost(values: Mapping[str, Any]) -> str:
+    how = filled("was ended by {signal}" if values["signal"] else "ended with exit code {exit_code}", values)
+    return f"process {values['rank']} of the group {how}"
+
+
+TITLES: dict[str, Text] = {
+    "script-error": "[{caught:if}every fit failed, and the script continued: ]{error}[ at {where}]"
+    "[: {message:clip 160}]",
+    "script-error.reader-gone": "the reader of its output is gone: {error}[ at {where}]",
+    "script-error.trainer": "{what}[ ({where})]",
+    "script-error.self-signal": "the script sent itself {signal}[ at {where}]",
+    "script-error.timer": "a timer of its own fired ({signal}; signal.alarm or setitimer), and nothing handled it",
+    "script-error.closed-pipe": "it wrote to a pipe whose reader was gone (SIGPIPE)",
+    "script-error.exit-call": "the script ended itself by {by}[ at {where}][: {message:clip 160}]"
+    "[{on_purpose:if}, with exit code 0, before all planned steps were done]",
+    "script-error.exit-code": "the command ended itself with exit code {exit_code}[: {complaint:clip 120}]",
+    "gpu-not-used": "{gpus:list 3} is there, and training runs on the CPU",
+    "eager-execution": "the training step is run operation by operation instead of compiled",
+    "recompiling": lambda values: (
+        f"XLA compiles {values['function']} again for every new shape: {_times(values)}"
+    ),
+    "recompiling.every-batch": "XLA compiles {function} again for nearly every batch: about {compiles:count} times in "
+    "{steps:count step}",
+    "recompiling.slow": "XLA reported a very slow compile",
+    "illegal-instruction": "the CPU does not support an instruction of a library (SIGILL)",
+    "download-blocked": "{address:or an address} could not be reached",
+    "download-blocked.refused": "the server refused {address:or a download}: {status} {reason}",
+    "download-blocked.broke-off": "a download broke off: {error:clip 120}",
+    "download-blocked.waits": "it waits for the network before training[, from {where}]",
+    "preempted": "it was asked to end by SIGTERM: a scheduler, a cloud or a person stopped it",
+    "preempted.group-interrupted": "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the "
+    "group ended",
+    "host-rebooted": "the machine restarted during the run",
+    "peer-missing": "another machine of the group is not there",
+    "peer-missing.joining": "it waits for the other machines to join",
+    "peer-missing.lost": _lost,
+    "peer-missing.agent": lambda values: f"process {values['rank']} of the group {_AGENT[values['remark']]}",
+    "peer-missing.network": "the network between the processes of the group does not carry a step",
+    "uneven-batches": "the processes of the group do not have the same number of batches",
+}
+
+FACTS: dict[str, Text] = {
+    "script.raised": "{error}[: {message:clip 280}]",
+    "error.caught": "the script caught it and continued, so the exit code is 0",
+    "error.came-from": "it came from {text:clip 200}",
+    "error.found": "{text:clip 300}",
+    "pipeline.generator": "the generator is {function}, at {where}",
+    "signal.self-sent": "os.kill was called on the process itself[ at {where}]",
+    "signal.kill-followed": "SIGKILL followed, as schedulers send it after a grace period",
+    "exit.called": "{by} was called[ at {where}][ in phase {phase}][: {message:clip 160}]",
+    "exit.no-traceback": "it ended with exit code {exit_code} and printed no traceback",
+    "exit.timer-armed": "the script had already finished: its signal handlers were removed, but the timer was still "
+    "armed",
+    "machine.gpus": "the machine has {gpus:list 3}",
+    "framework.devices": "the framework sees only {devices:list 4}",
+    "framework.parameters": "the parameters that the optimizer updates are on {devices:list 3}",
+    "framework.without-cuda": "this build of {framework} has no CUDA",
+    "environment.variable": "{variable} is '{value}'",
+    "environment.cpu-chosen": "{variable} selects the CPU",
+    "model.runs-eagerly": lambda values: (
+        "all functions run eagerly: tf.config.run_functions_eagerly(True)"
+        if values["everywhere"]
+        else filled(
+            "the model runs eagerly: run_eagerly=True, or tf.config.run_functions_eagerly[ ({where})]", values
+        )
+    ),
+    "steps.duration": "a step takes {seconds:duration}; compiled, it would take a tenth where operations are small",
+    "compile.counted": lambda values: filled("{function}[ ({where})] was compiled ", values) + _times(values),
+    "compile.by-xla": lambda values: (
+        "it is compiled by XLA (jit_compile)" if values["jit_compile"] else "JAX compiles every new shape"
+    ),
+    "compile.signatures": "the last ones: {last:list 3}",
+    "compile.machine-code": "executable memory of {function}[ ({where})] grew from {first_regions} to {last_regions} "
+    "regions in {steps:count step}: {compiles:count} times what the first program took",
+    "boot.changed": "the boot id of the machine has changed since the run was started",
+    "boot.other-host": "another machine of the same name looks like this too: a pod that was moved",
+    "end.not-recorded": "no end was recorded, neither of the process nor of the supervisor",
+    "group.stop-requested": "the group was asked to stop: {text}",
+    "group.configured": "{variable} names several machines",
+    "group.steps": lambda values: (
+        "steps by process: " + ", ".join(f"{rank}: {steps:,}" for rank, steps in values["by_rank"].items())
+    ),
+}
+
+REMEDIES: dict[str, Advice] = {
+    "traceback.read": Advice("read the traceback in output.log from its end"),
+    "generator.match-signature": Advice(
+        "change what {function} yields ({where}), or the signature that it was given"
+    ),
+    "input.use-an-option": Advice(
+        "nobody is there to answer: let {where} take it from an option, or start it at a terminal"
+    ),
+    "line.find-what-reaches-it": Advice(
+        lambda values: (
+            f"look at what makes it reach {values['where']}" if values["where"] else "look for what calls it"
+        )
+    ),
+    "error.change": Advice("{text}"),
+    "output.write-to-a-file": Advice(
+        "write to a file, and read that: `head` and a closed viewer end before the training does",
+        "python train.py > train.log 2>&1",
+    ),
+    "output.read-its-end": Advice(
+        "read the last lines of output.log; a script that ends by sys.exit gives its reason there, if anywhere"
+    ),
+    "timer.handle-or-stop": Advice(
+        "handle the signal, and stop the timer before the script is over", "signal.alarm(0)"
+    ),
+    "model.move-to-gpu": Advice(
+        "move the model and every batch to the GPU",
+        'model.to("cuda")\nimages, targets = images.to("cuda"), targets.to("cuda")',
+    ),
+    "framework.install-for-driver": Advice(
+        "or, where torch.cuda.is_available() is False: install the build that fits the driver", _build
+    ),
+    "framework.install-with-cuda": Advice("install the build that has CUDA, and only that one", _build),
+    "eager.leave-out": Advice(
+        "leave it out, except for debugging", "model.compile(…)   # without run_eagerly=True"
+    ),
+    "eager.switch-off": Advice(
+        "leave it out, except for debugging", "tf.config.run_functions_eagerly(False)"
+    ),
+    "shapes.pad": Advice(
+        "pad to one size, or to a few", "ds = ds.padded_batch(8, padded_shapes=([512, 512, 3], [100, 4]))"
+    ),
+    "shapes.use-a-few": Advice("use a few lengths, each padded to the next: one compile for each"),
+    "compile.without-xla": Advice(
+        "leave XLA out where shapes must vary", "model.compile(…, jit_compile=False)"
+    ),
+    "cpu.use-one-with-avx": Advice(
+        "use a machine whose CPU has AVX, or a build for older CPUs", "grep -o -m1 avx /proc/cpuinfo"
+    ),
+    "download.fetch-where-there-is-a-network": Advice(
+        "fetch the file where there is a network, and give its path",
+        'keras.applications.ResNet50(weights="resnet50.weights.h5")',
+    ),
+    "download.remove-half-files": Advice("remove what an earlier download left incomplete in ~/.keras"),
+    "download.check-address": Advice("check the address: is the file still there, and does it need a login?"),
+    "download.fetch-beforehand": Advice("fetch the file beforehand, and give its path"),
+    "run.start-if-it-resumes": Advice(
+        "start the same command again: it resumes if the script loads what it saved"
+    ),
+    "checkpoint.save-while-training": Advice(
+        "save while training, so that the same command can resume",
+        'keras.callbacks.BackupAndRestore("backup", save_freq=500, double_checkpoint=True)',
+    ),
+    "scheduler.ask-for-more": Advice("ask for more time, or for a machine that is not reclaimed"),
+    "boot.find-out-why": Advice("find out why: power, heat, an update", "journalctl -b -1 -e"),
+    "group.start-all": Advice(
+        "start all of them, and check that each can reach the others' address and port", "nc -zv HOST PORT"
+    ),
+    "group.same-addresses": Advice("the addresses in TF_CONFIG must be the same on all, in the same order"),
+    "group.explain-agent": Advice(
+        "look at that process, which has a run folder of its own", "holdfast explain RUN/peers/{rank}"
+    ),
+    "group.same-batches": Advice(
+        "give every process the same number: drop the remainder, or repeat and count steps",
+        "ds = ds.shard(n, i).repeat().batch(b, drop_remainder=True)   # and steps_per_epoch",
+    ),
+}
 
 RULED_OUT: dict[str, Text] = {}

@@ -93,9 +93,7 @@ FACTS: dict[str, Text] = {
     "threads.counted": "{threads:count thread} when last counted",
     "cpu.crowded": "{tasks:count} threads and processes of this run want to run at once, on {cores:count core}"
     "[; tasks waited for a core {waited:percent} of the time][; the load is {load:count}]",
-    "signal.seen-by-script": "the script received {signal}, not from the supervisor",
     "fit.interrupted": "KeyboardInterrupt left fit ({where}); the script caught it",
-    "steps.none-after-signal": "no step was done after the signal, and it ended by itself",
 }
 
 REMEDIES: dict[str, Advice] = {

@@ -80,7 +80,8 @@ def _busy(values: Mapping[str, Any]) -> str:
 
 
 def _place(values: Mapping[str, Any]) -> str:
-    return filled("[ at {where}][: {code:code 60}]", values)
+    at = "[ inside {inside}][, called from {where}]" if values["inside"] else "[ at {where}]"
+    return filled(at + "[: {code:code 60}]", values)
 
 
 def _resume(values: Mapping[str, Any]) -> str:
@@ -105,6 +106,8 @@ FACTS: dict[str, Text] = {
     "thread.raised": "a thread ended with {error}[ at {where}][: {message:clip 120}][; its line is {code:code}]",
     "signal.passed-on": "the supervisor received {signal}[ from process {from_pid}][ ({from_command})]"
     "[{from_coordinator:if} (sent by the group coordinator)] and passed it on",
+    "signal.seen-by-script": "the script received {signal}[{direct:if}, not from the supervisor]",
+    "steps.none-after-signal": "no step was done after the signal, and it ended by itself",
     "steps.none": "no training step was done",
 }
 

@@ -4,69 +4,49 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import span
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.journal import events as ev
+
+_WARNINGS = ("run_functions_eagerly", "Even though the `tf.config")
+#: Training shorter than this is debugging, where eager execution is meant. Chosen: longer than the debugging
+#: sessions among the test programs.
+_STEPS_THAT_COUNT, _SECONDS_THAT_COUNT = 100, 5.0
 
 
 @cause("eager-execution", Group.ENVIRONMENT)
 def eager_execution(evidence: Evidence) -> Finding | None:
-    model = next((said for said in reversed(evidence.all(ev.ModelSeen)) if said.event.run_eagerly), None)
-    warned = next(
-        (
-            said
-            for said in evidence.all(ev.WarningSeen)
-            if "run_functions_eagerly" in said.event.text or "Even though the `tf.config" in said.event.text
-        ),
-        None,
-    )
-    switched = next(
-        (
-            said
-            for said in evidence.all(ev.FrameworkSeen)
-            if said.event.environment.get("functions_run_eagerly") == "true"
-        ),
-        None,
-    )
-    known = model or switched or warned
-    if known is None:
-        return None
-    steps = evidence.step or 0
-    trained_s = sum(said.event.duration_s for said in evidence.all(ev.EpochDone))
-    if not trained_s and len(evidence.samples) > 2:
-        own = [s for _, s in evidence.samples if s.step > 0]
-        trained_s = own[-1].mono - own[0].mono if len(own) > 1 else 0.0
-    facts = [
-        Fact(
-            "the model runs eagerly: run_eagerly=True, or tf.config.run_functions_eagerly"
-            + (f" ({model.event.where})" if model is not None and model.event.where else "")
-            if model is not None or switched is None
-            else "all functions run eagerly: tf.config.run_functions_eagerly(True)",
-            known.source,
-        )
+    model = next((one for one in reversed(evidence.all(ev.ModelSeen)) if one.event.run_eagerly), None)
+    switched = [
+        one.source
+        for one in evidence.all(ev.FrameworkSeen)
+        if one.event.environment.get("functions_run_eagerly") == "true"
     ]
+    warned = [
+        one.source
+        for one in evidence.all(ev.WarningSeen)
+        if any(text in one.event.text for text in _WARNINGS)
+    ]
+    sources = [*([model.source] if model is not None else []), *switched, *warned]
+    if not sources:
+        return None
+    everywhere = model is None and bool(switched)
+    values = {"everywhere": everywhere, "where": model.event.where if model is not None else ""}
+    steps, trained_s = evidence.step or 0, _trained_s(evidence)
+    facts = [Fact("model.runs-eagerly", values, sources[0])]
     if steps and trained_s:
-        facts.append(
-            Fact(
-                f"a step takes {span(trained_s / steps)}; compiled, it would take a tenth where operations are small",
-                "journal.jsonl",
-            )
-        )
-    enough = steps >= 100 and trained_s >= 5
+        facts.append(Fact("steps.duration", {"seconds": trained_s / steps}, "journal.jsonl"))
+    counts = steps >= _STEPS_THAT_COUNT and trained_s >= _SECONDS_THAT_COUNT
     return Finding(
-        "eager-execution",
-        Strength.SUPPORTED if enough else Strength.POSSIBLE,
-        "the training step is run operation by operation instead of compiled",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "leave it out, except for debugging",
-                "your-choice",
-                "model.compile(…)   # without run_eagerly=True"
-                if model is not None or switched is None
-                else "tf.config.run_functions_eagerly(False)",
-            ),
-        ),
+        Strength.SUPPORTED if counts else Strength.POSSIBLE,
+        Title("eager-execution"),
+        because=tuple(facts),
+        remedies=(Remedy("eager.switch-off") if everywhere else Remedy("eager.leave-out"),),
         ends=False,
     )
+
+
+def _trained_s(evidence: Evidence) -> float:
+    """Seconds of training: of the epochs, or between the first and the last sample that has a step."""
+    in_epochs = sum(one.event.duration_s for one in evidence.all(ev.EpochDone))
+    samples = [one for _, one in evidence.samples if one.step > 0] if len(evidence.samples) > 2 else []
+    return in_epochs or (samples[-1].mono - samples[0].mono if len(samples) > 1 else 0.0)

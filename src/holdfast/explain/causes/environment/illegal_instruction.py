@@ -1,35 +1,23 @@
-"""The processor does not know an instruction of the program."""
+"""The CPU does not support an instruction of the program."""
 
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import clipped
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.end import before_first_step, end_seen
+from holdfast.explain.readings.output import clipped
 
 
 @cause("illegal-instruction", Group.ENVIRONMENT, specialises=("native-crash",))
 def illegal_instruction(evidence: Evidence) -> Finding | None:
     if evidence.exit_signal != "SIGILL":
         return None
-    facts = [
-        Fact("it ended on SIGILL, an instruction that this processor does not know", evidence.exit_source)
-    ]
-    printed = evidence.output.last(r"Illegal instruction|compiled to use \S+ instructions")
-    facts += [Fact(clipped(printed.text, 140), printed.source)] if printed is not None else []
-    if not evidence.step:
-        facts.append(Fact("before any training step", "beats"))
+    line = evidence.output.last(r"Illegal instruction|compiled to use \S+ instructions")
+    printed = [Fact("error.quoted", {"text": clipped(line.text)}, line.source)] if line is not None else []
     return Finding(
-        "illegal-instruction",
         Strength.ESTABLISHED,
-        "the processor does not know an instruction of a library (SIGILL)",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "a machine with AVX, or a build for older processors",
-                "your-choice",
-                "grep -o -m1 avx /proc/cpuinfo",
-            ),
-        ),
+        Title("illegal-instruction"),
+        because=(*end_seen(evidence), *printed, *before_first_step(evidence)),
+        remedies=(Remedy("cpu.use-one-with-avx"),),
     )

@@ -1,76 +1,78 @@
-"""XLA compiles anew for every new shape."""
+"""XLA compiles again for every new shape."""
 
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import clipped, listed, whole
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.output import clipped
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
+
+#: A training step is compiled a few times in any run: for the first batch, the last one, validation.
+_FEWEST_COMPILES = 8
+#: …and from here on no reading but new shapes is left. Chosen: two sizes for each of the usual ones.
+_CERTAIN_COMPILES = 15
+#: Compiles per call: below it, a set of shapes repeats and all compiles are soon over. Chosen: separates bucketed
+#: lengths from new ones in the test programs.
+_COMPILES_PER_CALL = 0.2
+#: Growth of executable memory, in units of what the first program took, and per step. Measured with seven shapes
+#: on TensorFlow 2.21, where each program left at least as many regions as the first.
+_FEWEST_BY_MEMORY, _COMPILES_PER_STEP = 4, 0.5
+_SHOWN = 3  # signatures
 
 
 @cause("recompiling", Group.ENVIRONMENT)
 def recompiling(evidence: Evidence) -> Finding | None:
-    counted_ = [said for said in evidence.all(ev.TracesCounted) if said.event.traces >= 8]
-    worst = max(counted_, key=lambda said: said.event.traces, default=None)
-    model = evidence.model
+    counted = [one for one in evidence.all(ev.TracesCounted) if one.event.traces >= _FEWEST_COMPILES]
+    if not counted:
+        return _by_machine_code(evidence) or _slow(evidence)
+    most = max(counted, key=lambda one: one.event.traces)
+    model, jax = evidence.model, evidence.backend == "jax"
     jit = model is not None and model.event.jit_compile in (True, "True")
-    jax = evidence.backend == "jax"
-    slow = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
-    if worst is None:
-        return _by_machine_code(evidence) or (
-            Finding(
-                "recompiling",
-                Strength.POSSIBLE,
-                "XLA said that a compile was very slow",
-                (Fact(clipped(slow.text, 120), slow.source),),
-                (),
-                (_PAD,),
-                ends=False,
-            )
-            if slow is not None
-            else None
-        )
-    event = worst.event
-    calls, each = (event.calls, "calls") if event.calls else (evidence.step or 0, "steps")
-    if not (jit or jax) or event.traces < 0.2 * max(1, calls) or event.reason == "new-object":
+    calls = most.event.calls or evidence.step or 0
+    often = most.event.traces >= _COMPILES_PER_CALL * max(1, calls)
+    if not (jit or jax) or not often or most.event.reason == "new-object":
         return _by_machine_code(evidence)
-    times = f"{event.traces} times" + (f" in {whole(calls)} {each}" if calls else "")
-    where = f" ({event.where})" if event.where else ""
-    facts = [
-        Fact(
-            f"{event.function}{where} was compiled {times}",
-            worst.source,
-        ),
-        Fact(
-            "it is compiled by XLA (jit_compile)" if jit and not jax else "JAX compiles every new shape",
-            model.source if model is not None else worst.source,
-        ),
-    ]
-    facts += (
-        [
-            Fact(
-                f"the last ones: {listed([clipped(one, 60) for one in event.signatures[-3:]], 3)}",
-                worst.source,
-            )
-        ]
-        if event.signatures
-        else []
-    )
+    by_jit = jit and not jax
+    source = model.source if model is not None else most.source
     return Finding(
-        "recompiling",
-        Strength.ESTABLISHED if event.traces >= 15 else Strength.SUPPORTED,
-        f"XLA compiles {event.function} anew for every new shape: {times}",
-        tuple(facts),
-        (),
-        (
-            _PAD,
-            Remedy(
-                "leave XLA out where shapes must vary", "your-choice", "model.compile(…, jit_compile=False)"
-            )
-            if jit and not jax
-            else Remedy("a few lengths, each padded to the next: one compilation for each", "your-choice"),
+        Strength.ESTABLISHED if most.event.traces >= _CERTAIN_COMPILES else Strength.SUPPORTED,
+        Title("recompiling", _values(most.event, calls)),
+        because=(*_compiled(most, calls), Fact("compile.by-xla", {"jit_compile": by_jit}, source)),
+        remedies=(
+            Remedy("shapes.pad"),
+            Remedy("compile.without-xla") if by_jit else Remedy("shapes.use-a-few"),
         ),
+        ends=False,
+    )
+
+
+def _values(event: ev.TracesCounted, calls: int) -> dict[str, object]:
+    return {
+        "function": event.function,
+        "where": event.where,
+        "compiles": event.traces,
+        "calls": calls or None,
+        "counted_steps": not event.calls,
+    }
+
+
+def _compiled(counted: Recorded[ev.TracesCounted], calls: int) -> list[Fact]:
+    facts = [Fact("compile.counted", _values(counted.event, calls), counted.source)]
+    last = counted.event.signatures[-_SHOWN:]
+    return facts + ([Fact("compile.signatures", {"last": last}, counted.source)] if last else [])
+
+
+def _slow(evidence: Evidence) -> Finding | None:
+    line = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
+    if line is None:
+        return None
+    return Finding(
+        Strength.POSSIBLE,
+        Title("recompiling.slow"),
+        because=(Fact("error.quoted", {"text": clipped(line.text)}, line.source),),
+        remedies=(Remedy("shapes.pad"),),
         ends=False,
     )
 
@@ -80,38 +82,20 @@ def _by_machine_code(evidence: Evidence) -> Finding | None:
     counted = evidence.all(ev.MachineCodeCounted)
     if len(counted) < 2:
         return None
-    first, last = counted[0], counted[-1]
-    old, new = first.event, last.event
-    compiles = (new.regions - old.regions) // max(2, old.regions)
-    steps = max(1, new.step - old.step)
-    if compiles < 4 or compiles < 0.5 * steps:
+    first, last = counted[0].event, counted[-1].event
+    compiles = (last.regions - first.regions) // max(2, first.regions)
+    steps = max(1, last.step - first.step)
+    if compiles < _FEWEST_BY_MEMORY or compiles < _COMPILES_PER_STEP * steps:
         return None
-    where = f" ({new.where})" if new.where else ""
+    values = {"function": last.function, "where": last.where, "compiles": compiles, "steps": steps}
+    regions = {"first_regions": first.regions, "last_regions": last.regions}
     return Finding(
-        "recompiling",
-        Strength.ESTABLISHED if compiles >= 15 else Strength.SUPPORTED,
-        f"XLA compiles {new.function} anew for nearly every batch: about {compiles} times in {steps} steps",
-        (
-            Fact(f"{new.function}{where} is compiled by XLA (jit_compile)", first.source),
-            Fact(
-                f"executable memory grew from {old.regions} to {new.regions} regions between step "
-                f"{old.step:,} and step {new.step:,}: {compiles} times what the first program took",
-                last.source,
-            ),
+        Strength.ESTABLISHED if compiles >= _CERTAIN_COMPILES else Strength.SUPPORTED,
+        Title("recompiling.every-batch", values),
+        because=(
+            Fact("compile.by-xla", {"jit_compile": True}, counted[0].source),
+            Fact("compile.machine-code", {**values, **regions}, counted[-1].source),
         ),
-        (),
-        (
-            _PAD,
-            Remedy(
-                "leave XLA out where shapes must vary", "your-choice", "model.compile(…, jit_compile=False)"
-            ),
-        ),
+        remedies=(Remedy("shapes.pad"), Remedy("compile.without-xla")),
         ends=False,
     )
-
-
-_PAD = Remedy(
-    "pad to one size, or to a few",
-    "your-choice",
-    "ds = ds.padded_batch(8, padded_shapes=([512, 512, 3], [100, 4]))",
-)

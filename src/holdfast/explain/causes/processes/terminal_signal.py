@@ -6,7 +6,14 @@ from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.outcome import fell_short
-from holdfast.explain.readings.end import end_seen, left_on_signal, may_have_ended_it, passed_on, went_on
+from holdfast.explain.readings.end import (
+    end_seen,
+    left_on_signal,
+    may_have_ended_it,
+    passed_on,
+    seen_by_script,
+    went_on,
+)
 from holdfast.explain.readings.error import user_line
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
@@ -76,4 +83,4 @@ def _how_it_left(evidence: Evidence, caught: Recorded[ev.SignalSeen]) -> list[Fa
         if where
         else Fact("steps.none-after-signal", {}, "vitals.jsonl")
     )
-    return [Fact("signal.seen-by-script", {"signal": caught.event.signal}, caught.source), left]
+    return [seen_by_script(caught, direct=True), left]

@@ -10,9 +10,25 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.explain.finding import Finding
 from holdfast.journal import events as ev
-from tests.explain.made import Run, code_of, sentence
+from tests.explain.made import Run, facts, remedies
 
 H200 = {"name": "NVIDIA H200", "total_bytes": 140 << 30, "used_bytes": 0}
+
+
+def _with_gpu(run: Run, **seen: Any) -> None:
+    run.supervisor(ev.MachineRead(gpus=[H200]))
+    run.probe(ev.FrameworkSeen(name="tensorflow", version="2.21.0", **seen))
+    run.fit()
+    run.epochs([100, 100, 100])
+    run.ended(0)
+
+
+def example(run: Run) -> None:
+    _with_gpu(run, devices=["CPU:0"], device_kinds=["cpu"], built_with_cuda=False)
+
+
+def near_miss(run: Run) -> None:
+    _with_gpu(run, devices=["CPU:0", "GPU:0"], device_kinds=["cpu", "gpu"], built_with_cuda=True)
 
 
 def finding_of(path: Path, *seen: ev.FrameworkSeen) -> Finding | None:
@@ -91,16 +107,31 @@ def test_an_optimizer_on_the_cpu_is_no_proof_where_the_gpu_is_open(tmp_path: Pat
     assert finding_of(tmp_path, *seen) is None
 
 
-def test_a_torch_model_that_was_never_moved_is_told_what_to_write(tmp_path: Path) -> None:
+def test_a_torch_model_that_was_never_moved_is_to_be_moved(tmp_path: Path) -> None:
     found = finding_of(tmp_path, *torch(devices=["cpu"], device_kinds=["cpu"], parameters_on=["cpu"]))
     assert found is not None and found.strength is Strength.ESTABLISHED
-    assert [sentence(fact) for fact in found.because] == [
-        "the machine has NVIDIA H200",
-        "the framework sees cpu only",
-        "the parameters that the optimizer changes are on cpu",
-    ]
-    assert code_of(found.remedies[0]).startswith('model.to("cuda")')
-    assert "install torch" in code_of(found.remedies[1])
+    assert facts(found) == {
+        "machine.gpus": {"gpus": ["NVIDIA H200"]},
+        "framework.devices": {"devices": ["cpu"]},
+        "framework.parameters": {"devices": ["cpu"]},
+    }
+    assert remedies(found) == ["model.move-to-gpu", "framework.install-for-driver"]
+
+
+def test_a_build_without_cuda_is_to_be_replaced(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert facts(run.first())["framework.without-cuda"] == {"framework": "tensorflow"}
+    remedy = run.first().remedies[0]
+    assert (remedy.kind, remedy.values) == ("framework.install-with-cuda", {"backend": "tensorflow"})
+
+
+@pytest.mark.parametrize(("variable", "value"), [("JAX_PLATFORMS", "cpu"), ("CUDA_VISIBLE_DEVICES", "-1")])
+def test_a_cpu_that_was_chosen_is_only_possible(tmp_path: Path, variable: str, value: str) -> None:
+    seen = ev.FrameworkSeen(name="jax", backend="jax", devices=["TFRT_CPU_0"], environment={variable: value})
+    found = finding_of(tmp_path, seen)
+    assert found is not None and found.strength is Strength.POSSIBLE
+    assert [fact.values for fact in found.against] == [{"variable": variable}]
 
 
 def test_another_framework_on_the_gpu_is_enough(tmp_path: Path) -> None:

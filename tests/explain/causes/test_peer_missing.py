@@ -1,0 +1,86 @@
+"""A group in which one is missing: in the stacks, in an error, in the coordinator's remarks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from holdfast.journal.stack_files import Frame, Thread
+from tests.explain.made import Run, facts, remedies, user
+
+_PYTHON = "/venv/lib/python3.11/site-packages/tensorflow/python/"
+_INITIALIZED = Frame(_PYTHON + "eager/context.py", 602, "ensure_initialized")
+_STRATEGY = Frame(_PYTHON + "distribute/collective_all_reduce_strategy.py", 500, "__init__")
+
+
+def _waits(run: Run, *frames: Frame) -> None:
+    frames = (*frames, user(8, "<module>"))
+    main = Thread(tid=4000, main=True, state="S", wait="futex_do_wait", frames=list(frames))
+    run.stalled("build", main, step=0)
+    run.stopped()
+
+
+def example(run: Run) -> None:
+    run.probe(ev.FrameworkSeen(name="tensorflow", environment={"TF_CONFIG": "{…}"}))
+    _waits(run, _INITIALIZED, _STRATEGY)
+
+
+def near_miss(run: Run) -> None:
+    """A first use of TensorFlow that takes long, on one machine."""
+    _waits(run, _INITIALIZED)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path / "run")
+
+
+def test_where_it_waits_and_what_names_the_group(run: Run) -> None:
+    example(run)
+    first = run.first()
+    assert (first.title.kind, first.strength) == ("peer-missing.joining", Strength.SUPPORTED)
+    assert facts(first)["thread.stalled"]["inside"].endswith("context.py:602 in ensure_initialized")
+    assert facts(first)["group.configured"] == {"variable": "TF_CONFIG"}
+
+
+def test_an_error_about_a_barrier(run: Run) -> None:
+    run.raised("RuntimeError", "DEADLINE_EXCEEDED: Barrier timed out. Id: start")
+    assert (run.first().title.kind, run.first().strength) == ("peer-missing", Strength.ESTABLISHED)
+
+
+def test_an_agent_that_was_lost(run: Run) -> None:
+    because = [{"fact": "the kernel killed it for memory"}]
+    text = "process 2 on b was ended by SIGKILL"
+    run.supervisor(ev.AgentLost(rank=2, signal="SIGKILL", text=text, verdict={"because": because}))
+    run.ended(1)
+    first = run.first()
+    assert (first.title.kind, first.strength) == ("peer-missing.lost", Strength.ESTABLISHED)
+    assert (first.title.values["rank"], first.title.values["signal"]) == (2, "SIGKILL")
+    assert [(fact.values["text"], fact.source.partition(":")[0]) for fact in first.because] == [
+        (text, "journal.jsonl"),
+        ("the kernel killed it for memory", "peers/2"),
+    ]
+    assert first.remedies[0].values == {"rank": 2}
+
+
+@pytest.mark.parametrize("remark", ["missing", "silent", "suspended", "waited-for"])
+def test_an_agent_that_holds_up_the_others(run: Run, remark: ev.RemarkKind) -> None:
+    run.fit()
+    run.supervisor(ev.GroupRemark(remark=remark, ranks=[1], text="all wait for process 1"))
+    run.ended(signal="SIGKILL", stopped_by_us="stall")
+    assert run.first().title.kind == "peer-missing.agent"
+    assert run.first().title.values == {"rank": 1, "remark": remark}
+    assert remedies(run.first())[0] == "group.explain-agent"
+
+
+def test_a_network_that_carries_no_step_is_not_blamed_on_an_agent(run: Run) -> None:
+    run.fit()
+    text = "all wait for each other since 30 s: the network between them does not carry a step"
+    run.supervisor(ev.GroupRemark(remark="network", text=text))
+    run.ended(signal="SIGKILL", stopped_by_us="stall")
+    first = run.first()
+    assert (first.title.kind, first.strength) == ("peer-missing.network", Strength.SUPPORTED)
+    assert facts(first)["group.remark"] == {"text": text}
