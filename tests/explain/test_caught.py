@@ -20,27 +20,6 @@ def _text(verdict: Verdict) -> str:
     )
 
 
-def _endless_while(path: Path, *, ended: bool) -> Verdict:
-    run = Run(path)
-    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:6"))
-    run.probe(ev.OpenLoopSeen(where="train.py:5", until=["while `loss > 0.0001`"]))
-    why = "it goes on while `loss > 0.0001` (train.py:5), and the loss has not become better than 0.25 since step 301"
-    run.supervisor(ev.EndlessSeen(what="loop", batches=1981, for_s=61.0, why=why))
-    if ended:
-        run.ended(0)
-    return run.verdict()
-
-
-def test_a_loop_that_comes_no_nearer_to_its_end_is_told_while_it_runs(tmp_path: Path) -> None:
-    verdict = _endless_while(tmp_path / "run", ended=False)
-    assert _first(verdict) == ("epoch-never-ends", Strength.SUPPORTED)
-    assert "the loop at train.py:5 may never end: it goes on while `loss > 0.0001`" in _text(verdict)
-
-
-def test_a_loop_that_ended_after_all_is_not_blamed(tmp_path: Path) -> None:
-    assert not _endless_while(tmp_path / "run", ended=True).findings
-
-
 def test_a_launchers_word_for_what_ended_its_child_is_not_the_cause(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     missing = "[Errno 2] No such file or directory: 'labels/classes.txt'"

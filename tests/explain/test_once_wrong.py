@@ -60,18 +60,6 @@ def test_no_remedy_is_joined_by_a_doubled_or(tmp_path: Path) -> None:
         assert "  or      or " not in text, text
 
 
-def test_a_generator_without_an_end_is_named_by_its_line(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    node = {"op": "generator", "where": "train.py:12", "function": "batches", "endless": True}
-    data = ev.DatasetSeen(type="generator", cardinality=-1, nodes=[node], where="train.py:30")
-    run.fit(epochs=5, steps=None, data=data)
-    run.probe(*(ev.LossSeen(step=step, logs={"loss": 1.0}) for step in (1, 900)))
-    run.ended(None, "SIGTERM")
-    verdict = run.verdict()
-    assert _first(verdict) == ("epoch-never-ends", Strength.ESTABLISHED)
-    assert "its generator (train.py:12) has no end: a `while True` without a return" in _facts(verdict)
-
-
 def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     values = {"min": -60.2, "max": 65.1, "finite": True}

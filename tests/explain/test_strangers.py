@@ -37,17 +37,6 @@ def test_a_loop_that_got_no_data_trained_nothing(tmp_path: Path) -> None:
     assert _facts(verdict) == ["the loop at train.py:15 asked for data and got none, 4 times or more"]
 
 
-def test_an_iterator_that_is_asked_after_its_end_is_exhausted(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:12"), ev.LossSeen(step=50, logs={"loss": 1.0}))
-    run.probe(ev.ExhaustedIteratorUsed(times=4, where="train.py:9"))
-    run.samples(3, rss_bytes=600 * MIB, phase="step", step=50)
-    run.ended(0)
-    verdict = run.verdict()
-    assert _first(verdict) == ("dataset-exhausted", Strength.SUPPORTED)
-    assert "50 steps were done in all" in _facts(verdict)
-
-
 NATIVE = """Fatal Python error: Segmentation fault
 
 Thread 0x00007f2a00efa6c0 (most recent call first):
@@ -176,24 +165,6 @@ def test_arrays_that_do_not_stack_are_told_by_what_differs(tmp_path: Path) -> No
     sizes = _did_not_stack(tmp_path / "sizes", [48, 48, 3], [40, 52, 3])
     assert _first(sizes) == ("mixed-image-sizes", Strength.ESTABLISHED)
     assert "wrong-channels" not in _slugs(sizes)
-
-
-def _loop_over(path: Path, cardinality: int) -> Verdict:
-    run = Run(path)
-    run.probe(ev.DatasetSeen(type="tf.data", cardinality=cardinality, where="train.py:14"))
-    run.probe(ev.DataOnlyLoopSeen(where="train.py:14"), ev.LoopSeen(by="tf_function"))
-    run.samples(30, rss_bytes=600 * MIB, phase="step", step=lambda n: 400 * n)
-    run.supervisor(ev.SignalReceived(signal="SIGTERM"))
-    run.ended(signal="SIGTERM")
-    return run.verdict()
-
-
-def test_a_loop_of_ones_own_over_an_endless_dataset_never_ends(tmp_path: Path) -> None:
-    endless = _loop_over(tmp_path / "endless", -1)
-    assert set(_slugs(endless)) == {"epoch-never-ends", "preempted"}
-    never = next(one for one in endless.findings if one.cause == "epoch-never-ends")
-    assert title_of(never).startswith("the loop at train.py:14 never ends")
-    assert _slugs(_loop_over(tmp_path / "finite", 20)) == ["preempted"]
 
 
 def test_pixels_that_break_in_float16_are_not_blamed_on_their_scale(tmp_path: Path) -> None:

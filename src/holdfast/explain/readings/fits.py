@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.explain.finding import Fact
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
@@ -82,6 +83,12 @@ class Fit:
         if self.done is None or self.done.event.raised or self.steps:
             return False
         return self.done.event.epochs == 0 and bool(self.planned_epochs)
+
+    def by_epoch(self, planned: int | None = None) -> Fact:
+        """Its steps, epoch by epoch, and how many an epoch was planned to have."""
+        ended = self.done or (self.epochs[-1] if self.epochs else None)
+        values = {"steps": self.steps_by_epoch, "planned": planned}
+        return Fact("steps.by-epoch", values, ended.source if ended is not None else "journal.jsonl")
 
     def callback(self, name: str) -> dict[str, Any] | None:
         """The callback of that class among those given to the fit."""

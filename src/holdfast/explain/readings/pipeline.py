@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 
+#: Cardinalities of tf.data that are no count.
+INFINITE, UNKNOWN_LENGTH = -1, -2
+
+
+def from_generator(data: ev.DatasetSeen) -> bool:
+    """Python iterates it once, and cannot start it again."""
+    return data.type in ("generator", "iterator")
+
+
 @dataclass(frozen=True, slots=True)
 class PipelineNode:
     op: str  # shuffle, cache, prefetch, map, batch, filter, …

@@ -74,7 +74,6 @@ TITLES: dict[str, Text] = {
 FACTS: dict[str, Text] = {
     "fit.planned": "fit[ ({where})] was to run up to epoch {epochs} and began at epoch {first_epoch}",
     "fit.resumed-at": _resumed,
-    "steps.by-epoch": "steps by epoch: {steps:list 10}; planned {planned}",
     "save.same-path": "then it was saved to {path} again",
     "checkpoint.restored": "{by} restored {path}[ at epoch {epoch}][, after {iterations:count step} of "
     "training]",

@@ -108,6 +108,7 @@ FACTS: dict[str, Text] = {
     "[{from_coordinator:if} (sent by the group coordinator)] and passed it on",
     "signal.seen-by-script": "the script received {signal}[{direct:if}, not from the supervisor]",
     "steps.none-after-signal": "no step was done after the signal, and it ended by itself",
+    "steps.by-epoch": "steps by epoch: {steps:list 12}[; planned {planned} each]",
     "steps.none": "no training step was done",
 }
 

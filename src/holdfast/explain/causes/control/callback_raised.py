@@ -67,10 +67,7 @@ def _swallowed(evidence: Evidence, raised: list[Recorded[ev.ExceptionRaised]]) -
     ]
     short = steps_short(evidence)
     if short is not None:
-        steps = {"steps": short.steps, "planned": short.planned}
-        facts.append(
-            Fact("steps.by-epoch", steps, short.fit.done.source if short.fit.done else "journal.jsonl")
-        )
+        facts.append(short.fit.by_epoch(short.planned))
     remedies = (Remedy("callback.set-stop-training", values),)
     return Finding(
         Strength.ESTABLISHED, Title("callback-raised.swallowed", values), tuple(facts), (), remedies

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import counted, listed
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.fits import Fit
+from holdfast.explain.readings.pipeline import from_generator
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
+
+#: Batches that Keras 3 draws before it trains, and puts back in front of every epoch.
+_PEEKED = 2
+#: Validations that show it: the first, and more than one short one after it.
+_LEAST_VALIDATIONS = 3
+_REMEDIES = (Remedy("generator.make-endless"), Remedy("generator.make-a-class"))
 
 
 @cause("generator-exhausted", Group.STEPS, specialises=("dataset-exhausted",))
@@ -14,72 +22,48 @@ def generator_exhausted(evidence: Evidence) -> Finding | None:
     return _of_training(evidence) or _of_validation(evidence)
 
 
-def _of_validation(evidence: Evidence) -> Finding | None:
-    """The same for the data of the validation: later ones are measured on two batches, and look as good as any."""
-    data, fit = evidence.data("validation"), evidence.fit
-    if data is None or fit is None or data.event.type not in ("generator", "iterator") or fit.mixed:
+def _of_training(evidence: Evidence) -> Finding | None:
+    data, fit = _generator(evidence, "train"), evidence.fit
+    steps = fit.steps_by_whole_epoch if fit is not None else []
+    if data is None or fit is None or len(steps) < 2 or evidence.stall is not None:
         return None
-    said = [one for one in evidence.all(ev.ValidationDone) if one.event.fit == fit.number]
-    batches = [one.event.batches for one in said]
-    if len(batches) < 3 or batches[0] <= _PEEKED or any(count > _PEEKED for count in batches[1:]):
+    if steps[0] <= _PEEKED or steps[-1] > _PEEKED:
         return None
-    where = f" ({data.event.where})" if data.event.where else ""
+    short = [count for count in steps[1:] if count <= _PEEKED]
     return Finding(
-        "generator-exhausted",
-        Strength.ESTABLISHED if all(count == _PEEKED for count in batches[1:]) else Strength.SUPPORTED,
-        f"the generator of the validation ended: {counted(len(batches) - 1, 'later validation')} measured only the "
-        "first two batches again",
-        (
-            Fact(f"batches by validation: {listed([str(count) for count in batches], 12)}", said[-1].source),
-            Fact(
-                f"its data comes from a Python generator, which cannot be started again{where}", data.source
-            ),
-        ),
-        (),
-        _REMEDIES,
+        Strength.ESTABLISHED if steps[-1] == _PEEKED else Strength.SUPPORTED,
+        Title("generator-exhausted", {"epochs": len(short)}),
+        because=(fit.by_epoch(), _not_restartable(data)),
+        remedies=_REMEDIES,
+    )
+
+
+def _of_validation(evidence: Evidence) -> Finding | None:
+    """The same for the validation data: later validations measure two batches, and look as good as any."""
+    data, fit = _generator(evidence, "validation"), evidence.fit
+    if data is None or fit is None or fit.mixed:
+        return None
+    done = _validations(evidence, fit)
+    batches = [one.event.batches for one in done]
+    if len(batches) < _LEAST_VALIDATIONS or batches[0] <= _PEEKED or max(batches[1:]) > _PEEKED:
+        return None
+    return Finding(
+        Strength.ESTABLISHED if min(batches[1:]) == _PEEKED else Strength.SUPPORTED,
+        Title("generator-exhausted.validation", {"validations": len(batches) - 1}),
+        because=(Fact("validation.batches", {"batches": batches}, done[-1].source), _not_restartable(data)),
+        remedies=_REMEDIES,
         ends=False,
     )
 
 
-def _of_training(evidence: Evidence) -> Finding | None:
-    data, fit = evidence.data(), evidence.fit
-    if data is None or fit is None or data.event.type not in ("generator", "iterator"):
-        return None
-    steps = fit.steps_by_whole_epoch
-    if len(steps) < 2 or steps[0] <= 2 or steps[-1] > 2 or evidence.stall is not None:
-        return None
-    tail = [count for count in steps[1:] if count <= 2]
-    where = f" ({data.event.where})" if data.event.where else ""
-    facts = (
-        Fact(
-            f"steps by epoch: {listed([str(count) for count in steps], 12)}",
-            fit.done.source if fit.done else fit.epochs[-1].source,
-        ),
-        Fact(f"the data comes from a Python generator, which cannot be started again{where}", data.source),
-        Fact(
-            "Keras looked at the first two batches before training, and feeds those again", "holdfast causes"
-        ),
-    )
-    return Finding(
-        "generator-exhausted",
-        Strength.ESTABLISHED if len(tail) > 0 and steps[-1] == 2 else Strength.SUPPORTED,
-        f"the generator ended: {counted(len(tail), 'later epoch')} trained only the first two batches again",
-        facts,
-        (),
-        _REMEDIES,
-    )
+def _validations(evidence: Evidence, fit: Fit) -> list[Recorded[ev.ValidationDone]]:
+    return [one for one in evidence.all(ev.ValidationDone) if one.event.fit == fit.number]
 
 
-_PEEKED = 2  # batches that Keras draws before it trains
-_REMEDIES = (
-    Remedy(
-        "a generator that never ends, with steps_per_epoch",
-        "your-choice",
-        "def batches():\n    while True:\n        yield from one_epoch()\nmodel.fit(batches(), "
-        "steps_per_epoch=n, epochs=…)",
-    ),
-    Remedy(
-        "a keras.utils.PyDataset or tf.data.Dataset, which start anew in every epoch",
-        "your-choice",
-    ),
-)
+def _generator(evidence: Evidence, role: str) -> Recorded[ev.DatasetSeen] | None:
+    data = evidence.data(role)
+    return data if data is not None and from_generator(data.event) else None
+
+
+def _not_restartable(data: Recorded[ev.DatasetSeen]) -> Fact:
+    return Fact("generator.not-restartable", {"where": data.event.where}, data.source)

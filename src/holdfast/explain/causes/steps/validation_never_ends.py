@@ -1,90 +1,86 @@
-"""Validation goes on and on: the validation data is endless or counted in samples."""
+"""Validation does not end: the validation data is infinite, or counted in samples."""
 
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import span, whole
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Phase
+
+#: Validation batches below which it has hardly begun.
+_LEAST_BATCHES = 3
+#: Times as many validation batches as training steps an epoch: validation data is seldom larger than training data.
+_FAR_LONGER = 10
+#: Samples at the end that must show the same batch for a validation that is stalled, and not long.
+_LAST_SAMPLES, _LEAST_SAMPLES = 6, 4
 
 
 @cause("validation-never-ends", Group.STEPS)
 def validation_never_ends(evidence: Evidence) -> Finding | None:
-    fit, data = evidence.fit, evidence.data("validation")
-    begun, done = evidence.last(ev.ValidationStarted), evidence.last(ev.ValidationDone)
-    open_now = begun is not None and (done is None or done.line < begun.line)
-    tested = (
-        evidence.beats[-1].test_batches
-        if evidence.beats
-        else max((s.test_batches for _, s in evidence.samples[-1:]), default=0)
-    )
-    if (
-        not (open_now or evidence.phase == Phase.VALIDATION)
-        or tested < 3
-        or evidence.exit_code == 0
-        or evidence.oom_ended
-    ):
+    started, batches = _unfinished(evidence), _batches(evidence)
+    if started is None and evidence.phase != Phase.VALIDATION:
         return None
-    steps = fit.started.event.validation_steps if fit is not None and fit.started is not None else None
-    endless = data is not None and data.event.cardinality == -1 and not steps
-    train = max(
-        [*(fit.steps_by_epoch if fit is not None else []), *(s.train_batches for _, s in evidence.samples), 0]
-    )
-    planned = begun.event.planned_batches if begun is not None else None
-    moving = not _stands_in_it(evidence)
-    facts = [
-        Fact(
-            f"{whole(tested)} validation batches so far, after {whole(train)} training steps an epoch",
-            "beats",
-        )
-    ]
-    if endless and data is not None:
-        facts.append(
-            Fact(
-                "the validation dataset says itself that it is infinite, and validation_steps is not given"
-                + (f" ({data.event.where})" if data.event.where else ""),
-                data.source,
-            )
-        )
-    if planned and planned > 0:
-        facts.append(Fact(f"{whole(planned)} are planned", begun.source if begun is not None else ""))
-    unknown = (
-        data is None or data.event.type in ("generator", "iterator") or data.event.cardinality in (-2, None)
-    )
-    seen = [said for said in evidence.all(ev.EndlessSeen) if said.event.what == "validation"]
-    if seen:
-        facts.append(
-            Fact(
-                f"{whole(seen[-1].event.batches)} batches in {span(seen[-1].event.for_s)}: {seen[-1].event.why}",
-                seen[-1].source,
-            )
-        )
-        endless = endless or seen[-1].event.sure
-    # An `evaluate` of its own, beside or without a fit, may have all the data that there is.
-    inside = train > 0 and begun is not None and begun.event.fit is not None
-    long = tested > 10 * train and unknown and not planned and inside
-    if not moving or not (endless or long):
+    if batches < _LEAST_BATCHES or evidence.exit_code == 0 or evidence.oom_ended or _is_stalled(evidence):
+        return None
+    training = _training_steps(evidence)
+    planned = started.event.planned_batches if started is not None else None
+    facts = [Fact("validation.unfinished", {"batches": batches, "training_steps": training}, "beats")]
+    data, infinite = evidence.data("validation"), _infinite(evidence)
+    if infinite and data is not None:
+        facts.append(Fact("dataset.infinite", {"where": data.event.where}, data.source))
+    if planned and planned > 0 and started is not None:
+        facts.append(Fact("validation.planned", {"batches": planned}, started.source))
+    seen = [one for one in evidence.all(ev.EndlessSeen) if one.event.what == "validation"]
+    for one in seen[-1:]:
+        values = {"batches": one.event.batches, "seconds": one.event.for_s, "why": one.event.why}
+        facts.append(Fact("validation.endless", values, one.source))
+    sure = infinite or (bool(seen) and seen[-1].event.sure)
+    # An `evaluate` of its own, next to or without a fit, may have all the data that there is.
+    inside = training > 0 and started is not None and started.event.fit is not None
+    longer = batches > _FAR_LONGER * training and _length_unknown(data) and not planned and inside
+    if not (sure or longer):
         return None
     return Finding(
-        "validation-never-ends",
-        Strength.ESTABLISHED if endless else Strength.SUPPORTED,
-        "validation does not end: its data repeats for ever"
-        if endless
-        else f"validation has run for {whole(tested)} batches and goes on",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "say how many batches validation takes, or let its dataset end",
-                "your-choice",
-                "model.fit(…, validation_steps=len(val_files) // batch)",
-            ),
-        ),
+        Strength.ESTABLISHED if sure else Strength.SUPPORTED,
+        Title("validation-never-ends", {"batches": batches, "infinite": sure}),
+        because=tuple(facts),
+        remedies=(Remedy("fit.give-validation-steps"),),
     )
 
 
-def _stands_in_it(evidence: Evidence) -> bool:
-    counts = [s.test_batches for _, s in evidence.samples[-6:] if s.phase == "validation"]
-    return evidence.stall is not None and len(counts) > 3 and counts[-1] == counts[0]
+def _unfinished(evidence: Evidence) -> Recorded[ev.ValidationStarted] | None:
+    """The last validation, if it has not ended."""
+    started, done = evidence.last(ev.ValidationStarted), evidence.last(ev.ValidationDone)
+    ended = started is not None and done is not None and done.line > started.line
+    return None if ended else started
+
+
+def _batches(evidence: Evidence) -> int:
+    if evidence.beats:
+        return evidence.beats[-1].test_batches
+    return evidence.samples[-1][1].test_batches if evidence.samples else 0
+
+
+def _training_steps(evidence: Evidence) -> int:
+    """The longest epoch of training, as far as one is known."""
+    by_epoch = evidence.fit.steps_by_epoch if evidence.fit is not None else []
+    return max([*by_epoch, *(sample.train_batches for _, sample in evidence.samples)], default=0)
+
+
+def _infinite(evidence: Evidence) -> bool:
+    fit, data = evidence.fit, evidence.data("validation")
+    steps = fit.started.event.validation_steps if fit is not None and fit.started is not None else None
+    return data is not None and data.event.cardinality == INFINITE and not steps
+
+
+def _length_unknown(data: Recorded[ev.DatasetSeen] | None) -> bool:
+    return data is None or from_generator(data.event) or data.event.cardinality in (UNKNOWN_LENGTH, None)
+
+
+def _is_stalled(evidence: Evidence) -> bool:
+    last = evidence.samples[-_LAST_SAMPLES:]
+    counts = [sample.test_batches for _, sample in last if sample.phase == "validation"]
+    return evidence.stall is not None and len(counts) >= _LEAST_SAMPLES and counts[-1] == counts[0]
