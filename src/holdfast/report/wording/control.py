@@ -91,7 +91,6 @@ FACTS: dict[str, Text] = {
     "thread.computes-or-waits": lambda values: (
         "it computes" if values["busy"] else f"it waits in {values['wait'] or 'an unknown call'}"
     ),
-    "error.raised": "{type}: {message:clip 300}",
     "error.left-callback": "it left the callback {callback}",
     "stop.set": "{by} set stop_training[ after epoch {epoch}][ ({where})]",
     "stop.set-at-step": "{by} set stop_training[ at step {step:count}]",

@@ -75,7 +75,6 @@ TITLES: dict[str, Text] = {
 }
 
 FACTS: dict[str, Text] = {
-    "script.raised": "{error}[: {message:clip 280}]",
     "error.caught": "the script caught it and continued, so the exit code is 0",
     "error.came-from": "it came from {text:clip 200}",
     "error.found": "{text:clip 300}",

@@ -93,6 +93,7 @@ def _resume(values: Mapping[str, Any]) -> str:
 
 FACTS: dict[str, Text] = {
     "error.quoted": "{text}",
+    "error.raised": "{type}[: {message:clip 300}]",
     "error.user-line": "the last line of your own code is {line}[: {code:code}]",
     "error.in-multiprocessing": "{text:clip}, in {frame:clip}",
     "memory.grew": grew,

@@ -39,7 +39,7 @@ def script_error(evidence: Evidence) -> Finding | None:
 def _raised(evidence: Evidence, error: Raised) -> Finding:
     kind, message = error.own
     generator = _generator(evidence) if "`generator` yielded" in message else None
-    facts = [Fact("script.raised", {"error": kind, "message": message}, error.source), *user_line(evidence)]
+    facts = [Fact("error.raised", {"type": kind, "message": message}, error.source), *user_line(evidence)]
     facts += [generator] if generator is not None else []
     facts += [Fact("error.caught", {}, evidence.exit_source)] if error.caught else []
     facts += [
@@ -82,7 +82,7 @@ def _generator(evidence: Evidence) -> Fact | None:
 
 def _reader_gone(evidence: Evidence, error: Raised) -> Finding:
     values = {"error": error.type, "where": error.user_line}
-    raised = Fact("script.raised", {"error": error.type, "message": error.message}, error.source)
+    raised = Fact("error.raised", {"type": error.type, "message": error.message}, error.source)
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else Strength.ESTABLISHED,
         Title("script-error.reader-gone", values),
