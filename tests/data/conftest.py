@@ -12,6 +12,6 @@ from holdfast.data.files import process_pool
 
 @pytest.fixture(autouse=True)
 def _forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forked, though pytest's own thread that watches the time is there: to start each anew takes half a second."""
+    """Forked, though pytest's own thread that watches the time is there: to start each again takes half a second."""
     if not {"tensorflow", "jax"} & set(sys.modules):
         monkeypatch.setattr(process_pool, "_context", lambda: multiprocessing.get_context("fork"))

@@ -1,4 +1,4 @@
-"""Small datasets made for tests: real pictures, and annotations written by hand in each format."""
+"""Small datasets made for tests: real images, and annotations written by hand in each format."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def rewritten(folder: Path, data: bytes, name: str = "007.jpg") -> None:
 DIRT: list[tuple[str, str, Plant]] = [
     ("missing-image", "error", lambda d: (d / "007.jpg").unlink()),
     ("annotation-without-image", "error", lambda d: (d / "007.jpg").unlink()),
-    ("unreadable-image", "error", lambda d: rewritten(d, b"not a picture at all")),
+    ("unreadable-image", "error", lambda d: rewritten(d, b"not an image at all")),
     ("truncated-image", "error", lambda d: rewritten(d, made.picture(seed=7)[:-40])),
     ("unreadable-image", "error", lambda d: rewritten(d, b"")),
     ("wrong-extension", "warning", lambda d: rewritten(d, made.picture(seed=7, format="PNG"))),
@@ -124,7 +124,7 @@ def test_a_leak_between_two_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("declared", "box", "fit", "severity"),
     [
-        ((128, 96), (60, 50, 120, 90), "declared", "error"),  # outside the real picture
+        ((128, 96), (60, 50, 120, 90), "declared", "error"),  # outside the real image
         ((32, 24), (20, 10, 60, 40), "real", "warning"),  # outside the declared one
         ((32, 24), (2, 2, 30, 20), "declared", "error"),  # fits both: never leaves the smaller
         ((128, 96), (2, 2, 30, 20), "real", "warning"),

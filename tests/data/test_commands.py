@@ -40,7 +40,7 @@ def test_check_of_a_clean_set(capsys: pytest.CaptureFixture[str]) -> None:
     made.clean_voc(Path("set"))
     assert main(["check", "set"]) == 0
     assert capsys.readouterr().out == (
-        "set: 24 pictures, 24 boxes, 2 classes (cat, dog)\n\nnothing here would stop or spoil a run\n"
+        "set: 24 images, 24 boxes, 2 classes (cat, dog)\n\nnothing here would stop or spoil a run\n"
     )
 
 
@@ -58,8 +58,8 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["check", "nowhere"], "error[path-missing]: there is nothing at this path"),
         (["check", "sett"], "the nearest name there is set"),
         (["check", "empty"], "the folder is empty"),
-        (["check", "set/001.jpg"], "this is one picture, not a dataset"),
-        (["check", "a.pbtxt"], "this is a label map, which has no pictures"),
+        (["check", "set/001.jpg"], "this is one image, not a dataset"),
+        (["check", "a.pbtxt"], "this is a label map, which has no images"),
         (["check", "*.record"], "no file matches this pattern"),
         (
             ["data", "convert", "set", "set/x", "--to", "coco"],
@@ -97,7 +97,7 @@ def test_convert_repair_and_inspect_say_what_they_did(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == (
         "good: 23 images and 23 boxes\n"
         "       1 left out  box (zero-area-box)\n"
-        "       1 left out  picture and 1 boxes (unreadable-image)\n"
+        "       1 left out  image and 1 boxes (unreadable-image)\n"
         "all changes are listed in good/changes.csv\n"
     )
     assert main(["data", "convert", "good", "shards", "--to", "tfrecord", "--shards", "2", "--json"]) == 0

@@ -25,7 +25,7 @@ YAML = "train: images\nnames: [cell]\n"
 
 
 def boxes(path: Path | str, **options: Any) -> dict[str, list[tuple[Any, ...]]]:
-    """Every picture's boxes, by the path that the picture really has."""
+    """Every image's boxes, by the path that the image really has."""
     dataset = read(str(path), **options)
     return {record.picture.path.rsplit("/", 1)[-1]: [(box.name, *box.corners) for box in record.boxes]
             for record in dataset.records}  # fmt: skip
@@ -97,7 +97,7 @@ TABLES: dict[str, str] = {
     "cls": "image_name,cls,cx,cy,w,h\na.jpg,cell,32,24,32,24\n",
     "lists of corners": 'image,boxes,labels\na.jpg,"[[16, 12, 48, 36]]","[""cell""]"\n',
     "lists of sizes": 'image_id,bboxes,labels\na,"[[16, 12, 32, 24]]","[""cell""]"\n',
-    "lists of corners called bbox, told by the pictures": 'image_id,bbox,label\na,"[16, 12, 48, 36]",cell\na,"[40, 30, 60, 45]",cell\n',
+    "lists of corners called bbox, told by the images": 'image_id,bbox,label\na,"[16, 12, 48, 36]",cell\na,"[40, 30, 60, 45]",cell\n',
     "lists as Python prints them": "image_id,annotations\na,\"[{'x': 16, 'y': 12, 'width': 32, 'height': 24, 'class': 'cell'}]\"\n",
     "lists of objects with corners": 'file,objects\na.jpg,"[{""xmin"": 16, ""ymin"": 12, ""xmax"": 48, ""ymax"": 36, ""label"": ""cell""}]"\n',
     "one class for a list": 'image,boxes,label\na.jpg,"[(16, 12, 48, 36)]",cell\n',
@@ -126,7 +126,7 @@ def test_a_list_without_boxes_is_a_negative_and_a_torn_one_is_said(tmp_path: Pat
 
 
 def test_boxes_of_one_column_are_sizes_where_that_fits_the_pictures(tmp_path: Path) -> None:
-    """A box that fills its picture is larger than its corner either way; only the picture's edge tells."""
+    """A box that fills its image is larger than its corner either way; only the image's edge tells."""
     put(tmp_path, **{"a.jpg": b"picture", "t.csv": 'image_id,bbox,label\na,"[2, 2, 60, 44]",cell\n'})
     assert boxes(tmp_path) == {"a.jpg": [("cell", 2.0, 2.0, 62.0, 46.0)]}
 
@@ -204,7 +204,7 @@ def test_image_sets_that_name_what_is_not_there(tmp_path: Path) -> None:
                      "ImageSets/Main/train.txt": "a\nghost\n", "ImageSets/Main/cell_train.txt": "a  1\nghost -1\n"})  # fmt: skip
     found = findings(tmp_path)["listed-but-absent"]
     assert (found.severity, found.count) == ("warning", 1) and found.places[0].file.endswith("Main/train.txt")
-    assert found.places[0].detail == "1 of 2 have neither picture nor annotation, such as ghost"
+    assert found.places[0].detail == "1 of 2 have neither image nor annotation, such as ghost"
 
 
 def test_image_sets_by_our_own_writer_name_nothing_that_is_absent(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_list_of_yolo_that_names_what_is_not_there(tmp_path: Path) -> None:
     found = findings(tmp_path)["listed-but-absent"]
     assert [(place.file.rsplit("/", 1)[-1], place.detail) for place in found.places] == [
         ("train.txt", "1 of 2 are not there, such as ./images/ghost.jpg"),
-        ("data.yaml", "val: there is no picture in images/val"),
+        ("data.yaml", "val: there is no image in images/val"),
     ]
 
 
@@ -271,13 +271,12 @@ def test_pictures_that_only_the_other_set_of_annotations_names(tmp_path: Path) -
                      "Annotations/a.xml": xml, "labels/b.txt": LINE, "classes.txt": "cell\n"})  # fmt: skip
     found = findings(tmp_path)["annotation-sources-disagree"]
     assert (
-        found.places[0].detail
-        == "1 picture is annotated only by the yolo here, and is not used: such as b.jpg"
+        found.places[0].detail == "1 image is annotated only by the yolo here, and is not used: such as b.jpg"
     )
 
 
 def test_one_picture_named_by_every_xml(tmp_path: Path) -> None:
-    """Copied XML keeps the first picture's name; the file beside it, called like the XML, is the one meant."""
+    """Copied XML keeps the first image's name; the file beside it, called like the XML, is the one meant."""
     corners = {"a": (17, 13, 48, 36), "b": (1, 1, 30, 30), "c": (5, 5, 20, 40)}
     for name, box in corners.items():
         put(tmp_path, **{f"images/{name}.jpg": made.picture(64, 48, ord(name)),

@@ -38,7 +38,7 @@ def yolo(tmp_path: Path) -> Path:
 def test_a_path_where_nothing_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = _said(["check", str(tmp_path / "nodir")], capsys)
     assert said[0] == "error[path-missing]: there is nothing at this path"
-    assert said[2] == "  change  give a folder or file of pictures and boxes that exists"
+    assert said[2] == "  change  give a folder or file of images and boxes that exists"
 
 
 def test_another_format_than_was_said(yolo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +124,7 @@ def test_somebodys_home_is_not_walked_to_its_end() -> None:
     with pytest.raises(UnknownFormat) as refused:
         list(refuse_unrelated(names, "/home/me", look_after=1000))
     assert refused.value.found == (
-        "0 of its first 1,000 files are pictures or annotations; it was not read further",
+        "0 of its first 1,000 files are images or annotations; it was not read further",
     )
 
 
@@ -175,7 +175,7 @@ def test_no_program_is_proposed_that_nobody_meant(
         return capsys.readouterr().err.splitlines()
 
     assert said("nope")[2:] == [
-        "  found   nothing of a name like it",
+        "  found   no program with a similar name",
         "  change  give the path of the program",
     ]
     assert said("data")[0] == "error[command-not-found]: no program is called data, but a folder here is"

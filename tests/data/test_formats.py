@@ -258,7 +258,7 @@ def test_csv_rows_that_cannot_be_read_are_named_by_line(tmp_path: Path) -> None:
     (source,) = open_sources(str(tmp_path / "b.csv"))
     assert [problem.detail for problem in source.problems()] == [
         "line 2: the box is '1, 2, x, 4', not four numbers",
-        "line 3: no picture is named",
+        "line 3: no image is named",
         "line 4: no class is named",
     ]
 
@@ -275,8 +275,8 @@ def test_nothing_is_guessed_from_nothing(tmp_path: Path) -> None:
     pictures(tmp_path, "a.jpg")
     with pytest.raises(UnknownFormat) as caught:
         open_sources(str(tmp_path))
-    assert caught.value.found == ("files: 1 .jpg", "1 picture, and no annotation file")
-    with pytest.raises(UnknownFormat, match="one picture"):
+    assert caught.value.found == ("files: 1 .jpg", "1 image, and no annotation file")
+    with pytest.raises(UnknownFormat, match="one image"):
         open_sources(str(tmp_path / "a.jpg"))
 
 

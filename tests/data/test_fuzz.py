@@ -1,4 +1,4 @@
-"""Mutated annotations and pictures: never a crash, a hang or unbounded memory; always a finding or an error."""
+"""Mutated annotations and images: never a crash, a hang or unbounded memory; always a finding or an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-MAIN_MIB, WORKER_MIB = 500, 1500  # the stated bounds: the main process, and one worker with its picture
+MAIN_MIB, WORKER_MIB = 500, 1500  # the stated bounds: the main process, and one worker with its image
 
 
 def fuzzed(count: int, seed: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Small pictures for a page: upright, and as bright as the picture."""
+"""Small images for a page: upright, and as bright as the image."""
 
 from __future__ import annotations
 

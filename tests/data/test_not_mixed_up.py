@@ -1,4 +1,4 @@
-"""Boxes stay with their picture, and pictures with their split, in folders where either could be mistaken."""
+"""Boxes stay with their image, and images with their split, in folders where either could be mistaken."""
 
 # ruff: noqa: E501  one dataset a line: broken over several, the tables cannot be read
 
@@ -63,7 +63,7 @@ def turned(width: int = 400, height: int = 300) -> bytes:
 
 
 def test_a_box_just_over_the_edge_turns_no_other_box(tmp_path: Path) -> None:
-    """The upright picture is 300 wide; the first box ends at 301.5, and would fit the stored one."""
+    """The upright image is 300 wide; the first box ends at 301.5, and would fit the stored one."""
     label = "0 0.9 0.3 0.21 0.2\n0 0.3 0.2 0.2 0.1\n"
     put(
         tmp_path,
@@ -72,7 +72,7 @@ def test_a_box_just_over_the_edge_turns_no_other_box(tmp_path: Path) -> None:
     assert [record.frame for record in read(str(tmp_path)).records] == ["upright"]
     said = found(tmp_path)
     assert said["exif-rotated"] == [
-        "orientation 6; boxes in the upright frame: the boxes are fractions of the upright picture"
+        "orientation 6; boxes in the upright frame: the boxes are fractions of the upright image"
     ]
     assert "outside-box" in said
 
@@ -87,7 +87,7 @@ def test_the_declared_frame_stands_where_boxes_pass_its_edge_a_little(tmp_path: 
     ]
 
 
-# -- which picture ----------------------------------------------------------------------------------
+# -- which image ----------------------------------------------------------------------------------
 
 
 def test_a_missing_picture_is_not_replaced_by_one_of_another_split(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_file_that_repeats_a_part_of_another_is_not_read_and_said(tmp_path: Pa
         **{"val.json": coco("1.jpg", "2.jpg"), "val_small.json": coco("1.jpg")},
     )
     assert len(read(str(tmp_path)).records) == 2
-    assert found(tmp_path)["repeated-annotations"] == ["1 of its 1 pictures are in val.json, which is read"]
+    assert found(tmp_path)["repeated-annotations"] == ["1 of its 1 images are in val.json, which is read"]
 
 
 def test_the_last_split_in_a_name_is_meant(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_a_list_that_is_not_there_is_said_and_other_keys_are_no_splits(tmp_path:
     put(tmp_path, **pictures("images/val/1.jpg"),
         **{"labels/val/1.txt": LINE,
            "data.yaml": "train: lists/train.txt\nval: images/val\nchannels: 3\ntask: detect\nnames: [cell]\n"})  # fmt: skip
-    assert found(tmp_path)["listed-but-absent"] == ["train: there is no picture in lists/train.txt"]
+    assert found(tmp_path)["listed-but-absent"] == ["train: there is no image in lists/train.txt"]
 
 
 def test_keypoints_that_the_yaml_above_declares_are_no_outline(tmp_path: Path) -> None:

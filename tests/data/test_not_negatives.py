@@ -1,4 +1,4 @@
-"""A picture without boxes is a negative only where nothing was lost: what is left out is said, and listed once."""
+"""An image without boxes is a negative only where nothing was lost: what is left out is said, and listed once."""
 
 # ruff: noqa: E501  one dataset a line: broken over several, the tables cannot be read
 
@@ -51,7 +51,7 @@ def rows(path: Path) -> list[tuple[str, str, str, str]]:
     return [(row[0].rsplit("/", 1)[-1], row[1], row[2], row[3]) for row in table]
 
 
-# -- pictures inside labelme's JSON -----------------------------------------------------------------
+# -- images inside labelme's JSON -----------------------------------------------------------------
 
 
 def embedded(folder: Path, data: bytes, name: str = "..\\pics\\a.jpg") -> None:
@@ -89,7 +89,7 @@ def test_a_picture_inside_the_json_is_redrawn_where_it_has_to_be(tmp_path: Path)
     assert [(box.name, *box.corners) for box in record.boxes] == [("cell", *BOX)]
 
 
-@pytest.mark.parametrize("text", ["no base64 at all!", base64.b64encode(b"no picture").decode()])
+@pytest.mark.parametrize("text", ["no base64 at all!", base64.b64encode(b"no image").decode()])
 def test_what_is_inside_the_json_and_no_picture(tmp_path: Path, text: str) -> None:
     put(tmp_path, **{"a.json": labelme(SHAPE, imageData=text)})
     assert findings(tmp_path)["unreadable-image"].places[0].file.endswith("a.json (a.jpg)")
@@ -185,7 +185,7 @@ LOST: dict[str, dict[str, str | bytes]] = {
     "yolo, no line is one": {"labels/a.txt": LINE, "labels/b.txt": "\x00\x01 garbage\n", "data.yaml": "train: .\nnames: [cell]\n"},
     "yolo, no class has the number": {"labels/a.txt": LINE, "labels/b.txt": "7 0.5 0.5 0.5 0.5\n", "data.yaml": "train: .\nnames: [cell]\n"},
     "labelme, broken JSON": {"j/a.json": labelme(SHAPE), "j/b.json": '{"shapes": ['},
-    "labelme, broken JSON beside its picture": {"a.json": labelme(SHAPE), "b.json": '{"shapes": ['},
+    "labelme, broken JSON beside its image": {"a.json": labelme(SHAPE), "b.json": '{"shapes": ['},
     "labelme, broken shape": {"j/a.json": labelme(SHAPE), "j/b.json": labelme({"label": "cell", "points": [[1, "x"]]}, name="b.jpg")},
     "voc, broken XML": {"x/a.xml": GOOD_XML, "x/b.xml": "<annotation><object>"},
     "voc, broken box": {"x/a.xml": GOOD_XML, "x/b.xml": BAD_XML},
@@ -289,7 +289,7 @@ def test_what_cannot_be_told_is_said(tmp_path: Path) -> None:
     table(tmp_path, [(10, 20, 60, 80)], (640, 480))
     assert corners(tmp_path) == [(10, 20, 60, 80)]
     found = findings(tmp_path)["unclear-coordinates"]
-    assert found.places[0].detail == "all numbers are within 0 and 100, and a picture is 640x480"
+    assert found.places[0].detail == "all numbers are within 0 and 100, and an image is 640x480"
 
 
 def test_a_corner_and_a_size_without_a_header(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Boxes turned upright land on the same pixels as the picture turned by Pillow."""
+"""Boxes turned upright land on the same pixels as the image turned by Pillow."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_a_private_key_is_not_copied(
         ("outside-dataset", "note", 1),
     ]
     unreadable, outside = converted.findings
-    assert unreadable.places[0].detail == "no picture format begins with b'-----BEG': it is not copied"
+    assert unreadable.places[0].detail == "no image format begins with b'-----BEG': it is not copied"
     place = f"{outside.places[0].file} {outside.places[0].detail}"
     assert str(key.parent.resolve()) in place
     copy = read(str(tmp_path / "out"))
@@ -107,7 +107,7 @@ def test_labelme_that_steps_out_has_nothing_to_copy(tmp_path: Path, key: Path) -
     source = labelme(tmp_path / "ds", "../home/.ssh/id_rsa")
     with pytest.raises(DataError, match="none of the files that the dataset names is an image") as caught:
         convert(str(source), str(tmp_path / "out"), "coco")
-    assert caught.value.found == ("no picture format begins with b'-----BEG': it is not copied",)
+    assert caught.value.found == ("no image format begins with b'-----BEG': it is not copied",)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ds", "home"]
 
 

@@ -1,4 +1,4 @@
-"""What a picture is found to be, for every way in which one can be wrong."""
+"""What an image is found to be, for every way in which one can be wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_cut_png_is_truncated() -> None:
         (b"<!DOCTYPE html><html>404", "unreadable-image", "web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "unreadable-image", "Git LFS"),
         (b"\0\0\0\x18ftypheic\0\0", "unreadable-image", "HEIC"),
-        (b"hello", "unreadable-image", "no picture format begins with b'hello'"),
+        (b"hello", "unreadable-image", "no image format begins with b'hello'"),
     ],
 )
 def test_what_is_no_picture_says_what_it_is(data: bytes, problem: str, says: str) -> None:
@@ -138,7 +138,7 @@ def test_kinds_that_training_does_not_decode() -> None:
 
 
 GREY = b"".join(bytes((level, level, level, 0)) for level in range(256))
-RUNS = b"\x08\x64\x00\x00" * 4 + b"\x00\x01"  # 8 pixels of 100, end of line; end of picture
+RUNS = b"\x08\x64\x00\x00" * 4 + b"\x00\x01"  # 8 pixels of 100, end of line; end of image
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def datasets(draw: st.DrawFn) -> tuple[list[tuple[str, tuple[int, int]]], Datase
 
 
 def placed(folder: Path, files: list[tuple[str, tuple[int, int]]], dataset: Dataset) -> Dataset:
-    """The dataset with its pictures on disk, under names that no file system objects to."""
+    """The dataset with its images on disk, under names that no file system objects to."""
     records = []
     for number, ((_, size), record) in enumerate(zip(files, dataset.records, strict=True)):
         path = folder / f"{number}.jpg"

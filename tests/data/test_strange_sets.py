@@ -33,7 +33,7 @@ Build = Callable[[Path], Any]
 
 
 def put(folder: Path, **files: str | bytes) -> None:
-    """Files by name; b"picture" stands for a picture that no other file equals."""
+    """Files by name; b"image" stands for an image that no other file equals."""
     for number, (key, content) in enumerate(files.items()):
         path = folder / key
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,17 +175,17 @@ def test_words_that_yaml_takes_for_truths_stay_names_and_pandas_negatives_are_ne
 FOUND: dict[str, tuple[Build, str, str, str]] = {
     "train and val are the same": (
         yolo(LINE, "train: images\nval: images\nnames: [cell]\n"), "split-overlap", "data.yaml",
-        "val names 1 pictures of train, such as images/a.jpg"),
+        "val names 1 images of train, such as images/a.jpg"),
     "nc is not the number of names": (
         yolo(LINE, "train: images\nnc: 3\nnames: [cell]\n"), "class-count-disagrees", "data.yaml",
         "nc is 3, and there are 1 names"),
     "a data.yaml that is none": (
         yolo(LINE, "train: images\nnames:\n\t- cell\n"), "unreadable-annotation", "data.yaml", "the YAML cannot be read"),
     "pixels in YOLO": (
-        yolo("0 32 24 32 24\n"), "pixels-as-fractions", "a.txt", "a.jpg: box 1024,576,3072,1728 'cell' in a picture of 64x48"),
+        yolo("0 32 24 32 24\n"), "pixels-as-fractions", "a.txt", "a.jpg: box 1024,576,3072,1728 'cell' in an image of 64x48"),
     "corners in COCO": (
         coco(IMAGE, {**ANNOTATION, "bbox": [40, 30, 60, 46]}), "corners-as-size", "_annotations.coco.json",
-        "a.jpg: box 40,30,100,76 'cell' in a picture of 64x48"),
+        "a.jpg: box 40,30,100,76 'cell' in an image of 64x48"),
     "a mask without a box": (
         coco(IMAGE, {**ANNOTATION, "bbox": [], "segmentation": {"counts": "x", "size": [H, W]}}), "unreadable-annotation",
         "_annotations.coco.json", "annotation 1: its bbox is [] and its outline is a mask that cannot be read, not [x, y, width, height]"),
@@ -200,13 +200,13 @@ FOUND: dict[str, tuple[Build, str, str, str]] = {
     "letters that are lost": (
         one_picture(**{"l.csv": (HEADER + "a.jpg,64,48,Zelle ä,16,12,48,36\n").encode("latin-1")}), "damaged-text", "l.csv",
         "the class 'Zelle \ufffd' has bytes that are not UTF-8"),
-    "one name, two pictures": (
+    "one name, two images": (
         files({"x/a.jpg": b"picture", "y/a.jpg": b"picture", "l.csv": HEADER + "a.jpg,64,48,cell,16,12,48,36\n"}),
         "ambiguous-picture", "l.csv", "'a.jpg' fits y/a.jpg and x/a.jpg; the first was taken"),
-    "a picture only inside labelme's JSON": (
+    "an image only inside labelme's JSON": (
         files({"a.json": json.dumps({"shapes": [], "imagePath": "a.jpg",
                                      "imageData": base64.b64encode(made.picture()).decode()})}),
-        "picture-inside-annotation", "a.json", "the picture is only inside the JSON (imageData)"),
+        "picture-inside-annotation", "a.json", "the image is only inside the JSON (imageData)"),
 }  # fmt: skip
 
 
@@ -221,9 +221,9 @@ def test_found_and_said(tmp_path: Path, kind: str) -> None:
 
 
 REFUSED: dict[str, tuple[Build, str, str]] = {
-    "pictures alone": (one_picture(), "1 picture, and no annotation file", "give the folder that holds the annotations too"),
+    "images alone": (one_picture(), "1 image, and no annotation file", "give the folder that holds the annotations too"),
     "folders as classes": (
-        files({"cat/a.jpg": b"picture", "dog/b.jpg": b"picture"}), "2 pictures in 2 folders (cat, dog)", "a detector learns from boxes"),
+        files({"cat/a.jpg": b"picture", "dog/b.jpg": b"picture"}), "2 images in 2 folders (cat, dog)", "a detector learns from boxes"),
     "a foreign table": (one_picture(**{"l.csv": "bild,links,oben\na,1,2\n"}), "l.csv: its first line is 'bild,links,oben'", "name the columns filename, class"),
     "a spreadsheet": (one_picture(**{"l.xlsx": b"PK"}), "l.xlsx: a spreadsheet", "save it as CSV"),
     "an archive": (one_picture(**{"l.zip": b"PK"}), "l.zip: an archive", "unpack it"),
@@ -238,7 +238,7 @@ REFUSED: dict[str, tuple[Build, str, str]] = {
     "KITTI": (one_picture(**{"l/a.txt": "Car 0.0 0 -1.57 16 12 48 36 1 1 3 1 1 20 -1.5\n"}), "KITTI's text", "columns 5 to 8"),
     "a table called .txt": (one_picture(**{"l.txt": "a.jpg,16,12,48,36,cell\n"}), "l.txt: a table of boxes called .txt", "give this file itself"),
     "keras-yolo3": (one_picture(**{"l.txt": "a.jpg 16,12,48,36,0 1,2,9,9,0\n"}), "keras-yolo3's text", "write CSV"),
-    "text without pictures": (files({"b.jpg": b"picture", "texts/a.txt": LINE}), "YOLO's text, and no picture here has its name", "give the folder"),
+    "text without images": (files({"b.jpg": b"picture", "texts/a.txt": LINE}), "YOLO's text, and no image here has its name", "give the folder"),
     "other JSON": (one_picture(**{"x.json": '{"rows": [], "kind": 3}'}), "x.json: JSON with rows, kind", "export it as COCO"),
 }  # fmt: skip
 

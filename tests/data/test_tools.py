@@ -1,4 +1,4 @@
-"""Trees as labelling tools, benchmarks and competitions lay them out; one box, BOX, in the picture "a"."""
+"""Trees as labelling tools, benchmarks and competitions lay them out; one box, BOX, in the image "a"."""
 
 # ruff: noqa: E501  one dataset a line: broken over several, the tables cannot be read
 
@@ -82,7 +82,7 @@ TREES: dict[str, tuple[str, Files]] = {
     "an outline without inner brackets": ("", {"a.jpg": b"picture", "r.json": coco(bbox=None, segmentation=[16, 12, 48, 12, 48, 36, 16, 36])}),
     "darknet of Roboflow": ("", {"train/a.jpg": b"picture", "train/a.txt": LINE, "train/_darknet.labels": "cell"}),
     "texts in a folder of their own": ("", {"photos/a.jpg": b"picture", "annotations/a.txt": LINE, "annotations/classes.txt": "cell\n"}),
-    "masks beside pictures of YOLO": ("", {"images/a.jpg": b"picture", "labels/a.txt": LINE, "masks/a.png": made.picture(format="PNG"), "classes.txt": "cell\n"}),
+    "masks beside images of YOLO": ("", {"images/a.jpg": b"picture", "labels/a.txt": LINE, "masks/a.png": made.picture(format="PNG"), "classes.txt": "cell\n"}),
     "masks of the VOC devkit": ("", {"V/JPEGImages/a.jpg": b"picture", "V/Annotations/a.xml": XML, "V/SegmentationClass/a.png": made.picture(format="PNG"),
                                      "V/ImageSets/Main/default.txt": "a\n", "V/ImageSets/Main/cell_default.txt": "a  1\n"}),
     "settings beside the dataset": ("configs/d.yaml", {**YOLO, "configs/d.yaml": "path: ../d\ntrain: images\nnames: [cell]\n"}),
@@ -151,8 +151,8 @@ def test_a_dataset_without_pictures_is_an_error(tmp_path: Path) -> None:
     put(tmp_path, **{"data.yaml": "path: ../elsewhere\ntrain: images\nnames: [cell]\n"})
     report, _ = check([DatasetPart(str(tmp_path / "data.yaml"))], use_cache=False, processes=1)
     found = {finding.slug: finding.places[0].detail for finding in report.findings}
-    assert report.spoiled and found["no-boxes"] == "no pictures and not one box"
-    assert found["listed-but-absent"] == f"there is no picture below {tmp_path}, where the YAML looks"
+    assert report.spoiled and found["no-boxes"] == "no images and not one box"
+    assert found["listed-but-absent"] == f"there is no image below {tmp_path}, where the YAML looks"
 
 
 REFUSED: dict[str, tuple[Files, str, str]] = {

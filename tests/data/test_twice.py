@@ -26,7 +26,7 @@ def table(text: str) -> Callable[[Path], Any]:
 
 
 def broken(data: bytes) -> Callable[[Path], Any]:
-    """A YOLO set of which one picture, with boxes, cannot be decoded."""
+    """A YOLO set of which one image, with boxes, cannot be decoded."""
     return lambda folder: put(
         folder,
         **{"images/a.jpg": b"picture", "images/b.jpg": data, "labels/a.txt": LINE, "labels/b.txt": LINE},
@@ -39,15 +39,15 @@ SETS: dict[str, Callable[[Path], Any]] = {
     **READ_AS_MEANT,
     **{kind: row[0] for kind, row in FOUND.items()},
     **{kind: table(text) for kind, text in TABLES.items()},
-    "yolo: no picture at all": broken(b"not a picture"),
+    "yolo: no image at all": broken(b"not an image"),
     "yolo: an empty file": broken(b""),
     "yolo: cut in the header": broken(made.picture()[:100]),
     "yolo: cut in the pixels": broken(made.picture()[:-60]),
-    "yolo: no picture, and no text": lambda folder: put(
+    "yolo: no image, and no text": lambda folder: put(
         folder,
         **{
             "images/a.jpg": b"picture",
-            "images/b.jpg": b"no picture",
+            "images/b.jpg": b"no image",
             "labels/a.txt": LINE,
             "classes.txt": "cell\n",
         },

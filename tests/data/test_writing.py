@@ -116,7 +116,7 @@ def test_missing_pictures_stop_a_conversion_and_not_of_annotations_only(tmp_path
     (source / "003.jpg").unlink()
     with pytest.raises(DataError) as caught:
         convert(str(source), str(tmp_path / "dst"), "coco")
-    assert caught.value.what == "1 of 24 pictures are not there"
+    assert caught.value.what == "1 of 24 images are not there"
     convert(str(source), str(tmp_path / "dst"), "coco", options=ConvertOptions(annotations_only=True))
     assert list(files(tmp_path / "dst")) == ["annotations/instances_all.json"]
     with pytest.raises(UsageError, match="'cocoo' is not a format"):
@@ -188,7 +188,7 @@ def test_a_repaired_copy_is_clean_and_every_change_is_listed(tmp_path: Path) -> 
         ("changed", "wrong-extension"),
         ("left out", "duplicate-image"),
         ("left out", "unreadable-annotation"),  # the XML,
-        ("left out", "unreadable-annotation"),  # and its picture
+        ("left out", "unreadable-annotation"),  # and its image
         ("left out", "unreadable-image"),
         ("left out", "zero-area-box"),
     ]
@@ -255,7 +255,7 @@ def test_a_leak_is_taken_out_of_training(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("orientation", [3, 6, 8])
 def test_turned_pictures_are_written_upright_with_their_boxes(tmp_path: Path, orientation: int) -> None:
-    """The white square of the picture is where the box is, before and after."""
+    """The white square of the image is where the box is, before and after."""
     source = tmp_path / "src"
     source.mkdir()
     stored = Image.new("RGB", (120, 80))

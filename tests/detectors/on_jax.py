@@ -146,7 +146,7 @@ def test_focal_loss_and_gradient_in_one_pass():
 
 @pytest.fixture
 def interpreted(monkeypatch):
-    """The kernels' own arithmetic, without a card."""
+    """The kernels' own arithmetic, without a GPU."""
     monkeypatch.setattr(pallas_kernels, "INTERPRETED", True)
     monkeypatch.setattr(pallas_kernels, "TILE", 128)
     monkeypatch.setattr(pallas_kernels, "FOCAL_COLUMNS", 16)

@@ -99,7 +99,7 @@ def test_anchors_for_training_are_fitted_in_pixels_of_the_input():
     from holdfast.detectors.anchors.anchor_fit import anchors_for_training
     from holdfast.detectors.spec import DetectorSpec
 
-    # 10 x 40 px boxes of 640 x 320 pictures: 5 x 40 in a stretched input of 320.
+    # 10 x 40 px boxes of 640 x 320 images: 5 x 40 in a stretched input of 320.
     corners = np.random.default_rng(0).uniform(0, 200, (40, 2))
     boxes = np.concatenate([corners, corners + np.array([10.0, 40.0])], axis=1)
     spec = DetectorSpec("ssd", "mobilenet_v2", ("a",), (320, 320))

@@ -1,4 +1,4 @@
-"""`holdfast eval` of a model: on a run's own validation set, with a picture that cannot be read, and as a file."""
+"""`holdfast eval` of a model: on a run's own validation set, with an image that cannot be read, and as a file."""
 
 import json
 import re
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 @pytest.fixture
 def data(tmp_path):
-    """Ten pictures in COCO's form, the third of them broken."""
+    """Ten images in COCO's form, the third of them broken."""
     folder = tmp_path / "data"
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -40,14 +40,14 @@ def test_a_broken_picture_is_left_out_and_the_file_gives_the_same_numbers(model,
     code = main(["eval", str(model), str(data), "--json", "--out", str(out)])
     printed = capsys.readouterr()
     assert code == 1, printed.err
-    assert "2.png: left out of the evaluation: the picture cannot be decoded" in printed.err
+    assert "2.png: left out of the evaluation: the image cannot be decoded" in printed.err
     numbers = json.loads(printed.out)
     assert (numbers["images"], numbers["boxes"]) == (9, 9)
     assert [path.rsplit("/", 1)[1] for path in numbers["unreadable"]] == ["2.png"]
     rows = json.loads(out.read_text())
     assert {row["image_id"] for row in rows} <= {7, 8, 10, 11, 12, 13, 14, 15, 16}
     assert {row["category_id"] for row in rows} <= {4, 9}
-    # The same detections from the file, against the truth without that picture.
+    # The same detections from the file, against the truth without that image.
     truth = json.loads((data / "annotations.json").read_text())
     truth["images"] = [image for image in truth["images"] if image["id"] != 9]
     truth["annotations"] = [row for row in truth["annotations"] if row["image_id"] != 9]
@@ -68,15 +68,15 @@ def test_a_run_is_tried_on_what_it_validated_on(model, data, tmp_path, capsys):
     assert main(["eval", str(run), "--json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["images"] == 3
-    assert "validates on 3 of 10 pictures" in printed.err
+    assert "validates on 3 of 10 images" in printed.err
 
 
 def test_numbers_are_the_converters_with_a_broken_picture_in_the_middle(model, data, tmp_path, capsys):
-    """VOC has no numbers of its own: the converter counts from 1, the broken picture too."""
+    """VOC has no numbers of its own: the converter counts from 1, the broken image too."""
     voc, coco, out = tmp_path / "voc", tmp_path / "coco", tmp_path / "dt.json"
     content = json.loads((data / "annotations.json").read_text())
     for number, image in enumerate(content["images"]):
-        image["file_name"] = f"picture-{number}.png"
+        image["file_name"] = f"image-{number}.png"
         (data / f"{number}.png").rename(data / image["file_name"])
     (data / "annotations.json").write_text(json.dumps(content))
     assert main(["data", "convert", str(data), str(voc), "--to", "voc"]) == 0

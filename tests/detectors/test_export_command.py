@@ -51,7 +51,7 @@ def test_a_saved_model_takes_a_picture_of_any_size(model, picture, tmp_path, cap
 
 
 def exported(to, out, model, picture, capsys):
-    """The report of an export that was compared with the model on the picture."""
+    """The report of an export that was compared with the model on the image."""
     code = main(["export", str(model), "--to", to, "--out", str(out), "--images", str(picture), "--json"])
     printed = capsys.readouterr()
     assert code == 0, printed.err
@@ -105,7 +105,7 @@ def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, pict
         "--to", "onnx", "--out", str(tmp_path / "m"), "--int8", str(picture)
     )
     broken = tmp_path / "broken.png"
-    broken.write_bytes(b"no picture")
+    broken.write_bytes(b"no image")
     text = said("--to", "onnx", "--out", str(tmp_path / "m"), "--images", str(broken))
     assert "an image of --images or --int8 cannot be decoded" in text
     assert "no images found" in said("--to", "onnx", "--out", str(tmp_path / "m"), "--images", "no*thing")

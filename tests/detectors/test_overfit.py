@@ -1,4 +1,4 @@
-"""Each detector learns 16 real pictures by heart: matching, losses, decoding and evaluation agree with each other.
+"""Each detector learns 16 real images by heart: matching, losses, decoding and evaluation agree with each other.
 
 A plain training loop, on purpose: it is the detector that is tried here, not the trainer.
 """
@@ -28,7 +28,7 @@ SIDE = 160
 
 
 def sixteen_pictures():
-    """Every ninth picture, so that all four classes are there, stretched to the input."""
+    """Every ninth image, so that all four classes are there, stretched to the input."""
     from holdfast.data.reading.load import read
 
     dataset = read(str(PICTURES / "images" / "train"), format="voc")
@@ -70,7 +70,7 @@ def ap50(batch, detections, classes):
 
 @functools.cache
 def learnt_by_heart(name, most_steps=200, rate=1e-3):
-    """The detector, and its numbers on the sixteen pictures."""
+    """The detector, and its numbers on the sixteen images."""
     import keras
     import tensorflow as tf
 

@@ -25,7 +25,7 @@ def pictures(tmp_path):
 
 
 def test_json_and_drawings(model, pictures, tmp_path, capsys):
-    (pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff no picture")
+    (pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff no image")
     (pictures / "cut.jpg").write_bytes((pictures / "a.jpg").read_bytes()[:900])
     (pictures / "empty.png").touch()
     os.mkfifo(pictures / "pipe.png")
@@ -34,10 +34,10 @@ def test_json_and_drawings(model, pictures, tmp_path, capsys):
     printed = capsys.readouterr()
     rows = [json.loads(line) for line in printed.out.splitlines()]
     assert code == 1
-    assert "broken.jpg: the picture cannot be decoded" in printed.err
-    assert "cut.jpg: the picture cannot be decoded: image file is truncated" in printed.err
-    assert "empty.png: the picture cannot be decoded: the file is empty: 0 bytes" in printed.err
-    assert "pipe.png: the picture cannot be opened: this is a folder, a pipe or a device" in printed.err
+    assert "broken.jpg: the image cannot be decoded" in printed.err
+    assert "cut.jpg: the image cannot be decoded: image file is truncated" in printed.err
+    assert "empty.png: the image cannot be decoded: the file is empty: 0 bytes" in printed.err
+    assert "pipe.png: the image cannot be opened: this is a folder, a pipe or a device" in printed.err
     assert [(row["width"], row["height"]) for row in rows] == [(60, 80), (200, 100)]
     assert sum(len(row["detections"]) for row in rows) > 0
     for row in rows:
@@ -99,7 +99,7 @@ def test_what_is_not_there(tmp_path, capsys):
     assert "the folder holds no trained model" in capsys.readouterr().err
     (tmp_path / "model.npz").write_bytes(b"PK nothing")
     assert main(["predict", str(tmp_path), str(tmp_path), "--out", str(tmp_path / "a.png")]) == 2
-    assert "pictures are drawn into a folder, and this is a file" in capsys.readouterr().err
+    assert "images are drawn into a folder, and this is a file" in capsys.readouterr().err
     assert main(["predict", str(tmp_path), str(tmp_path)]) == 2
     assert "is not a detector that Holdfast saved" in capsys.readouterr().err
     with pytest.raises(PathMissing):

@@ -1,4 +1,4 @@
-"""`holdfast eval` and the validation inside `holdfast train` give one number for one model and one set of pictures."""
+"""`holdfast eval` and the validation inside `holdfast train` give one number for one model and one set of images."""
 
 import json
 
@@ -16,7 +16,7 @@ NUMBERS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100")
 
 @pytest.fixture(scope="module")
 def letterboxing(tmp_path_factory):
-    """A detector that keeps a picture's shape, with class heads that shout."""
+    """A detector that keeps an image's shape, with class heads that shout."""
     from tests.detectors import shouting
 
     return shouting.saved("retinanet", tmp_path_factory.mktemp("run"))
@@ -37,7 +37,7 @@ def photographs(folder):
 
 
 def as_coco(folder, made, boxes_of):
-    """Two of the detections of each picture as its truth, moved a little, so that every overlap counts."""
+    """Two of the detections of each image as its truth, moved a little, so that every overlap counts."""
     annotations = []
     for row, (_, width, height) in enumerate(made):
         for box, label in boxes_of(row):
@@ -109,7 +109,7 @@ def test_a_picture_that_is_skipped_is_no_part_of_either(model, tmp_path, capsys)
     (data / "6.jpg").write_bytes(b"nothing")
     as_coco(data, made, lambda row: [(np.array([5.0, 5, 30, 30]), row % 2)])
     inside, found = validated(model, data, skip_bad=2)
-    assert set(found.image.tolist()) <= set(range(6)), "six pictures are left"
+    assert set(found.image.tolist()) <= set(range(6)), "six images are left"
     capsys.readouterr()
     assert main(["eval", str(model), str(data), "--json"]) == 1
     outside = json.loads(capsys.readouterr().out)

@@ -13,7 +13,7 @@ from holdfast.evaluate.coco_results import coco_results
 
 
 def source(*splits: str | None, **more: Any) -> Dataset:
-    """A picture for every split that is named, with ids that are no numbers."""
+    """An image for every split that is named, with ids that are no numbers."""
     records = tuple(
         Record(f"p{n}", f"p{n}.jpg", ImageRef(f"p{n}.jpg"), (), split) for n, split in enumerate(splits)
     )

@@ -1,4 +1,4 @@
-"""An evaluation to look at: which pictures are worst, what was right in them, what is confused."""
+"""An evaluation to look at: which images are worst, what was right in them, what is confused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.evaluate.evaluation_view import (
 
 
 def truth() -> GroundTruth:
-    """Picture 0: a cat. Picture 1: a cat and a dog. Picture 2: nothing. Picture 3: a crowd of cats."""
+    """Image 0: a cat. Image 1: a cat and a dog. Image 2: nothing. Image 3: a crowd of cats."""
     boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 10], [50, 50, 10, 10], [0, 0, 90, 90]], float)
     return GroundTruth(
         images=(10, 11, 12, 13),
@@ -34,7 +34,7 @@ def truth() -> GroundTruth:
 
 
 def found() -> Predictions:
-    """Right in picture 0; in picture 1 a dog where the cat is; in picture 2 a cat where nothing is."""
+    """Right in image 0; in image 1 a dog where the cat is; in image 2 a cat where nothing is."""
     return Predictions(
         image=np.array([0, 1, 2]),
         category=np.array([0, 1, 0]),
@@ -78,7 +78,7 @@ def test_what_is_shown() -> None:
 
 
 def in_the_crowd() -> Predictions:
-    """Twice the cat of picture 0, which has no crowd; in picture 3 a cat in the crowd of cats, and a dog there."""
+    """Twice the cat of image 0, which has no crowd; in image 3 a cat in the crowd of cats, and a dog there."""
     return Predictions(
         image=np.array([0, 0, 3, 3]),
         category=np.array([0, 0, 0, 1]),

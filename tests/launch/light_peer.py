@@ -1,6 +1,6 @@
 """A process of a group that computes nothing: it beats, meets the others over TCP at every step, and saves numbers.
 
-What the conductor and the supervisors do does not depend on what a step computes; with this one a group starts in
+What the coordinator and the supervisors do does not depend on what a step computes; with this one a group starts in
 tenths of a second. `python -m tests.launch.light_peer FOLDER [--steps N] [--step-s S] [--sick KIND:RANK:STEP]`.
 """
 

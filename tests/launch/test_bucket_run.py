@@ -28,7 +28,7 @@ pytest.importorskip("gcp_storage_emulator")
 ROOT = Path(__file__).parent.parent.parent
 RECIPE = """
 [data]
-train = "gs://pictures/shapes"
+train = "gs://images/shapes"
 validation_fraction = 0.2
 [model]
 input = 64
@@ -57,7 +57,7 @@ def test_from_a_bucket_to_a_bucket_and_on_from_there(tmp_path: Path, monkeypatch
         gcsfs.GCSFileSystem.clear_instance_cache()
         source = shapes.write(tmp_path / "shapes", 12, side=64)
         for file in sorted(path for path in source.rglob("*") if path.is_file()):
-            cloud_copy.upload_file(file, f"gs://pictures/shapes/{file.relative_to(source).as_posix()}")
+            cloud_copy.upload_file(file, f"gs://images/shapes/{file.relative_to(source).as_posix()}")
         media = lambda method, path: "alt=media" in path  # noqa: E731
         store.faults = [Fault("503", media, times=2), Fault("cut", media, times=2), Fault("slow", times=5)]
         first = started(tmp_path / "first", tmp_path / "cache-1", store.url)

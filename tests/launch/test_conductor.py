@@ -1,4 +1,4 @@
-"""The conductor's turns, with a member at the other end of a real connection."""
+"""The coordinator's turns, with a member at the other end of a real connection."""
 
 from __future__ import annotations
 

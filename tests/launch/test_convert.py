@@ -33,6 +33,6 @@ def test_what_goes_wrong_in_a_process_is_told_as_by_one(tmp_path: Path) -> None:
     text = (source / "annotations.json").read_text().replace('"width": 48, "height": 48', '"license": 0')
     (source / "annotations.json").write_text(text)
     (source / "images/0004.png").write_bytes(b"\x89PNG\r\n\x1a\n, and cut")  # begins as an image, and is none
-    with pytest.raises(DataError, match="the picture cannot be read") as found:
+    with pytest.raises(DataError, match="the image cannot be read") as found:
         convert(str(source), str(tmp_path / "out"), "tfrecord", options=ConvertOptions(shards=3, processes=2))
     assert found.value.where.endswith("0004.png")

@@ -3,7 +3,7 @@
 Another order of sums rounds differently, and the gradient of a detector with fresh weights follows every rounding:
 1e-7 in its weights is 3e-3 in its gradient (benchmarks/memory_remat.py). A step so short that the weights hardly move
 keeps that from adding up; then the loss of every step, and what momentum has gathered of all gradients, must agree. A
-picture too many or too few, or a wrong share of it, would show by tens of percent.
+image too many or too few, or a wrong share of it, would show by tens of percent.
 """
 
 from __future__ import annotations

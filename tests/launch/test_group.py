@@ -1,4 +1,4 @@
-"""Groups of light processes under the real conductor and supervisors: one is killed, stuck, or asked to end."""
+"""Groups of light processes under the real coordinator and supervisors: one is killed, stuck, or asked to end."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_a_cut_cable_is_named_within_seconds_and_the_other_side_ends_itself(
     print(f"named after {took_s:.1f} s")
     assert "process 1 on" in text
     assert "the host or the network to it has gone" in text
-    assert second.wait(120) == 75  # without a conductor it ends
+    assert second.wait(120) == 75  # without a coordinator it ends
     first.terminate()
     first.wait(120)
 

@@ -22,7 +22,7 @@ from holdfast.settings import resolve
 
 RECIPE = """\
 [data]
-train = "gs://pictures/kangaroo"
+train = "gs://images/kangaroo"
 [train]
 backend = "jax"
 batch = 32

@@ -1,4 +1,4 @@
-"""Datasets of pictures whose truth is known, as folders and as shards."""
+"""Datasets of images whose truth is known, as folders and as shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.data.records import Box, Dataset, ImageRef, Record
 
 @pytest.fixture
 def folder_of(tmp_path: Path) -> Callable[..., Dataset]:
-    """A folder of pictures, one rectangle each."""
+    """A folder of images, one rectangle each."""
 
     def make(
         rectangles: list[tuple], suffix: str = ".png", orientation: int = 1, name: str = "folder"
@@ -34,7 +34,7 @@ def folder_of(tmp_path: Path) -> Callable[..., Dataset]:
 
 @pytest.fixture
 def sharded(tmp_path: Path) -> Callable[[Dataset, int], Dataset]:
-    """The same pictures inside TFRecord shards, at random access."""
+    """The same images inside TFRecord shards, at random access."""
 
     def make(dataset: Dataset, shards: int) -> Dataset:
         records = []
@@ -43,7 +43,7 @@ def sharded(tmp_path: Path) -> Callable[[Dataset, int], Dataset]:
             written = b""
             for record in dataset.records[shard::shards]:
                 encoded = record.picture.read()
-                # The framing's header is 12 bytes; the picture stands a few bytes into the record.
+                # The framing's header is 12 bytes; the image stands a few bytes into the record.
                 offset = len(written) + 12 + 7
                 written += framed(b"before:" + encoded + b":after")
                 picture = ImageRef(

@@ -1,4 +1,4 @@
-"""Pictures whose truth is known: one filled rectangle of a class's own colour on dark grey."""
+"""Images whose truth is known: one filled rectangle of a class's own colour on dark grey."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_boxes_stay_on_their_pixels(kind: str, fit: feed.ResizeMode, folder_of: 
     stream = Stream(data, Feed(height=160, width=224, batch=8, seed=3, fit=fit, augment=KINDS[kind]))
     found = misfits(stream, 12)
     assert len(found) >= 60
-    # A pixel, and half of one where a picture is drawn at more than twice its size and an edge is a slope.
+    # A pixel, and half of one where an image is drawn at more than twice its size and an edge is a slope.
     assert max(found) <= 1.5, sorted(found)[-5:]
     assert np.mean(found) <= 0.6
 
@@ -80,7 +80,7 @@ def test_exif_orientation_is_applied(folder_of: Callable) -> None:
 
 
 def test_pictures_decoded_small_keep_their_boxes(folder_of: Callable) -> None:
-    """Odd sizes, so that the last pixel of the small picture is a part of one; turned ones among them."""
+    """Odd sizes, so that the last pixel of the small image is a part of one; turned ones among them."""
     records = []
     for ratio in (1, 2, 4, 8):
         for orientation in (1, 3, 6):

@@ -10,7 +10,7 @@ GIB = 1 << 30
 def test_what_is_kept() -> None:
     base = {"encoded_bytes": GIB, "decoded_bytes": 6 * GIB, "packing_saves": 0.9}
     roomy = decide(**base, budget_bytes=6 * GIB, remote=False)
-    assert (roomy.kind, roomy.why) == ("decoded", "all pictures, decoded, take 6.0 GiB; 6.0 GiB may be used")
+    assert (roomy.kind, roomy.why) == ("decoded", "all images, decoded, take 6.0 GiB; 6.0 GiB may be used")
     local = decide(**base, budget_bytes=6 * GIB - 1, remote=False)
     assert (local.kind, local.pack) == ("none", True)
     assert local.why.endswith("a packed copy on the disk would serve")

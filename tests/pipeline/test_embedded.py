@@ -1,4 +1,4 @@
-"""Pictures that are only inside labelme's JSON come as the same batches as those in files."""
+"""Images that are only inside labelme's JSON come as the same batches as those in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of picture that the columns accept is decoded, to the colours that Pillow sees."""
+"""Every kind of image that the columns accept is decoded, to the colours that Pillow sees."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_kind_that_is_not_decoded_is_said_so(kind: str, tmp_path: Path) -> Non
     (tmp_path / "a").write_bytes(made.odd_pictures()[kind])
     data = dataset_columns.columns_of(dataset_of([Record("a", "a", ImageRef(str(tmp_path / "a")))]))
     assert data.unreadable == {
-        0: f"{kind} pictures are not decoded while training; `holdfast data repair` writes them as PNG"
+        0: f"{kind} images are not decoded while training; `holdfast data repair` writes them as PNG"
     }
 
 

@@ -1,4 +1,4 @@
-"""The order: every picture once an epoch, the same for the same seed, and no state."""
+"""The order: every image once an epoch, the same for the same seed, and no state."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ STORED_EPOCH_1 = [2, 9, 8, 3, 6, 0, 4, 7, 5, 1]
 
 @pytest.mark.parametrize("images", [5, 12, 101])
 def test_no_place_prefers_a_picture(images: int) -> None:
-    """Chi-squared over (place, picture); its mean is (images - 1)^2 and its deviation the root of twice that."""
+    """Chi-squared over (place, image); its mean is (images - 1)^2 and its deviation the root of twice that."""
     seeds = 2000
     counts = np.zeros((images, images))
     for seed in range(seeds):

@@ -1,4 +1,4 @@
-"""Turned pictures with boxes in either frame: the check and the pipeline take the same decision, and it is right."""
+"""Turned images with boxes in either frame: the check and the pipeline take the same decision, and it is right."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def seen_as_stored(path: Path) -> tuple[int, int, int, int]:
 
 
 def provable(orientation: int, frame: str) -> bool:
-    return orientation >= 5 or frame == "upright"  # a mirrored picture has the size of the stored one
+    return orientation >= 5 or frame == "upright"  # a mirrored image has the size of the stored one
 
 
 def test_the_boxes_are_turned_where_the_frame_is_proved(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_key_changes_with_the_sizes_and_the_pictures(folder_of: Callable) ->
     }  # fmt: skip
     os.utime(data.paths[0], ns=(1, 1))
     keys.add(pack.plan_pack(data, FEED, ROOMY).key)
-    assert len(keys) == 4  # two feeds more, a changed picture; the budget changes how many, not what
+    assert len(keys) == 4  # two feeds more, a changed image; the budget changes how many, not what
     assert pack.plan_pack(data, replace(FEED, seed=9, batch=1), ROOMY).key in keys
 
 
@@ -240,7 +240,7 @@ def test_a_pack_made_beside_the_stream_is_read_from_the_next_epoch_on_and_resumi
 
     from holdfast.pipeline.stream import Stream
 
-    data = large_and_small(folder_of)  # 8 pictures in batches of 4: two steps an epoch
+    data = large_and_small(folder_of)  # 8 images in batches of 4: two steps an epoch
     feed = replace(FEED, seed=3, augment=Augment(flip=0.5))
     told: list[tuple[int, int]] = []
     beside = packing.BackgroundPack(pack.plan_pack(data, feed, ROOMY), tmp_path / "cache")

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.hot
 
 
 def test_a_tile_of_no_height_draws_nothing() -> None:
-    """A picture that is no mosaic has such tiles: the boxes of the pictures that might have lain there are not real."""
+    """An image that is no mosaic has such tiles: the boxes of the images that might have lain there are not real."""
     import tensorflow as tf
 
     from holdfast.pipeline.placement import Placement, clip_to_visible, map_boxes, scale_and_shift

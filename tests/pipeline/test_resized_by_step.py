@@ -1,4 +1,4 @@
-"""Pictures that are sent as decoded and resized by the compiled step: the images are those that the host would make."""
+"""Images that are sent as decoded and resized by the compiled step: the images are those that the host would make."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
         path = folder / f"{number}{'.jpg' if number % 3 else '.png'}"
         save(path, photograph(width, height, number), 1 + number % 8)
         box = Box(width * 0.2, height * 0.3, width * 0.7, height * 0.8, "red")
-        # The boxes are those of the upright picture, which a declared size of that frame says.
+        # The boxes are those of the upright image, which a declared size of that frame says.
         records.append(
             Record(str(number), path.name, ImageRef(str(path), width=width, height=height), (box,))
         )
@@ -71,7 +71,7 @@ def images_of(batch: dict[str, Any], feed: Feed) -> np.ndarray:
 
 
 def compared(data: dataset_columns.Columns, feed: Feed, steps: int = 3, **how: Any) -> np.ndarray:
-    """Whether each picture was left to the step, after the batches were compared with those resized on the host."""
+    """Whether each image was left to the step, after the batches were compared with those resized on the host."""
     feed = replace(feed, sent_pixels=image_sizes.sent_pixels(data, feed))
     here = first(steps, Stream(data, replace(feed, sent_pixels=None), **how).numpy_batches())
     there = first(steps, Stream(data, feed, **how).numpy_batches())
@@ -103,7 +103,7 @@ def test_pictures_kept_decoded_and_packed_copies(pictures: Dataset, tmp_path: Pa
     packed = pack.read(made, from_epoch=1)
     assert packed is not None
     sent = compared(data, feed, packed=packed, steps=6)
-    assert sent[16:].mean() >= sent[:16].mean(), "copies are no larger than their pictures"
+    assert sent[16:].mean() >= sent[:16].mean(), "copies are no larger than their images"
 
 
 def test_a_restarted_stream_is_the_tail_of_the_whole_one(pictures: Dataset) -> None:
@@ -159,7 +159,7 @@ def test_by_hand() -> None:
 
 
 def made_of(*upright: tuple[int, int], codec: int = dataset_columns.JPEG) -> Any:
-    """Columns of pictures of these sizes, as far as sizes go."""
+    """Columns of images of these sizes, as far as sizes go."""
     from types import SimpleNamespace
 
     stored = np.array(upright, np.int32)
@@ -194,7 +194,7 @@ def test_what_is_not_worth_sending() -> None:
     rare = made_of(*[(600, 480)] * 30, (1000, 1000), codec=dataset_columns.PNG)
     assert image_sizes.worth_sending(rare, feed)
     assert image_sizes.sent_pixels(rare, feed) == 282 * 1024, (
-        "room for the one large picture is not carried by all"
+        "room for the one large image is not carried by all"
     )
 
 

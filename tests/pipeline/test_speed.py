@@ -52,7 +52,7 @@ def test_what_helps_most_comes_first() -> None:
     slow_reading = PipelineSpeed(whole=100.0, reading=120.0, cores=2, images=300)
     _, _, remedy = told(400.0, slow_reading, means)
     assert remedy.split("; or ") == [
-        "nothing, if the run has several epochs: decoded pictures fit in memory and are kept from epoch 2 on",
+        "nothing, if the run has several epochs: decoded images fit in memory and are kept from epoch 2 on",
         "copy the data to a local disk: reading alone is what holds it up",
         "`holdfast data pack RECIPE`: small copies spare 93% of the pixels",
         "give the run 10 cores instead of 2",
@@ -85,7 +85,7 @@ def test_check_of_a_recipe_asks_a_process_of_its_own(folder_of: Callable, tmp_pa
     rows = "".join(f"{number:04d}.jpg,red,1,2,30,40\n" for number in range(12))
     (tmp_path / "pictures" / "labels.csv").write_text("filename,class,xmin,ymin,xmax,ymax\n" + rows)
     recipe = tmp_path / "recipe.toml"
-    recipe.write_text('[data]\ntrain = "pictures"\n[model]\ninput = 64\n[train]\nbatch = 4\n')
+    recipe.write_text('[data]\ntrain = "images"\n[model]\ninput = 64\n[train]\nbatch = 4\n')
     (starved,) = measure_data_speed(str(recipe), 1e9)
     assert (starved.slug, starved.severity, starved.places[0].file) == (
         "input-starved", "warning", str(recipe),

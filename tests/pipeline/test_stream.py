@@ -44,7 +44,7 @@ def same(one: list[dict], other: list[dict]) -> bool:
 
 
 def test_a_restarted_stream_is_the_tail_of_the_whole_one(folder_of: Callable, sharded: Callable) -> None:
-    """13 pictures in batches of 5: the steps cross epochs in their middle."""
+    """13 images in batches of 5: the steps cross epochs in their middle."""
     folder = folder_of(random_rectangles(13), ".jpg")
     of_folder = dataset_columns.columns_of(folder)
     whole = first(9, Stream(of_folder, SMALL, threads=1).numpy_batches())
@@ -93,7 +93,7 @@ def test_one_epoch_in_order_fills_its_last_batch_and_says_so(folder_of: Callable
 
 
 def test_the_mapping_leads_back_to_the_source(folder_of: Callable) -> None:
-    """A 200x100 picture in a 100x100 image: half the size, 25 pixels of grey above."""
+    """A 200x100 image in a 100x100 image: half the size, 25 pixels of grey above."""
     data = dataset_columns.columns_of(folder_of([(200, 100, (20, 40, 60, 90), "red")]))
     batch = next(Stream(data, Feed(height=100, width=100, batch=1)).numpy_batches())
     assert batch["mapping"][0].tolist() == [0.5, 0.5, 0.0, 25.0]
@@ -144,7 +144,7 @@ def test_kept_pictures_are_read_once_and_give_the_same_batches(
     assert same(found + first(4, stream.numpy_batches(2)), expected)
 
 
-# -- bad pictures -------------------------------------------------------------------------------------
+# -- bad images -------------------------------------------------------------------------------------
 
 
 def cut_short(data: dataset_columns.Columns, row: int) -> None:
@@ -175,7 +175,7 @@ def test_so_many_are_skipped_and_each_is_told(folder_of: Callable) -> None:
     for ours, theirs in zip(found, good, strict=True):
         assert np.array_equal(ours["image"], theirs["image"])
         for at, image in enumerate(ours["image"]):
-            if image in (3, 4):  # the next good picture stands in
+            if image in (3, 4):  # the next good image stands in
                 assert not np.array_equal(ours["images"][at], theirs["images"][at])
             else:
                 assert np.array_equal(ours["images"][at], theirs["images"][at])
@@ -185,13 +185,13 @@ def test_so_many_are_skipped_and_each_is_told(folder_of: Callable) -> None:
 
 def test_a_picture_without_a_header_stops_before_the_first_step(folder_of: Callable) -> None:
     made = folder_of(random_rectangles(3), ".jpg")
-    Path(made.records[1].picture.path).write_bytes(b"not a picture")
+    Path(made.records[1].picture.path).write_bytes(b"not an image")
     with pytest.raises(UndecodableImage, match=r"0001\.jpg"):
         Stream(dataset_columns.columns_of(made), SMALL)
 
 
 def test_no_pictures_is_an_error() -> None:
-    with pytest.raises(DataError, match="no pictures"):
+    with pytest.raises(DataError, match="no images"):
         Stream(dataset_columns.columns_of(dataset_of([])), SMALL)
 
 
@@ -210,7 +210,7 @@ def test_boxes_that_cannot_be_trained_on_are_left_out_and_named(folder_of: Calla
     assert data.boxes.tolist() == [[0.0, 10.0, 100.0, 40.0]]
     why = [left.detail.split(": ")[1] for left in data.left_out]
     assert why == [
-        "no area, or inverted", "not finite", "outside the picture of 100x80",
+        "no area, or inverted", "not finite", "outside the image of 100x80",
         "class 'dog' is not in the list of classes",
     ]  # fmt: skip
 

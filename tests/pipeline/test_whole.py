@@ -1,4 +1,4 @@
-"""One picture alone is shown as a validation stream shows it."""
+"""One image alone is shown as a validation stream shows it."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_what_is_no_whole_picture_says_why(tmp_path: Path) -> None:
     for encoded, why in (
         (half[: len(half) // 2], "truncated"),
         (b"", "the file is empty: 0 bytes"),
-        (b"nothing here", "no picture format begins with b'nothing '"),
+        (b"nothing here", "no image format begins with b'nothing '"),
         (b"<!DOCTYPE html>", "this is a web page"),
         ((tmp_path / "a.tiff").read_bytes()[:-3000], "."),
     ):

@@ -27,9 +27,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
-    """One unit of reading: an annotation file, a record of a shard, or a picture that stands alone."""
+    """One unit of reading: an annotation file, a record of a shard, or an image that stands alone."""
 
-    key: str  # relative to the source's root: the annotation file, or the picture where there is none
+    key: str  # relative to the source's root: the annotation file, or the image where there is none
     split: str | None = None
     position: int = -1  # of a row group or a record; -1 for a file of its own
     offset: int = 0  # of a shard's record
@@ -46,7 +46,7 @@ class ParsedEntry:
 
     @property
     def empty_by_loss(self) -> bool:
-        """It is not known that nothing is in the picture: what was said about it could not be used."""
+        """It is not known that nothing is in the image: what was said about it could not be used."""
         return self.lost > 0 and self.record is not None and not self.record.boxes
 
 
@@ -63,12 +63,12 @@ class Source(Protocol):
 
     @property
     def relative(self) -> bool:
-        """Boxes are fractions of the real picture, so a wrong declared size does not move them."""
+        """Boxes are fractions of the real image, so a wrong declared size does not move them."""
         ...
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
-        """Paths of all pictures in the folder, to tell which of them no annotation names."""
+        """Paths of all images in the folder, to tell which of them no annotation names."""
         ...
 
     def entries(self) -> Iterator[SourceEntry]: ...
@@ -76,7 +76,7 @@ class Source(Protocol):
     def parse(self, entry: SourceEntry) -> ParsedEntry: ...
 
     def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
-        """Entries for pictures that no annotation names, where the format means "nothing in it"."""
+        """Entries for images that no annotation names, where the format means "nothing in it"."""
         ...
 
     def class_ids(self) -> dict[str, int]:
@@ -91,7 +91,7 @@ class Source(Protocol):
 def ambiguous_image(
     finder: ImageFinder, name: str, found: str | None, near: str, file: str
 ) -> tuple[Problem, ...]:
-    """Says so when the picture that was taken for a name is a guess among several."""
+    """Says so when the image that was taken for a name is a guess among several."""
     others = finder.alternatives(name, found, near)
     if not others:
         return ()
@@ -100,7 +100,7 @@ def ambiguous_image(
 
 
 def wrong_image(own: str | None, found: str | None, file: str) -> tuple[Problem, ...]:
-    """Says so when the picture called like an annotation was taken instead of the one that it names."""
+    """Says so when the image called like an annotation was taken instead of the one that it names."""
     if own is None or found is None:
         return ()
     theirs = stem_of(found) + file[file.rindex(".") :]

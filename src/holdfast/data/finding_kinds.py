@@ -17,62 +17,60 @@ class FindingKind(NamedTuple):
 REPAIR = "`holdfast data repair SRC DST` writes a copy"
 
 KINDS: dict[str, FindingKind] = {
-    # -- pictures
+    # -- images
     "missing-image": FindingKind(
         "error",
-        "annotations name pictures that are not there",
-        f"put the pictures there, or leave the annotations out: {REPAIR} without them",
+        "annotations name images that are not there",
+        f"put the images there, or leave the annotations out: {REPAIR} without them",
     ),
     "unreadable-image": FindingKind(
-        "error", "pictures cannot be decoded", f"copy them again from where they came; {REPAIR} without them"
+        "error", "images cannot be decoded", f"copy them again from where they came; {REPAIR} without them"
     ),
     "truncated-image": FindingKind(
-        "error", "pictures are cut short", f"copy them again from where they came; {REPAIR} without them"
+        "error", "images are cut short", f"copy them again from where they came; {REPAIR} without them"
     ),
     "decompression-bomb": FindingKind(
         "error",
-        "pictures are too large to decode safely",
+        "images are too large to decode safely",
         f"shrink them to what training needs; {REPAIR} without them",
     ),
     "wrong-extension": FindingKind(
         "warning",
-        "the contents of pictures are not what their names say",
+        "the contents of images are not what their names say",
         f"rename them; {REPAIR} with the right names",
     ),
     "unsupported-mode": FindingKind(
         "note",
-        "pictures are not plain 8-bit RGB",
+        "images are not plain 8-bit RGB",
         f"they are converted on reading; {REPAIR} in RGB for programs that do not",
     ),
     "undecoded-kind": FindingKind(
         "error",
-        "pictures are of a kind that training does not decode",
+        "images are of a kind that training does not decode",
         f"{REPAIR} with these as PNG; `predict` and `eval` read them as they are",
     ),
     "exif-rotated": FindingKind(
         "warning",
-        "pictures carry an orientation that programs apply or ignore",
-        f"{REPAIR} with the pictures upright and the boxes moved with them",
+        "images carry an orientation that programs apply or ignore",
+        f"{REPAIR} with the images upright and the boxes moved with them",
     ),
     "size-mismatch": FindingKind(
-        "warning", "the declared size is not the picture's", f"{REPAIR} with the right sizes and boxes"
+        "warning", "the declared size is not the image's", f"{REPAIR} with the right sizes and boxes"
     ),
     "outsize-image": FindingKind(
         "warning",
-        "pictures are far larger than the rest; they need the peak of memory",
-        "shrink them, or expect the peak of memory at these pictures",
+        "images are far larger than the rest; they need the peak of memory",
+        "shrink them, or expect the peak of memory at these images",
     ),
     "crowded-image": FindingKind(
         "warning",
-        "pictures have far more boxes than the rest",
-        "set the number of boxes per picture with these in mind",
+        "images have far more boxes than the rest",
+        "set the number of boxes per image with these in mind",
     ),
-    "mixed-image-sizes": FindingKind(
-        "note", "pictures have different sizes", "nothing: training resizes them"
-    ),
+    "mixed-image-sizes": FindingKind("note", "images have different sizes", "nothing: training resizes them"),
     "wide-aspect": FindingKind(
         "note",
-        "pictures are more than twice as wide as high, or as high as wide",
+        "images are more than twice as wide as high, or as high as wide",
         "keep the aspect ratio when resizing, or cut them into parts",
     ),
     # -- boxes
@@ -87,12 +85,12 @@ KINDS: dict[str, FindingKind] = {
     ),
     "zero-area-box": FindingKind("error", "boxes have no area", f"{REPAIR} without them"),
     "outside-box": FindingKind(
-        "error", "boxes reach outside their picture", f"{REPAIR} with them cut at the edge"
+        "error", "boxes reach outside their image", f"{REPAIR} with them cut at the edge"
     ),
     "pixels-as-fractions": FindingKind(
         "error",
-        "boxes are in pixels where the format has fractions of the picture",
-        "divide x by the picture's width and y by its height, and write the annotations again",
+        "boxes are in pixels where the format has fractions of the image",
+        "divide x by the image's width and y by its height, and write the annotations again",
     ),
     "corners-as-size": FindingKind(
         "error",
@@ -102,14 +100,14 @@ KINDS: dict[str, FindingKind] = {
     "tiny-box": FindingKind(
         "note",
         "boxes are smaller than 8 pixels",
-        "train at a larger input, or on parts of the pictures; detectors hardly see these",
+        "train at a larger input, or on parts of the images; detectors hardly see these",
     ),
     "edge-rounding": FindingKind(
         "note",
         "boxes reach outside by one pixel or less, as rounding does",
         "nothing: they are cut at the edge",
     ),
-    "duplicate-box": FindingKind("warning", "boxes occur twice in one picture", f"{REPAIR} with one of each"),
+    "duplicate-box": FindingKind("warning", "boxes occur twice in one image", f"{REPAIR} with one of each"),
     "uncovered-boxes": FindingKind(
         "warning",
         "no anchor of the detector comes near these boxes",
@@ -153,11 +151,11 @@ KINDS: dict[str, FindingKind] = {
         "one class has more than 10 times the boxes of another",
         "judge by the metric of each class; weigh or sample the rare ones more",
     ),
-    "duplicate-id": FindingKind("error", "ids occur twice", "give every picture and class an id of its own"),
+    "duplicate-id": FindingKind("error", "ids occur twice", "give every image and class an id of its own"),
     # -- files
     "image-without-boxes": FindingKind(
         "note",
-        "pictures have no boxes and are trained on as negatives",
+        "images have no boxes and are trained on as negatives",
         "nothing, if there is nothing in them",
     ),
     "outside-dataset": FindingKind(
@@ -166,10 +164,10 @@ KINDS: dict[str, FindingKind] = {
         "nothing, if you know these files; paths and links of a dataset that somebody sent can name any file of yours",
     ),
     "image-without-annotation": FindingKind(
-        "warning", "pictures have no annotation", "annotate them, or take them out of the folder"
+        "warning", "images have no annotation", "annotate them, or take them out of the folder"
     ),
     "annotation-without-image": FindingKind(
-        "error", "annotations have no picture", "put the pictures there, or take the annotations out"
+        "error", "annotations have no image", "put the images there, or take the annotations out"
     ),
     "unreadable-annotation": FindingKind(
         "error", "annotations cannot be read", f"correct them by hand; {REPAIR} without them"
@@ -181,18 +179,18 @@ KINDS: dict[str, FindingKind] = {
     ),
     "ambiguous-picture": FindingKind(
         "warning",
-        "an annotation's name fits several pictures, and one was taken",
-        "name the picture with its folder, or give the pictures different names",
+        "an annotation's name fits several images, and one was taken",
+        "name the image with its folder, or give the images different names",
     ),
     "picture-inside-annotation": FindingKind(
         "warning",
-        "pictures are only inside their annotations (labelme's imageData)",
+        "images are only inside their annotations (labelme's imageData)",
         "nothing here: they are read from there; `holdfast data convert SRC DST --to coco` writes files of them",
     ),
     "shape-without-box": FindingKind(
         "warning",
         "points, or classes alone, are annotated, which are no boxes, and are left out",
-        "draw boxes around them, if they are to be found; a picture with nothing else is not used",
+        "draw boxes around them, if they are to be found; an image with nothing else is not used",
     ),
     "score-column": FindingKind(
         "warning",
@@ -204,12 +202,12 @@ KINDS: dict[str, FindingKind] = {
     ),
     "annotation-sources-disagree": FindingKind(
         "warning",
-        "two sets of annotations for the same pictures differ",
+        "two sets of annotations for the same images differ",
         "keep the right one and delete the other, or give its file instead of the folder",
     ),
     "repeated-annotations": FindingKind(
         "warning",
-        "an annotation file lists pictures that another of the same split lists, and is not read",
+        "an annotation file lists images that another of the same split lists, and is not read",
         "give its file instead of the folder, if it is the one that is meant; else take it out of the folder",
     ),
     "class-column-unknown": FindingKind(
@@ -219,7 +217,7 @@ KINDS: dict[str, FindingKind] = {
     ),
     "percent-by-evidence": FindingKind(
         "warning",
-        "a CSV that does not say so is read as percent of the pictures",
+        "a CSV that does not say so is read as percent of the images",
         "name the columns xmin_percent, ymin_percent, xmax_percent, ymax_percent; look with `holdfast data inspect`",
     ),
     "unclear-coordinates": FindingKind(
@@ -229,8 +227,8 @@ KINDS: dict[str, FindingKind] = {
     ),
     "listed-but-absent": FindingKind(
         "warning",
-        "a list of the dataset names pictures that are not there",
-        "put the pictures there, or take them out of the list",
+        "a list of the dataset names images that are not there",
+        "put the images there, or take them out of the list",
     ),
     "missing-shard": FindingKind(
         "warning",
@@ -243,27 +241,27 @@ KINDS: dict[str, FindingKind] = {
         "nothing here; programs that read by position get the boxes wrong",
     ),
     # -- across the dataset
-    "duplicate-image": FindingKind("warning", "the same picture occurs twice", f"{REPAIR} with one of each"),
+    "duplicate-image": FindingKind("warning", "the same image occurs twice", f"{REPAIR} with one of each"),
     "duplicate-image-different-labels": FindingKind(
-        "warning", "the same picture occurs twice with different boxes", "look at both and keep the right one"
+        "warning", "the same image occurs twice with different boxes", "look at both and keep the right one"
     ),
     "split-overlap": FindingKind(
         "warning",
-        "the same pictures are named for two splits; the first keeps them",
-        "give each split pictures of its own, or evaluation sees training data",
+        "the same images are named for two splits; the first keeps them",
+        "give each split images of its own, or evaluation sees training data",
     ),
     "split-leak": FindingKind(
         "error",
-        "the same picture is in two splits, so evaluation sees training data",
+        "the same image is in two splits, so evaluation sees training data",
         f"{REPAIR} with them in the evaluation split only",
     ),
     "no-boxes": FindingKind(
-        "error", "there is no usable box at all", "check that the annotations belong to these pictures"
+        "error", "there is no usable box at all", "check that the annotations belong to these images"
     ),
     # -- the recipe
     "pipeline-speed": FindingKind("note", "how fast the data comes on this machine", "nothing"),
     "input-starved": FindingKind(
-        "warning", "training would wait for its data", "pack the pictures, or give the run more cores"
+        "warning", "training would wait for its data", "pack the images, or give the run more cores"
     ),
     "learning-rate-far": FindingKind(
         "warning",

@@ -73,5 +73,5 @@ def _remedy(slug: str, severity: str, extra: tuple[tuple[str, Any], ...]) -> str
     if ("boxes_fit", "declared") in extra:
         return f"the boxes belong to the declared size: scale them to the real one; {REPAIR} with that done"
     if ("boxes_fit", "real") in extra:
-        return f"the boxes belong to the real picture: correct the declared size; {REPAIR} with that done"
+        return f"the boxes belong to the real image: correct the declared size; {REPAIR} with that done"
     return KINDS[slug].remedy

@@ -1,7 +1,7 @@
-"""What every format is read into: pictures, boxes and classes, typed and frozen.
+"""What every format is read into: images, boxes and classes, typed and frozen.
 
-Boxes are `(x1, y1, x2, y2)` in absolute pixels, `x2` and `y2` exclusive: a box over a whole picture of
-640x480 is `(0, 0, 640, 480)`. Nothing here opens a file except `Picture.read`.
+Boxes are `(x1, y1, x2, y2)` in absolute pixels, `x2` and `y2` exclusive: a box over a whole image of
+640x480 is `(0, 0, 640, 480)`. Nothing here opens a file except `Image.read`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    """Where the encoded bytes of a picture are, and the size that the annotation declares for it.
+    """Where the encoded bytes of an image are, and the size that the annotation declares for it.
 
     With an `offset` the bytes are a slice of the file: the `image/encoded` of one record of a TFRecord
     shard, so they are read at random access without parsing the record.
@@ -74,16 +74,16 @@ class ImageRef:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One picture and its boxes; no boxes is a negative, which is a legitimate example."""
+    """One image and its boxes; no boxes is a negative, which is a legitimate example."""
 
     id: str  # unique within its split: COCO's image id, `image/source_id`, or the path without extension
-    file_name: str  # as the source calls the picture, with forward slashes: "train/cat 1.jpg"
+    file_name: str  # as the source calls the image, with forward slashes: "train/cat 1.jpg"
     picture: ImageRef
     boxes: tuple[Box, ...] = ()
     split: str | None = None  # "train", "val", …; None where the source has no splits
-    source: str = ""  # the annotation file that it came from, for messages; empty for a picture without one
+    source: str = ""  # the annotation file that it came from, for messages; empty for an image without one
     frame: str = (
-        ""  # "upright" or "stored" where the boxes were fractions of a picture turned so, or as it is stored
+        ""  # "upright" or "stored" where the boxes were fractions of an image turned so, or as it is stored
     )
 
 

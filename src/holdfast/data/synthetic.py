@@ -31,7 +31,7 @@ class Shape:
 def make_dataset(
     folder: Path, *, count: int, side: int = 224, seed: int = 0, dirt: bool = False
 ) -> list[str]:
-    """Writes `count` pictures with COCO annotations; returns what dirt was planted, in words."""
+    """Writes `count` images with COCO annotations; returns what dirt was planted, in words."""
     pictures = folder / "images"
     pictures.mkdir(parents=True)
     drawn = [
@@ -46,7 +46,7 @@ def make_dataset(
 
 
 def draw(rng: np.random.Generator, side: int) -> tuple[Image.Image, list[Shape]]:
-    """One picture and the shapes on it; about one picture in twelve is empty."""
+    """One image and the shapes on it; about one image in twelve is empty."""
     picture = _background(rng, side)
     canvas = ImageDraw.Draw(picture)
     shapes: list[Shape] = []
@@ -137,7 +137,7 @@ def _plant(pictures: Path, coco: dict[str, Any]) -> list[str]:
     return [
         "a box without area",
         "a box of negative width",
-        f"a picture cut off in the middle ({cut.name})",
+        f"an image cut off in the middle ({cut.name})",
         f"a PNG that is named .jpg ({other.name})",
-        f"a picture that is missing ({images[11]['file_name']})",
+        f"an image that is missing ({images[11]['file_name']})",
     ]

@@ -24,7 +24,7 @@ class Batch(TypedDict, total=False):
     real: Tensor  # (b, n), bool
     crowd: Tensor  # (b, n), bool
     seeds: Tensor  # (b,), int32
-    image: Tensor  # (b,), the number of the picture in its dataset
+    image: Tensor  # (b,), the number of the image in its dataset
 
 
 def total_loss(losses: dict[str, Tensor]) -> Tensor:

@@ -184,7 +184,7 @@ class FasterRCNN(keras.Model):
 
 
 def _seeds(batch: Batch) -> Tensor:
-    """Without seeds the picture's own number decides: the same sample of it in every epoch."""
+    """Without seeds the image's own number decides: the same sample of it in every epoch."""
     return ops.cast(batch["seeds"] if "seeds" in batch else batch["image"], "int32")
 
 

@@ -1,4 +1,4 @@
-"""A detector over files: pictures in any number and size, boxes in their own pixels."""
+"""A detector over files: images in any number and size, boxes in their own pixels."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ImageDetections:
-    """What was found in one picture; `problem` says why nothing could be, and then there are no boxes."""
+    """What was found in one image; `problem` says why nothing could be, and then there are no boxes."""
 
     facts: ImageFacts
-    boxes: Floats  # (k, 4), x1 y1 x2 y2 in pixels of the upright picture
+    boxes: Floats  # (k, 4), x1 y1 x2 y2 in pixels of the upright image
     scores: Floats
     classes: NDArray[np.int64]
     problem: str = ""
@@ -43,7 +43,7 @@ class ImageDetections:
 def detect_all(
     detector: Detector, pictures: Sequence[ImageRef], *, batch: int = 8, threads: int = 4
 ) -> Iterator[ImageDetections]:
-    """One answer for each picture, in order. The next batch is decoded while this one is computed."""
+    """One answer for each image, in order. The next batch is decoded while this one is computed."""
     run, shown = compile_detect(detector), as_trained(detector.spec)
     batches = [pictures[start : start + batch] for start in range(0, len(pictures), batch)]
     with ThreadPoolExecutor(threads) as pool:
@@ -94,15 +94,15 @@ def _compiled_jax(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDA
 def _prepare(shown: ImagePreparer, picture: ImageRef) -> PreparedImage | str:
     not_a_file = refusal(picture)  # a pipe would be waited for without end
     if not_a_file is not None:
-        return f"the picture cannot be opened: {not_a_file.detail}"
+        return f"the image cannot be opened: {not_a_file.detail}"
     try:
         return shown(picture.read())
     except HoldfastError as error:
         return error.what
     except (FileNotFoundError, PermissionError) as error:
-        return f"the picture cannot be opened: {error.strerror}"
+        return f"the image cannot be opened: {error.strerror}"
     except (OSError, Undecodable) as error:
-        return f"the picture cannot be decoded: {error}"
+        return f"the image cannot be decoded: {error}"
 
 
 def _detections_of(

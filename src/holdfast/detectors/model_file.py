@@ -86,7 +86,7 @@ def fine_tune(
     rematerialise: bool = False,
     seed: int = 0,
 ) -> tuple[Detector, WeightLoadReport]:
-    """The file's detector for other classes: the heads that depend on their number are made anew, all else is kept.
+    """The file's detector for other classes: the heads that depend on their number are made again, all else is kept.
     Anchors that were fitted grow with the input.
 
     `expected` names the detector and the backbone that a recipe asks for; a file of others is refused.

@@ -88,9 +88,9 @@ def check_target(path: Path, what: str = "the export") -> None:
 
 
 def make_folder(path: Path) -> None:
-    """For pictures to be drawn into; it may be there."""
+    """For images to be drawn into; it may be there."""
     if path.exists() and not path.is_dir():
         raise NotAFolder(
-            "pictures are drawn into a folder, and this is a file", where=path, change="name a folder"
+            "images are drawn into a folder, and this is a file", where=path, change="name a folder"
         )
     path.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ BACKBONES: dict[str, tuple[str, ...]] = {
     "faster-rcnn": ("resnet50", "mobilenet_v2", "resnext50"),
 }
 
-#: How a picture is brought to the input's size: SSD's paper stretches, the pyramids' papers keep the shape.
+#: How an image is brought to the input's size: SSD's paper stretches, the pyramids' papers keep the shape.
 RESIZING: dict[str, ResizeMode] = {"ssd": "stretch", "retinanet": "letterbox", "faster-rcnn": "letterbox"}
 
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}

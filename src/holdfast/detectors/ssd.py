@@ -175,7 +175,7 @@ class _ExtraLevel(keras.layers.Layer):
 
 
 class L2NormScale(keras.layers.Layer):
-    """Each cell's features divided by their length, times a learnt factor a channel (Liu et al. 2015, ParseNet)."""
+    """Each cell's features divided by their length, times a learned factor a channel (Liu et al. 2015, ParseNet)."""
 
     def __init__(self, start: float, name: str) -> None:
         super().__init__(name=name)

@@ -1,6 +1,6 @@
-"""An evaluation to look at: the curves, what is taken for what, and the pictures that went worst, as JSON.
+"""An evaluation to look at: the curves, what is taken for what, and the images that went worst, as JSON.
 
-`Pictures` is asked by what the truth calls a picture, and hands over its name, its size and a small JPEG; everything
+`Images` is asked by what the truth calls an image, and hands over its name, its size and a small JPEG; everything
 else is arithmetic.
 """
 
@@ -21,13 +21,13 @@ from holdfast.evaluate.mistakes import MatchedImage, Mistakes, count, matched_im
 MAX_IMAGES = 24
 MOST_CLASSES = 40  # with a curve of their own
 MOST_CONFUSED = 24  # rows of the confusion matrix
-MOST_BOXES = 100  # drawn in one picture
+MOST_BOXES = 100  # drawn in one image
 SCORE_ABOVE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A picture as it is shown: `jpeg` is empty where it cannot be decoded."""
+    """An image as it is shown: `jpeg` is empty where it cannot be decoded."""
 
     name: str
     width: int
@@ -41,7 +41,7 @@ LoadImage = Callable[[Any], PageImage]
 def worst_images(
     truth: GroundTruth, found: Predictions, *, most: int = MAX_IMAGES, iou: float = 0.5
 ) -> list[MatchedImage]:
-    """The pictures with the most boxes missed and the most wrong finds; of equals, the less sure ones first."""
+    """The images with the most boxes missed and the most wrong finds; of equals, the less sure ones first."""
 
     def badness(one: MatchedImage) -> tuple[int, float, int]:
         sure = float(found.score[one.seen][one.partner >= 0].sum())
@@ -69,7 +69,7 @@ def true_positives(truth: GroundTruth, found: Predictions, *, iou: float = 0.5) 
 def report_data(
     truth: GroundTruth, found: Predictions, score: CocoScore, pictures: LoadImage, *, most: int = MAX_IMAGES
 ) -> dict[str, Any]:
-    """What a report needs of an evaluation. The pictures are drawn one at a time."""
+    """What a report needs of an evaluation. The images are drawn one at a time."""
     sure, faint = found.only(found.score >= SCORE_ABOVE), found.only(found.score < SCORE_ABOVE)
     return {
         "numbers": score.numbers,

@@ -29,7 +29,7 @@ class Mistakes:
 
 @dataclass(frozen=True, slots=True)
 class MatchedImage:
-    """One picture, crowds aside. `partner[k]` is the place in `there` that find `seen[k]` is right about, or -1."""
+    """One image, crowds aside. `partner[k]` is the place in `there` that find `seen[k]` is right about, or -1."""
 
     image: int
     there: Ints
@@ -63,7 +63,7 @@ def count(truth: GroundTruth, found: Predictions, *, iou: float = 0.5, score_abo
 
 
 def matched_images(truth: GroundTruth, found: Predictions, iou: float) -> Iterator[MatchedImage]:
-    """Every picture with boxes or finds. The best scored find first, each takes one box of its class.
+    """Every image with boxes or finds. The best scored find first, each takes one box of its class.
 
     As in COCO, a find that got none and lies in a crowd of its class is neither right nor wrong, and is left out.
     """

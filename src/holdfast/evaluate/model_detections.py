@@ -14,7 +14,7 @@ from holdfast.evaluate.box_columns import Floats, Ints, Predictions
 
 
 class ImagePredictions(Protocol):
-    """Boxes (k, 4) as corners, in pixels of the picture."""
+    """Boxes (k, 4) as corners, in pixels of the image."""
 
     @property
     def boxes(self) -> Floats: ...
@@ -56,7 +56,7 @@ def drop_unknown_classes(dataset: Dataset) -> tuple[Dataset, str]:
 
 
 def predictions_of(seen: Sequence[ImagePredictions]) -> Predictions:
-    """The detections of every picture, in the dataset's order."""
+    """The detections of every image, in the dataset's order."""
     counts = [len(one.scores) for one in seen]
     corners = np.concatenate([one.boxes for one in seen]) if seen else np.zeros((0, 4))
     return Predictions(

@@ -1,7 +1,7 @@
 """The supervisor of one process of a group: `python -m holdfast.launch.agent`. It watches as `holdfast train`
-does, reports to the conductor twice a second, and does as the conductor says.
+does, reports to the coordinator twice a second, and does as the coordinator says.
 
-The conductor's address, this process's rank and the folders come in the environment, so that no secret stands in a
+The coordinator's address, this process's rank and the folders come in the environment, so that no secret stands in a
 list of processes.
 """
 
@@ -42,8 +42,8 @@ COORDINATOR_VARIABLE, TOKEN_VARIABLE, RANK_VARIABLE, GROUP_DIR_VARIABLE = (
 )
 COMMAND_VARIABLE, CORES_VARIABLE = "HOLDFAST_MEMBER_COMMAND", "HOLDFAST_MEMBER_CORES"
 REPORT_EVERY_S = 0.5
-CONNECT_TIMEOUT_S = 600.0  # the host of the conductor may come up later than this one
-SILENT_S = 20.0  # the conductor asks several times a second; without it nobody speaks for the group
+CONNECT_TIMEOUT_S = 600.0  # the host of the coordinator may come up later than this one
+SILENT_S = 20.0  # the coordinator asks several times a second; without it nobody speaks for the group
 COORDINATOR_LOST = 75
 
 
@@ -105,7 +105,7 @@ class Agent:
         while True:
             order = self._orders.get()
             if order == "lost":
-                print_line("holdfast: the conductor of the group has gone")
+                print_line("holdfast: the coordinator of the group has gone")
                 return COORDINATOR_LOST
             if isinstance(order, messages.Leave):
                 return order.exit_code
@@ -137,7 +137,7 @@ class Agent:
             )
         )
 
-    # -- the conductor, in a thread ----------------------------------------------------------------
+    # -- the coordinator, in a thread ----------------------------------------------------------------
 
     def _report(self) -> None:
         """Whatever ends this thread, nobody hears of this process any more: the same as a coordinator that has gone."""

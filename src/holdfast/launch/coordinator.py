@@ -1,4 +1,4 @@
-"""The conductor of a group: hears all supervisors, says start, names who is missing, dead, silent or slow, and
+"""The coordinator of a group: hears all supervisors, says start, names who is missing, dead, silent or slow, and
 when one falls brings all to an end and starts them again together."""
 
 from __future__ import annotations

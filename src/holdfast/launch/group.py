@@ -34,7 +34,7 @@ class LocalGroup:
     folder: Path
     ranks: Sequence[int]
     terms: GroupConfig
-    conductor: str = ""  # host:port of the conductor; empty where that is here
+    conductor: str = ""  # host:port of the coordinator; empty where that is here
     listen: str = "127.0.0.1"
     port: int = 0
     command: tuple[str, ...] = TRAINER
@@ -114,7 +114,7 @@ class LocalAgents:
         return True
 
     def wait(self, conductor: str) -> int:
-        """On a host without the conductor: until all members here have left."""
+        """On a host without the coordinator: until all members here have left."""
         for rank in self._here.ranks:
             self.start(rank, conductor, self._here.terms.token)
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,6 +1,6 @@
 """One view of a group of processes: who is missing, silent, suspended, slow, apart, and whom the others wait for.
 
-Pure: what was seen and the clock come in, remarks go out. Times are of the conductor's own clock, since clocks of
+Pure: what was seen and the clock come in, remarks go out. Times are of the coordinator's own clock, since clocks of
 hosts differ.
 """
 
@@ -248,7 +248,7 @@ class AgentExit:
     exit_code: int | None
     signal: str | None
     shell_code: int
-    by_us: bool = False  # the conductor had asked for it
+    by_us: bool = False  # the coordinator had asked for it
     gone: bool = False  # the supervisor itself went without a word
     verdict: Mapping[str, object] = field(default_factory=dict)
 

@@ -1,7 +1,7 @@
-"""A step's number to its instructions: which pictures, which pixels of them, where they go, and the boxes.
+"""A step's number to its instructions: which images, which pixels of them, where they go, and the boxes.
 
 Everything that is decided about a batch is decided here, for the whole batch at once, from the step's number
-alone; what follows only reads, decodes and copies. Shapes: b pictures of a batch, k tiles of a picture (one, or
+alone; what follows only reads, decodes and copies. Shapes: b images of a batch, k tiles of an image (one, or
 four with mosaics), n = b * k, m boxes.
 """
 
@@ -19,7 +19,7 @@ from holdfast.pipeline.feed import Feed
 
 # The places in a tile's row of instructions.
 ROW, CODEC, RATIO = 0, 1, 2
-WINDOW = slice(3, 7)  # y, x, height, width of the stored picture at 1/ratio
+WINDOW = slice(3, 7)  # y, x, height, width of the stored image at 1/ratio
 DRAWN = slice(7, 14)  # as `decode.drawn` takes them
 TILE = slice(14, 16)  # height, width
 INSTRUCTIONS = 16
@@ -27,7 +27,7 @@ INSTRUCTIONS = 16
 
 @dataclass(frozen=True)
 class Tables:
-    """The columns as tensors. With a packed copy, rows n to 2n - 1 are the packed pictures."""
+    """The columns as tensors. With a packed copy, rows n to 2n - 1 are the packed images."""
 
     images: int
     sizes: Any
@@ -37,8 +37,8 @@ class Tables:
     boxes: Any
     labels: Any
     crowds: Any
-    fixed_ratios: Any | None  # where whole decoded pictures are kept, the ratio at which
-    substitutes: Any  # picture -> the picture shown for it: itself, unless it is bad
+    fixed_ratios: Any | None  # where whole decoded images are kept, the ratio at which
+    substitutes: Any  # image -> the image shown for it: itself, unless it is bad
     fullest: int
     packed_from_epoch: int | None = None  # rows n to 2n - 1 from this epoch on
 
@@ -117,7 +117,7 @@ def instructions(first_step: Any, feed: Feed, table: Tables, steps: int = 1) -> 
 
 
 def whole_image_instructions(size_2: Any, codec: Any, orientation: Any, feed: Feed) -> tuple[Any, Any]:
-    """The instructions and the mapping of one picture as a stream without augmentation shows it."""
+    """The instructions and the mapping of one image as a stream without augmentation shows it."""
     table = Tables(
         images=1, sizes=size_2[None], codecs=codec[None], orientations=orientation[None], first=None, boxes=None,
         labels=None, crowds=None, fixed_ratios=None, substitutes=None, fullest=0,
@@ -148,7 +148,7 @@ def images_at(positions: Any, feed: Feed, images: int) -> Any:
 
 
 def _partners(epochs: Any, main: Any, feed: Feed, images: int) -> tuple[Any, Any]:
-    """(b, k) the pictures of the tiles, and the key of each tile's draws."""
+    """(b, k) the images of the tiles, and the key of each tile's draws."""
     tiles = 4 if feed.augment.mosaic else 1
     epoch_b1, main_b1 = tf.cast(epochs, tf.uint64)[:, None], tf.cast(main, tf.uint64)[:, None]
     keys = order.key(feed.seed, order.AUGMENT, epoch_b1, main_b1 * 4 + np.arange(tiles, dtype=np.uint64))

@@ -29,21 +29,21 @@ class CacheDecision:
 def decide(
     *, encoded_bytes: int, decoded_bytes: int, budget_bytes: int, remote: bool, packing_saves: float
 ) -> CacheDecision:
-    """Decoded pictures when all fit; else encoded ones from remote storage when those fit; else none.
+    """Decoded images when all fit; else encoded ones from remote storage when those fit; else none.
 
     Local files are left to the kernel's page cache, which does the same and gives the memory back.
     `packing_saves` is the share of the pixels that a packed copy would spare.
     """
     has = f"{_mib(budget_bytes)} may be used"
     if decoded_bytes <= budget_bytes:
-        return CacheDecision("decoded", f"all pictures, decoded, take {_mib(decoded_bytes)}; {has}")
+        return CacheDecision("decoded", f"all images, decoded, take {_mib(decoded_bytes)}; {has}")
     if remote and encoded_bytes <= budget_bytes:
         return CacheDecision(
             "encoded", f"the storage is remote, and all files take {_mib(encoded_bytes)}; {has}"
         )
     pack = packing_saves >= 0.5
     rest = "; a packed copy on the disk would serve" if pack else ""
-    return CacheDecision("none", f"all pictures, decoded, take {_mib(decoded_bytes)}; {has}{rest}", pack)
+    return CacheDecision("none", f"all images, decoded, take {_mib(decoded_bytes)}; {has}{rest}", pack)
 
 
 def decide_for(columns: Columns, feed: Feed, budget_bytes: int | None = None) -> CacheDecision:

@@ -1,8 +1,8 @@
-"""Which part of a picture is shown: flip, scale jitter, SSD's crop and expand are choices of a window.
+"""Which part of an image is shown: flip, scale jitter, SSD's crop and expand are choices of a window.
 
-A window is (x1, y1, x2, y2) in pixels of the upright picture and may reach beyond it; what lies beyond is
-filled with grey. Since every choice ends in one window, a picture is cropped before it is decoded and
-resized once. Shapes: n pictures, m boxes, t trials. All functions are pure; the draws are arguments.
+A window is (x1, y1, x2, y2) in pixels of the upright image and may reach beyond it; what lies beyond is
+filled with grey. Since every choice ends in one window, an image is cropped before it is decoded and
+resized once. Shapes: n images, m boxes, t trials. All functions are pure; the draws are arguments.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ OVERLAPS = (
     0.7,
     0.9,
     2.0,
-)  # SSD (Liu et al. 2016, 2.2); 2.0 stands for "the whole picture"
+)  # SSD (Liu et al. 2016, 2.2); 2.0 stands for "the whole image"
 NO_BOX = np.float32(-1.0)
 
-# The places of the draws in a picture's row of random numbers.
+# The places of the draws in an image's row of random numbers.
 FLIP, EXPAND, EXPAND_BY, EXPAND_X, EXPAND_Y, SCALE, SCALE_X, SCALE_Y, CROP, OVERLAP = range(10)
 MOSAIC, MOSAIC_X, MOSAIC_Y, TILE_BY, TILE_X, TILE_Y = range(10, 16)
 BRIGHTNESS, CONTRAST, SATURATION, HUE = range(16, 20)
@@ -61,7 +61,7 @@ def expanded(window: Any, draws: Any, augment: Augment) -> Any:
 
 
 def rescaled(window: Any, draws: Any, augment: Augment) -> Any:
-    """Scale jitter: the picture is drawn larger (a smaller window) or smaller (a larger one)."""
+    """Scale jitter: the image is drawn larger (a smaller window) or smaller (a larger one)."""
     least, most = augment.scale
     by = least + draws[:, SCALE] * (most - least)
     width, height = sides_of(window)
@@ -87,7 +87,7 @@ def iou_cropped(window: Any, boxes_nm4: Any, draws: Any, augment: Augment, aspec
     """SSD's crop: the first trial that overlaps some box by the drawn IoU and holds its centre.
 
     With an `aspect` the trials are grown to it first, so that the rule holds for what is shown. When no
-    trial passes, the window stays as it was. A picture without boxes takes its first trial.
+    trial passes, the window stays as it was. An image without boxes takes its first trial.
     """
     trials_nt4 = _trials(window, draws, augment.crop_least)
     width, height = sides_of(trials_nt4)

@@ -54,7 +54,7 @@ def require_reachable(addresses: tuple[str, ...]) -> None:
                 found=error.strerror or str(error) or type(error).__name__,
                 change=[
                     f"start it there: holdfast data serve --port {port}{flag}",
-                    "leave hardware.data_service out, and the pictures are decoded on this machine",
+                    "leave hardware.data_service out, and the images are decoded on this machine",
                 ],
             ) from None
 

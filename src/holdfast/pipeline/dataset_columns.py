@@ -1,7 +1,7 @@
-"""A dataset as arrays: where each picture's bytes are, how they are encoded, and its boxes, upright and clean.
+"""A dataset as arrays: where each image's bytes are, how they are encoded, and its boxes, upright and clean.
 
-Made once, from the records and the pictures' headers. A box that cannot be trained on (not finite, no area, an
-unknown class, outside the picture) is left out, and `left_out` names it: nothing is dropped without a word.
+Made once, from the records and the images' headers. A box that cannot be trained on (not finite, no area, an
+unknown class, outside the image) is left out, and `left_out` names it: nothing is dropped without a word.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class SkippedBox:
 
 @dataclass(frozen=True)
 class Columns:
-    """One row a picture. `first[i]:first[i + 1]` are its boxes, in pixels of the upright picture."""
+    """One row an image. `first[i]:first[i + 1]` are its boxes, in pixels of the upright image."""
 
     ids: list[str]
     paths: list[str]
-    offsets: np.ndarray  # -1: the whole file is the picture
-    lengths: np.ndarray  # bytes of the encoded picture
+    offsets: np.ndarray  # -1: the whole file is the image
+    lengths: np.ndarray  # bytes of the encoded image
     file_bytes: np.ndarray
     stored_sizes: np.ndarray  # (n, 2) width, height before the orientation is applied
     orientations: np.ndarray  # EXIF, 1 to 8
@@ -67,11 +67,11 @@ class Columns:
 
     @property
     def fullest(self) -> int:
-        """The most boxes in one picture."""
+        """The most boxes in one image."""
         return int(np.diff(self.first).max(initial=0))
 
     def name(self, row: int) -> str:
-        """What to call a picture in a message."""
+        """What to call an image in a message."""
         at = int(self.offsets[row])
         return self.paths[row] if at < 0 else f"{self.paths[row]} at byte {at} ({self.ids[row]})"
 
@@ -83,7 +83,7 @@ def is_remote(columns: Columns) -> bool:
 def columns_of(
     dataset: Dataset, *, threads: int = 8, progress: Callable[[int], None] | None = None
 ) -> Columns:
-    """Reads every picture's header (not its pixels): the real size, the format and the orientation."""
+    """Reads every image's header (not its pixels): the real size, the format and the orientation."""
     from PIL import Image
 
     dataset = base64_images.as_files(dataset)
@@ -136,12 +136,12 @@ def from_facts(dataset: Dataset, facts: Sequence[ImageFacts | None]) -> Columns:
 
 def _usable(fact: ImageFacts | None) -> ImageFacts | str:
     if fact is None:
-        return "the file is missing, empty, or not a picture"
+        return "the file is missing, empty, or not an image"
     if fact.problem:
         return f"{fact.problem}: {fact.detail}"
     odd = unsupported_kind(fact)
     if odd:
-        return f"{odd} pictures are not decoded while training; `holdfast data repair` writes them as PNG"
+        return f"{odd} images are not decoded while training; `holdfast data repair` writes them as PNG"
     return fact
 
 
@@ -193,7 +193,7 @@ def _reason_to_skip(box: Box, corners: Corners, class_of: dict[str, int], width:
     if x2 <= x1 or y2 <= y1:
         return "no area, or inverted"
     if x2 <= 0 or y2 <= 0 or x1 >= width or y1 >= height:
-        return f"outside the picture of {width}x{height}"
+        return f"outside the image of {width}x{height}"
     if box.name not in class_of:
         return f"class {box.name!r} is not in the list of classes"
     return ""

@@ -13,7 +13,7 @@ import tensorflow as tf
 from holdfast.pipeline.dataset_columns import JPEG, PNG
 
 RATIOS = (1, 2, 4, 8)
-# EXIF orientation 1 to 8: the upright picture is the stored one transposed, then mirrored.
+# EXIF orientation 1 to 8: the upright image is the stored one transposed, then mirrored.
 TRANSPOSED = np.array([o >= 5 for o in range(9)])
 MIRRORED_X = np.array([o in (2, 3, 6, 7) for o in range(9)])
 MIRRORED_Y = np.array([o in (3, 4, 7, 8) for o in range(9)])
@@ -39,7 +39,7 @@ def read(path: Any, offset: Any, length: Any, file_bytes: Any, *, sliced: bool) 
 
 
 def stored_window(crop_n4: Any, sizes_n2: Any, orientation_n: Any) -> Any:
-    """(n, 4) y, x, height, width in the stored picture for x1, y1, x2, y2 of the upright one."""
+    """(n, 4) y, x, height, width in the stored image for x1, y1, x2, y2 of the upright one."""
     x1, y1, x2, y2 = tf.unstack(crop_n4, axis=1)
     width, height = tf.unstack(sizes_n2, axis=1)
     mirrored_x, mirrored_y = tf.gather(MIRRORED_X, orientation_n), tf.gather(MIRRORED_Y, orientation_n)
@@ -51,7 +51,7 @@ def stored_window(crop_n4: Any, sizes_n2: Any, orientation_n: Any) -> Any:
 
 
 def pixels(encoded: Any, codec: Any, ratio: Any, window: Any, *, codecs: frozenset[int]) -> Any:
-    """The window of the stored picture, decoded at 1/ratio. Only the branches that can occur are built."""
+    """The window of the stored image, decoded at 1/ratio. Only the branches that can occur are built."""
 
     def jpeg(by: int) -> Any:
         return lambda: tf.io.decode_and_crop_jpeg(encoded, window, channels=3, ratio=by)
@@ -129,10 +129,10 @@ def draw_on_tile(image: Any, order: Any, tile: Any, fill: int) -> Any:
 def device_views(
     window_b4: Any, order_b7: Any, whole_b: Any, size: tuple[int, int], pixels: int
 ) -> tuple[Any, Any]:
-    """(b,) which pictures the step can resize itself, and (b, 9) how `device.resized` reads what is sent of each.
+    """(b,) which images the step can resize itself, and (b, 9) how `device.resized` reads what is sent of each.
 
     The pixel at (y, x) of the upright, mirrored window is number start + y * by_row + x * by_column of those sent, so
-    turning and mirroring cost nothing. A picture that is no single window (`whole_b`), that has more pixels than are
+    turning and mirroring cost nothing. An image that is no single window (`whole_b`), that has more pixels than are
     sent, or that must be averaged, is drawn here instead, and what is sent is the image itself.
     """
     stored_height, stored_width = window_b4[:, 2], window_b4[:, 3]

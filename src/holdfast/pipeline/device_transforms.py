@@ -31,7 +31,7 @@ NORMS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float], b
 
 
 def resized(pixels_bpc: Any, view_b9: Any, height: int, width: int, fill: int = GREY) -> Any:
-    """uint8 images (b, height, width, 3) of pictures that were sent as they are decoded, as `decode.drawn` makes them.
+    """uint8 images (b, height, width, 3) of images that were sent as they are decoded, as `decode.drawn` makes them.
 
     `view` is a row of `decode.views`. Bilinear with half-pixel centres, four pixels looked up for each of the image: no
     table of weights, and nothing between that is larger than the image.
@@ -60,7 +60,7 @@ def resized(pixels_bpc: Any, view_b9: Any, height: int, width: int, fill: int = 
 
 def _barrier(images: Any) -> Any:
     """Kept apart from what follows by the compiler: it would look up every pixel again inside the sum that takes the
-    mean for the contrast, which took 3.8 ms instead of 0.2 for 32 pictures on an H200."""
+    mean for the contrast, which took 3.8 ms instead of 0.2 for 32 images on an H200."""
     if backend.backend() != "jax":
         return images
     import jax
@@ -70,7 +70,7 @@ def _barrier(images: Any) -> Any:
 
 def _linear_weights(count: int, source_b: Any, drawn_b: Any, first_b: Any) -> tuple[Any, Any, Any, Any]:
     """(b, count) along one side of the image: the two pixels that each is made of, the second's share, and whether
-    it is of the picture at all."""
+    it is of the image at all."""
     place = ops.arange(count, dtype="int32")[None] - first_b[:, None]
     inside = ops.logical_and(place >= 0, place < drawn_b[:, None])
     source, drawn = (ops.cast(side, "float32")[:, None] for side in (source_b, drawn_b))
@@ -84,7 +84,7 @@ def _linear_weights(count: int, source_b: Any, drawn_b: Any, first_b: Any) -> tu
 def recoloured(images_bhwc: Any, colour_b4: Any) -> Any:
     """Float images in 0..255 with brightness, contrast, saturation and hue changed, as the batch says.
 
-    Contrast, saturation and hue are one 3 x 3 matrix and an offset for each picture, so the pixels are
+    Contrast, saturation and hue are one 3 x 3 matrix and an offset for each image, so the pixels are
     passed over once. A row (0, 1, 1, 0) changes nothing.
     """
     images = ops.cast(images_bhwc, "float32")

@@ -9,7 +9,7 @@ from holdfast.errors import OutOfRange
 
 ResizeMode = Literal["letterbox", "stretch"]
 CacheMode = Literal["auto", "none", "encoded", "decoded"]
-GREY = 114  # beside a picture
+GREY = 114  # beside an image
 MOST_AT_ONCE = 2**31 - 1  # pixels of a batch that the step can number
 
 
@@ -25,13 +25,13 @@ class Augment:
     """Chances and ranges. The defaults change nothing; `LIGHT` and `STRONG` are sensible sets."""
 
     flip: float = 0.0  # chance of a horizontal flip
-    scale: tuple[float, float] = (1.0, 1.0)  # the picture is drawn at this times its fitted size
+    scale: tuple[float, float] = (1.0, 1.0)  # the image is drawn at this times its fitted size
     crop: float = 0.0  # chance of SSD's IoU-constrained crop
-    crop_least: float = 0.3  # the least side of such a crop, as a share of the picture's side
+    crop_least: float = 0.3  # the least side of such a crop, as a share of the image's side
     expand: float = 0.0  # chance of being drawn small on a larger canvas (SSD's "zoom out")
     expand_most: float = 4.0
-    mosaic: float = 0.0  # chance of four pictures in one
-    mosaic_least: float = 0.5  # the least part of a picture's fitting window that a tile shows, by side
+    mosaic: float = 0.0  # chance of four images in one
+    mosaic_least: float = 0.5  # the least part of an image's fitting window that a tile shows, by side
     brightness: float = 0.0  # added: up to so much of the full range
     contrast: float = 0.0  # multiplied: within 1 ± this
     saturation: float = 0.0  # multiplied: within 1 ± this
@@ -49,9 +49,9 @@ class Augment:
 
     @property
     def zoom_most(self) -> float:
-        """The largest enlargement over the plain fitted picture: what a packed copy must still serve.
+        """The largest enlargement over the plain fitted image: what a packed copy must still serve.
 
-        A mosaic's tile never shows a picture larger than 1 / mosaic_least of its fitted size, since a
+        A mosaic's tile never shows an image larger than 1 / mosaic_least of its fitted size, since a
         tile is no larger than the canvas.
         """
         zoom = max(self.scale[1], 1.0) / (self.crop_least if self.crop else 1.0)
@@ -78,15 +78,15 @@ class Feed:
     batch: int  # of this process
     seed: int = 0
     shuffle: bool = True
-    endless: bool = True  # False: one epoch, its last batch filled up with pictures marked not real
+    endless: bool = True  # False: one epoch, its last batch filled up with images marked not real
     fit: ResizeMode = "letterbox"
     fill: int = GREY
-    max_boxes: int | None = None  # None: as many as the fullest picture has (four times that with a mosaic)
+    max_boxes: int | None = None  # None: as many as the fullest image has (four times that with a mosaic)
     augment: Augment = field(default_factory=Augment)
     part: int = 0  # of the processes that share the data, which one
     parts: int = 1
     sent_pixels: int | None = (
-        None  # a picture is sent as decoded, in so many, and the step resizes it; None: here
+        None  # an image is sent as decoded, in so many, and the step resizes it; None: here
     )
 
     def __post_init__(self) -> None:

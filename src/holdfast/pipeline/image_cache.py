@@ -1,4 +1,4 @@
-"""Pictures kept in memory after their first use: not at all, as encoded bytes, or decoded.
+"""Images kept in memory after their first use: not at all, as encoded bytes, or decoded.
 
 `budget` decides which, so that memory never grows past what it allows. The store is TensorFlow's own table,
 filled by tf.data's threads; no Python runs there.

@@ -1,4 +1,4 @@
-"""How large a picture must stay for everything that may be done to it; NumPy only."""
+"""How large an image must stay for everything that may be done to it; NumPy only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SMALLER_BY = 1.04
 
 
 def shrink_at_most_zoom(columns: Columns, feed: Feed) -> np.ndarray:
-    """(n,) how many pixels of each picture fall on one of the image at the largest enlargement."""
+    """(n,) how many pixels of each image fall on one of the image at the largest enlargement."""
     sides = columns.sizes / np.array([feed.width, feed.height], np.float64)
     fitted = sides.max(axis=1) if feed.fit == "letterbox" else sides.min(axis=1)
     return fitted / feed.augment.zoom_most
 
 
 def whole_image_ratios(columns: Columns, feed: Feed) -> np.ndarray:
-    """(n,) the ratio at which a whole picture still serves every augmentation."""
+    """(n,) the ratio at which a whole image still serves every augmentation."""
     ratios = _ratios(shrink_at_most_zoom(columns, feed))
     return np.where(columns.codecs == JPEG, ratios, 1).astype(np.int32)
 
@@ -32,7 +32,7 @@ def _ratios(shrink: np.ndarray) -> np.ndarray:
 
 
 def packed_sizes(columns: Columns, feed: Feed) -> np.ndarray:
-    """(n, 2) upright width and height at which a picture still serves every augmentation; never larger."""
+    """(n, 2) upright width and height at which an image still serves every augmentation; never larger."""
     by = np.minimum(1.0, 1.0 / shrink_at_most_zoom(columns, feed))[:, None]
     return np.maximum(1, np.rint(columns.sizes * by)).astype(np.int64)
 
@@ -48,12 +48,12 @@ MAX_SENT_FACTOR = (
     4  # times the image's pixels: what has more is shrunk to less than half, and averaged on the host
 )
 SENT_SHARE = 0.95  # of the windows that can be sent: room for the rest would be carried by every batch
-ZOOMS, LOOKED_AT = 17, 10_000  # of pictures, evenly
+ZOOMS, LOOKED_AT = 17, 10_000  # of images, evenly
 
 
 def windows_sent(columns: Columns, feed: Feed) -> np.ndarray:
-    """(n, z) the pixels to which windows of the pictures are decoded, from the smallest to the largest enlargement:
-    of each picture or of its packed copy, whichever has more; NaN where both have to be averaged."""
+    """(n, z) the pixels to which windows of the images are decoded, from the smallest to the largest enlargement:
+    of each image or of its packed copy, whichever has more; NaN where both have to be averaged."""
     some = _sampled_rows(columns)
     copies = _windows(packed_sizes(columns, feed)[some], np.ones(len(columns.sizes[some]), bool), feed)
     return np.fmax(_windows(columns.sizes[some], columns.codecs[some] == JPEG, feed), copies)
@@ -77,7 +77,7 @@ def _windows(sizes_n2: np.ndarray, jpeg_n: np.ndarray, feed: Feed) -> np.ndarray
 
 
 def sent_pixels(columns: Columns, feed: Feed) -> int:
-    """The pixels in which a picture is sent: a function of the dataset and the feed, the same for all batches."""
+    """The pixels in which an image is sent: a function of the dataset and the feed, the same for all batches."""
     image = feed.height * feed.width
     windows = windows_sent(columns, feed)
     can_be = windows[windows <= MAX_SENT_FACTOR * image]

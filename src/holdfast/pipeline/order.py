@@ -1,6 +1,6 @@
-"""The order of the pictures and every random number, as pure functions of (seed, epoch, index).
+"""The order of the images and every random number, as pure functions of (seed, epoch, index).
 
-Nothing is shuffled and nothing is kept: the picture at a position is computed, so a position in the data is
+Nothing is shuffled and nothing is kept: the image at a position is computed, so a position in the data is
 one integer, and going on from it costs nothing. The functions take NumPy arrays and TensorFlow tensors alike
 (uint64, one dimension or more), with operators that both have; a test holds the two to the same values.
 """
@@ -16,7 +16,7 @@ ROUNDS = (
 )
 GOLDEN = 0x9E3779B97F4A7C15
 
-# One purpose, one stream of numbers: no two draws of a picture share a number.
+# One purpose, one stream of numbers: no two draws of an image share a number.
 ORDER, AUGMENT, PARTNERS = 1, 2, 3
 
 
@@ -45,7 +45,7 @@ def _mixed_constant(seed: int, purpose: int) -> int:
 
 
 def grid_sides(images: int) -> tuple[int, int]:
-    """The near-square grid, rows and columns, on which the order of so many pictures is stirred."""
+    """The near-square grid, rows and columns, on which the order of so many images is stirred."""
     rows = int(np.ceil(np.sqrt(images)))
     return rows, -(-images // rows)
 
@@ -53,9 +53,9 @@ def grid_sides(images: int) -> tuple[int, int]:
 def feistel_pass(slot: Any, round_keys: Any, images: int) -> Any:
     """One pass of a Feistel network over the grid: a permutation of its cells.
 
-    `slot` is below rows x columns, which exceeds the number of pictures by less than one row; a cell
-    beyond the last picture is stirred again by the caller until it is not (cycle walking), so that
-    the whole is a permutation of the pictures themselves.
+    `slot` is below rows x columns, which exceeds the number of images by less than one row; a cell
+    beyond the last image is stirred again by the caller until it is not (cycle walking), so that
+    the whole is a permutation of the images themselves.
     """
     rows, columns = grid_sides(images)
     row, column = slot // columns, slot % columns
@@ -66,7 +66,7 @@ def feistel_pass(slot: Any, round_keys: Any, images: int) -> Any:
 
 
 def image_at(positions: Any, *, images: int, seed: int, shuffle: bool = True) -> np.ndarray:
-    """Which picture stands at each position; position p is slot p % images of epoch p // images."""
+    """Which image stands at each position; position p is slot p % images of epoch p // images."""
     positions = np.atleast_1d(np.asarray(positions, np.uint64))
     slots = positions % images
     if not shuffle:

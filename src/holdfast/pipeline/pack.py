@@ -1,7 +1,7 @@
-"""Small copies of pictures far larger than training needs, made once, read in every later epoch.
+"""Small copies of images far larger than training needs, made once, read in every later epoch.
 
 Each is stored at the size that the largest enlargement of the augmentation still needs, upright, in shards of
-concatenated JPEGs with an index beside each. A pack is never needed: without one, the pictures are read as they
+concatenated JPEGs with an index beside each. A pack is never needed: without one, the images are read as they
 are. The name of its folder is a digest of everything that changes its content. `packing` makes one.
 """
 
@@ -22,12 +22,12 @@ from holdfast.pipeline.image_sizes import packed_sizes
 
 LAYOUT = 3  # of the shards and the index; a change of the code that changes the bytes raises it
 QUALITY = 95
-WORTH_PACKING_RATIO = 0.6  # a picture is packed when its copy has at most this share of its pixels
+WORTH_PACKING_RATIO = 0.6  # an image is packed when its copy has at most this share of its pixels
 
 
 @dataclass(frozen=True, slots=True)
 class PackItem:
-    """One picture to pack: where it is, and the upright size of its copy."""
+    """One image to pack: where it is, and the upright size of its copy."""
 
     row: int
     path: str
@@ -45,10 +45,10 @@ class PackJob:
 
     @property
     def key(self) -> str:
-        """Everything that changes the content: the pictures, their target sizes, and what encodes them.
+        """Everything that changes the content: the images, their target sizes, and what encodes them.
 
         Not the budget, which decides only how many of them are there: training looks for a pack and does not
-        know what was allowed. A finished pack never changes; the index says which pictures it holds.
+        know what was allowed. A finished pack never changes; the index says which images it holds.
         """
         import PIL
         from PIL import features
@@ -81,7 +81,7 @@ class PackIndex:
 
 
 def plan_pack(columns: Columns, feed: Feed, budget_bytes: int) -> PackJob:
-    """The pictures that are worth packing, in the order of the dataset."""
+    """The images that are worth packing, in the order of the dataset."""
     wanted = packed_sizes(columns, feed)
     pixels = columns.sizes.astype(np.int64).prod(axis=1)
     worth = wanted.prod(axis=1) <= WORTH_PACKING_RATIO * pixels
@@ -117,7 +117,7 @@ def read(folder: Path, from_epoch: int = 0) -> PackIndex | None:
 
 
 def with_packed(columns: Columns, packed: PackIndex) -> Columns:
-    """The columns twice, one after the other: the pictures as they are, and as they are in the pack."""
+    """The columns twice, one after the other: the images as they are, and as they are in the pack."""
     n = len(columns)
     paths, offsets, lengths = list(columns.paths), columns.offsets.copy(), columns.lengths.copy()
     file_bytes, sizes = columns.file_bytes.copy(), columns.stored_sizes.copy()

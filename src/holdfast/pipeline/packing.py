@@ -2,7 +2,7 @@
 
 Pillow does the work, not TensorFlow, so it also runs beside a training run without a second TensorFlow in memory:
 
-    python -m holdfast.pipeline.packing FOLDER     goes on with the job in that folder, at low priority
+    python -m holdfast.pipeline.packing FOLDER     continues with the job in that folder, at low priority
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def make_pack(
 ) -> Path | None:
     """Packs what is not packed yet, and returns the folder; None when nothing is worth packing.
 
-    Killed at any instant it goes on at the first shard that is not there; a finished one is found at once.
+    Killed at any instant it continues at the first shard that is not there; a finished one is found at once.
     """
     if not job.items:
         return None
@@ -75,7 +75,7 @@ class BackgroundPack:
         self._process = start_in_background(job, cache)
 
     def ready(self) -> PackIndex | None:
-        """The pack, once; None before it is finished, and for ever when packing came to nothing."""
+        """The pack, once; None before it is finished, and forever when packing came to nothing."""
         if self._process is None or self._process.poll() is None:
             return None
         self._process = None
@@ -148,7 +148,7 @@ def _require_free_space(folder: Path) -> None:
 
 
 def _encoded(item: PackItem) -> bytes:
-    """The small copy, or nothing where it would not be smaller, or the picture cannot be decoded: training names it."""
+    """The small copy, or nothing where it would not be smaller, or the image cannot be decoded: training names it."""
     from PIL import Image, ImageOps
 
     whole = item.offset < 0
@@ -163,10 +163,10 @@ def _encoded(item: PackItem) -> bytes:
         small = upright.resize((item.width, item.height), Image.Resampling.BICUBIC, reducing_gap=3.0)
         target = BytesIO()
         # Colour at half the size, as in nearly every photograph: a third less to decode, for 0.15 of 255 levels
-        # more error on real pictures (0.97 against 0.82).
+        # more error on real images (0.97 against 0.82).
         small.save(target, "JPEG", quality=QUALITY, subsampling=2)
         copy = target.getvalue()
-        # Of a picture that was squeezed hard, fewer pixels can be more bytes, and bytes are what decoding costs.
+        # Of an image that was squeezed hard, fewer pixels can be more bytes, and bytes are what decoding costs.
         return copy if not item.length or len(copy) < item.length else b""
     except Exception:
         return b""

@@ -1,7 +1,7 @@
 """A window made exact: whole pixels to decode, whole pixels to draw, and where each box lands.
 
 Boxes are moved by the very mapping that the pixels take, after rounding, so that a box and the object under
-it never part. Shapes: n pictures, m boxes.
+it never part. Shapes: n images, m boxes.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ class Placement:
     """Where the pixels come from (upright, at 1/ratio) and where in the tile they go, as int32 (n, 4)."""
 
     ratio: Any  # (n,) 1, 2, 4 or 8
-    crop: Any  # (n, 4) x1, y1, x2, y2 in pixels of the upright picture decoded at 1/ratio
+    crop: Any  # (n, 4) x1, y1, x2, y2 in pixels of the upright image decoded at 1/ratio
     drawn: Any  # (n, 4) x1, y1, x2, y2 in pixels of the tile, before the flip
     flip: Any  # (n,) bool
     tile: Any  # (n, 2) width, height of the tile
 
 
 def decode_ratio(shrink_n: Any, scalable_n: Any) -> Any:
-    """The largest of 1, 2, 4, 8 by which a picture may be decoded smaller, when drawn at 1/shrink."""
+    """The largest of 1, 2, 4, 8 by which an image may be decoded smaller, when drawn at 1/shrink."""
     most = tf.where(scalable_n, shrink_n * SMALLER_BY, tf.ones_like(shrink_n))
     by_2, by_4, by_8 = (tf.cast(most >= power, tf.int32) for power in (2.0, 4.0, 8.0))
     return 1 + by_2 + 2 * by_4 + 4 * by_8
 
 
 def shrink_of(window_n4: Any, tile_n2: Any) -> Any:
-    """How many pixels of the picture fall on one of the tile, in the direction where they are fewest."""
+    """How many pixels of the image fall on one of the tile, in the direction where they are fewest."""
     return tf.reduce_min(
         (window_n4[:, 2:] - window_n4[:, :2]) / tf.cast(tf.maximum(tile_n2, 1), tf.float32), axis=1
     )
 
 
 def place(window_n4: Any, sizes_n2: Any, tile_n2: Any, flip_n: Any, ratio_n: Any) -> Placement:
-    """Whole pixels for a window of upright pictures of these sizes, drawn on tiles of these sizes."""
+    """Whole pixels for a window of upright images of these sizes, drawn on tiles of these sizes."""
     tile = tf.cast(tile_n2, tf.float32)
     scale_n2 = tile / (window_n4[:, 2:] - window_n4[:, :2])
     step = tf.cast(ratio_n, tf.float32)[:, None]
@@ -70,7 +70,7 @@ def scale_and_shift(placed: Placement) -> Any:
 
 
 def map_boxes(boxes_nm4: Any, mapping_n4: Any) -> Any:
-    """Boxes of the upright picture, on the tile; not yet clipped."""
+    """Boxes of the upright image, on the tile; not yet clipped."""
     scale, shift = mapping_n4[:, None, :2], mapping_n4[:, None, 2:]
     one, other = boxes_nm4[..., :2] * scale + shift, boxes_nm4[..., 2:] * scale + shift
     return tf.concat([tf.minimum(one, other), tf.maximum(one, other)], axis=-1)

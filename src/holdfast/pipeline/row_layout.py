@@ -1,7 +1,7 @@
-"""What is decided about a picture, as one row of integers: tf.data hands on one tensor cheaper than a dozen.
+"""What is decided about an image, as one row of integers: tf.data hands on one tensor cheaper than a dozen.
 
-Taking a dozen small tensors apart for every picture and putting them together again for every batch cost about
-0.2 ms a picture; one row costs a tenth of that.
+Taking a dozen small tensors apart for every image and putting them together again for every batch cost about
+0.2 ms an image; one row costs a tenth of that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-RowLayout = dict[str, tuple[list[int], Any]]  # name -> shape of one picture's part, type
+RowLayout = dict[str, tuple[list[int], Any]]  # name -> shape of one image's part, type
 
 
 def layout_of(planned: dict[str, Any]) -> RowLayout:
@@ -19,7 +19,7 @@ def layout_of(planned: dict[str, Any]) -> RowLayout:
 
 
 def pack_rows(planned: dict[str, Any]) -> Any:
-    """(n, width) int32. Floats keep their bits; whole numbers and truths fit: there are under 2^31 pictures."""
+    """(n, width) int32. Floats keep their bits; whole numbers and truths fit: there are under 2^31 images."""
     parts = []
     for value in planned.values():
         whole = tf.bitcast(value, tf.int32) if value.dtype == tf.float32 else tf.cast(value, tf.int32)

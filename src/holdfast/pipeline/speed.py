@@ -39,7 +39,7 @@ class SpeedOptions:
     """What could be done about a slow pipeline with this dataset on this machine."""
 
     packing_saves: float  # the share of pixels that a packed copy spares
-    decoded_fits: bool  # all decoded pictures fit in memory
+    decoded_fits: bool  # all decoded images fit in memory
     remote: bool
 
 
@@ -51,7 +51,7 @@ def measure(
     seconds: float = 3.0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> PipelineSpeed:
-    """Times the stream after its first batch, and reading alone on pictures that it has not touched."""
+    """Times the stream after its first batch, and reading alone on images that it has not touched."""
     from holdfast.pipeline.stream import Stream
 
     stream = Stream(data, feed, skip_bad=len(data), packed=packed)
@@ -100,7 +100,7 @@ def remedies(measured: PipelineSpeed, means: SpeedOptions, step_images_per_s: fl
     found = []
     if means.decoded_fits:
         found.append(
-            "nothing, if the run has several epochs: decoded pictures fit in memory and are kept from epoch 2 on"
+            "nothing, if the run has several epochs: decoded images fit in memory and are kept from epoch 2 on"
         )
     if measured.reading < READING_BOUND * measured.whole:
         found.append("copy the data to a local disk: reading alone is what holds it up"

@@ -6,11 +6,11 @@
 
 A batch is a dict: `images` (b, height, width, 3) uint8; `boxes` (b, m, 4) x1 y1 x2 y2 in pixels of the image;
 `labels` (b, m) int32; `real` (b, m) which boxes are there; `crowd` (b, m) which of them are regions to ignore;
-`boxes_left_out` (b,); `image` (b,) the picture's number; `in_epoch` (b,) False for what fills up a last batch;
-`mapping` (b, 4) from the source's pixels to the image's; `colour` (b, 4) for `device.recoloured`. A picture in
+`boxes_left_out` (b,); `image` (b,) the image's number; `in_epoch` (b,) False for what fills up a last batch;
+`mapping` (b, 4) from the source's pixels to the image's; `colour` (b, 4) for `device.recoloured`. An image in
 `Stream.bad` keeps its number, and has the pixels and boxes of another.
 Where the step resizes (`Feed.sent_pixels`), `pixels` (b, sent_pixels, 3) uint8 and `view` (b, 9) for `device.resized`
-stand in the place of `images`, and `resized_by_step` (b,) says for which pictures there was something to do.
+stand in the place of `images`, and `resized_by_step` (b,) says for which images there was something to do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PLANNED_IMAGES = 128  # decided at once: some thousand small operations, whose c
 
 @dataclass(frozen=True, slots=True)
 class BadImage:
-    """A picture that could not be decoded, for the journal."""
+    """An image that could not be decoded, for the journal."""
 
     image: int
     name: str
@@ -51,7 +51,7 @@ class BadImage:
 
 
 class Stream:
-    """Holds the tables and the set of bad pictures; everything else is computed from the step's number."""
+    """Holds the tables and the set of bad images; everything else is computed from the step's number."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Stream:
         on_packed: Callable[[int, int], None] | None = None,
     ) -> None:
         if not len(columns):
-            raise DataError("the dataset has no pictures", change="give a folder that has some")
+            raise DataError("the dataset has no images", change="give a folder that has some")
         self.images = len(columns)
         self.columns = with_packed(columns, packed) if packed else columns
         if servers:  # which start in another folder
@@ -93,7 +93,7 @@ class Stream:
 
     @property
     def bad(self) -> frozenset[int]:
-        """The pictures that are skipped: known from their headers, or met so far. In batches another stands in."""
+        """The images that are skipped: known from their headers, or met so far. In batches another stands in."""
         return frozenset(self._bad)
 
     @property
@@ -102,7 +102,7 @@ class Stream:
         return None if self.feed.endless else -(-self.images // self.feed.global_batch)
 
     def dataset(self, first_step: int = 0) -> Any:
-        """A tf.data.Dataset from this step on. `batches` also names and skips bad pictures; this raises."""
+        """A tf.data.Dataset from this step on. `batches` also names and skips bad images; this raises."""
         if not self._servers or self.steps is not None:
             return self._part(first_step, self._at_once)
         count = len(self._servers) * self._at_once
@@ -129,7 +129,7 @@ class Stream:
         return batches.prefetch(PREFETCHED_BATCHES).with_options(options)
 
     def batches(self, first_step: int = 0) -> Iterator[dict[str, Any]]:
-        """Batches of tensors from this step on; bad pictures are named and replaced as far as is allowed."""
+        """Batches of tensors from this step on; bad images are named and replaced as far as is allowed."""
         step, failed_at = first_step, -1
         while True:
             iterator = iter(self.dataset(step))
@@ -145,9 +145,9 @@ class Stream:
                 found = self._bad_of(step)
                 if not found and failed_at == step:
                     raise DataError(
-                        f"reading the batch of step {step} gives an error, and each of its pictures alone does not",
+                        f"reading the batch of step {step} gives an error, and each of its images alone does not",
                         found=_first_line(error),
-                        change="look at the storage: `holdfast check` reads every picture once",
+                        change="look at the storage: `holdfast check` reads every image once",
                     ) from None
                 failed_at = step
                 for image, why in found.items():
@@ -181,7 +181,7 @@ class Stream:
         return {name: value[: self.feed.batch] for name, value in planned.items()}
 
     def encoded_bytes(self, images: np.ndarray) -> Any:
-        """A dataset that only reads these pictures and gives their lengths: to time the storage alone."""
+        """A dataset that only reads these images and gives their lengths: to time the storage alone."""
         plain = tf.autograph.experimental.do_not_convert
         rows = tf.data.Dataset.from_tensor_slices(images)
         return rows.map(
@@ -197,11 +197,11 @@ class Stream:
             "feed": self.feed.as_json(),
         }
 
-    # -- pictures ---------------------------------------------------------------------------------
+    # -- images ---------------------------------------------------------------------------------
 
     def _graphs(self) -> tuple[Any, Any, Any]:
         """The three functions, traced once a stream: tracing takes a second or two, and is done again only
-        after a bad picture. They are graph code as they stand, so TensorFlow need not convert them."""
+        after a bad image. They are graph code as they stand, so TensorFlow need not convert them."""
         if self._traced is None:
             table = self._tables()
             self._tile_graph = tf.function(self._tile_or_nothing, autograph=False)
@@ -237,13 +237,11 @@ class Stream:
         return batch_plan.build_tables(self.columns, self.images, substitutes, fixed, self._packed_from)
 
     def _substitute(self, image: int) -> int:
-        """The next good picture by number: the same one whenever the bad one is met."""
+        """The next good image by number: the same one whenever the bad one is met."""
         for step in range(1, self.images):
             if (other := (image + step) % self.images) not in self._bad:
                 return other
-        raise UndecodableImage(
-            "no picture of the dataset can be decoded", found=next(iter(self._bad.values()))
-        )
+        raise UndecodableImage("no image of the dataset can be decoded", found=next(iter(self._bad.values())))
 
     def _with_pixels(self, row: Any) -> tuple[Any, Any]:
         shape, _ = self._layout["tiles"]
@@ -293,10 +291,10 @@ class Stream:
         path = tf.gather(tf.constant([os.fsencode(one) for one in columns.paths]), row)
         return decode.read(path, *place, sliced=bool((columns.offsets >= 0).any()))
 
-    # -- bad pictures -----------------------------------------------------------------------------
+    # -- bad images -----------------------------------------------------------------------------
 
     def _bad_of(self, step: int) -> dict[int, str]:
-        """The pictures of a step that cannot be decoded, tried one by one."""
+        """The images of a step that cannot be decoded, tried one by one."""
         found: dict[int, str] = {}
         for order in tf.reshape(self.one_step(step)["tiles"], [-1, batch_plan.INSTRUCTIONS]):
             if int(tf.reduce_min(order[batch_plan.TILE])) == 0:
@@ -315,8 +313,8 @@ class Stream:
         name = self.columns.name(image)
         if len(self._bad) > self._skip_bad:
             raise UndecodableImage(
-                f"a picture cannot be decoded: {name}",
-                where=f"step {step}, picture {image} of {self.images}",
+                f"an image cannot be decoded: {name}",
+                where=f"step {step}, image {image} of {self.images}",
                 found=[why, f"{len(self._bad)} bad so far, {self._skip_bad} may be skipped"],
                 change=[
                     "`holdfast data repair` writes a copy without it",

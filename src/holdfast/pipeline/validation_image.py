@@ -1,4 +1,4 @@
-"""One picture as a validation stream shows it, pixel for pixel: for those who have bytes and no dataset."""
+"""One image as a validation stream shows it, pixel for pixel: for those who have bytes and no dataset."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.pipeline.feed import PLAIN, Feed, ResizeMode
 
 
 class PreparedImage(NamedTuple):
-    """`mapping` is x_scale, y_scale, x_shift, y_shift of the upright picture's pixels to the input's."""
+    """`mapping` is x_scale, y_scale, x_shift, y_shift of the upright image's pixels to the input's."""
 
     pixels: np.ndarray  # (height, width, 3) uint8
     mapping: np.ndarray
@@ -31,7 +31,7 @@ class PreparedImage(NamedTuple):
 
 
 class Undecodable(Exception):
-    """The bytes are not a whole picture; the text says why."""
+    """The bytes are not a whole image; the text says why."""
 
 
 class ImagePreparer:
@@ -48,9 +48,7 @@ class ImagePreparer:
     def __call__(self, encoded: bytes) -> PreparedImage:
         facts = header_of(encoded)
         if facts is None or facts.problem:
-            raise Undecodable(
-                (facts or examine_bytes(encoded)).detail or "no picture format begins like this"
-            )
+            raise Undecodable((facts or examine_bytes(encoded)).detail or "no image format begins like this")
         if unsupported_kind(facts):
             encoded, facts = _as_png(encoded, facts)
         size = np.array(facts.upright_size, np.float32)

@@ -51,7 +51,7 @@ def dataset(shown: Mapping[str, Any]) -> str:
 def _numbers(shown: Mapping[str, Any]) -> str:
     values = shown["numbers"]
     tiles = [(name, _score(values[name])) for name in ("AP", "AP50", "AP75", "AR100") if name in values]
-    tiles += [("pictures", f"{_as_int(shown['images']):,}"), ("boxes", f"{_as_int(shown['boxes']):,}")]
+    tiles += [("images", f"{_as_int(shown['images']):,}"), ("boxes", f"{_as_int(shown['boxes']):,}")]
     drawn = "".join(f"<div class=tile><b>{value}</b>{name}</div>" for name, value in tiles)
     return f"<div class=tiles>{drawn}</div>"
 
@@ -180,9 +180,9 @@ def _box(row: Mapping[str, Any], kind: str, one: Mapping[str, Any]) -> str:
 def _dataset(shown: Mapping[str, Any]) -> str:
     train, held = shown["train"], shown["validation"]
     tiles = [
-        ("pictures to train on", f"{_as_int(train['pictures']):,}"),
+        ("images to train on", f"{_as_int(train['pictures']):,}"),
         ("boxes in them", f"{_as_int(train['boxes']):,}"),
-        ("pictures to validate on", f"{_as_int(held['pictures']):,}"),
+        ("images to validate on", f"{_as_int(held['pictures']):,}"),
         ("boxes in them", f"{_as_int(held['boxes']):,}"),
         ("classes", f"{_as_int(train['class_count']):,}"),
     ]

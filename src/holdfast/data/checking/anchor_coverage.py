@@ -38,9 +38,9 @@ def uncovered_boxes(
     *,
     resizing: str = "stretch",
 ) -> tuple[int, list[str]]:
-    """How many boxes of a sample of (picture size, box) no anchor overlaps by half, and the worst few.
+    """How many boxes of a sample of (image size, box) no anchor overlaps by half, and the worst few.
 
-    Pictures are brought to a square of `input_px` by stretching, or by "letterbox", which keeps their shape.
+    Images are brought to a square of `input_px` by stretching, or by "letterbox", which keeps their shape.
     """
     usable = [
         (size, box)

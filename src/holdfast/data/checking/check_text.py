@@ -29,9 +29,7 @@ def _summary(report: Report) -> str:
     names = ", ".join(report.classes[:6]) + (" …" if len(report.classes) > 6 else "")
     count = len(report.classes)
     classes = f"{count} class{'es' if count != 1 else ''}" + (f" ({names})" if names else "")
-    return (
-        f"{report.path}: {_many(report.images, 'picture')}, {_many(report.boxes, 'box', 'boxes')}, {classes}"
-    )
+    return f"{report.path}: {_many(report.images, 'image')}, {_many(report.boxes, 'box', 'boxes')}, {classes}"
 
 
 def _many(count: int, one: str, more: str = "") -> str:

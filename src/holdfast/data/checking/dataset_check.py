@@ -92,7 +92,7 @@ def check(
     use_cache: bool = True,
     processes: int | None = None,
 ) -> tuple[Report, DatasetStatistics]:
-    """Check all parts as one dataset, so that a picture in two of them is found."""
+    """Check all parts as one dataset, so that an image in two of them is found."""
     tally, census = Tally(), DatasetStatistics()
     declared: dict[str, int] = {}
     for part in parts:
@@ -142,7 +142,7 @@ def _with_path_in_remedy(finding: DataFinding, paths: list[str]) -> DataFinding:
 def check_entries(
     source: Source, *, use_cache: bool = True, processes: int | None = None, what: str = "checking"
 ) -> Iterator[CheckedEntry]:
-    """Every entry parsed and its picture decoded, on all cores; then the pictures that no entry names."""
+    """Every entry parsed and its image decoded, on all cores; then the images that no entry names."""
     file = cache_file(source.path) if use_cache else None
     cache = ImageFactsCache(file, write=True) if file else None
     unnamed = set(source.folder_pictures)
@@ -168,7 +168,7 @@ def check_entries(
                         cache.put(fresh)
                     fresh = fresh if len(fresh) < _CACHE_BATCH else []
                 yield _noted_as_negative(looked) if negatives else looked
-            # A picture whose annotation cannot be read is not one without an annotation.
+            # An image whose annotation cannot be read is not one without an annotation.
             unnamed = {name for name in unnamed if stem_of(name) not in unread}
             if negatives:
                 yield from _unannotated(source, sorted(unnamed))
@@ -181,8 +181,8 @@ def check_entries(
 def _noted_as_negative(looked: CheckedEntry) -> CheckedEntry:
     record, facts = looked.parsed.record, looked.facts
     if record is None or (facts is not None and facts.problem):
-        return looked  # what cannot be decoded is no picture with nothing in it
-    detail = "no annotation file: taken as a picture with nothing in it"
+        return looked  # what cannot be decoded is no image with nothing in it
+    detail = "no annotation file: taken as an image with nothing in it"
     problem = Problem("image-without-annotation", record.picture.path, detail)
     return replace(looked, parsed=replace(looked.parsed, problems=(*looked.parsed.problems, problem)))
 
@@ -213,7 +213,7 @@ def _check_entry(shared: tuple[Source, Any], entry: SourceEntry) -> CheckedEntry
     if elsewhere is not None and facts.problem != "missing-image":
         judged += (GradedProblem(elsewhere),)
     if facts.problem == "missing-image" and source.format in ("voc", "labelme"):
-        said = f"its picture {parsed.record.file_name} is not there"
+        said = f"its image {parsed.record.file_name} is not there"
         judged += (GradedProblem(Problem("annotation-without-image", parsed.record.source, said)),)
     return CheckedEntry(parsed, facts, key, judged)
 

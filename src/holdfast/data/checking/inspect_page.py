@@ -1,4 +1,4 @@
-"""One HTML page of a dataset: pictures with boxes, tables and plots. It opens without a network."""
+"""One HTML page of a dataset: images with boxes, tables and plots. It opens without a network."""
 
 from __future__ import annotations
 
@@ -79,19 +79,19 @@ def page(report: Report, census: DatasetStatistics, figures: list[str], colours:
         f"<title>{name}</title><style>{_STYLE}</style><h1>{name}</h1>"
         f"<p class=dim>written by holdfast data inspect; opens without a network</p>{_tiles(report, census)}"
         f"<h2>What was found</h2>{_findings(report.findings)}<h2>In numbers</h2>{_plots(census)}"
-        f"<h2>Pictures</h2><p>{_key(report, colours)}</p><div class=gallery>{''.join(figures)}</div></html>\n"
+        f"<h2>Images</h2><p>{_key(report, colours)}</p><div class=gallery>{''.join(figures)}</div></html>\n"
     )
 
 
 def _tiles(report: Report, census: DatasetStatistics) -> str:
     negatives = census.boxes_per_image[0]
     values = (
-        ("pictures", report.images),
+        ("images", report.images),
         ("boxes", report.boxes),
         ("class" if len(report.classes) == 1 else "classes", len(report.classes)),
-        ("pictures without boxes", negatives),
-        ("picture sizes", len(census.sizes)),
-        ("boxes a picture", plots.number(report.boxes / report.images) if report.images else "0"),
+        ("images without boxes", negatives),
+        ("image sizes", len(census.sizes)),
+        ("boxes an image", plots.number(report.boxes / report.images) if report.images else "0"),
     )
     tiles = "".join(f"<div class=tile><b>{value}</b>{name}</div>" for name, value in values)
     return f"<div class=tiles>{tiles}</div>"
@@ -126,15 +126,15 @@ def _plots(census: DatasetStatistics) -> str:
     sizes = [(float(w), float(h)) for w, h in list(census.sizes)[:3000]]
     cards = (
         ("Boxes of each class", plots.bars(census.classes.most_common(MOST_CLASSES))),
-        ("Boxes a picture", plots.histogram(per_image, " boxes")),
-        ("Picture sizes, width across and height up", plots.scatter(sizes, "px")),
+        ("Boxes an image", plots.histogram(per_image, " boxes")),
+        ("Image sizes, width across and height up", plots.scatter(sizes, "px")),
         ("Box sizes, square root of the area", plots.histogram(sides, " px", log=True)),
         ("Box aspect ratios, width to height", plots.histogram(ratios, "", log=True)),
         (
             "Box widths across, heights up",
             plots.scatter([(b.width, b.height) for _, b in sample[:2000]], "px"),
         ),
-        ("Where box centres are in the picture", plots.heat_map(_centres(census))),
+        ("Where box centres are in the image", plots.heat_map(_centres(census))),
     )
     return (
         "<div class=grid>"

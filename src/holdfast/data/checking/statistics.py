@@ -1,4 +1,4 @@
-"""Counts over a whole dataset: classes, sizes, repeats. Grows by about 200 bytes a picture."""
+"""Counts over a whole dataset: classes, sizes, repeats. Grows by about 200 bytes an image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.data.records import Box, Record
 
 RARE_BOXES = 10
 OUTSIZE_FACTOR = 4.0  # times the median number of pixels
-CROWDED_FACTOR = 4.0  # times the 95th percentile of boxes a picture
+CROWDED_FACTOR = 4.0  # times the 95th percentile of boxes an image
 IMBALANCE = 10.0
 MIN_IMAGES = 20  # for "the rest" to mean something
 SAMPLE = 4000
@@ -72,7 +72,7 @@ class DatasetStatistics:
         yield from self._class_problems(declared, path)
         yield from self._outliers(path)
 
-    # -- repeated pictures ---------------------------------------------------------------------
+    # -- repeated images ---------------------------------------------------------------------
 
     def _repeats(self) -> Iterator[Problem]:
         import numpy as np
@@ -104,7 +104,7 @@ class DatasetStatistics:
 
     def _class_problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
         if not self.boxes:
-            yield Problem("no-boxes", path, f"{self.images or 'no'} pictures and not one box")
+            yield Problem("no-boxes", path, f"{self.images or 'no'} images and not one box")
         for names in near_duplicates({*self.classes, *declared}):
             counted = ", ".join(f"{name!r} ({self.classes[name]} boxes)" for name in names)
             yield Problem("near-duplicate-class-names", path, counted)
@@ -131,7 +131,7 @@ class DatasetStatistics:
             yield Problem("mixed-image-sizes", path, f"{len(self.sizes)} sizes: {common}", len(self.sizes))
         wide = sum(count for (w, h), count in self.sizes.items() if max(w, h) > 2 * min(w, h))
         if wide:
-            yield Problem("wide-aspect", path, f"{wide} of {self.images} pictures", wide)
+            yield Problem("wide-aspect", path, f"{wide} of {self.images} images", wide)
         if self.images < MIN_IMAGES:
             return
         median = percentile(Counter(_by_pixels(self.sizes)), 0.5)
@@ -141,13 +141,11 @@ class DatasetStatistics:
         usual = max(5, percentile(self.boxes_per_image, 0.95))
         for count, file in sorted(self.fullest, reverse=True):
             if count > CROWDED_FACTOR * usual:
-                yield Problem(
-                    "crowded-image", file, f"{count} boxes; 95 of 100 pictures have {usual} or fewer"
-                )
+                yield Problem("crowded-image", file, f"{count} boxes; 95 of 100 images have {usual} or fewer")
 
 
 def file_of_record(record: Record) -> str:
-    """The file to name in a finding: the picture, or what it is inside of."""
+    """The file to name in a finding: the image, or what it is inside of."""
     picture = record.picture
     return f"{picture.path} ({record.file_name})" if picture.in_shard or picture.inside else picture.path
 

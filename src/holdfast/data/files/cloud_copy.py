@@ -176,7 +176,7 @@ def _check(part: Path, known: dict[str, Any]) -> None:
 def local_copy(path: str, say: Callable[[str], None] = lambda text: None) -> str:
     """The path itself; for a URL, the path of a copy on this machine, made or brought up to date.
 
-    Every picture is read in every epoch, so a copy pays from the second on; a resumed run finds it again.
+    Every image is read in every epoch, so a copy pays from the second on; a resumed run finds it again.
     """
     if not files_filesystem.is_url(path):
         return path

@@ -1,4 +1,4 @@
-"""The files of a dataset's folder, and which picture an annotation means."""
+"""The files of a dataset's folder, and which image an annotation means."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def normalized_name(name: str) -> str:
 
 
 def portable(name: str) -> str:
-    """A picture's name with forward slashes, without drive, leading slash or steps upwards."""
+    """An image's name with forward slashes, without drive, leading slash or steps upwards."""
     parts = re.sub(r"^[A-Za-z]:", "", name.strip("\r\n").replace("\\", "/")).split("/")
     return "/".join(part for part in parts if part not in ("", ".", ".."))
 
@@ -64,14 +64,14 @@ def refuse_unrelated(names: Iterable[str], root: str, *, look_after: int = LOOK_
             raise UnknownFormat(
                 "this folder holds far more than a dataset",
                 where=root,
-                found=f"{known:,} of its first {count:,} files are pictures or annotations; it was not read further",
+                found=f"{known:,} of its first {count:,} files are images or annotations; it was not read further",
                 change="give the folder of the dataset itself",
             )
         yield name
 
 
 def display_name(name: str, found: str | None) -> str:
-    """What to call a picture that an annotation calls `name`: where that is a URL, by what was found for it."""
+    """What to call an image that an annotation calls `name`: where that is a URL, by what was found for it."""
     if "://" not in name:
         # A backslash may be part of a name; most are of Windows.
         return portable(name) if "\\" in name and found and "\\" not in found else name
@@ -84,9 +84,9 @@ def bare_url(name: str) -> str:
 
 
 def without_masks(pictures: list[str]) -> list[str]:
-    """Without the masks of pictures: files of a folder of masks that are called like a picture elsewhere.
+    """Without the masks of images: files of a folder of masks that are called like an image elsewhere.
 
-    YOLO and labelme would take them for pictures with nothing in them.
+    YOLO and labelme would take them for images with nothing in them.
     """
     folders = {folder for folder in set(map(folder_of, pictures)) if _MASKS.search(f"/{folder}/")}
     if not folders:
@@ -120,7 +120,7 @@ class FileIndex:
 
 @dataclass(frozen=True, slots=True)
 class ImageFinder:
-    """Finds the picture that an annotation names, wherever in the folder it lies."""
+    """Finds the image that an annotation names, wherever in the folder it lies."""
 
     root: str
     pictures: frozenset[str]
@@ -136,7 +136,7 @@ class ImageFinder:
         return cls(root, frozenset(names), by_stem)
 
     def knowing(self, names: Iterable[tuple[str, str]]) -> ImageFinder:
-        """Of all the names and the annotations that they stand in: a picture that one of them names exactly is not
+        """Of all the names and the annotations that they stand in: an image that one of them names exactly is not
         what another means, and neither is one that two different names would be taken to mean."""
         exact: set[str] = set()
         loose: list[tuple[str, str]] = []
@@ -155,17 +155,17 @@ class ImageFinder:
         )
 
     def find(self, name: str, *, near: str, stem: str | None = None) -> str | None:
-        """Path of the picture called `name` by the annotation at `near`, relative to the root, or None.
+        """Path of the image called `name` by the annotation at `near`, relative to the root, or None.
 
         Exact places come first, then the same name elsewhere, then the same name with another extension,
-        then a picture with the annotation's own `stem`: tools rename and move files and leave the text.
+        then an image with the annotation's own `stem`: tools rename and move files and leave the text.
         """
         exact = self._exactly(name, near)
         if exact:
             return exact
         wanted = portable(name)
         base = wanted.rsplit("/", 1)[-1]
-        # What follows the last dot is an extension only where it is a picture's: "scan.3" is a name.
+        # What follows the last dot is an extension only where it is an image's: "scan.3" is a name.
         keys = [stem_of(wanted), base, stem] if is_image(base) else [base, stem_of(wanted), stem]
         if "%" in name or "?" in name:
             keys.insert(1, stem_of(portable(bare_url(name))))
@@ -200,7 +200,7 @@ class ImageFinder:
         return inside if inside in self.pictures else os.path.abspath(place)
 
     def alternatives(self, name: str, found: str | None, near: str) -> list[str]:
-        """Other pictures that the name fits just as well as the one that was found."""
+        """Other images that the name fits just as well as the one that was found."""
         same = self.by_stem.get(normalized_name(stem_of(found)), []) if found else []
         if len(same) < 2 or found is None or found in (portable(name), f"{folder_of(near)}/{portable(name)}"):
             return []
@@ -208,9 +208,9 @@ class ImageFinder:
         return [other for other in same if other != found and _likeness(other, wanted, near)[:3] == rank]
 
     def own(self, found: str | None, key: str, stems: frozenset[str]) -> str | None:
-        """The picture called like the annotation at `key`, where the one that it names is another annotation's.
+        """The image called like the annotation at `key`, where the one that it names is another annotation's.
 
-        Whoever copies an annotation and changes the boxes leaves the first picture's name in all of them.
+        Whoever copies an annotation and changes the boxes leaves the first image's name in all of them.
         """
         stem = stem_of(key)
         if found is None or stem_of(found) == stem or stem_of(found) not in stems:
@@ -219,7 +219,7 @@ class ImageFinder:
         return own if own is not None and stem_of(own) == stem else None
 
     def expected(self, name: str, near: str) -> str:
-        """Where a picture that is not there was expected, for messages."""
+        """Where an image that is not there was expected, for messages."""
         wanted = portable(name) or stem_of(near)
         folder = folder_of(near)
         return filesystem.join(self.root, f"{folder}/{wanted}" if folder else wanted)
@@ -235,7 +235,7 @@ def same_ending(one: str, other: str) -> int:
 
 
 def _of_another_split(picture: str, near: str) -> bool:
-    """The picture is in a folder of one split, and the annotation that lists it is another's."""
+    """The image is in a folder of one split, and the annotation that lists it is another's."""
     theirs = split_in_path(picture)
     if theirs is None or stem_of(near) == stem_of(picture):
         return False

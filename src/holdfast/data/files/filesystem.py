@@ -151,7 +151,7 @@ def walk(folder: str) -> Iterator[str]:
         return
     seen: set[tuple[int, int]] = set()
     for here, folders, files in os.walk(folder, followlinks=True, onerror=_raise_refused):
-        # Pictures are often linked in from another disk; a link that leads back up is followed once.
+        # Images are often linked in from another disk; a link that leads back up is followed once.
         status = os.stat(here)
         if (status.st_dev, status.st_ino) in seen or os.path.abspath(here) in _OF_THE_KERNEL:
             folders.clear()

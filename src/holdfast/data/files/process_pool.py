@@ -24,9 +24,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 CHUNK = 32
-MEMORY_BYTES = (
-    3 << 30
-)  # address space of one worker: a decoded picture of 200 megapixels, twice, and the rest
+MEMORY_BYTES = 3 << 30  # address space of one worker: a decoded image of 200 megapixels, twice, and the rest
 
 _shared: Any = None
 _function: Any = None

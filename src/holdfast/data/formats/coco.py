@@ -24,7 +24,7 @@ _NONE = -(2**63)  # in the integer columns, for an id that is absent or does not
 
 @dataclass(slots=True)
 class CocoFile:
-    """One file, compact: about 70 bytes a box and 300 a picture."""
+    """One file, compact: about 70 bytes a box and 300 an image."""
 
     name: str
     split: str | None
@@ -58,7 +58,7 @@ class CocoSource:
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
-        # A file that was given by name says nothing about the pictures around it.
+        # A file that was given by name says nothing about the images around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
@@ -155,7 +155,7 @@ def open_source(listing: FileIndex, names: list[str], path: str) -> CocoSource:
 def _without_repeats(
     files: list[CocoFile], listing: FileIndex, finder: ImageFinder
 ) -> tuple[list[CocoFile], tuple[Problem, ...]]:
-    """Without files of which most pictures are in a larger file of the same split: a part of it, or another task's."""
+    """Without files of which most images are in a larger file of the same split: a part of it, or another task's."""
     kept: list[tuple[CocoFile, set[str]]] = []
     noted: list[Problem] = []
     by_size = sorted(files, key=lambda file: ("instances" not in file.name, -len(file.images)))
@@ -164,7 +164,7 @@ def _without_repeats(
         same = [(other, len(mine & theirs)) for other, theirs in kept if other.split == file.split]
         first, shared = max(same, key=lambda pair: pair[1], default=(None, 0))
         if first is not None and mine and 2 * shared > len(mine):
-            said = f"{shared:,} of its {len(mine):,} pictures are in {first.name}, which is read"
+            said = f"{shared:,} of its {len(mine):,} images are in {first.name}, which is read"
             noted.append(Problem("repeated-annotations", listing.path(file.name), said))
         else:
             kept.append((file, mine))

@@ -55,7 +55,7 @@ class CsvSource:
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
-        # A file that was given by name says nothing about the pictures around it.
+        # A file that was given by name says nothing about the images around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
@@ -81,7 +81,7 @@ class CsvSource:
         if file.fractions:
             real = upright_size(ImageRef(path)) or ((width, height) if width and height else None)
             if real is None:
-                said = f"{name}: the boxes are fractions, and the picture that they are of is not there"
+                said = f"{name}: the boxes are fractions, and the image that they are of is not there"
                 return ParsedEntry(None, (Problem("missing-image", path, said),))
             extent = real
         boxes = tuple(self._boxes(file, entry.position, extent))
@@ -215,7 +215,7 @@ class _Reading:
         columns = self.columns
         name = unquoted(columns.text(row, columns.file)).strip()
         if not name:
-            self.problems.add("unreadable-annotation", f"line {line}: no picture is named")
+            self.problems.add("unreadable-annotation", f"line {line}: no image is named")
             return
         split = columns.text(row, columns.split).strip().lower() or self.split
         owner = self._image(name, split, row)
@@ -228,7 +228,7 @@ class _Reading:
         corners = columns.corners(row)
         label = columns.class_name(row)
         if corners is None:
-            return  # the way to write a negative: a picture and nothing else
+            return  # the way to write a negative: an image and nothing else
         if isinstance(corners, str) or not label.strip():
             said = corners if isinstance(corners, str) else "no class is named"
             slug = "shape-without-box" if isinstance(corners, NotABox) else "unreadable-annotation"

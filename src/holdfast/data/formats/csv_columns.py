@@ -73,7 +73,7 @@ class CsvColumns:
     odd_order: str = ""
     centred: bool = False  # x and y are the box's centre
     decimal_commas: bool = False  # 12,5 is a number: fields are not separated by commas
-    percent: bool = False  # numbers are hundredths of the picture
+    percent: bool = False  # numbers are hundredths of the image
     named: str = ""  # the header's word for a single column of boxes
     header: tuple[str, ...] = ()  # as it is written
     unread: tuple[int, ...] = ()  # columns that no word is known for
@@ -200,7 +200,7 @@ def from_header(header: list[str]) -> CsvColumns | None:
         height=first(_IMAGE_H),
         split=first(_SPLIT),
         crowd=first(_CROWD),
-        # Label Studio's words for the picture's size, and its numbers are always in percent.
+        # Label Studio's words for the image's size, and its numbers are always in percent.
         percent=names != given or "original_width" in names,
     )
     found = _with_box(columns, header, first)
@@ -271,7 +271,7 @@ def headerless(rows: list[list[str]]) -> CsvColumns | None:
 
 
 def _by_content(rows: list[list[str]]) -> CsvColumns | None:
-    """One column of pictures, four of numbers, at most one of text: then nothing else can be meant."""
+    """One column of images, four of numbers, at most one of text: then nothing else can be meant."""
     width = len(rows[0])
     if any(row and len(row) != width for row in rows):
         return None

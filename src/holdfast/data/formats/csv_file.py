@@ -1,4 +1,4 @@
-"""A table of boxes in memory, and its numbers read as the pictures show that they were meant."""
+"""A table of boxes in memory, and its numbers read as the images show that they were meant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.data.records import ImageRef
 
 CORNERS_BY_NAME = ("boxes", "bounding_boxes", "boxesstring", "boxes_string")
 IMAGES_TO_JUDGE = 100  # of a file are looked at
-RowSizes = list[tuple[int, tuple[int, int]]]  # a box's place in the file, and the size of its picture
+RowSizes = list[tuple[int, tuple[int, int]]]  # a box's place in the file, and the size of its image
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class CsvFile:
 
 
 def with_inferred_units(file: CsvFile, listing: FileIndex, finder: ImageFinder) -> CsvFile:
-    """The file with its numbers read as the pictures show that they were meant."""
+    """The file with its numbers read as the images show that they were meant."""
     if file.fractions or not len(file.boxes):
         return file
     seen = _row_sizes(file, listing, finder)
@@ -61,7 +61,7 @@ def _row_sizes(file: CsvFile, listing: FileIndex, finder: ImageFinder) -> RowSiz
 
 
 def _with_corners(file: CsvFile, seen: RowSizes) -> CsvFile:
-    """The file, with the boxes of a single column read as two corners where the pictures show that they are."""
+    """The file, with the boxes of a single column read as two corners where the images show that they are."""
     boxes = ((_corners_at(file, at), extent) for at, extent in seen)
     if not hold_corners(boxes, otherwise=file.one_field in CORNERS_BY_NAME):
         return file
@@ -77,7 +77,7 @@ def _corners_at(file: CsvFile, at: int) -> tuple[float, float, float, float]:
 
 
 def _with_units(file: CsvFile, seen: RowSizes) -> CsvFile:
-    """The file, with percent and sizes made corners where nothing but the pictures says that they are."""
+    """The file, with percent and sizes made corners where nothing but the images says that they are."""
     import numpy as np
 
     numbers = [_corners_at(file, at) for at, _ in seen]
@@ -86,14 +86,14 @@ def _with_units(file: CsvFile, seen: RowSizes) -> CsvFile:
     said: list[tuple[str, str]] = []
     if meant.sized:
         boxes[:, 2:] += boxes[:, :2]
-        said.append(("unusual-column-order", "the numbers are a corner and a size: the pictures show it"))
+        said.append(("unusual-column-order", "the numbers are a corner and a size: the images show it"))
     if meant.percent:
         boxes /= 100
-        detail = "all numbers are within 0 and 100, and only as percent do they fill the pictures: read so"
+        detail = "all numbers are within 0 and 100, and only as percent do they fill the images: read so"
         said.append(("percent-by-evidence", detail))
     if meant.unclear:
         shown = "x".join(map(str, seen[0][1]))
-        said.append(("unclear-coordinates", f"all numbers are within 0 and 100, and a picture is {shown}"))
+        said.append(("unclear-coordinates", f"all numbers are within 0 and 100, and an image is {shown}"))
     noted = tuple(Problem(slug, file.path, detail) for slug, detail in said)
     return replace(
         file,

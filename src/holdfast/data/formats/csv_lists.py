@@ -1,7 +1,7 @@
-"""One row a picture: a field of a CSV that holds all of its boxes, as JSON or as Python prints a list.
+"""One row an image: a field of a CSV that holds all of its boxes, as JSON or as Python prints a list.
 
 `[[x, y, w, h], …]` beside a list of classes, or `[{"x": …, "class": …}, …]`. Whether four bare numbers are two
-corners or a corner and a size is not written anywhere; the pictures tell.
+corners or a corner and a size is not written anywhere; the images tell.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def parse_boxes(field: str, labels: str) -> list[ListedBox] | str:
 def hold_corners(
     boxes: Iterable[tuple[tuple[float, float, float, float], tuple[int, int]]], *, otherwise: bool
 ) -> bool:
-    """Whether boxes that were read as a corner and a size hold two corners: judged by what leaves the pictures."""
+    """Whether boxes that were read as a corner and a size hold two corners: judged by what leaves the images."""
     beyond = inverted = 0
     for (x1, y1, x2, y2), (width, height) in boxes:
         beyond += x2 > width + 1 or y2 > height + 1

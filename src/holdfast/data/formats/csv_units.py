@@ -1,6 +1,6 @@
 """What the numbers of a table mean where it does not say so: pixels, fractions, percent, from 0 or from 1.
 
-Read off the numbers, and off the sizes of the pictures where the numbers alone leave it open.
+Read off the numbers, and off the sizes of the images where the numbers alone leave it open.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 ONES_THAT_PROVE = 8  # this many corners at 1 and none at 0: the first pixel is called 1
-ROOMY_PX = 200  # a picture in which boxes that all stay within 100 leave most of it empty
+ROOMY_PX = 200  # an image in which boxes that all stay within 100 leave most of it empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class BoxEncoding:
 
 
 def infer_box_encoding(numbers: Any, extents: Any, *, headerless: bool) -> BoxEncoding:
-    """What (n, 4) numbers mean in pictures of (n, 2) pixels. Without a header, less is needed to change one's mind."""
+    """What (n, 4) numbers mean in images of (n, 2) pixels. Without a header, less is needed to change one's mind."""
     given = np.asarray(numbers, float).reshape(-1, 4)
     sizes = np.asarray(extents, float).reshape(-1, 2)
     usable = np.isfinite(given).all(axis=1)
@@ -52,7 +52,7 @@ def _far(given: Any, *, sized: bool) -> Any:
 
 
 def _are_sizes(given: Any, extents: Any) -> bool:
-    """As two corners many would be inverted, and as a corner and a size next to none leaves its picture."""
+    """As two corners many would be inverted, and as a corner and a size next to none leaves its image."""
     inverted = (given[:, 2:] <= given[:, :2]).any(axis=1).mean()
     beyond = (given[:, :2] + given[:, 2:] > extents * 1.01 + 1).any(axis=1).mean()
     return bool(len(given) >= 3 and inverted > 0.3 and beyond < 0.05)

@@ -1,6 +1,6 @@
-"""labelme JSON: one file a picture, with polygons, rectangles and circles; the box is what encloses the shape.
+"""labelme JSON: one file an image, with polygons, rectangles and circles; the box is what encloses the shape.
 
-A picture without a JSON file has nothing in it: labelme saves no file for it.
+An image without a JSON file has nothing in it: labelme saves no file for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.data.files.splits import split_in_path
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError
 
-LARGEST_JSON_BYTES = 256 << 20  # the picture may be inside, as base64
+LARGEST_JSON_BYTES = 256 << 20  # the image may be inside, as base64
 _SPLIT_KEYS = ("train_test_split", "split", "subset", "set")
 
 
@@ -36,7 +36,7 @@ class LabelmeSource:
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
-        # A file that was given by name says nothing about the pictures around it.
+        # A file that was given by name says nothing about the images around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
@@ -80,7 +80,7 @@ class LabelmeSource:
             self.finder, name, found, entry.key, file
         )
         if not found and isinstance(document.get("imageData"), str) and document["imageData"]:
-            said = f"{name} is not there, and the picture is only inside the JSON (imageData)"
+            said = f"{name} is not there, and the image is only inside the JSON (imageData)"
             problems.append(Problem("picture-inside-annotation", file, said))
             picture = replace(picture, path=file, inside="imageData")
         shown = portable(own or found or name).rsplit("/", 1)[-1]
@@ -162,7 +162,7 @@ def open_source(listing: FileIndex) -> LabelmeSource | None:
     others = set(names) - set(files)
     pictures = listing.pictures()
     beside = {without_suffix(name) for name in pictures}
-    # A damaged file among labelme's own, or one called like the picture beside it, is one of them.
+    # A damaged file among labelme's own, or one called like the image beside it, is one of them.
     files += sorted(
         name
         for name in others
@@ -194,7 +194,7 @@ def looks_like_labelme(path: str) -> bool:
 
 
 def _splits(listing: FileIndex, names: list[str]) -> dict[str, str]:
-    """Picture's stem to split, from a JSON that lists `{"filename": …, "split": …}` objects."""
+    """Image's stem to split, from a JSON that lists `{"filename": …, "split": …}` objects."""
     splits: dict[str, str] = {}
     for name in names:
         try:

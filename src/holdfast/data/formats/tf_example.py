@@ -23,7 +23,7 @@ class IsASequence(NotAnExample):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A bytes value by its place in the message, so that a picture is not copied to know where it is."""
+    """A bytes value by its place in the message, so that an image is not copied to know where it is."""
 
     start: int
     stop: int

@@ -1,6 +1,6 @@
 """TFRecord of the TF Object Detection API, with its label map; read at random access, without TensorFlow.
 
-Boxes are fractions of the picture. `class/text` wins over `class/label`, because the writer that ships with
+Boxes are fractions of the image. `class/text` wins over `class/label`, because the writer that ships with
 the API for COCO leaves the label out.
 """
 
@@ -112,7 +112,7 @@ class TfrecordSource:
         count = lengths[0]
         if count and size is None:
             return [], [
-                Problem("unreadable-annotation", where, "neither the record nor the picture gives a size")
+                Problem("unreadable-annotation", where, "neither the record nor the image gives a size")
             ]
         names, problems = self._names(example, count, where)
         width, height = size or (1, 1)
@@ -207,7 +207,7 @@ def _first(example: Example, key: str) -> int | None:
 
 
 def _frame_size(declared: tuple[int | None, int | None], facts: ImageFacts | None) -> tuple[int, int] | None:
-    """What the fractions are of: the declared size where the picture bears it out, else the real one."""
+    """What the fractions are of: the declared size where the image bears it out, else the real one."""
     width, height = declared
     if facts is None:
         return (width, height) if width and height else None

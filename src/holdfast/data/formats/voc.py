@@ -1,7 +1,7 @@
-"""Pascal VOC: one XML file a picture, splits in ImageSets/Main.
+"""Pascal VOC: one XML file an image, splits in ImageSets/Main.
 
 The devkit counts pixels from 1 and means both corners inclusive, so `(1, 1, 640, 480)` is the whole
-picture; inside, that is `(0, 0, 640, 480)`. Many tools write the same XML counting from 0: a single 0
+image; inside, that is `(0, 0, 640, 480)`. Many tools write the same XML counting from 0: a single 0
 among the corners of a dataset shows that, and then nothing is subtracted.
 """
 
@@ -50,7 +50,7 @@ class VocSource:
 
     @property
     def folder_pictures(self) -> tuple[str, ...]:
-        # A file that was given by name says nothing about the pictures around it.
+        # A file that was given by name says nothing about the images around it.
         return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
@@ -194,7 +194,7 @@ def _counts_from_zero(listing: FileIndex, files: list[str]) -> bool:
 
 
 def _image_sets(listing: FileIndex, files: list[str], noted: list[Problem]) -> dict[str, str]:
-    """Picture to split, by the devkit and the name: VOC2007 and VOC2012 beside one another have lists of their own."""
+    """Image to split, by the devkit and the name: VOC2007 and VOC2012 beside one another have lists of their own."""
     devkits: dict[str, dict[str, str]] = {}
     for name in listing.with_suffix(".txt"):
         devkit, main, _ = f"/{name}".rpartition("/ImageSets/Main/")
@@ -211,9 +211,7 @@ def _image_sets(listing: FileIndex, files: list[str], noted: list[Problem]) -> d
             lines = [line.strip(" \t\r") for line in text.split("\n") if line.strip(" \t\r")]
             absent = [line for line in lines if there.isdisjoint((line, _bare(line), stem_of(_bare(line))))]
             if absent:
-                said = (
-                    f"{len(absent)} of {len(lines)} have neither picture nor annotation, such as {absent[0]}"
-                )
+                said = f"{len(absent)} of {len(lines)} have neither image nor annotation, such as {absent[0]}"
                 noted.append(Problem("listed-but-absent", listing.path(name), said, len(absent)))
             for line in lines:
                 splits[_split_key(devkit, line)] = split
@@ -247,7 +245,7 @@ def _devkit(name: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Without the 1 or -1 that says whether a class is in the picture."""
+    """Without the 1 or -1 that says whether a class is in the image."""
     return re.sub(r"\s+-?[01]$", "", line)
 
 

@@ -1,6 +1,6 @@
-"""YOLO: one text file a picture, `class cx cy width height` as fractions of the upright picture.
+"""YOLO: one text file an image, `class cx cy width height` as fractions of the upright image.
 
-A picture without a text file has nothing in it. Lines of a segmentation dataset hold a polygon instead;
+An image without a text file has nothing in it. Lines of a segmentation dataset hold a polygon instead;
 the box is what encloses it. Flags and ids have no place in the format: our writer keeps them beside it,
 in holdfast.json.
 """
@@ -35,7 +35,7 @@ SIDECAR = "holdfast.json"
 _NAMES_FILES = (
     "classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt", "_darknet.labels",
 )  # fmt: skip
-#: Folders that hold pictures or their texts, and that a path of the one has where the other's has another.
+#: Folders that hold images or their texts, and that a path of the one has where the other's has another.
 STANDARD_FOLDERS = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
 SPLIT_KEYS = (*TRAINING_NAMES, *VALIDATION_NAMES)
 _NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
@@ -46,8 +46,8 @@ _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)
 class YoloSource:
     path: str
     listing: FileIndex
-    pictures: dict[str, str | None]  # picture to split
-    labels: dict[str, str]  # picture to its text file
+    pictures: dict[str, str | None]  # image to split
+    labels: dict[str, str]  # image to its text file
     names: dict[int, str]
     noted: tuple[Problem, ...]
     sidecar: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -100,7 +100,7 @@ class YoloSource:
         width, height = size or (1, 1)
         problems: list[Problem] = []
         boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, problems))
-        # Without the picture's size the fractions mean nothing; the picture itself is reported elsewhere.
+        # Without the image's size the fractions mean nothing; the image itself is reported elsewhere.
         kept_boxes = tuple(boxes) if size else ()
         record = Record(identity, name, ImageRef(path), kept_boxes, split, file, frame="upright")
         return ParsedEntry(record, tuple(problems), len(lines) - len(record.boxes))
@@ -142,7 +142,7 @@ class YoloSource:
 
 
 def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
-    """The pictures and text files of a folder; None when no text file is YOLO's and no YAML says so."""
+    """The images and text files of a folder; None when no text file is YOLO's and no YAML says so."""
     yaml_path = listing.path(yaml_name) if yaml_name else None
     settings = read_yaml(yaml_path) if yaml_path else {}
     texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
@@ -154,15 +154,15 @@ def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
     if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
         return None
     if yaml_name and not labels and texts:
-        said = f"{len(texts)} text files, and none belongs to a picture as YOLO's do, such as {texts[0]}"
+        said = f"{len(texts)} text files, and none belongs to an image as YOLO's do, such as {texts[0]}"
         noted.append(Problem("unreadable-annotation", listing.path(texts[0]), said))
     used = {
         *labels.values(),
         *_labels(everything, texts).values(),
-    }  # also of pictures that the YAML does not name
+    }  # also of images that the YAML does not name
     lonely = [name for name in texts if name not in used and _is_yolo(listing.path(name))]
     noted += [
-        Problem("annotation-without-image", listing.path(name), "no picture has this name") for name in lonely
+        Problem("annotation-without-image", listing.path(name), "no image has this name") for name in lonely
     ]
     names, shape = _names(settings, listing), settings.get("kpt_shape")
     if not yaml_name:
@@ -246,7 +246,7 @@ def _selected_images(
     pictures: dict[str, str | None],
     noted: list[Problem],
 ) -> dict[str, str | None]:
-    """The pictures that the YAML names under train, val and so on, with these as splits; or simply all."""
+    """The images that the YAML names under train, val and so on, with these as splits; or simply all."""
     chosen: dict[str, str | None] = {}
     absent: list[Problem] = []
     folder = yaml_name.rsplit("/", 1)[0] + "/" if "/" in yaml_name else ""
@@ -260,18 +260,18 @@ def _selected_images(
                     continue  # `channels: 3`, `task: detect`
                 named = _images_named(listing, folder, place, pictures, noted)
                 if not named and usual and bare_split(split) != "test":  # exports often have no test
-                    said = f"{split}: there is no picture in {place}"
+                    said = f"{split}: there is no image in {place}"
                     absent.append(Problem("listed-but-absent", listing.path(yaml_name), said))
                 twice = [name for name in named if chosen.get(name, str(split)) != str(split)]
                 if twice:
-                    said = f"{split} names {len(twice)} pictures of {chosen[twice[0]]}, such as {twice[0]}"
+                    said = f"{split} names {len(twice)} images of {chosen[twice[0]]}, such as {twice[0]}"
                     noted.append(Problem("split-overlap", listing.path(yaml_name), said, len(twice)))
                 for name in named:
                     chosen.setdefault(name, str(split))
     if not pictures:
-        said = f"there is no picture below {listing.root}, where the YAML looks"
+        said = f"there is no image below {listing.root}, where the YAML looks"
         noted.append(Problem("listed-but-absent", listing.path(yaml_name), said))
-    noted += absent if chosen else []  # a YAML of another machine: nothing fits, and all pictures are meant
+    noted += absent if chosen else []  # a YAML of another machine: nothing fits, and all images are meant
     return chosen or pictures
 
 
@@ -286,7 +286,7 @@ def _images_named(
         found = [name for name in pictures if name.startswith(prefix) or prefix == "/" or cleaned == ""]
         if found:
             return found
-    # An absolute path of another machine: its last folders still say which pictures are meant.
+    # An absolute path of another machine: its last folders still say which images are meant.
     tail = "/".join(cleaned.split("/")[-2:]) + "/"
     return [name for name in pictures if f"/{name}".find("/" + tail) >= 0]
 
@@ -320,7 +320,7 @@ def _most_alike(wanted: str, candidates: list[str]) -> str | None:
 
 
 def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
-    """Picture to its text: `labels` for the last `images` in the path, or else whichever of several was meant."""
+    """Image to its text: `labels` for the last `images` in the path, or else whichever of several was meant."""
     by_place = {_label_key(name): name for name in texts}
     by_bare_place = {_without_standard_folders(name): name for name in texts}
     found: dict[str, str] = {}

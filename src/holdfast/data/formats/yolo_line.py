@@ -1,4 +1,4 @@
-"""One line of YOLO's text: a class, and a box, a polygon or a box with points, as fractions of the picture."""
+"""One line of YOLO's text: a class, and a box, a polygon or a box with points, as fractions of the image."""
 
 from __future__ import annotations
 

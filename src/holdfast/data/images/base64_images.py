@@ -1,4 +1,4 @@
-"""Pictures inside a JSON file, as base64: labelme's imageData."""
+"""Images inside a JSON file, as base64: labelme's imageData."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 
 def decode_image(document: bytes, key: str, path: str) -> bytes:
-    """The encoded picture under `key` of a JSON document."""
+    """The encoded image under `key` of a JSON document."""
     try:
         text = json.loads(text_encoding.text(document))[key]
         return base64.b64decode(re.sub(r"^data:[^,]*,", "", text))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UnreadableAnnotation(f"its {key} is not a picture in base64", where=path) from None
+        raise UnreadableAnnotation(f"its {key} is not an image in base64", where=path) from None
 
 
 def as_files(dataset: Dataset) -> Dataset:
-    """The dataset with such pictures in files of the cache folder, for whatever reads files only.
+    """The dataset with such images in files of the cache folder, for whatever reads files only.
 
     A file is called by its content, so that every run finds the same one. What cannot be read stays as it is.
     """

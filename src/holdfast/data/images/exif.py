@@ -1,7 +1,7 @@
 """EXIF orientation: which frame the boxes are in, and how to move them into the upright one.
 
-A camera stores the picture as the sensor saw it and a number that says how to turn it. Some tools draw
-boxes on the turned picture and some on the stored one, and nothing in the annotation says which.
+A camera stores the image as the sensor saw it and a number that says how to turn it. Some tools draw
+boxes on the turned image and some on the stored one, and nothing in the annotation says which.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CoordinateFrame:
 
 
 def fits(boxes: Iterable[Box], size: Size, careless: float = 0.0) -> bool:
-    """No corner is outside the picture; corners that are no numbers say nothing either way."""
+    """No corner is outside the image; corners that are no numbers say nothing either way."""
     width, height = size
     across, down = max(ROUNDING_PX, careless * width), max(ROUNDING_PX, careless * height)
     return all(
@@ -47,12 +47,12 @@ def boxes_frame(
     Turns by 180 degrees and mirror images leave the size as it is, so there nothing can be proved.
     """
     if orientation == 1:
-        return CoordinateFrame("upright", "the picture is stored upright")
+        return CoordinateFrame("upright", "the image is stored upright")
     upright = (stored[1], stored[0]) if orientation >= 5 else stored
     if upright == stored:
-        return CoordinateFrame("unclear", "the turned and the stored picture have the same size")
+        return CoordinateFrame("unclear", "the turned and the stored image have the same size")
     if known:
-        return CoordinateFrame(known, f"the boxes are fractions of the {known} picture")
+        return CoordinateFrame(known, f"the boxes are fractions of the {known} image")
     in_upright, in_stored = fits(boxes, upright, CARELESS), fits(boxes, stored, CARELESS)
     if in_upright != in_stored:
         name, size = ("upright", upright) if in_upright else ("stored", stored)
@@ -63,11 +63,11 @@ def boxes_frame(
         return CoordinateFrame(
             name, f"the annotation declares {declared[0]}x{declared[1]}" if declared else ""
         )
-    return CoordinateFrame("unclear", "the boxes fit both the turned and the stored picture")
+    return CoordinateFrame("unclear", "the boxes fit both the turned and the stored image")
 
 
 def turned_upright(box: Box, stored: Size, orientation: int) -> Box:
-    """A box of the stored picture, moved to where its object is once the picture is turned upright."""
+    """A box of the stored image, moved to where its object is once the image is turned upright."""
     width, height = stored
     x1, y1, x2, y2 = box.corners
     corners = {

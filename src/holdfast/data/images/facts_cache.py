@@ -1,4 +1,4 @@
-"""What was found out about pictures, kept between runs and keyed by the size and time of each file.
+"""What was found out about images, kept between runs and keyed by the size and time of each file.
 
 One SQLite file a dataset in the user's cache folder, never in the dataset. A cache that cannot be read or
 written is as if it were not there.
@@ -32,12 +32,12 @@ def cache_file(dataset: str) -> Path:
     whole = dataset if filesystem.is_url(dataset) else os.path.abspath(dataset)
     return (
         cache_folder()
-        / f"pictures-{VERSION}-{hashlib.sha256(whole.encode('utf-8', 'replace')).hexdigest()[:16]}.sqlite"
+        / f"images-{VERSION}-{hashlib.sha256(whole.encode('utf-8', 'replace')).hexdigest()[:16]}.sqlite"
     )
 
 
 def key_of(picture: ImageRef) -> tuple[str, str] | None:
-    """Name and stamp of a picture; None where the storage gives no time."""
+    """Name and stamp of an image; None where the storage gives no time."""
     stamp = filesystem.size_and_time(picture.path)
     if stamp is None:
         return None

@@ -1,4 +1,4 @@
-"""What a picture really is: its size, format, mode, orientation and whether it decodes to the end."""
+"""What an image really is: its size, format, mode, orientation and whether it decodes to the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.data.files import filesystem
 from holdfast.data.records import ImageRef
 from holdfast.errors import HoldfastError
 
-# Only what Pillow decodes by itself: EPS would start Ghostscript, and the rest are no training pictures.
+# Only what Pillow decodes by itself: EPS would start Ghostscript, and the rest are no training images.
 # A phone's MPO opens as JPEG.
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 BOMB_PIXELS = 200_000_000  # 600 MB as RGB; the largest camera backs have 150 megapixels
@@ -25,7 +25,7 @@ HEADER_BYTES = 256 << 10  # EXIF with a preview can hold 64 KB before the size
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What was found; `problem` is a finding's slug where the picture cannot be used."""
+    """What was found; `problem` is a finding's slug where the image cannot be used."""
 
     problem: str = ""
     detail: str = ""
@@ -48,7 +48,7 @@ class ImageFacts:
 
 
 def probe_image(picture: ImageRef) -> ImageFacts:
-    """Read and decode one picture. Never raises for what a file may hold."""
+    """Read and decode one image. Never raises for what a file may hold."""
     try:
         problem = refusal(picture)
         if problem is not None:
@@ -64,7 +64,7 @@ def probe_image(picture: ImageRef) -> ImageFacts:
 
 
 def refusal(picture: ImageRef) -> ImageFacts | None:
-    """Why the file should not even be opened: a FIFO would block for ever."""
+    """Why the file should not even be opened: a FIFO would block forever."""
     if filesystem.is_url(picture.path):
         return None
     try:
@@ -79,13 +79,13 @@ def refusal(picture: ImageRef) -> ImageFacts | None:
     if size > LARGEST_FILE_BYTES:
         return ImageFacts(
             "unreadable-image",
-            f"{size} bytes is more than {LARGEST_FILE_BYTES}, the most read for one picture",
+            f"{size} bytes is more than {LARGEST_FILE_BYTES}, the most read for one image",
         )
     return None
 
 
 def examine_bytes(data: bytes) -> ImageFacts:
-    """The facts of encoded bytes; decodes them, so that a picture cut short is found."""
+    """The facts of encoded bytes; decodes them, so that an image cut short is found."""
     if not data:
         return ImageFacts("unreadable-image", "the file is empty: 0 bytes")
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -241,7 +241,7 @@ def _cut_at_the_end(facts: ImageFacts, data: bytes) -> ImageFacts:
 
 
 def _first_scan(data: bytes) -> int:
-    """Where the picture itself begins in a JPEG: a thumbnail before it has an end marker of its own."""
+    """Where the image itself begins in a JPEG: a thumbnail before it has an end marker of its own."""
     at = 2
     while at + 4 <= len(data) and data[at] == 0xFF and data[at + 1] != 0xDA:
         at += 1 if data[at + 1] == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
@@ -260,14 +260,14 @@ def unrecognised(data: bytes) -> str:
     if not data:
         return "the file is empty: 0 bytes"
     if start.lstrip().lower().startswith((b"<!doctype", b"<html")):
-        return "this is a web page, not a picture: the download gave an error page"
+        return "this is a web page, not an image: the download gave an error page"
     if start.startswith(b"version https://"):
-        return "this is a Git LFS pointer, not the picture itself: run `git lfs pull`"
+        return "this is a Git LFS pointer, not the image itself: run `git lfs pull`"
     if not data.strip(b"\0"):
         return f"{len(data)} bytes, all of them zero"
     if b"ftypheic" in data[:32] or b"ftypavif" in data[:32]:
-        return "HEIC and AVIF pictures are not read: convert them to JPEG"
-    return f"no picture format begins with {start[:8]!r}"
+        return "HEIC and AVIF images are not read: convert them to JPEG"
+    return f"no image format begins with {start[:8]!r}"
 
 
 def _short(text: str) -> str:
@@ -281,7 +281,7 @@ def upright_size(picture: ImageRef) -> tuple[int, int] | None:
 
 
 def header(picture: ImageRef) -> ImageFacts | None:
-    """The facts that the first bytes give, without decoding; None when they are not a picture's."""
+    """The facts that the first bytes give, without decoding; None when they are not an image's."""
     try:
         if refusal(picture) is not None:
             return None

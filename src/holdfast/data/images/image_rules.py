@@ -1,4 +1,4 @@
-"""What is wrong with one picture and its boxes: pure decisions over the record and the picture's facts."""
+"""What is wrong with one image and its boxes: pure decisions over the record and the image's facts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def image_violations(record: Record, facts: ImageFacts) -> Iterator[RuleViolatio
 
 
 def wrong_suffix(format: str, suffix: str) -> bool:
-    """The suffix is a picture's, and not one that this format has."""
+    """The suffix is an image's, and not one that this format has."""
     known = any(suffix in suffixes for suffixes in _SUFFIXES.values())
     return known and suffix not in _SUFFIXES.get(format, (suffix,))
 
@@ -77,7 +77,7 @@ def right_suffix(format: str) -> str:
 
 
 def frame_of(record: Record, facts: ImageFacts) -> tuple[Size, CoordinateFrame]:
-    """The size that the boxes should fit into, and which frame of a turned picture that is."""
+    """The size that the boxes should fit into, and which frame of a turned image that is."""
     declared = record.picture.declared_size
     frame = boxes_frame(facts.size, facts.orientation, declared, record.boxes, record.frame)
     if frame.name == "unclear" and facts.orientation >= 5:
@@ -145,7 +145,7 @@ def box_violation(box: Box, size: Size | None) -> RuleViolation | None:
         return RuleViolation("zero-area-box", f"{box_text(box)} {box.name!r}")
     if size is not None:
         beyond = max(-box.x1, -box.y1, box.x2 - size[0], box.y2 - size[1])
-        said = f"{box_text(box)} {box.name!r} in a picture of {size[0]}x{size[1]}"
+        said = f"{box_text(box)} {box.name!r} in an image of {size[0]}x{size[1]}"
         if beyond > ROUNDING_PX:
             return RuleViolation(_misread(box, size), said)
         if beyond > 1e-3:
@@ -169,7 +169,7 @@ def _plainly_good(box: Box, size: Size) -> bool:
 
 
 def is_wrapped(corner: float, size: Size) -> bool:
-    """Just below a power of two that is far beyond the picture: -1 stored as 65535."""
+    """Just below a power of two that is far beyond the image: -1 stored as 65535."""
     if corner <= 4 * max(size):
         return False
     return any(0 < top - corner <= top / 32 for top in (2.0**16, 2.0**31, 2.0**32, 2.0**63, 2.0**64))

@@ -1,4 +1,4 @@
-"""A picture made plain: upright, one frame, 8-bit RGB, in a format that training decodes."""
+"""An image made plain: upright, one frame, 8-bit RGB, in a format that training decodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLAIN_MODES = frozenset(("RGB", "L"))  # grey is read as RGB everywhere
 
 
 def upright_rgb(picture: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[tuple[str, str]]] | None:
-    """New bytes, their extension and the reasons; None where the picture is plain already."""
+    """New bytes, their extension and the reasons; None where the image is plain already."""
     reasons: list[tuple[str, str]] = []
     if facts.orientation != 1:
         reasons.append(("exif-rotated", f"turned upright from orientation {facts.orientation}"))

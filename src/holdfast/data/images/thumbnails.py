@@ -1,4 +1,4 @@
-"""Pictures with their boxes drawn, small enough to carry inside a page."""
+"""Images with their boxes drawn, small enough to carry inside a page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from holdfast.data.records import Box, Record
 from holdfast.errors import HoldfastError
 
 SIDE_PX = 360
-MOST_BOXES = 400  # drawn in one picture
+MOST_BOXES = 400  # drawn in one image
 
 
 def choose_records(records: Sequence[Record], count: int, seed: int = 0) -> list[Record]:
-    """The fullest picture, one of every class, one without boxes, and a random rest; always the same ones."""
+    """The fullest image, one of every class, one without boxes, and a random rest; always the same ones."""
     if count >= len(records):
         return list(records)
     picked: dict[int, Record] = {}
@@ -44,13 +44,13 @@ def choose_records(records: Sequence[Record], count: int, seed: int = 0) -> list
 
 
 def figure(record: Record, colours: dict[str, str]) -> str:
-    """One picture as markup; one that cannot be decoded says so in its place."""
+    """One image as markup; one that cannot be decoded says so in its place."""
     caption = f"{escape(record.file_name)} <span class=dim>{len(record.boxes)} boxes</span>"
     try:
         drawn = _drawn(record, colours)
     except (HoldfastError, OSError, ValueError, SyntaxError, MemoryError, ArithmeticError) as error:
         said = escape(str(error)[:120] or type(error).__name__)
-        drawn = f'<div class="broken">this picture cannot be shown: {said}</div>'
+        drawn = f'<div class="broken">this image cannot be shown: {said}</div>'
     return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
 
 
@@ -70,12 +70,12 @@ def _drawn(record: Record, colours: dict[str, str]) -> str:
 
 
 def thumbnail(data: bytes, side_px: int = SIDE_PX) -> tuple[ImageFacts, bytes]:
-    """The facts of an encoded picture, and a small JPEG of it, upright."""
+    """The facts of an encoded image, and a small JPEG of it, upright."""
     from PIL import ImageOps
 
     facts = header_of(data)
     if facts is None:
-        raise ValueError("it is not a picture")
+        raise ValueError("it is not an image")
     if facts.width * facts.height > BOMB_PIXELS:
         raise ValueError(f"{facts.width}x{facts.height} is too large to decode safely")
     with warnings.catch_warnings():

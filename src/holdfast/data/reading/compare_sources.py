@@ -1,4 +1,4 @@
-"""Two sets of annotations for the same pictures, box by box."""
+"""Two sets of annotations for the same images, box by box."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Boxes = list[tuple[str, float, float, float, float]]
 
 @dataclass(slots=True)
 class AnnotationComparison:
-    """The second set, by picture, and where it differed from the first."""
+    """The second set, by image, and where it differed from the first."""
 
     path: str
     format: str
@@ -26,7 +26,7 @@ class AnnotationComparison:
     differing: list[tuple[str, str]] = field(default_factory=list)
     count: int = 0
     same: int = 0
-    seen: set[str] = field(default_factory=set)  # pictures that the first set has
+    seen: set[str] = field(default_factory=set)  # images that the first set has
     pictures: dict[str, str] = field(default_factory=dict)  # by the same keys, of those with boxes
 
     @classmethod
@@ -41,7 +41,7 @@ class AnnotationComparison:
         return cls(source.path, source.format, boxes, pictures=pictures)
 
     def problems(self) -> Iterator[Problem]:
-        # Sets that agree nowhere are of other pictures with the same names, or of another task.
+        # Sets that agree nowhere are of other images with the same names, or of another task.
         for position, (file, detail) in enumerate(self.differing):
             rest = self.count - len(self.differing) if position == len(self.differing) - 1 else 0
             yield Problem("annotation-sources-disagree", file, detail, 1 + rest)
@@ -49,14 +49,14 @@ class AnnotationComparison:
             path for key, path in self.pictures.items() if key not in self.seen and filesystem.exists(path)
         ]
         if unused:
-            many = f"{len(unused)} pictures are" if len(unused) > 1 else "1 picture is"
+            many = f"{len(unused)} images are" if len(unused) > 1 else "1 image is"
             first = unused[0].rsplit("/", 1)[-1]
             said = f"{many} annotated only by the {self.format} here, and {'are' if len(unused) > 1 else 'is'} not used"
             yield Problem("annotation-sources-disagree", self.path, f"{said}: such as {first}", len(unused))
 
 
 def compare(record: Record, other: AnnotationComparison) -> None:
-    """Note where the other set has other boxes for this picture. A picture that it does not have is fine."""
+    """Note where the other set has other boxes for this image. An image that it does not have is fine."""
     other.seen.add(_key(record))
     theirs = other.boxes.get(_key(record))
     if theirs is None:

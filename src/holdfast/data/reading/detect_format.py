@@ -72,7 +72,7 @@ def _missing_path_error(path: str) -> HoldfastError:
     return PathMissing(
         "there is nothing at this path",
         where=path,
-        change=_similar_name(path) or "give a folder or file of pictures and boxes that exists",
+        change=_similar_name(path) or "give a folder or file of images and boxes that exists",
     )
 
 
@@ -155,7 +155,7 @@ def _from_folder(root: str, format: str | None) -> list[Source]:
 
 
 def _half_of_a_dataset(root: str, listing: FileIndex) -> bool:
-    """A folder called annotations without pictures, or one called images with nothing else: the rest is above."""
+    """A folder called annotations without images, or one called images with nothing else: the rest is above."""
     base = root.rstrip("/").rsplit("/", 1)[-1].lower()
     pictures = listing.pictures()
     if not listing.files or not filesystem.parent(root.rstrip("/")):
@@ -192,7 +192,7 @@ _OTHER_TASKS = re.compile(r"(person_keypoints|captions|stuff|panoptic|image_info
 
 
 def _box_files(names: list[str]) -> list[str]:
-    """Without COCO's files of other tasks, which repeat the pictures of the instances_*.json beside them."""
+    """Without COCO's files of other tasks, which repeat the images of the instances_*.json beside them."""
     others = {name for name in names if _OTHER_TASKS.search(name.rsplit("/", 1)[-1])}
     boxes = {name for name in names if name not in others}
     twins = {name: _OTHER_TASKS.sub("instances", name) for name in others}
@@ -263,9 +263,7 @@ def _from_file(path: str, format: str | None) -> list[Source]:
     folder, name = filesystem.parent(path), path.rsplit("/", 1)[-1]
     suffix = suffix_of(name)
     if suffix == ".pbtxt":
-        raise UnknownFormat(
-            "this is a label map, which has no pictures", where=path, change="give its dataset"
-        )
+        raise UnknownFormat("this is a label map, which has no images", where=path, change="give its dataset")
     head = filesystem.read_bytes(path, 0, 16)
     if tfrecord.is_shard_name(name) or looks_framed(head):
         beside = _siblings(folder, name).with_suffix(".pbtxt") or _maps_above(folder)
@@ -273,7 +271,7 @@ def _from_file(path: str, format: str | None) -> list[Source]:
         return [_require_usable(source)] if source else []
     if is_image(name):
         raise UnknownFormat(
-            "this is one picture, not a dataset", where=path, change="give the folder of the dataset"
+            "this is one image, not a dataset", where=path, change="give the folder of the dataset"
         )
     if suffix in (".yaml", ".yml"):
         settings = yolo.read_yaml(path)
@@ -368,7 +366,7 @@ _ANNOTATION_FOLDERS = (
 
 
 def _dataset_root(folder: str, name: str) -> tuple[FileIndex, str]:
-    """The folder to look for pictures in, and the file's place in it."""
+    """The folder to look for images in, and the file's place in it."""
     base = folder.rstrip("/").rsplit("/", 1)[-1]
     if base.lower() in _ANNOTATION_FOLDERS:
         return FileIndex.of(filesystem.parent(folder.rstrip("/"))), f"{base}/{name}"

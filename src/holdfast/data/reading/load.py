@@ -61,7 +61,7 @@ def refuse_losses(source: Source, problems: list[Problem]) -> None:
 
 
 def parse_all(source: Source) -> Iterator[ParsedEntry]:
-    """Every entry of the source, parsed, and then the pictures that stand for "nothing in it"."""
+    """Every entry of the source, parsed, and then the images that stand for "nothing in it"."""
     unnamed = set(source.folder_pictures)
     root = _root(source)
     for parsed in _parsed(source, source.entries()):

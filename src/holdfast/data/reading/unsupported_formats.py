@@ -137,7 +137,7 @@ def _foreign_format(path: str, suffix: str) -> ForeignFormat | None:
 def _xml(head: str) -> ForeignFormat:
     if "<annotations" in head and "<image " in head:
         return ForeignFormat("CVAT's XML", 'export from CVAT as "COCO 1.0", "Pascal VOC 1.1" or "YOLO 1.1"')
-    return ForeignFormat("XML whose root is not <annotation>", "give Pascal VOC files, one a picture")
+    return ForeignFormat("XML whose root is not <annotation>", "give Pascal VOC files, one an image")
 
 
 def _text(head: str) -> ForeignFormat | None:
@@ -149,25 +149,25 @@ def _text(head: str) -> ForeignFormat | None:
         and parse_number(fields[8]) is None
     ):
         return ForeignFormat("DOTA's text, four corners in pixels and a class a line",
-                     "write YOLO's text: the class and the corners as fractions of the picture")  # fmt: skip
+                     "write YOLO's text: the class and the corners as fractions of the image")  # fmt: skip
     if (
         len(lines) > 2
         and is_image(lines[0].strip())
         and lines[1].strip().isdigit()
         and len(lines[2].split()) >= 4
     ):
-        return ForeignFormat("WIDER FACE's text, a picture, a count and its boxes",
+        return ForeignFormat("WIDER FACE's text, an image, a count and its boxes",
                      "write CSV: filename, class, x, y, width, height")  # fmt: skip
     if fields and is_image(fields[0]) and len(fields) > 1 and fields[1].count(",") == 4:
         return ForeignFormat(
-            "keras-yolo3's text, a picture and its boxes a line",
+            "keras-yolo3's text, an image and its boxes a line",
             "write CSV: filename, class and a box a line",
         )
     if fields and is_image(fields[0].split(",")[0]) and fields[0].count(",") >= 4:
         return ForeignFormat("a table of boxes called .txt", "give this file itself, or name it .csv")
     if len(fields) == 5 and all(parse_number(field) is not None for field in fields):
         return ForeignFormat(
-            "YOLO's text, and no picture here has its name", "give the folder that holds pictures and text"
+            "YOLO's text, and no image here has its name", "give the folder that holds images and text"
         )
     if len(fields) in (15, 16) and fields[0].isalpha():
         return ForeignFormat(
@@ -199,10 +199,10 @@ def _images_only(names: list[str]) -> ForeignFormat:
     folders = sorted({folder_of(name) for name in names} - {""})
     if len(folders) > 1:
         return ForeignFormat(
-            f"{len(names)} pictures in {len(folders)} folders ({', '.join(folders[:4])}), and no annotation file",
-            "a detector learns from boxes: a folder's name labels a whole picture only",
+            f"{len(names)} images in {len(folders)} folders ({', '.join(folders[:4])}), and no annotation file",
+            "a detector learns from boxes: a folder's name labels a whole image only",
         )
     return ForeignFormat(
-        f"{len(names)} picture{'s' if len(names) > 1 else ''}, and no annotation file",
+        f"{len(names)} image{'s' if len(names) > 1 else ''}, and no annotation file",
         "give the folder that holds the annotations too; or draw boxes, for example with labelme",
     )

@@ -1,4 +1,4 @@
-"""Writing a dataset so that it is either whole or not there, and so that an interrupted write goes on.
+"""Writing a dataset so that it is either whole or not there, and so that an interrupted write continues.
 
 Files gather in `DST.partial` and each appears there by a rename; when all are there, the folder itself is
 renamed to `DST`. A second start with the same plan finds what is done. Nothing that exists is replaced

@@ -110,18 +110,18 @@ def write(
     `drawn_from` are the records before their images were redrawn into a folder that has another name each time.
     """
     if not dataset.records:
-        raise DataError("there is nothing to write: the dataset has no usable picture", where=dataset.path)
+        raise DataError("there is nothing to write: the dataset has no usable image", where=dataset.path)
     if not options.annotations_only:
         _refuse_missing(dataset.records)
     elif to == "tfrecord":
         raise UsageError(
-            "a TFRecord holds the pictures", change="leave --annotations-only out, or write another format"
+            "a TFRecord holds the images", change="leave --annotations-only out, or write another format"
         )
     names = image_names(dataset.records, correct_suffix=options.correct_suffix)
     named = list(zip(dataset.records, names, strict=True))
     staging = Staging(destination, _plan(dataset, drawn_from, to, options), overwrite=options.overwrite)
     if to != "tfrecord" and not options.annotations_only:
-        for record, name in tracked(named, "copying pictures", len(named)):
+        for record, name in tracked(named, "copying images", len(named)):
             _copy(record, _image_path(to, record, name), staging)
     _annotations(dataset, named, to, staging, options)
     for name, data in (extra or {}).items():
@@ -160,10 +160,10 @@ def _refuse_missing(records: Sequence[Record]) -> None:
     ]
     if missing:
         raise DataError(
-            f"{len(missing)} of {len(records)} pictures are not there",
+            f"{len(missing)} of {len(records)} images are not there",
             where=missing[0],
-            change=["--annotations-only   writes the annotations without pictures",
-                    "`holdfast data repair SRC DST`   leaves the records without pictures out"],
+            change=["--annotations-only   writes the annotations without images",
+                    "`holdfast data repair SRC DST`   leaves the records without images out"],
         )  # fmt: skip
 
 

@@ -14,9 +14,9 @@ _ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # the last are bytes of a na
 
 
 def image_names(records: Sequence[Record], *, correct_suffix: bool = False) -> list[str]:
-    """A file name for every record's picture; no two share a name without its extension.
+    """A file name for every record's image; no two share a name without its extension.
 
-    VOC and YOLO find a picture's annotation by that, and some file systems ignore case.
+    VOC and YOLO find an image's annotation by that, and some file systems ignore case.
     """
     taken: set[str] = set()
     folders: set[str] = set()

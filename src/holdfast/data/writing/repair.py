@@ -50,7 +50,7 @@ _WHAT = {
     "score-column": "score",
     "shape-without-box": "point",
 }
-#: A box left out for one of these was around something; a click without a drag, or a box beside the picture, was not.
+#: A box left out for one of these was around something; a click without a drag, or a box beside the image, was not.
 NEVER_EMPTY = frozenset(("not-finite-box", "wrapped-box", "pixels-as-fractions", "corners-as-size"))
 
 
@@ -151,7 +151,7 @@ def _is_lossy(problem: Problem) -> bool:
 
 
 def _images_of(source: Source, unread: set[str], kept: set[str]) -> Iterator[Change]:
-    """The pictures of annotations that cannot be read: nobody knows that they are empty."""
+    """The images of annotations that cannot be read: nobody knows that they are empty."""
     listing = getattr(source, "listing", None)
     if not unread or not isinstance(listing, FileIndex):
         return
@@ -176,14 +176,14 @@ def _left_out(looked: CheckedEntry) -> Iterator[Change]:
 def repaired_record(
     parsed: ParsedEntry, facts: ImageFacts, *, relative: bool, changes: list[Change]
 ) -> Record | None:
-    """The record with what can be put right put right; None when its picture cannot be used."""
+    """The record with what can be put right put right; None when its image cannot be used."""
     record = parsed.record
     if record is None:
         return None
     place, annotation = file_of_record(record), record.source or file_of_record(record)
     if facts.problem:
         changes.append(
-            Change(place, "left out", f"picture and {len(record.boxes)} boxes", facts.problem, facts.detail)
+            Change(place, "left out", f"image and {len(record.boxes)} boxes", facts.problem, facts.detail)
         )
         return None
     if wrong_suffix(facts.format, suffix_of(record.file_name)):
@@ -277,7 +277,7 @@ def _without_repeats(
     for position, (record, facts) in enumerate(kept):
         if position in gone:
             reason, other = gone[position]
-            detail = f"the same picture as {file_of_record(kept[other][0])}"
+            detail = f"the same image as {file_of_record(kept[other][0])}"
             changes.append(Change(file_of_record(record), "left out", "picture", reason, detail))
         else:
             yield record, facts
@@ -298,7 +298,7 @@ def _surplus(positions: list[int], records: list[Record]) -> dict[int, tuple[str
             gone[positions[number]] = ("split-leak", positions[keep])
         elif _boxes_key(record) == _boxes_key(records[keep]):
             gone[positions[number]] = ("duplicate-image", positions[keep])
-    return gone  # the same picture with other boxes in one split is for a person to judge
+    return gone  # the same image with other boxes in one split is for a person to judge
 
 
 def _boxes_key(record: Record) -> list[tuple[str, ...]]:
@@ -333,7 +333,7 @@ def _without_unused(dataset: Dataset, records: list[Record], changes: list[Chang
 
 
 def _redrawn(record: Record, facts: ImageFacts, redraws: _Redraws, changes: list[Change]) -> Record:
-    """The record with its picture upright and in RGB, written again only where it has to be."""
+    """The record with its image upright and in RGB, written again only where it has to be."""
     changed = upright_rgb(record.picture, facts)
     if changed is None:
         return record

@@ -88,7 +88,7 @@ def _features(
     facts = header_of(encoded)
     declared = record.picture.declared_size
     if declared is None and facts is None:
-        raise DataError("the picture cannot be read, so its boxes have no size", where=record.picture.path)
+        raise DataError("the image cannot be read, so its boxes have no size", where=record.picture.path)
     width, height = declared or (0, 0)
     if facts is not None and declared not in (facts.size, facts.upright_size):
         width, height = facts.upright_size

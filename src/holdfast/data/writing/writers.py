@@ -1,4 +1,4 @@
-"""COCO, VOC and YOLO written. Each writer is given the names of the pictures and returns nothing but files."""
+"""COCO, VOC and YOLO written. Each writer is given the names of the images and returns nothing but files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def splits_of(named: Named) -> dict[str | None, list[tuple[Record, str]]]:
 
 
 def size_of(record: Record) -> tuple[int, int] | None:
-    """The declared size, or the picture's own."""
+    """The declared size, or the image's own."""
     facts = None if record.picture.declared_size else header(record.picture)
     return record.picture.declared_size or (facts.upright_size if facts else None)
 
@@ -194,9 +194,9 @@ def _yolo_lines(record: Record, index: dict[str, int]) -> str:
     size = facts.upright_size if facts else record.picture.declared_size
     if size is None:
         raise DataError(
-            "YOLO needs the size of every picture, and this one cannot be read",
+            "YOLO needs the size of every image, and this one cannot be read",
             where=record.picture.path,
-            change="`holdfast data repair SRC DST --to yolo` leaves such pictures out",
+            change="`holdfast data repair SRC DST --to yolo` leaves such images out",
         )
     width, height = size
     boxes, declared = record.boxes, record.picture.declared_size

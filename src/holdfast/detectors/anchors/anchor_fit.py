@@ -88,7 +88,7 @@ def fit_if_better(
 def anchors_for_training(
     spec: DetectorSpec, boxes_n4: Floats, picture_n2: Floats
 ) -> tuple[LevelShapes | None, str]:
-    """Shapes fitted to boxes in pixels of their pictures, and what that gains, in words."""
+    """Shapes fitted to boxes in pixels of their images, and what that gains, in words."""
     place_of = (spec.detector, spec.backbone, spec.input)
     boxes = to_input_pixels(boxes_n4.astype(float), picture_n2, spec.input, spec.resizing)
     if not len(boxes):
@@ -104,7 +104,7 @@ def anchors_for_training(
 
 
 def to_input_pixels(boxes_n4: Floats, picture_n2: Floats, size: Size, rule: str) -> Floats:
-    """Boxes of pictures, each with its picture's (width, height), in pixels of the input."""
+    """Boxes of images, each with its image's (width, height), in pixels of the input."""
     rows = [
         map_to_input((int(width), int(height)), size, rule).to_input(box[None])
         for box, (width, height) in zip(boxes_n4, picture_n2, strict=True)

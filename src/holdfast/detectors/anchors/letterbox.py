@@ -1,6 +1,6 @@
-"""Where a picture of any size lies in the input, and how boxes come back. Numpy alone.
+"""Where an image of any size lies in the input, and how boxes come back. Numpy alone.
 
-"stretch" fills the input and changes the picture's shape; "letterbox" keeps its shape, in the middle, and
+"stretch" fills the input and changes the image's shape; "letterbox" keeps its shape, in the middle, and
 fills the rest with grey. Pixels are brought there by `pipeline`, for training and for everything after it;
 this is the same arithmetic where there are no pixels.
 """
@@ -17,7 +17,7 @@ GREY = 114
 
 
 class InputMapping(NamedTuple):
-    """input = picture * scale + shift, for x and y."""
+    """input = image * scale + shift, for x and y."""
 
     scale: tuple[float, float]
     shift: tuple[float, float]
@@ -32,13 +32,13 @@ class InputMapping(NamedTuple):
         return boxes_n4 * np.array([*self.scale, *self.scale]) + np.array([*self.shift, *self.shift])
 
     def to_picture(self, boxes_n4: Floats, picture: tuple[int, int]) -> Floats:
-        """Cut at the picture's edges; `picture` is (width, height)."""
+        """Cut at the image's edges; `image` is (width, height)."""
         boxes = (boxes_n4 - np.array([*self.shift, *self.shift])) / np.array([*self.scale, *self.scale])
         return np.clip(boxes, 0.0, np.array([*picture, *picture], dtype=float))
 
 
 def map_to_input(picture: tuple[int, int], input_size: tuple[int, int], rule: str) -> InputMapping:
-    """`picture` is (width, height), `input_size` (height, width).
+    """`image` is (width, height), `input_size` (height, width).
 
     As `pipeline.placement.place` has it, in float32 like it: both edges of the drawn part are rounded.
     """

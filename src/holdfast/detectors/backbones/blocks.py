@@ -32,7 +32,7 @@ def to_caffe(images: Tensor) -> Tensor:
 
 
 class Backbone(keras.layers.Layer):
-    """From pictures (b, h, w, 3), 0 to 255, whatever their type, to features of rising stride.
+    """From images (b, h, w, 3), 0 to 255, whatever their type, to features of rising stride.
 
     Batch normalisation always uses its stored statistics, so that no image's result depends on the other
     images of its batch; its scale and shift do train.

@@ -1,4 +1,4 @@
-"""A detector as a file that needs no Holdfast: a picture goes in, boxes come out.
+"""A detector as a file that needs no Holdfast: an image goes in, boxes come out.
 
 Nothing is reported as written before the written file itself was run and compared with the model.
 """
@@ -26,7 +26,7 @@ __all__ = ["to_onnx", "to_saved_model", "to_tflite"]
 def to_saved_model(
     detector: Detector, folder: Path, pictures: Images, tolerance: Tolerance = FLOAT_TOLERANCE
 ) -> ExportComparison:
-    """`serve` takes one picture of any size, (height, width, 3) uint8, and gives boxes in its own pixels."""
+    """`serve` takes one image of any size, (height, width, 3) uint8, and gives boxes in its own pixels."""
     import tensorflow as tf
 
     function = any_size_function(detector)

@@ -27,7 +27,7 @@ OPSET = 18  # the first whose Resize can take the mean over what it shrinks
 def to_onnx(
     detector: Detector, path: Path, pictures: Images, tolerance: Tolerance = FLOAT_TOLERANCE
 ) -> ExportComparison:
-    """Takes one picture of any size, `image` (height, width, 3) uint8; gives `boxes`, `scores`, `classes`."""
+    """Takes one image of any size, `image` (height, width, 3) uint8; gives `boxes`, `scores`, `classes`."""
     function = any_size_function(detector)
     partial = path.with_name(f".{path.name}.partial")
     try:

@@ -1,4 +1,4 @@
-"""The function that an exported file holds: a picture in, boxes in its own pixels out. TensorFlow alone."""
+"""The function that an exported file holds: an image in, boxes in its own pixels out. TensorFlow alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NotOnThisBackend(HoldfastError):
 
 
 def any_size_function(detector: Detector) -> Any:
-    """Takes one picture, (height, width, 3) uint8; resizing, padding and the way back are inside."""
+    """Takes one image, (height, width, 3) uint8; resizing, padding and the way back are inside."""
     import tensorflow as tf
 
     _refuse_other_backend()

@@ -34,7 +34,7 @@ def to_tflite(
 ) -> ExportComparison:
     """Takes `images`, (1, height, width, 3) uint8 of the model's input size, brought there by the model's rule.
 
-    With `calibration` pictures the convolutions are in eight bits, over the ranges seen in these.
+    With `calibration` images the convolutions are in eight bits, over the ranges seen in these.
     """
     function = fixed_size_function(detector)
     partial = path.with_name(f".{path.name}.partial")

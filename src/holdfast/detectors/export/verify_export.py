@@ -17,7 +17,7 @@ Images = Sequence[NDArray[np.uint8]]
 
 
 class DetectionArrays(NamedTuple):
-    """What one of the two finds in a picture: (k, 4), (k,), (k,); the class is -1 past the last one."""
+    """What one of the two finds in an image: (k, 4), (k,), (k,); the class is -1 past the last one."""
 
     boxes: Floats
     scores: Floats
@@ -63,7 +63,7 @@ INT8_TOLERANCE = Tolerance(pixels=None, overlap=0.75, score=0.15, least_score=0.
 
 @dataclass(frozen=True, slots=True)
 class ExportComparison:
-    """Of all pictures: how many detections were asked for, how many have no partner, and how far partners are apart."""
+    """Of all images: how many detections were asked for, how many have no partner, and how far partners are apart."""
 
     pictures: int
     detections: int
@@ -76,7 +76,7 @@ class ExportComparison:
 def compare(
     model: DetectFunction, written: DetectFunction, pictures: Images, tolerance: Tolerance
 ) -> ExportComparison:
-    """Both on every picture, either way round; raises where too many detections have no partner in the other."""
+    """Both on every image, either way round; raises where too many detections have no partner in the other."""
     asked, unmatched, boxes, scores = 0, 0, 0.0, 0.0
     for picture in pictures:
         ours, theirs = model(picture), written(picture)

@@ -14,7 +14,7 @@ Tensor = Any
 
 
 def folded_convolution(conv: Any, norm: Any = None, how: Any = None) -> Callable[[Tensor], Tensor]:
-    """Without the bias. `how` makes it of pictures and kernel, in place of the plain way."""
+    """Without the bias. `how` makes it of images and kernel, in place of the plain way."""
     depthwise = isinstance(conv, layers.DepthwiseConv2D)
     strides = (1, 1) if on_jax() and conv.kernel_size == (1, 1) else conv.strides  # taken before
 

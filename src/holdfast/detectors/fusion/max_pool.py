@@ -175,7 +175,7 @@ def _space_to_depth_pool() -> Any:
 
 def max_pool_pixel_pairs(x: Tensor) -> Tensor:
     """Windows of two by two over what `pairs.second` gives: (b, 2h, w + 1, 2 c), where a cell holds two neighbours in a
-    row, the first of them one pixel before the picture. Gives (b, h, w, c); JAX only."""
+    row, the first of them one pixel before the image. Gives (b, h, w, c); JAX only."""
     return _pixel_pair_pool()(x)
 
 

@@ -1,4 +1,4 @@
-"""A first layer's pictures laid out for it, and the gradients of its kernel and bias in one pass, for NVIDIA cards:
+"""A first layer's images laid out for it, and the gradients of its kernel and bias in one pass, for NVIDIA GPUs:
 their plain forms are in `pairs`."""
 
 # mypy: allow-untyped-calls

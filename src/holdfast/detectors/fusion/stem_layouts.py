@@ -1,9 +1,9 @@
-"""Convolutions over pictures, whose three channels are too few for a matrix unit: the same sums, laid out for one.
+"""Convolutions over images, whose three channels are too few for a matrix unit: the same sums, laid out for one.
 
 Seven by seven with a stride of two: each two by two pixels become one cell of twelve channels, the kernel four by four
 over those. Three by three: the nine neighbours of a pixel become its channels, and the convolution a matrix product.
 All are filled with zeros to a width that loads in whole words. Only for JAX, where all of it fuses with the
-preparation of the pictures.
+preparation of the images.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _space_to_depth_conv(x: Tensor, kernel: Tensor) -> Tensor:
 
 def paired_space_to_depth_conv(x: Tensor, kernel: Tensor) -> Tensor:
     """A convolution with a stride of two and no padding whose result, (b, 2h, 2w, c), is given as (b, h, w, 4 c), two
-    by two pixels in a cell: four by four pixels of a picture are a cell's channels, and the outputs four times as
+    by two pixels in a cell: four by four pixels of an image are a cell's channels, and the outputs four times as
     many, which is as wide as a matrix unit wants them. JAX only; see `can_be_in_fours`."""
     _, height, width, channels = x.shape
     size, outputs = kernel.shape[0], kernel.shape[-1]
@@ -78,7 +78,7 @@ def paired_space_to_depth_conv(x: Tensor, kernel: Tensor) -> Tensor:
 
 
 def can_pair_space_to_depth(conv: Any) -> bool:
-    """Over a picture, seven by seven or so, and with sides that come out even."""
+    """Over an image, seven by seven or so, and with sides that come out even."""
     _, height, width, channels = conv.input.shape
     size = conv.kernel_size
     if channels > MAX_INPUT_CHANNELS or tuple(conv.strides) != (2, 2) or tuple(conv.dilation_rate) != (1, 1):
@@ -90,7 +90,7 @@ def can_pair_space_to_depth(conv: Any) -> bool:
 
 def _im2col_conv(x: Tensor, kernel: Tensor) -> Tensor:
     height, width, outputs = x.shape[1], x.shape[2], kernel.shape[-1]
-    # Prepared pictures are written once, else each would be prepared again for all of its nine neighbours.
+    # Prepared images are written once, else each would be prepared again for all of its nine neighbours.
     wide = _barrier(ops.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))))
     around = [wide[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
     kernel = ops.reshape(kernel, (1, 1, -1, outputs))

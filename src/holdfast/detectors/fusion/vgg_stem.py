@@ -4,7 +4,7 @@ matrix units are as fast with as with any. The same sums, with zeros between. On
 The first convolution reads three by four pixels for each pair, and gives a pair of zeros before and behind each row, as
 padding: compilers know the gradient of what is not padded. The second reads two pairs in each of three rows and
 makes the pair in the middle of them, so its pairs lie one pixel further left than those it reads, and there is one more
-of them in a row: pixels beside the picture, which `pooling.max_pool_of_pairs` does not look at.
+of them in a row: pixels beside the image, which `pooling.max_pool_of_pairs` does not look at.
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators
@@ -21,7 +21,7 @@ from holdfast.detectors.fusion.stem_layouts import CHANNEL_MULTIPLE
 
 Tensor = Any
 
-EDGE_MARK = -3e4  # times one, beside sums of pictures' and of weights' size; float16 has it too
+EDGE_MARK = -3e4  # times one, beside sums of images' and of weights' size; float16 has it too
 
 
 def pair_neighbourhoods(x: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def _pair_neighbourhoods() -> Any:
         return inside + jnp.asarray(edge, x.dtype)
 
     def value(x: Tensor) -> Tensor:
-        # Prepared pictures are written once, else each would be prepared again for every neighbour.
+        # Prepared images are written once, else each would be prepared again for every neighbour.
         x = jax.lax.optimization_barrier(x)
         out = (*x.shape[:2], x.shape[2] // 2 + 2, _width(x.shape[-1]))
         if not isinstance(out[0], int) or math.prod(out) >= 2**31:  # a model that is built has no batch yet
@@ -102,7 +102,7 @@ def second_kernel(kernel: Tensor) -> Tensor:
 
 
 def first_convolution(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-    """The convolution of pictures, its bias and its ReLU: (b, h, w / 2 + 2, 2 o), of which the first and the last of a
+    """The convolution of images, its bias and its ReLU: (b, h, w / 2 + 2, 2 o), of which the first and the last of a
     row are zeros."""
     import jax.numpy as jnp
 
@@ -131,7 +131,7 @@ def _convolution(x: Tensor, kernel: Tensor, padding: Any) -> Tensor:
 
 @cache
 def _biased_product() -> Any:
-    """With a gradient that reads the map and what came back for it once: pictures need none themselves, so what the
+    """With a gradient that reads the map and what came back for it once: images need none themselves, so what the
     ReLU lets through is never written."""
     import functools
 

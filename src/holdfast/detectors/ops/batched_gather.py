@@ -47,7 +47,7 @@ def _weighted_sum(table_nc: Tensor, index_mt: Tensor, share_mt: Tensor) -> Tenso
 @cache
 def _jax_weighted_rows() -> Any:
     """With a gradient that is one scatter in float32: JAX's own makes a table a term, and adds halves by
-    compare-and-swap: 120 ms in place of 8 for 64 pictures on an H200."""
+    compare-and-swap: 120 ms in place of 8 for 64 images on an H200."""
     import jax
     import jax.numpy as jnp
 

@@ -93,6 +93,6 @@ def decode(offsets: Tensor, anchors: Tensor, weights: tuple[float, ...] = UNSCAL
 
 
 def clip(boxes: Tensor, height: int, width: int) -> Tensor:
-    """The part of each box inside a picture of that size."""
+    """The part of each box inside an image of that size."""
     limit = ops.convert_to_tensor([width, height, width, height], dtype="float32")
     return ops.minimum(ops.maximum(boxes, 0.0), limit)

@@ -1,4 +1,4 @@
-"""Passes over large maps as kernels of our own, for NVIDIA cards: where a profile showed that the compiler's
+"""Passes over large maps as kernels of our own, for NVIDIA GPUs: where a profile showed that the compiler's
 take two to five times what the memory would allow. Each stands beside a plain form, which is what every other device
 gets; `tests/detectors/on_jax.py` holds them equal.
 
@@ -35,7 +35,7 @@ TILE = 4096  # numbers that a program holds at once: 32 a thread
 PROGRAMS = 1056  # eight for each of an H200's multiprocessors
 MIN_ELEMENTS = 2**22  # fewer numbers take no time worth a kernel
 OLDEST_CAPABILITY = 80  # compute capability with bfloat16, times ten
-INTERPRETED = False  # set by tests: the kernels' arithmetic, without a card
+INTERPRETED = False  # set by tests: the kernels' arithmetic, without a GPU
 
 
 def select_kernel(x: Tensor, kernel: Callable[..., Any], plain: Callable[..., Any], *values: Tensor) -> Any:
@@ -52,7 +52,7 @@ _described_capabilities: list[int] = []  # compute capability, times ten
 
 @contextlib.contextmanager
 def for_described_gpu(capability: int) -> Iterator[None]:
-    """While a program is traced and lowered for a card that is not here, of that compute capability times ten."""
+    """While a program is traced and lowered for a GPU that is not here, of that compute capability times ten."""
     _described_capabilities.append(capability)
     try:
         with _patched_gpu_registry(), warnings.catch_warnings():
@@ -65,7 +65,7 @@ def for_described_gpu(capability: int) -> Iterator[None]:
 @contextlib.contextmanager
 def _patched_gpu_registry() -> Iterator[None]:
     """From 0.11 on JAX asks which card it lowers a kernel for, and knows but its own list. What it makes of ours is
-    the same for all of them, so one of the list is named for the processor that compiles."""
+    the same for all of them, so one of the list is named for the CPU that compiles."""
     place = sys.modules[triton.GpuInfo.__module__] if hasattr(triton, "GpuInfo") else None
     known: dict[str, Any] = getattr(place, "registry", {})
     kind = jax.devices()[0].device_kind
@@ -277,7 +277,7 @@ def focal_and_slope(logits: Tensor, hit: Tensor, alpha: float = 0.25) -> tuple[T
 
 
 def focal(how: FocalTiles, outputs: Tensor, bias: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(loss of each picture, slope of each output, sum of slopes by picture and column). `label` is (b, anchors):
+    """(loss of each image, slope of each output, sum of slopes by image and column). `label` is (b, anchors):
     the class, -1 for background, less for what does not count."""
     batch, programs, chunks = how.grid
     parts = batch * programs * chunks
