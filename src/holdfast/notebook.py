@@ -45,9 +45,8 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
         run_dir = None if self._run_dir is None else str(self._run_dir)
         folder = choose_folder(argv, run_dir=run_dir, name=None, runs=Path("runs"))
         folder.mkdir(parents=True, exist_ok=True)
-        if (
-            getattr(sys, "_holdfast_probe", None) is not None
-        ):  # under `holdfast run`, or in a block around this one
+        # Already monitored: under `holdfast run`, or in a block around this one.
+        if getattr(sys, "_holdfast_probe", None) is not None:
             with contextlib.suppress(OSError):
                 folder.rmdir()
             return self

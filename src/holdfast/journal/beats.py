@@ -153,9 +153,8 @@ class BeatReader:
         if ring is None:
             return None
         number = _FRONT.unpack_from(ring, _NEWEST_OFFSET)[0]
-        for sequence in range(
-            number, max(0, number - 8), -1
-        ):  # the newest is half-written: use the one before
+        # Where the newest is half-written, the one before is used.
+        for sequence in range(number, max(0, number - 8), -1):
             beat = _record(ring, sequence)
             if beat is not None:
                 return _with_newer_counters(ring, beat)

@@ -32,7 +32,7 @@ class OwnDescriptor:
 
     @property
     def lost(self) -> bool:
-        """Closed by somebody else, who may use the number by now."""
+        """Closed by the script, which may use the number by now."""
         return self._own_stat() is None
 
     def close(self) -> None:

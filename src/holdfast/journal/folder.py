@@ -1,4 +1,4 @@
-"""The names inside one run's folder. Everything else asks this module where a file is."""
+"""The names of the files in a run folder. No other module spells them."""
 
 from __future__ import annotations
 

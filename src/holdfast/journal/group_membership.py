@@ -49,8 +49,8 @@ def agent_folder(group: Path, rank: int) -> Path:
 
 
 def die_with_parent() -> None:
-    """From here on this process is killed when its parent goes: the group starts another in its place, and two of
-    one rank would write the same checkpoints. Linux alone can do it; elsewhere nothing happens."""
+    """From now on this process is killed when its parent ends: the group starts another one instead, and two
+    processes of one rank would write the same checkpoints. Linux only; elsewhere nothing happens."""
     import ctypes
     import signal
 

@@ -60,7 +60,7 @@ class StackSnapshot:
 @dataclass(frozen=True, slots=True)
 class Capture:
     at: float = 0.0
-    reason: str = ""  # stall | before-kill | asked
+    reason: str = ""  # stall | before-kill | group
     phase: str = ""
     step: int = 0
     looks: list[StackSnapshot] = field(default_factory=list)

@@ -1,3 +1,1 @@
-"""Watches a command from outside: starts it, samples it, notices when it stands, takes its stacks, starts it
-again.
-"""
+"""Supervises a command from outside: starts it, samples it, detects stalls, captures stacks, restarts it."""

@@ -236,7 +236,7 @@ def _headroom(available: int | None, limit: int | None, used: int | None) -> int
 
 
 def _gpu_works_for_us(gpu: dict[str, Any]) -> bool:
-    """In a container the driver may list no process at all; then the work is taken for ours."""
+    """In a container the driver may list no process at all; then the work counts as ours."""
     return gpu.get("utilisation", 0) >= _GPU_BUSY_PERCENT and (
         gpu.get("ours_bytes", 0) > 0 or not gpu.get("others")
     )

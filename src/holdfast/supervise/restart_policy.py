@@ -34,7 +34,7 @@ class AttemptFailure:
 
     @property
     def fingerprint(self) -> tuple[str, ...]:
-        """Two failures with the same one are taken for the same."""
+        """Two failures with equal fingerprints count as the same."""
         if self.stopped_by_us == "stall":
             return ("stall", self.stalled_in)
         if self.exception:

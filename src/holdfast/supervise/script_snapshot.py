@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast import atomic_write
 from holdfast.journal.events import ScriptRead
 from holdfast.journal.folder import RunFolder
 
@@ -58,7 +59,7 @@ def _store_copy(name: str, text: bytes, folder: RunFolder) -> str:
         return ""
     with contextlib.suppress(OSError):
         folder.source.mkdir(exist_ok=True)
-        (folder.source / name).write_bytes(text)
+        atomic_write.write_bytes(folder.source / name, text, sync=False)
         return name
     return ""
 

@@ -43,7 +43,7 @@ INJECT = Path(holdfast.__file__).parent / "probe" / "inject"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the user asked for."""
+    """What the user configured."""
 
     command: tuple[str, ...]
     run_dir: Path

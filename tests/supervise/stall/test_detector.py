@@ -1,4 +1,4 @@
-"""The alarm over a made-up process: what it writes, and what it captures."""
+"""The detector over a simulated process: what it records, and what it captures."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 
 from holdfast.journal import reader
 from holdfast.journal.beats import Beat, Phase
-from holdfast.journal.events import StacksCaptured, Stalled, StallEnded
+from holdfast.journal.events import EndlessSeen, StacksCaptured, Stalled, StallEnded
 from holdfast.journal.folder import RunFolder
 from holdfast.supervise.recording.journal_state import JournalState
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.stall import closer_look, stall_captures
 from holdfast.supervise.stall.activity import ActivitySample
 from holdfast.supervise.stall.detector import StallDetector
-from holdfast.supervise.stall.judgement import CloserLook
+from holdfast.supervise.stall.judgement import CloserLook, StallKind
 from holdfast.supervise.stall.stall_captures import StallCaptures
 
 
@@ -35,16 +35,17 @@ class Captured:
 
 
 class Watched:
-    """A run of which a step takes as long as it is told, seen once a second by an alarm."""
+    """A run whose steps take as long as the test says, with one tick of the detector a second."""
 
     def __init__(self, path: Path) -> None:
         self.folder = RunFolder(path)
         self.now, self.step, self.cpu_s = 1000.0, 1, 0.0
         recorder = Recorder(self.folder, print_line=lambda text: None)
+        self.journal = JournalState()
         self.captures = StallCaptures(self.folder, recorder)
         self.detector = StallDetector(
             recorder,
-            JournalState(),
+            self.journal,
             self.captures,
             now=self.now,
             configured_s=5.0,
@@ -57,28 +58,28 @@ class Watched:
             for second in range(seconds):
                 self.now += 1
                 self.cpu_s += cores
-                beat = Beat(
-                    self.step,
-                    self.now - second,
-                    Phase.STEP,
-                    1,
-                    7,
-                    0,
-                    1,
-                    0,
-                    self.step,
-                    9,
-                    0,
-                    0,
-                    0,
-                    0.1,
-                    True,
-                    10,
-                )
-                self.detector.update(ActivitySample(self.now, beat, cpu_s=self.cpu_s), [beat], [], 7)
-                for call in (self.captures._snapshot, self.detector._closer_looks._call):
-                    if call is not None:
-                        call.wait(20.0)
+                self._tick(self._beat(Phase.STEP, mono=self.now - second, test_batches=0))
+
+    def validate(self, batches: int) -> None:
+        """A batch a second."""
+        for batch in range(1, batches + 1):
+            self.step += 1  # the sequence of beats
+            self.now += 1
+            self.cpu_s += 1
+            self._tick(self._beat(Phase.VALIDATION, mono=self.now, test_batches=batch))
+
+    def _beat(self, phase: Phase, *, mono: float, test_batches: int) -> Beat:
+        return Beat(
+            sequence=self.step, mono=mono, phase=phase, attempt=1, pid=7, callback_index=0, fit=1, epoch=0,
+            step=self.step, train_batches=9, test_batches=test_batches, data_wait_ns=0, compute_ns=0, loss=0.1,
+            has_loss=True, step_ns=10,
+        )  # fmt: skip
+
+    def _tick(self, beat: Beat) -> None:
+        self.detector.update(ActivitySample(self.now, beat, cpu_s=self.cpu_s), [beat], [], 7)
+        for call in (self.captures._snapshot, self.detector._closer_looks._call):
+            if call is not None:
+                call.wait(20.0)
 
     def kinds(self) -> list[object]:
         return [entry.event for entry in reader.read(self.folder.journal)]
@@ -97,10 +98,10 @@ def test_a_phase_that_pauses_for_ever_is_captured_twenty_times(watched: Watched)
     for _ in range(25):
         watched.steps(2, 1, cores=1.0)
         watched.steps(1, 10, cores=0.0)
-    said = watched.kinds()
-    assert len([one for one in said if isinstance(one, Stalled)]) == 25
-    assert len([one for one in said if isinstance(one, StacksCaptured)]) == 20
-    assert [len(one.stacks) for one in said if isinstance(one, Stalled)] == [1] * 20 + [0] * 5
+    recorded = watched.kinds()
+    assert len([one for one in recorded if isinstance(one, Stalled)]) == 25
+    assert len([one for one in recorded if isinstance(one, StacksCaptured)]) == 20
+    assert [len(one.stacks) for one in recorded if isinstance(one, Stalled)] == [1] * 20 + [0] * 5
 
 
 def test_the_one_that_does_not_end_is_captured_all_the_same(watched: Watched) -> None:
@@ -118,3 +119,17 @@ def test_how_long_it_stood_is_counted_from_when_it_last_moved(watched: Watched) 
     watched.steps(2, 1, cores=1.0)
     (ended,) = [one for one in watched.kinds() if isinstance(one, StallEnded)]
     assert ended.silent_for_s == 10.0
+
+
+def test_a_validation_without_an_end_is_a_stall_until_it_ends(watched: Watched) -> None:
+    watched.journal.cardinality["validation"] = -1
+    watched.steps(3, 1, cores=1.0)
+    watched.validate(30)
+    stall = watched.detector.stall
+    assert stall is not None and stall.judgement.kind is StallKind.ENDLESS_VALIDATION and not stall.suspended
+    assert stall.description.endswith(
+        "the validation may never end: its dataset has no end, and no number of steps was given"
+    )
+    watched.steps(3, 1, cores=1.0)
+    assert watched.detector.stall is None
+    assert [type(event) for event in watched.kinds()] == [EndlessSeen, Stalled, StacksCaptured, StallEnded]

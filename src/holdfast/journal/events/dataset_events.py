@@ -39,7 +39,7 @@ class BatchSeen(Event):
 
 
 class PipelineSeen(Event):
-    """What tf.data's own counters say of an iterator, read while it runs."""
+    """tf.data's own counters of an iterator, read while it runs."""
 
     role: str = "train"
     step: int = 0
@@ -68,14 +68,14 @@ class DataDropped(Event):
 
 
 class EmptyPassSeen(Event):
-    """A loop asked for data and got none, before any step. Written at the first pass and at each doubling."""
+    """A loop requested data and got none, before any step. Written at the first pass and at each doubling."""
 
     passes: int = 0
     where: str = ""
 
 
 class ExhaustedIteratorUsed(Event):
-    """A loop asked an iterator again that had already ended. Written at each doubling."""
+    """A loop called an iterator again that had already ended. Written at each doubling."""
 
     times: int = 0
     where: str = ""
@@ -91,7 +91,7 @@ class ArrayShapesDiffered(Event):
 
 
 class BadImageSkipped(Event):
-    """The trainer met an image that cannot be decoded and used another in its place."""
+    """The trainer met an image that cannot be decoded and used another instead."""
 
     image: str = ""
     why: str = ""

@@ -65,7 +65,7 @@ class AgentDropped(Event):
 
 
 class GroupStopRequested(Event):
-    """A signal asks all agents to save and end."""
+    """After a signal all agents save and end."""
 
     signal: str = ""
     rank: int | None = None  # on whose host it came; None: to the coordinator

@@ -8,7 +8,7 @@ from .event import Event, Json, field
 
 
 class HoldingsSeen(Event):
-    """Containers and objects that a user's callbacks, modules or closures hold and that have grown."""
+    """Containers and objects that a user's callbacks, modules or closures keep and that have grown."""
 
     step: int | None = None
     rss_bytes: int | None = None

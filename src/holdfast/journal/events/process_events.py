@@ -33,7 +33,7 @@ class FrameworkSeen(Event):
     devices: list[str] = field(default_factory=list)
     # of each device, as the framework calls it: cpu, cuda, gpu
     device_kinds: list[str] = field(default_factory=list)
-    # kinds of the devices that held the parameters at torch's first optimizer step
+    # kinds of the devices that had the parameters at torch's first optimizer step
     parameters_on: list[str] = field(default_factory=list)
     # of every package that matters, incl. cuda/cudnn builds
     versions: dict[str, str] = field(default_factory=dict)
@@ -70,7 +70,9 @@ class ExceptionRaised(Event):
     callback: str = ""
     phase: str = ""
     process: str = "main"
-    paths: list[str] = field(default_factory=list)  # files named by the message or held by the user's frames
+    paths: list[str] = field(
+        default_factory=list
+    )  # files named by the message or by variables in the user's frames
     paths_there: list[str] | None = None  # those of them that were there at that moment
 
 

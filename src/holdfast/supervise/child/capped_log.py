@@ -65,4 +65,4 @@ class CappedLog:
 
 def _marker(dropped: int, head: int, tail: int) -> bytes:
     text = f"[holdfast: {dropped} bytes left out here; the log keeps the first {head} and the last {tail}]"
-    return f"\n{text:<110}\n".encode()  # of one length, so that a larger count fits the old place
+    return f"\n{text:<110}\n".encode()  # of constant length, so that a larger count can overwrite it

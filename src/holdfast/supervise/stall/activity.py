@@ -122,11 +122,11 @@ class ActivityTracker:
         )
 
     def _update_last(self, sample: ActivitySample) -> None:
-        five_s_ago, lately = self._ago(_SHORT_S), self._ago(_WORK_S)
+        five_s_ago, one_s_ago = self._ago(_SHORT_S), self._ago(_WORK_S)
         worked = (
-            sample.cpu_s - lately.cpu_s >= _WORK_SHARE * max(1.0, sample.now - lately.now)
-            or sample.read_bytes - lately.read_bytes >= _WORK_READ_BYTES
-            or sample.output_bytes > lately.output_bytes
+            sample.cpu_s - one_s_ago.cpu_s >= _WORK_SHARE * max(1.0, sample.now - one_s_ago.now)
+            or sample.read_bytes - one_s_ago.read_bytes >= _WORK_READ_BYTES
+            or sample.output_bytes > one_s_ago.output_bytes
             or sample.gpu_busy
             or sample.state == "R"  # under CPU contention it may be runnable and yet get next to no time
         )

@@ -44,7 +44,7 @@ _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
 _STAT_TIMEOUT_S = 0.5  # a file on a dead mount never answers
 _EVERY_S = 15.0  # between two looks at the same beat
 _TIMEOUT_S = 3.0
-#: Where the stack tells compiling and importing from a stall.
+#: Where the stack distinguishes compiling and importing from a stall.
 _WITH_STACK = frozenset(
     {
         PhaseGroup.STARTING,
@@ -84,7 +84,7 @@ class CloserLooks:
         self._call = BackgroundCall(lambda: look(trainer, list(pids), with_stack=group in _WITH_STACK))
 
     def collect(self) -> None:
-        """Takes over the result of a look that is done. A stack that could not be read keeps the last activity."""
+        """Stores the result of a look that is done. A stack that could not be read keeps the last activity."""
         if self._call is not None and self._call.done:
             result = self._call.result or CloserLook()
             unread = result.activity is StackActivity.UNKNOWN

@@ -139,17 +139,17 @@ class StallDetector:
         return self.stall
 
     def _progress(self, beat: Beat | None) -> dict[str, object]:
-        """For `Stalled.progress`, beside the ages: what the closer look found, and the counters."""
+        """For `Stalled.progress`: what the closer look found, and the counters."""
         look = self._closer_looks.latest
         facts: dict[str, object] = {"doing": look.activity.value} if self._closer_looks.any_taken else {}
         if beat is not None:
             facts |= {"train_batches": beat.train_batches, "test_batches": beat.test_batches}
-        found = {
+        flags = {
             "reads_terminal": look.reads_terminal,
             "all_threads_locked": look.all_locked,
             "opens_in_vain": look.blocked_on_fifo,
         }
-        return facts | {name: True for name, value in found.items() if value}
+        return facts | {name: True for name, value in flags.items() if value}
 
     def _end(self, stall: AnnouncedStall, now: float) -> None:
         if self._latest is not None and stall.endless is None:

@@ -178,7 +178,7 @@ def silent_for(inputs: StallInputs) -> float:
 def ended_stall(stalled_at: StallInputs, judgement: StallJudgement, latest: StallInputs) -> EndedStall | None:
     """What a stall that is over was, by the last tick at which it was still stalled.
 
-    None where somebody else was the reason: who suspended it, who was asked, who should have opened a file.
+    None where something outside the run was the reason: a suspension, a question to the user, a FIFO without a writer.
     """
     look = stalled_at.closer_look
     if is_suspended(stalled_at) or look.reads_terminal or look.blocked_on_fifo:

@@ -216,10 +216,8 @@ def _learned_limit(initial: SilenceLimit, group: PhaseGroup, durations: RunDurat
     before_s = max(durations.longest_s.get(group, 0.0), durations.longest_pause_s(group))
     if group is PhaseGroup.VALIDATION:
         before_s = max(before_s, durations.longest_step_s)
-    if group in (
-        PhaseGroup.STEP,
-        PhaseGroup.LOOP_STEP,
-    ):  # before steps are known: the first one compiled as well
+    if group in (PhaseGroup.STEP, PhaseGroup.LOOP_STEP):
+        # Before steps are known: the first one compiled as well.
         before_s = max(before_s, durations.longest_compile_s)
     grown_s = LIMIT_FACTOR * before_s
     if grown_s <= initial.idle_s:
