@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.explain import Strength, Verdict
+from holdfast.explain import Strength, Verdict, readings
 from holdfast.explain.causes import CAUSES, declare
 from holdfast.explain.causes.declare import Cause
 from holdfast.report import wording
@@ -116,7 +116,12 @@ def test_slugs_and_pages_are_one_to_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted(Path(declare.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
+    "path",
+    [
+        *sorted(Path(declare.__file__).parent.rglob("*.py")),
+        *sorted(Path(readings.__file__).parent.glob("*.py")),
+    ],
+    ids=lambda path: path.stem,
 )
 def test_rules_are_short_and_their_thresholds_have_names(path: Path) -> None:
     text = path.read_text()

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 Shape = tuple[int, ...]
+#: Grey, grey with alpha, RGB, RGB with alpha; and the sides of one image: height, width, channels.
+_CHANNELS, _IMAGE_RANK = {1, 2, 3, 4}, 3
 
 
 class UnlikeShapes(NamedTuple):
@@ -29,8 +31,8 @@ def unlike_shapes(evidence: Evidence) -> UnlikeShapes | None:
 
 
 def differ_in_channels(one: Shape, other: Shape) -> bool:
-    """Equal but for the last side, which is a number of channels. A picture in grey may have no such side at all."""
+    """Equal but for the last side, which is a number of channels. A grey image may have no such side at all."""
     if len(one) == len(other):
-        return one[:-1] == other[:-1] and one[-1:] != other[-1:] and {*one[-1:], *other[-1:]} <= {1, 2, 3, 4}
+        return one[:-1] == other[:-1] and one[-1:] != other[-1:] and {*one[-1:], *other[-1:]} <= _CHANNELS
     longer, shorter = max(one, other, key=len), min(one, other, key=len)
-    return len(longer) == 3 and longer[:-1] == shorter and longer[-1] in (1, 2, 3, 4)
+    return len(longer) == _IMAGE_RANK and longer[:-1] == shorter and longer[-1] in _CHANNELS

@@ -15,6 +15,7 @@ _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 _LAST_STEPS_S = (
     3.0  # that a loop may continue for after a signal that ends it: the step under way, and one look
 )
+_STEPPING_S = 10.0  # before a signal in which steps must have been done for it to have stopped them; chosen
 _FINISHES_S = 60.0  # that a script may take to finish its epoch first, and to leave without an error
 _RAISES_S = 10.0  # within which a signal shows as an exception, where nobody counted steps
 #: The supervisor's own reason for the end, by the signal that it passed on.
@@ -69,7 +70,7 @@ def left_on_signal(evidence: Evidence) -> str:
     told = [(said.mono, said.event.signal) for said in evidence.all(ev.SignalReceived)]
     told += [(said.mono, said.event.signal) for said in evidence.all(ev.SignalSeen)]
     for mono, signal in sorted(told):
-        before = [one.step for _, one in evidence.samples if mono - 10 < one.mono <= mono]
+        before = [one.step for _, one in evidence.samples if mono - _STEPPING_S < one.mono <= mono]
         after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
         moved = bool(before) and before[-1] > before[0]
         if moved and (not after or evidence.step == after[0]) and signal in _ENDING:

@@ -31,6 +31,10 @@ _FROM_PYTHON = (
 )
 
 
+#: Characters by which two messages are the same: layers that pass an exception on may append to it.
+_SAME = 80
+
+
 @dataclass(frozen=True, slots=True)
 class Fatal:
     """A crash in native code, as Python's fault handler told it."""
@@ -125,7 +129,7 @@ def from_event(
     for (
         other
     ) in told:  # the same exception is told again by each layer that it leaves; the innermost knows most
-        if other.type == event.type and other.message[:80] == event.message[:80]:
+        if other.type == event.type and other.message[:_SAME] == event.message[:_SAME]:
             callback = callback or other.callback
             user_line, user_code = user_line or other.user_line, user_code or other.user_code
     return Raised(

@@ -17,8 +17,45 @@ from holdfast.explain.readings.numbers import median
 from holdfast.journal.beats import Beat
 from holdfast.journal.vitals import Process, Sample
 
-#: Less than this is the ordinary wandering of an allocator.
-_WORTH_SAYING = 96 << 20
+# -- thresholds ---------------------------------------------------------------------------------------
+# All are chosen: they separate the memory curves of the test programs, whose shapes are known. No measurement on runs
+# of other people is behind them.
+
+#: Growth that is worth showing, in bytes and as a share of the peak: an allocator and lazily loaded libraries wander by
+#: less, and by more in a larger process.
+_WORTH_SHOWING_BYTES, _WORTH_SHOWING_SHARE = 96 << 20, 0.05
+#: Times by which workers must outgrow the main process, and validation the training steps, to be what grows.
+_WORKERS_OVER_PARENT, _VALIDATION_OVER_TRAINING = 2, 2
+#: Share of the whole growth in one place (validation, one step, one jump) that leaves no other place worth naming.
+_NEARLY_ALL = 0.7
+#: Share of the whole growth that a fill or a first epoch must have; less than _NEARLY_ALL, because the first steps
+#: always take something too: optimizer slots, compiled programs.
+_MOST = 0.6
+#: Seconds of a fill above which one jump in it is a copy at the start of a fit; a short fill looks like a jump too.
+_LONG_FILL_S = 3
+#: Steps after a fill, and growth in them as a share of the fill, from which the steps are what was too much.
+_STEPS_AFTER_FILL, _GREW_AFTER_FILL = 10, 0.3
+#: Share of the first epoch's growth that no later epoch may reach where only the first one fills something.
+_LATER_EPOCH = 0.3
+#: Fits that make a loop, the share of them that must leave the process larger, and the share of the growth that must
+#: come after the first, which alone loads libraries and compiles.
+_LEAST_FITS, _RISING_FITS, _LATER_FITS = 3, 0.6, 0.4
+#: Times as long as the steps before it from which a step takes far longer than usual.
+_FAR_LONGER = 3
+#: A curve is cut into so many stretches, at least three; it is steady when most of them rise by more than noise.
+_STRETCHES, _LEAST_STRETCHES = 8, 3
+_NOISE, _RISING_STRETCHES = 0.02, 0.7
+#: Steps between two samples that give a growth a step, how many such there must be, and how alike they are: the
+#: least is more than half of the largest.
+_LEAST_STEPS, _LEAST_RATES, _ALIKE = 3, 3, 0.5
+#: A curve has flattened when its last third rises by less than a tenth of what it rose before; of fewer than six
+#: samples a third is only one.
+_LEAST_SAMPLES, _LEAST_LATE, _FLAT = 6, 3, 0.1
+#: Growth of a worker that is counted: less is its interpreter warming up.
+_WORKER_GREW_BYTES = 4 << 20
+#: Samples within one step from which a rise in it is not the step before or after it.
+_SAMPLES_IN_STEP = 2
+
 _NOT_STEPPING = ("validation", "fill", "compile", "after", "exit")
 _QUIET_PHASES = ("start", "import", "build", "")
 
@@ -171,18 +208,21 @@ def _with(grown: Growth, **changed: object) -> Growth:
 def _named(grown: Growth, inside: list[tuple[int, Sample]]) -> Growth:
     """The same growth with the shape that it has."""
     total = max(grown.total.bytes, 1)
-    worth = max(_WORTH_SAYING, int(0.05 * grown.peak_bytes))
+    worth = max(_WORTH_SHOWING_BYTES, int(_WORTH_SHOWING_SHARE * grown.peak_bytes))
     workers = grown.workers.bytes
-    if workers > worth and workers > 2 * grown.total.bytes:
+    if workers > worth and workers > _WORKERS_OVER_PARENT * grown.total.bytes:
         return _with(grown, when=GrowthShape.IN_WORKERS, rise=grown.workers)
     if total < worth:
         return grown
-    if grown.validation.bytes > 0.7 * total and grown.validation.bytes > 2 * grown.training.bytes:
+    validation = grown.validation.bytes
+    if validation > _NEARLY_ALL * total and validation > _VALIDATION_OVER_TRAINING * grown.training.bytes:
         return _with(grown, when=GrowthShape.IN_VALIDATION, rise=grown.validation)
     if _rises_between_fits(grown):
         return _with(grown, when=GrowthShape.BETWEEN_FITS)
-    if grown.fill.bytes > 0.6 * total and not _went_on_at_the_steps(grown):
-        sudden = grown.largest_jump.bytes > 0.7 * grown.fill.bytes and grown.fill.seconds > 3
+    if grown.fill.bytes > _MOST * total and not _went_on_at_the_steps(grown):
+        sudden = (
+            grown.largest_jump.bytes > _NEARLY_ALL * grown.fill.bytes and grown.fill.seconds > _LONG_FILL_S
+        )
         return _with(
             grown, when=GrowthShape.AT_FIT_ENTRY if sudden else GrowthShape.BEFORE_FIRST_STEP, rise=grown.fill
         )
@@ -193,16 +233,17 @@ def _named(grown: Growth, inside: list[tuple[int, Sample]]) -> Growth:
             if not any(s.fit for _, s in inside)
             else GrowthShape.BEFORE_FIRST_STEP,
         )
-    if grown.in_step.bytes > 0.7 * total:
+    if grown.in_step.bytes > _NEARLY_ALL * total:
         return _with(grown, when=GrowthShape.ONE_STEP, rise=grown.in_step)
-    if grown.largest_jump.bytes > 0.7 * total and not grown.steady:
+    if grown.largest_jump.bytes > _NEARLY_ALL * total and not grown.steady:
         return _with(grown, when=GrowthShape.ONE_JUMP, rise=grown.largest_jump)
     return _in_steps(grown, total)
 
 
 def _went_on_at_the_steps(grown: Growth) -> bool:
     """Much was filled before the first step, and much came at the steps after it: the latter is what was too much."""
-    return grown.total.steps >= 10 and grown.total.bytes - grown.fill.bytes > 0.3 * grown.fill.bytes
+    after = grown.total.bytes - grown.fill.bytes
+    return grown.total.steps >= _STEPS_AFTER_FILL and after > _GREW_AFTER_FILL * grown.fill.bytes
 
 
 def _in_steps(grown: Growth, total: int) -> Growth:
@@ -212,14 +253,14 @@ def _in_steps(grown: Growth, total: int) -> Growth:
             return _with(grown, when=GrowthShape.FIRST_EPOCH)
         return _with(grown, when=GrowthShape.FIRST_EPOCH_SO_FAR)
     later = [gained for _, gained in epochs[1:]]
-    if epochs[0][1] > 0.6 * total and max(later) < 0.3 * max(1, epochs[0][1]):
+    if epochs[0][1] > _MOST * total and max(later) < _LATER_EPOCH * max(1, epochs[0][1]):
         return _with(grown, when=GrowthShape.FIRST_EPOCH)
     if grown.steady and not grown.flattened:
         return _with(grown, when=GrowthShape.EVERY_STEP)
     return _with(
         grown,
         when=GrowthShape.FIRST_EPOCH
-        if epochs[0][1] > 0.6 * total
+        if epochs[0][1] > _MOST * total
         else GrowthShape.EVERY_STEP
         if grown.steady
         else GrowthShape.NONE,
@@ -230,9 +271,9 @@ def _rises_between_fits(grown: Growth) -> bool:
     """At least three fits, and most of them left the process larger."""
     gains = [gained for _, gained in grown.by_fit]
     return (
-        len(gains) >= 3
-        and sum(gain > 0 for gain in gains) >= 0.6 * len(gains)
-        and sum(gains[1:]) > 0.4 * sum(gains)
+        len(gains) >= _LEAST_FITS
+        and sum(gain > 0 for gain in gains) >= _RISING_FITS * len(gains)
+        and sum(gains[1:]) > _LATER_FITS * sum(gains)
     )
 
 
@@ -314,7 +355,7 @@ def _in_one_step(samples: list[tuple[int, Sample]]) -> Rise:
         if sample.step != samples[begin][1].step or sample.phase in _NOT_STEPPING:
             begin = at
         elif sample.step > 1:
-            rises = [_rise(samples[begin], samples[at])] if at - begin >= 2 else []
+            rises = [_rise(samples[begin], samples[at])] if at - begin >= _SAMPLES_IN_STEP else []
             best = max(best, *rises, _since_the_step_before(samples, begin, at), key=lambda rise: rise.bytes)
     return best
 
@@ -331,7 +372,7 @@ def _since_the_step_before(samples: list[tuple[int, Sample]], begin: int, at: in
     stood = samples[at][1].mono - samples[begin][1].mono + (samples[begin][1].beat_age_s or 0.0)
     if done <= 0 or between <= 0 or before.phase in _NOT_STEPPING:
         return Rise()
-    if stood < 3 * (before.mono - earlier.mono) / done:
+    if stood < _FAR_LONGER * (before.mono - earlier.mono) / done:
         return Rise()
     usual = max(0, before.rss_bytes - earlier.rss_bytes) / done * between
     rise = _rise(samples[begin - 1], samples[at])
@@ -339,27 +380,25 @@ def _since_the_step_before(samples: list[tuple[int, Sample]], begin: int, at: in
 
 
 def _by_epoch(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
-    found: dict[tuple[int, int], list[int]] = {}
-    for _, sample in samples:
-        if sample.step:
-            found.setdefault((sample.fit, sample.epoch), []).append(sample.rss_bytes)
-    gains, previous_last = [], None
-    for (_, epoch), sizes in sorted(found.items()):
-        gains.append((epoch, sizes[-1] - (sizes[0] if previous_last is None else previous_last)))
-        previous_last = sizes[-1]
-    return tuple(gains)
+    gains = _gains([((sample.fit, sample.epoch), sample) for _, sample in samples if sample.step])
+    return tuple((epoch, gain) for (_, epoch), gain in gains)
 
 
 def _by_fit(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
-    found: dict[int, list[int]] = {}
-    for _, sample in samples:
-        if sample.fit:
-            found.setdefault(sample.fit, []).append(sample.rss_bytes)
-    gains, previous_last = [], None
-    for fit, sizes in sorted(found.items()):
-        gains.append((fit, sizes[-1] - (sizes[0] if previous_last is None else previous_last)))
-        previous_last = sizes[-1]
-    return tuple(gains)
+    gains = _gains([((sample.fit, 0), sample) for _, sample in samples if sample.fit])
+    return tuple((fit, gain) for (fit, _), gain in gains)
+
+
+def _gains(keyed: list[tuple[tuple[int, int], Sample]]) -> list[tuple[tuple[int, int], int]]:
+    """What each part of a run gained over the end of the part before it."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for key, sample in keyed:
+        found.setdefault(key, []).append(sample.rss_bytes)
+    gains, before = [], None
+    for key, sizes in sorted(found.items()):
+        gains.append((key, sizes[-1] - (sizes[0] if before is None else before)))
+        before = sizes[-1]
+    return gains
 
 
 def _by_the_clock(samples: list[tuple[int, Sample]]) -> list[int]:
@@ -378,30 +417,29 @@ def _by_the_clock(samples: list[tuple[int, Sample]]) -> list[int]:
 
 def _steady(sizes: list[int]) -> bool:
     """It rose in at least three of four stretches, and no single stretch holds most of the rise."""
-    stretches = min(8, len(sizes) - 1)
-    if stretches < 3:
+    stretches = min(_STRETCHES, len(sizes) - 1)
+    if stretches < _LEAST_STRETCHES:
         return len(sizes) > 2 and all(b > a for a, b in itertools.pairwise(sizes))
     marks = [sizes[round(at * (len(sizes) - 1) / stretches)] for at in range(stretches + 1)]
     gains = [b - a for a, b in itertools.pairwise(marks)]
     rise = marks[-1] - marks[0]
-    return (
-        rise > 0 and sum(gain > 0.02 * rise for gain in gains) >= 0.7 * stretches and max(gains) < 0.7 * rise
-    )
+    rising = sum(gain > _NOISE * rise for gain in gains)
+    return rise > 0 and rising >= _RISING_STRETCHES * stretches and max(gains) < _NEARLY_ALL * rise
 
 
 def _same_at_every_step(samples: list[tuple[int, Sample]]) -> bool:
     """Quick steps: between few looks many were done, and each of them took as much as the others."""
     rises = [_rise(a, b) for a, b in itertools.pairwise(samples)]
-    rates = [rise.per_step for rise in rises if rise.steps >= 3]
-    return len(rates) >= 3 and min(rates) > 0 and min(rates) > 0.5 * max(rates)
+    rates = [rise.per_step for rise in rises if rise.steps >= _LEAST_STEPS]
+    return len(rates) >= _LEAST_RATES and min(rates) > 0 and min(rates) > _ALIKE * max(rates)
 
 
 def _flattened(sizes: list[int]) -> bool:
-    if len(sizes) < 6:
+    if len(sizes) < _LEAST_SAMPLES:
         return False
-    late = sizes[-max(3, len(sizes) // 3) :]
+    late = sizes[-max(_LEAST_LATE, len(sizes) // 3) :]
     early_rise = median(late) - sizes[0]
-    return early_rise > 0 and max(late) - late[0] < 0.1 * early_rise
+    return early_rise > 0 and max(late) - late[0] < _FLAT * early_rise
 
 
 def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
@@ -420,7 +458,7 @@ def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
             seen.append(line)
             steps.append(sample.step)
     gains = sorted((last[pid] - first[pid] for pid in first), reverse=True)
-    grown = tuple(gain for gain in gains if gain > (4 << 20))
+    grown = tuple(gain for gain in gains if gain > _WORKER_GREW_BYTES)
     if not grown:
         return Rise(), ()
     return Rise(sum(grown), seen[0], seen[-1], max(0, steps[-1] - steps[0])), grown

@@ -27,8 +27,11 @@ _GPU_REFUSED = ErrorText(
     r"(CUDA|HIP|MPS backend|XPU) out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|"
     r"CUDNN_STATUS_ALLOC_FAILED"
 )
-#: Share of the limit above which a process counts as near it.
+#: Share of the limit above which a process counts as near it. Chosen: a run that grows into
+#: its limit takes the last of it after the last sample.
 _NEAR = 0.9
+#: Surveys of the user's containers that are searched for the one that grew most.
+_LAST_SURVEYS = 5
 
 
 class MemoryEnd(enum.Enum):
@@ -129,7 +132,7 @@ def kept_by_objects(evidence: Evidence) -> Kept | None:
         else {}
     )
     best: Kept | None = None
-    for said in surveys[-5:]:
+    for said in surveys[-_LAST_SURVEYS:]:
         for item in said.event.items:
             held, name = int(item.get("bytes") or 0), str(item.get("name"))
             grew = held - first.get(name, 0)

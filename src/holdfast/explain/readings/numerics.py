@@ -14,7 +14,16 @@ from holdfast.journal import events as ev
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
+# -- thresholds, all chosen: they separate the test programs whose data broke them from those whose learning rate did --
 _ORDINARY = 12  # losses that show what is usual
+#: Times the usual loss that ordinary losses stay below, and that a loss exceeds which jumped or exploded.
+_ORDINARY_SPREAD, _FAR_BEYOND = 20, 1e3
+#: A loss that no data makes, whatever was usual.
+_HUGE = 1e8
+#: Steps in a row at which the loss rose, and times the usual loss that it reached by them.
+_RISING_STEPS, _RISEN = 4, 5
+#: Below this a usual loss is taken for zero, of which nothing is a multiple.
+_ZERO, _ZERO_RISING = 1e-6, 1e-9
 
 
 def non_finite(evidence: Evidence) -> Recorded[ev.NonFiniteSeen] | None:
@@ -73,8 +82,8 @@ def jumped(values: list[float]) -> bool:
     if len(values) < _ORDINARY:
         return False
     before = sorted(abs(value) for value in values[:-1])
-    usual = max(before[len(before) // 2], 1e-6)
-    return before[-1] < 20 * usual and abs(values[-1]) > 1e3 * usual
+    usual = max(before[len(before) // 2], _ZERO)
+    return before[-1] < _ORDINARY_SPREAD * usual and abs(values[-1]) > _FAR_BEYOND * usual
 
 
 def grew_before(broken: Recorded[ev.NonFiniteSeen]) -> bool:
@@ -83,10 +92,10 @@ def grew_before(broken: Recorded[ev.NonFiniteSeen]) -> bool:
     if len(values) < 2:
         return False
     usual = sorted(values[: max(1, len(values) // 2)])[max(0, len(values) // 2 - 1) // 2]
-    exploded = values[-1] > 1e3 * max(usual, 1e-6) or max(values) > 1e8
+    exploded = values[-1] > _FAR_BEYOND * max(usual, _ZERO) or max(values) > _HUGE
     rising = (
-        len(values) >= 4
-        and all(b > a for a, b in pairwise(values[-4:]))
-        and values[-1] > 5 * max(usual, 1e-9)
+        len(values) >= _RISING_STEPS
+        and all(b > a for a, b in pairwise(values[-_RISING_STEPS:]))
+        and values[-1] > _RISEN * max(usual, _ZERO_RISING)
     )
     return (exploded or rising) and not jumped(values)

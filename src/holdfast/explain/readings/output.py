@@ -15,6 +15,11 @@ from pathlib import Path
 QUOTE_LENGTH = 160  # characters of a line that a fact shows
 _TAIL_BYTES = 256 << 10
 _HEAD_BYTES = 64 << 10
+#: Lines after a traceback with which it still closes the output: handlers and loggers print some at exit. Chosen.
+_LAST_WORDS = 12
+#: Bounds on one traceback and on its message, so that a log without line ends in sight is not read as one. Chosen: deep
+#: recursion is folded by Python, and TensorFlow's messages have some tens of lines.
+_MOST_LINES, _MOST_MESSAGE_LINES = 600, 40
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
@@ -188,7 +193,7 @@ def last_traceback(lines: tuple[Line, ...]) -> Traceback | None:
         if earlier is not None and _chained(lines, earlier[5], starts):
             chain.append(f"{earlier[0]}: {earlier[1]}".strip())
     noise = sum(1 for line in lines[end:] if line.text.strip() and not _NATIVE_LOG.match(line.text))
-    return Traceback(kind, message, tuple(frames), tuple(code), tuple(chain), lines[at].number, noise <= 12,
+    return Traceback(kind, message, tuple(frames), tuple(code), tuple(chain), lines[at].number, noise <= _LAST_WORDS,
                      any(_TRAINS.search(line.text) for line in lines[at + 1 :]))  # fmt: skip
 
 
@@ -199,7 +204,7 @@ def _one_traceback(
     frames: list[tuple[str, int, str]] = []
     code: list[str] = []
     at = start + 1
-    while at < len(lines) and at < start + 600:
+    while at < len(lines) and at < start + _MOST_LINES:
         text = lines[at].text[indent:] if lines[at].text[:indent].isspace() or not indent else lines[at].text
         frame = _FRAME.match(text)
         if frame:
@@ -222,7 +227,7 @@ def _message(lines: tuple[Line, ...], at: int, first: str) -> tuple[str, int]:
     """The message with its further lines, as far as they belong to it."""
     parts = [first]
     end = at + 1
-    while end < len(lines) and end < at + 40:
+    while end < len(lines) and end < at + _MOST_MESSAGE_LINES:
         text = lines[end].text
         if (
             _BEGINS in text

@@ -207,6 +207,14 @@ def waits_for_data(evidence: Evidence) -> DataWait | None:
 
 
 _PAUSE_S = 3.0  # without a heartbeat: longer than any ordinary step of the test programs
+#: All chosen. Samples, and windows of several seconds, below which it cannot be told whether most steps waited.
+_LEAST_SAMPLES, _LEAST_WINDOWS = 3, 3
+#: Pauses are rare when they come at less than every tenth step, and are what was waited for when they make up half.
+_RARE, _HALF = 0.1, 0.5
+#: Seconds of a window: several heartbeats, of which what is sampled is one late; or a tenth of the run.
+_WINDOW_S, _WINDOWS = 6.0, 10
+#: Share of the steps, in windows that mostly waited, from which waiting is the rule.
+_MANY_STEPS = 0.4
 
 
 def waits_throughout(evidence: Evidence) -> bool:
@@ -217,15 +225,15 @@ def waits_throughout(evidence: Evidence) -> bool:
     trained = [sample for _, sample in evidence.samples if sample.step and sample.phase]
     while len(trained) > 1 and trained[-2].step == trained[-1].step:
         trained.pop()  # what stands after the last step is no pause between steps
-    if len(trained) < 3:
+    if len(trained) < _LEAST_SAMPLES:
         return True
     ages = [  # the first batch of an epoch is waited for apart, and not among the time of steps
         0.0 if sample.phase == "fill" else sample.beat_age_s or 0.0 for sample in trained
     ]
     pauses = [age for age, after in pairwise([*ages, 0.0]) if age >= _PAUSE_S and after < age]
-    if len(pauses) < 0.1 * trained[-1].step and sum(pauses) > 0.5 * trained[-1].data_wait_s:
+    if len(pauses) < _RARE * trained[-1].step and sum(pauses) > _HALF * trained[-1].data_wait_s:
         return False
-    long_s = max(6.0, (trained[-1].mono - trained[0].mono) / 10)
+    long_s = max(_WINDOW_S, (trained[-1].mono - trained[0].mono) / _WINDOWS)
     windows: list[tuple[int, float, float]] = []
     first = trained[0]
     for sample in trained[1:]:
@@ -234,5 +242,5 @@ def waits_throughout(evidence: Evidence) -> bool:
             windows.append((sample.step - first.step, waited, waited + sample.compute_s - first.compute_s))
             first = sample
     steps = sum(count for count, _, _ in windows)
-    waiting = sum(count for count, waited, together in windows if waited > 0.5 * together)
-    return len(windows) < 3 or steps == 0 or waiting >= 0.4 * steps
+    waiting = sum(count for count, waited, together in windows if waited > _HALF * together)
+    return len(windows) < _LEAST_WINDOWS or steps == 0 or waiting >= _MANY_STEPS * steps

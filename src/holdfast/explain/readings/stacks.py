@@ -26,6 +26,13 @@ _STORAGE_WAITS = re.compile(
     r"submit_bio|balance_dirty|d_alloc_parallel|lookup_slow|p9_|v9fs|virtio"
 )
 
+#: Share of a core above which a thread computes; and above which it computes a little on a crowded machine, where it is
+#: found running or ready to run in most looks. Chosen: they separate threads that
+#: compute from threads that wait in the test programs.
+_MUCH_CPU, _SOME_CPU, _MOST_LOOKS = 0.4, 0.03, 0.6
+#: Share of a core, all processes together, below which nothing computes; timers and heartbeats take some. Chosen.
+_IDLE_CPU = 0.15
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadState:
@@ -50,7 +57,8 @@ class ThreadState:
     @property
     def busy(self) -> bool:
         """It computes, or would: on a crowded machine a thread that wants to run gets little of a core."""
-        return self.cpu_share > 0.4 or (self.cpu_share > 0.03 and self.runs >= 0.6)
+        wants = self.cpu_share > _SOME_CPU and self.runs >= _MOST_LOOKS
+        return self.cpu_share > _MUCH_CPU or wants
 
     @property
     def users(self) -> Frame | None:
@@ -131,7 +139,7 @@ class StackReading:
     def idle(self) -> bool:
         """Nothing of it, nor of its descendants, computes."""
         shares = [self.process.cpu_share, *(other.cpu_share for other in self.others)]
-        return sum(shares) < 0.15 and not self.busy
+        return sum(shares) < _IDLE_CPU and not self.busy
 
 
 @dataclass(frozen=True, slots=True)

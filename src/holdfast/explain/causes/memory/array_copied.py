@@ -11,8 +11,8 @@ from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory
 _AT_THE_START = (*WHILE_FILLING, GrowthShape.BEFORE_FIT, GrowthShape.ONE_JUMP)
 #: Share of the limit below which a copy of the arrays is not what memory ran out for. Chosen.
 _LITTLE = 0.15
-#: Share of the limit above which the arrays and their copy together fill memory: a framework and a small model
-#: take the rest.
+#: Share of the limit above which the arrays and their copy together fill memory: the framework and the model take
+#: the rest. Chosen.
 _FILLS = 0.7
 
 

@@ -9,7 +9,7 @@ from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, kept_by_objects, memory_end
 
-#: Share of validation's growth below which training steps count as flat beside it.
+#: Share of validation's growth below which training steps count as flat. Chosen.
 _FLAT = 0.3
 
 

@@ -13,8 +13,8 @@ from holdfast.journal import events as ev
 
 #: Signals that schedulers send before the time of a job is over; unhandled, they end a program.
 _WARNINGS = ("SIGUSR1", "SIGUSR2")
-#: Share of the CPU-time limit at which it counts as used up: the kernel checks the limit at ticks, and what the
-#: process used after its last full second is rounded off.
+#: Share of the CPU-time limit at which it counts as used up. Chosen: below all of it, because the limit is in whole
+#: seconds and the time of the end is measured by another counter.
 _USED_UP = 0.95
 
 

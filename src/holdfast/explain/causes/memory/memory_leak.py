@@ -26,8 +26,8 @@ _NOT_AT_STEPS = (
     GrowthShape.ONE_STEP,
     GrowthShape.BETWEEN_FITS,
 )
-#: Share of all memory that a container must have grown by where the samples show no growth: a short run is sampled
-#: too rarely to show it.
+#: Share of all memory that a container must have grown by where the samples show no growth, as in a run too
+#: short for them. Chosen.
 _MUCH_OF_PEAK = 0.2
 #: Growth of a container that is shown although memory did not run out. Chosen: well above what a history of a
 #: long training takes.

@@ -11,15 +11,15 @@ from holdfast.explain.readings.numbers import number_of
 from holdfast.journal import events as ev
 
 _MODELS = ("Model", "Functional", "Sequential")
-#: Fits, models or predictions that make a loop; a script may well have two of each.
+#: Fits, models or predictions that make a loop. All chosen: a script may well have two of each, …
 _LOOP = 3
-#: Models that are alive at once and point to a loop: three are more than a generator, a discriminator and…
+#: … models that are alive at once and worth showing, …
 _ALIVE = 3
-#: …five are more than any script of the test programs needs at once, and so are five models built.
+#: … and so many, alive or built, that they are blamed without growth from fit to fit: a GAN has two or three.
 _MANY = 5
-#: Share of the fits whose model is still alive where old models are what stays.
+#: Share of the fits whose model is still alive where old models are what stays. Chosen.
 _MOST_ALIVE = 0.6
-#: Share of the growth above which a container of the user's explains it better than the models do.
+#: Share of the growth above which a container of the user's explains it better than the models do. Chosen.
 _CONTAINER = 0.5
 
 

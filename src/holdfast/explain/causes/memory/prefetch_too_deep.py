@@ -11,10 +11,10 @@ from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory
 from holdfast.explain.readings.pipeline import PipelineNode, holders, largest
 
 _ELSEWHERE = (GrowthShape.IN_WORKERS, GrowthShape.IN_VALIDATION, GrowthShape.BETWEEN_FITS)
-#: Share of the limit below which a full queue is a small part of the memory, and ruled out.
+#: Share of the limit below which a full queue is a small part of the memory, and ruled out. Chosen.
 _LITTLE = 0.1
-#: Times its depth in steps after which a queue was full long ago: it fills within one or two times its depth where
-#: the loader is faster than the model.
+#: Times its depth in steps after which a queue was full long ago. Chosen: a loader that is twice as fast as the model
+#: fills it in as many steps as it is deep.
 _FULL_LONG_AGO = 5
 
 

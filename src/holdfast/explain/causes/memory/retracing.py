@@ -9,12 +9,12 @@ from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, grew, memory_end
 from holdfast.journal import events as ev
 
-#: Traces of one function below which it is ordinary: train, test and predict, each with a last smaller batch.
+#: All chosen. Traces of one function below which it is ordinary: one shape of full batches, one of the last, and so on.
 _FEW = 8
 #: Traces from which it is blamed, and so many that it is shown although most calls are not traced.
 _BLAMED, _VERY_MANY = 15, 40
 #: Share of the calls that are traced: half of them is beyond doubt, a fifth is blamed, one in a hundred is a few
-#: lengths of padding among very many calls. Chosen on the test programs.
+#: lengths of padding among very many calls.
 _MOST, _SOME, _HARDLY_ANY = 0.5, 0.2, 0.01
 _WARNING = r"triggered tf\.function retracing"
 

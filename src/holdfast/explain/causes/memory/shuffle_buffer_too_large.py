@@ -14,8 +14,8 @@ from holdfast.journal.beats import Phase
 
 #: TensorFlow logs this about every ten seconds while it fills a buffer.
 _LOGGED = r"[Ff]illing up shuffle buffer.*?(\d+) of (\d+)"
-#: Share of the growth below which a full buffer does not explain it. Chosen: elements are counted by their arrays,
-#: and the allocator takes up to three times as much for many small ones.
+#: Share of the growth below which a full buffer does not explain it. Chosen, and low: the size of an element is an
+#: estimate, without what the allocator adds.
 _EXPLAINS = 0.3
 
 

@@ -9,8 +9,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.memory import at_the_end
 
-#: All chosen: a machine that swaps has thousands of both a second, a healthy one next to none. No run on a machine
-#: that really swapped is behind them.
+#: Major page faults, and pages read back from swap: from here on it is possible, and so many are blamed. All chosen.
 _FAULTS_PER_S, _MANY_FAULTS_PER_S = 50, 200
 _PAGES_PER_S, _MANY_PAGES_PER_S = 50, 2000
 #: In swap, where the machine's count of pages read back is not known: less is what a start leaves there.

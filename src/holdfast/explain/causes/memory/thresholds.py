@@ -6,13 +6,13 @@ measurement on runs of other people is behind them.
 
 from __future__ import annotations
 
-#: Share of the memory limit above which one buffer, full, explains by itself that memory ran out: the model, the
-#: framework (0.5 to 1 GiB) and the other buffers take the rest.
+#: Share of the memory limit above which one buffer, full, explains by itself that memory ran out: the framework, the
+#: model and the other buffers take the rest.
 MOST_OF_LIMIT = 0.5
-#: Batches in a queue that are many. tf.data's AUTOTUNE and Keras's default (10) stay about there, and two are enough.
+#: Batches from which a queue is deep enough to be looked at; two are enough for a steady pipeline.
 DEEP_QUEUE = 8
 #: Share of the growth that one container must have grown by to be named as what keeps the memory: less than half,
-#: because it is counted every few minutes and may have grown since.
+#: because containers are measured now and then, and may have grown since.
 EXPLAINS_GROWTH = 0.4
 #: …and to be shown at all.
 PART_OF_GROWTH = 0.1

@@ -9,8 +9,8 @@ from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, memory_end
 from holdfast.explain.readings.workers import workers_started
 
-#: Growth of all workers together that is worth blaming. Chosen: above what an interpreter and its libraries take
-#: while two workers warm up.
+#: Growth of all workers together that is worth blaming. Chosen: an interpreter and its libraries take some
+#: while workers warm up.
 _WORTH_BLAMING_BYTES = 128 << 20
 #: Part of the largest worker's growth below which the next one did not grow with it: all workers do the same
 #: work, and what all do alike makes all of them grow.
