@@ -6,12 +6,28 @@ from collections.abc import Sequence
 
 from holdfast.journal import events as ev
 from tests.explain.made import Run
-from tests.explain.stories.data import _broke as broke
 
 #: Losses that grow from step to step until they break.
 GROWING = [0.9, 0.8, 24.0, 900.0, 4e6, 4.5e21]
 #: Losses as any training has them.
 ORDINARY = [0.06 + 0.002 * (number % 7) for number in range(40)]
+
+
+def broke(**more: object) -> ev.NonFiniteSeen:
+    """A loss that became NaN at step 33, in one step."""
+    values = {
+        "what": "loss",
+        "name": "loss",
+        "step": 33,
+        "value": "nan",
+        "last_finite": 0.6,
+        "weights_finite_before": True,
+        "precision": "float32",
+        "learning_rate": 0.01,
+        "detail": {"recent_steps": [0.9, 0.8, 0.7, 0.75, 0.65, 0.6]},
+        **more,
+    }
+    return ev.NonFiniteSeen(**values)  # type: ignore[arg-type]
 
 
 def nan_run(run: Run, event: ev.NonFiniteSeen) -> None:
@@ -33,6 +49,3 @@ def broken_loop(run: Run, losses: Sequence[float], *parts: dict[str, object]) ->
         )
     )  # fmt: skip
     run.ended(0)
-
-
-__all__ = ["GROWING", "ORDINARY", "broke", "broken_loop", "nan_run"]

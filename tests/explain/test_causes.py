@@ -21,26 +21,17 @@ from holdfast.report import wording
 from holdfast.report.verdict import render
 from holdfast.report.verdict_json import as_json
 from tests.explain.made import Run, title_of
-from tests.explain.stories import data, memory
 
-STORIES = (memory, data)
 SLUGS = [cause.slug for cause in CAUSES]
-
-#: Causes with a test file of their own, which holds an example and a near miss; the others have theirs in stories/.
-CONVERTED = {path.stem[5:].replace("_", "-") for path in (Path(__file__).parent / "causes").glob("test_*.py")}
 
 #: Whether the process lives is read from the machine, so this one is made in test_evidence.
 ALIVE = ("silent-but-moving",)
 
 
 def story(slug: str, prefix: str = "") -> Callable[[Run], None]:
-    name = prefix + slug.replace("-", "_")
-    if slug in CONVERTED:
-        module = importlib.import_module(f"tests.explain.causes.test_{slug.replace('-', '_')}")
-        return module.near_miss if prefix else module.example  # type: ignore[no-any-return]
-    found = [getattr(module, name) for module in STORIES if hasattr(module, name)]
-    assert len(found) == 1, f"{name} is told {len(found)} times"
-    return found[0]  # type: ignore[no-any-return]
+    """The example of the cause, or its near miss, from its own test file."""
+    module = importlib.import_module(f"tests.explain.causes.test_{slug.replace('-', '_')}")
+    return module.near_miss if prefix else module.example  # type: ignore[no-any-return]
 
 
 def told(slug: str, tmp_path: Path, prefix: str = "") -> Verdict:
@@ -125,8 +116,6 @@ def test_slugs_and_pages_are_one_to_one() -> None:
 )
 def test_rules_are_short_and_their_thresholds_have_names(path: Path) -> None:
     text = path.read_text()
-    if "explain.unconverted import" in text:
-        pytest.skip("not converted yet")
     tree = ast.parse(text)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     assert [one.name for one in functions if (one.end_lineno or 0) - one.lineno >= 40] == []

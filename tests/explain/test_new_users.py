@@ -21,12 +21,10 @@ from tests.explain.made import (
     NOW,
     Run,
     changes_of,
-    code_of,
     main_in_fit,
     python_thread,
     sentence,
     summary_of,
-    title_of,
     user,
 )
 from tests.explain.test_compare import _later
@@ -35,62 +33,7 @@ QUEUE = Frame("/usr/lib/python3.11/queue.py", 171, "Queue.get")
 LOCK = Frame("/usr/lib/python3.11/threading.py", 327, "Condition.wait")
 
 
-def _because(run: Run) -> list[str]:
-    return [sentence(fact) for fact in run.verdict().findings[0].because]
-
-
 # -- a queue that nobody fills ----------------------------------------------------------------------
-
-
-def test_a_queue_is_called_a_queue_and_its_line_is_named(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.stalled("step", main_in_fit(), python_thread(4002, LOCK, QUEUE, user(15, "gen", "yield q.get()")))
-    run.stopped()
-    first = run.verdict().findings[0]
-    assert (first.cause, title_of(first)) == (
-        "input-blocked",
-        "the next batch never comes: a reader waits for ever for a queue at /home/me/train.py:15",
-    )
-    said = _because(run)
-    assert (
-        "thread Thread-1 of process 4000 waits for the next element of a queue, at /home/me/train.py:15 in gen"
-        in said
-    )
-    assert "its line: `yield q.get()`" in said
-    assert "no other thread of the script is alive: nobody is left to put anything into it" in said
-    assert [code_of(remedy) for remedy in first.remedies] == [
-        "item = queue.get(timeout=60)   # raises queue.Empty",
-        "finally: queue.put(None)",
-    ]
-
-
-def test_no_batch_is_spoken_of_where_no_training_was_seen(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.stalled("", python_thread(4000, LOCK, QUEUE, user(4, "<module>", "q.get()"), main=True))
-    first = run.verdict().findings[0]
-    assert title_of(first) == "a reader waits for ever for a queue at /home/me/train.py:4"
-    assert sentence(first.because[0]) == "nothing moved for 90 s; no framework was seen in it"
-
-
-def test_what_the_producers_do_is_told(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    sleeping = python_thread(4003, user(40, "produce", "time.sleep(3600)"), wait="hrtimer_nanosleep")
-    run.stalled(
-        "step", main_in_fit(), python_thread(4002, LOCK, QUEUE, user(15, "gen", "yield q.get()")), sleeping
-    )
-    run.stopped()
-    assert "thread Thread-1 stands at /home/me/train.py:40 in produce" in _because(run)
-
-
-def test_a_socket_keeps_its_own_advice(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    reading = python_thread(4002, user(15, "gen", "data = sock.recv(99)"), wait="sk_wait_data")
-    run.stalled("step", main_in_fit(), reading)
-    run.stopped()
-    assert code_of(run.verdict().findings[0].remedies[0]) == "socket.setdefaulttimeout(30)"
 
 
 # -- how long it stands ------------------------------------------------------------------------------
@@ -121,14 +64,6 @@ def test_what_a_group_found_slow_stands_in_the_verdict_of_a_run_that_finished(tm
     assert [sentence(one) for one in run.verdict().known if "message" in sentence(one)] == [
         "a message to process 1 on b and back takes 400 ms"
     ]
-
-
-def test_nobody_starves_who_has_not_taken_a_step(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.fit()
-    run.samples(60, rss_bytes=MIB, phase="data-wait", fit=1, step=0, data_wait_s=lambda n: float(n))
-    run.ended(signal="SIGINT", stopped_by_us="interrupt")
-    assert "input-starved" not in [one.cause for one in run.verdict().findings]
 
 
 # -- two runs ----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.explain.finding import Fact
@@ -11,8 +12,12 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 Shape = tuple[int, ...]
-#: Grey, grey with alpha, RGB, RGB with alpha; and the sides of one image: height, width, channels.
-_CHANNELS, _IMAGE_RANK = {1, 2, 3, 4}, 3
+#: What `batch` of tf.data raises: the new element's shape, then that of those before it.
+_NOT_BATCHED = re.compile(
+    r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\].*?\[([\d,]+)\]", re.DOTALL
+)
+#: Grey, grey with alpha, RGB, RGB with alpha; and the dimensions of one image: height, width, channels.
+CHANNELS, _IMAGE_RANK = (1, 2, 3, 4), 3
 
 
 class UnlikeShapes(NamedTuple):
@@ -30,9 +35,19 @@ def unlike_shapes(evidence: Evidence) -> UnlikeShapes | None:
     return None
 
 
+def shapes_not_batched(error_text: str) -> tuple[Shape, Shape] | None:
+    """The two shapes that tf.data's `batch` could not put into one batch: the element's, then the batch's."""
+    found = _NOT_BATCHED.search(error_text)
+    return (_shape(found[1]), _shape(found[2])) if found else None
+
+
+def _shape(text: str) -> Shape:
+    return tuple(int(side) for side in text.split(",") if side)
+
+
 def differ_in_channels(one: Shape, other: Shape) -> bool:
-    """Equal but for the last side, which is a number of channels. A grey image may have no such side at all."""
+    """Equal but for the last dimension, a number of channels. A grey image may not have that dimension at all."""
     if len(one) == len(other):
-        return one[:-1] == other[:-1] and one[-1:] != other[-1:] and {*one[-1:], *other[-1:]} <= _CHANNELS
+        return one[:-1] == other[:-1] and one[-1:] != other[-1:] and {*one[-1:], *other[-1:]} <= {*CHANNELS}
     longer, shorter = max(one, other, key=len), min(one, other, key=len)
-    return len(longer) == _IMAGE_RANK and longer[:-1] == shorter and longer[-1] in _CHANNELS
+    return len(longer) == _IMAGE_RANK and longer[:-1] == shorter and longer[-1] in CHANNELS

@@ -157,6 +157,7 @@ def from_output(printed: Traceback) -> Raised:
 
 # -- the words of an error ------------------------------------------------------------------------
 
+_ESSENCE_LENGTH = 200  # characters of a message that are shown
 #: How far back an error that ended the run is looked for in the output.
 _LAST_LINES = 300
 #: …and where a script that the probe was in ended without an exception: what it said long before is another story.
@@ -245,6 +246,12 @@ def user_line(evidence: Evidence) -> tuple[Fact, ...]:
     if error is None or not error.user_line:
         return ()
     return (Fact("error.user-line", {"line": error.user_line, "code": error.user_code}, error.source),)
+
+
+def error_quoted(error: Raised) -> Fact:
+    """Its type, and the line of its message that explains most."""
+    text = clipped(f"{error.type}: {error.essence}", _ESSENCE_LENGTH)
+    return Fact("error.quoted", {"text": text}, error.source)
 
 
 def lost_process(evidence: Evidence) -> Fact | None:

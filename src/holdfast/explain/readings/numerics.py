@@ -59,7 +59,7 @@ def became_non_finite(broken: Recorded[ev.NonFiniteSeen]) -> Fact:
         "name": name,
         "value": event.value,
         "step": event.step,
-        "last_finite": event.last_finite,
+        "last_finite": None if event.what == "weights" else event.last_finite,  # there it is the loss
     }
     return Fact("value.became-non-finite", values, broken.source)
 

@@ -167,6 +167,10 @@ class DataWait(NamedTuple):
     seconds: float  # in all
     source: str
 
+    @property
+    def fact(self) -> Fact:
+        return Fact("data.waited-for", {"share": self.share, "seconds": self.seconds}, self.source)
+
 
 def holders(evidence: Evidence) -> list[tuple[int, PipelineNode]]:
     """Nodes of the pipeline that keep elements, with what they keep when full, the largest first."""

@@ -72,8 +72,6 @@ def why_not(ruled_out: RuledOut) -> str:
 
 def advice(remedy: Remedy) -> tuple[str, str]:
     """What to do, and a few lines that can be pasted, or ""."""
-    if remedy.kind == "text":  # of a cause that is not converted yet
-        return str(remedy.values["text"]), str(remedy.values["code"])
     try:
         found = REMEDIES[remedy.kind]
         return filled(found.do, remedy.values), filled(found.code, remedy.values)
@@ -82,8 +80,6 @@ def advice(remedy: Remedy) -> tuple[str, str]:
 
 
 def _said(table: Mapping[str, Text], kind: str, values: Mapping[str, Any]) -> str:
-    if kind == "text":  # of a cause that is not converted yet
-        return str(values["text"])
     try:
         return filled(table[kind], values)
     except Exception:

@@ -2,104 +2,66 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.numerics import grew_before, non_finite
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import listed, number
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.numerics import became_non_finite, grew_before, non_finite
 from holdfast.journal import events as ev
+
+#: What the probe counts in a batch of boxes.
+_FAULTS = ("inverted", "zero_area", "outside", "not_finite", "wrapped")
 
 
 @cause(
     "bad-boxes",
     Group.DATA,
-    specialises=(
-        "script-error",
-        "loss-not-finite",
-        "input-not-finite",
-        "loss-not-falling",
-    ),
+    specialises=("script-error", "loss-not-finite", "input-not-finite", "loss-not-falling"),
 )
 def bad_boxes(evidence: Evidence) -> Finding | None:
-    broken = non_finite(evidence)
-    boxes, place, source = _boxes(evidence)
-    if broken is None and not (boxes and evidence.error is not None):
+    broken, boxes = non_finite(evidence), _boxes(evidence)
+    if boxes is None or (broken is None and evidence.error is None):
         return None
-    if not boxes:
-        return None
-    facts = [Fact(f"{place}: {boxes}", source)]
-    jump = True
+    facts, against = [boxes], []
     if broken is not None:
-        event = broken.event
-        jump = not grew_before(broken)
-        facts.append(
-            Fact(
-                f"the {event.what} became {event.value} at step {event.step:,} in one step"
-                + (f"; it was {number(event.last_finite)} before" if event.last_finite is not None else ""),
-                broken.source,
-            )
-        )
-        if event.weights_finite_before:
-            facts.append(Fact("the weights were finite before that step", broken.source))
+        facts.append(became_non_finite(broken))
+        if broken.event.weights_finite_before:
+            facts.append(Fact("weights.finite-before", {}, broken.source))
+        if grew_before(broken):
+            against.append(Fact("loss.grew-before-it-broke", {}, broken.source))
     return Finding(
-        "bad-boxes",
-        Strength.SUPPORTED if jump else Strength.POSSIBLE,
-        f"bad boxes broke the loss: {boxes}",
-        tuple(facts),
-        ()
-        if jump
-        else (
-            Fact(
-                "the loss grew over several steps before it broke, as a learning rate makes it",
-                broken.source if broken else "",
-            ),
-        ),
-        (
-            Remedy(
-                "find them: `holdfast check DATA` names the image of every inverted, empty or outside box",
-                "automatic",
-            ),
-            Remedy("clip and drop when reading", "your-choice", "keep = (x2 > x1) & (y2 > y1)"),
-        ),
+        Strength.POSSIBLE if against else Strength.SUPPORTED,
+        Title("bad-boxes", boxes.values),
+        because=tuple(facts),
+        against=tuple(against),
+        remedies=(Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop")),
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
     )
 
 
-def _boxes(evidence: Evidence) -> tuple[str, str, str]:
-    """What is wrong with the boxes of the batch that a failure points at, where they are, and the source."""
-    at_it = "in the batch at which it broke"
-    for said in reversed(evidence.all(ev.NonFiniteSeen)):
-        words = _faults(said.event.detail.get("boxes"))
-        if words:
-            return words, at_it, said.source
+def _boxes(evidence: Evidence) -> Fact | None:
+    """What is wrong with the boxes of the batch at which it broke, else of the data read once more after the end."""
+    for seen in reversed(evidence.all(ev.NonFiniteSeen)):
+        if values := _faults(seen.event.detail.get("boxes")):
+            return Fact("boxes.faulty", {**values, "batch": None}, seen.source)
     for batch in reversed(evidence.all(ev.BatchSeen)):
         for part in batch.event.parts:
-            words = _faults(part.get("boxes"))
-            if words:
-                again = f"in batch {batch.event.step:,} of the data, gone through once more"
-                return words, again if part.get("found") == "afterwards" else at_it, batch.source
-    return "", "", ""
+            if values := _faults(part.get("boxes")):
+                later = batch.event.step if part.get("found") == "afterwards" else None
+                return Fact("boxes.faulty", {**values, "batch": later}, batch.source)
+    return None
 
 
-def _faults(found: object) -> str:
+def _faults(found: object) -> dict[str, Any] | None:
     if not isinstance(found, dict):
-        return ""
-    names = (
-        ("inverted", "inverted"),
-        ("zero_area", "of zero area"),
-        ("outside", "outside the image"),
-        ("not_finite", "not finite"),
-        ("wrapped", "wrapped around"),
-    )
-    counts = [
-        f"{found[key]} {word}" for key, word in names if isinstance(found.get(key), int) and found[key] > 0
-    ]
-    where = found.get("images") or found.get("rows")
-    rows = (
-        f" (row {listed([str(row) for row in where], 4)} of the batch)"
-        if isinstance(where, list) and where and counts
-        else ""
-    )
-    first = f", such as {found['first']}" if counts and found.get("first") else ""
-    return f"boxes {', '.join(counts)}{rows}{first}" if counts else ""
+        return None
+    counts = {name: found[name] for name in _FAULTS if isinstance(found.get(name), int) and found[name] > 0}
+    rows = found.get("images") or found.get("rows")
+    values = {
+        "counts": counts,
+        "rows": rows if isinstance(rows, list) else [],
+        "first": found.get("first"),
+    }
+    return values if counts else None

@@ -4,144 +4,133 @@ from __future__ import annotations
 
 import math
 import re
+from typing import NamedTuple
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText, Quote, user_line
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.numerics import non_finite
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
-from holdfast.explain.words import number
+from holdfast.explain.readings.numerics import became_non_finite, non_finite
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.journal import events as ev
 
-
-@cause(
-    "class-id-out-of-range",
-    Group.DATA,
-    specialises=(
-        "script-error",
-        "loss-not-finite",
-    ),
+_TENSORFLOW = ErrorText(
+    r"[Rr]eceived a label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)"
 )
+_TORCH = ErrorText(r"\bTarget (-?\d+) is out of bounds|`t >= 0 && t < n_classes` failed")
+_SPARSE = re.compile(r"sparse_categorical_crossentropy|SparseCategoricalCrossentropy")
+_BINARY = re.compile(r"binary_?crossentropy", re.IGNORECASE)
+#: A loss below it is negative, and not 0 that was rounded. Chosen: far more than the rounding of float32.
+_NEGATIVE = -1e-3
+
+
+class _Targets(NamedTuple):
+    low: float | None
+    high: float
+    source: str
+
+    @property
+    def fact(self) -> Fact:
+        return Fact("targets.range", {"low": self.low, "high": self.high}, self.source)
+
+
+@cause("class-id-out-of-range", Group.DATA, specialises=("script-error", "loss-not-finite"))
 def class_id_out_of_range(evidence: Evidence) -> Finding | None:
-    said = matched(
-        evidence, r"[Rr]eceived a label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)"
-    )
-    if said is not None:
-        value, classes = said[0][1], int(said[0][2])
-        off = " Class ids begin at 0." if value == str(classes) else ""
-        return Finding(
-            "class-id-out-of-range",
-            Strength.ESTABLISHED,
-            f"class id {value} among {classes} classes: valid are 0 to {classes - 1}",
-            (said[1], *users_line(evidence)),
-            (),
-            (
-                Remedy(
-                    f"map the ids of the data to 0 … {classes - 1}, or give the model more outputs.{off}",
-                    "your-choice",
-                ),
-                Remedy("name the records: `holdfast check DATA` lists unknown classes and gaps", "automatic"),
-            ),
-        )
-    return _told_by_torch(evidence) or _on_a_device(evidence) or _of_a_binary_loss(evidence)
+    if (quote := _TENSORFLOW.match(evidence)) is not None:
+        return _raised(evidence, quote, int(quote.match[1]), int(quote.match[2]))
+    if (quote := _TORCH.match(evidence)) is not None:
+        class_id = quote.match[1]
+        return _raised(evidence, quote, int(class_id) if class_id else None, _outputs(evidence))
+    return _not_raised(evidence) or _negative_loss(evidence)
 
 
-def _told_by_torch(evidence: Evidence) -> Finding | None:
-    said = matched(evidence, r"\bTarget (-?\d+) is out of bounds|`t >= 0 && t < n_classes` failed")
-    if said is None:
-        return None
-    shape = evidence.model.event.output_shape if evidence.model is not None else None
-    last = shape[-1] if isinstance(shape, list | tuple) and shape else None
-    among = f" among {last} classes: valid are 0 to {last - 1}" if isinstance(last, int) else ""
-    which = f"class id {said[0][1]}" if said[0][1] else "a class id"
+def _raised(evidence: Evidence, quote: Quote, class_id: int | None, classes: int | None) -> Finding:
     return Finding(
-        "class-id-out-of-range",
         Strength.ESTABLISHED,
-        which + (among or " is not among those that the model predicts"),
-        (said[1], *users_line(evidence)),
-        (),
-        (
-            Remedy("map the ids of the data to 0 and up, or give the model more outputs", "your-choice"),
-            Remedy("name the records: `holdfast check DATA` lists unknown classes and gaps", "automatic"),
-        ),
+        Title("class-id-out-of-range", {"class_id": class_id, "classes": classes}),
+        because=(quote.fact, *user_line(evidence)),
+        remedies=_remedies(classes, class_id),
     )
 
 
-def _of_a_binary_loss(evidence: Evidence) -> Finding | None:
-    """Binary crossentropy is never negative for targets from 0 to 1, and has no lower end for others."""
-    model, data = evidence.model, evidence.data()
-    negative = next((one for one in evidence.losses if math.isfinite(one[1]) and one[1] < -1e-3), None)
-    binary = model is not None and re.fullmatch(r"binary_?crossentropy", model.event.loss, re.IGNORECASE)
-    if negative is None or not binary:
-        return None
-    labels = data.event.statistics.get("y", {}) if data is not None else {}
-    low, top = (number_of(labels.get(name)) if isinstance(labels, dict) else None for name in ("min", "max"))
-    known = low is not None and top is not None
-    if known and low >= 0 and top <= 1:  # type: ignore[operator]
-        return None  # from_logits left out, or an own metric by this name
-    reach = f" (they reach from {number(low)} to {number(top)})" if known else ""
-    facts = [Fact(f"the loss is {number(negative[1])} at step {negative[0]:,}; with targets in 0 … 1 it cannot be "
-                  "below 0", negative[2])]  # fmt: skip
-    if known and data is not None:
-        facts.append(Fact(f"the targets reach from {number(low)} to {number(top)}", data.source))
-    return Finding(
-        "class-id-out-of-range",
-        Strength.ESTABLISHED if known else Strength.SUPPORTED,
-        f"targets of the binary loss are not between 0 and 1{reach}: it falls for ever and means nothing",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "for several classes: one output each and a loss for class ids",
-                "your-choice",
-                'keras.layers.Dense(classes, activation="softmax")\n'
-                'model.compile(…, "sparse_categorical_crossentropy")',
-            ),
-            Remedy("for two classes: targets of 0 and 1", "your-choice", "y = (y > 0).astype('float32')"),
-        ),
-        ends=False,
+def _not_raised(evidence: Evidence) -> Finding | None:
+    """A GPU gives NaN where the CPU raises, and JAX a loss of 0."""
+    broken, model, targets, classes = (
+        non_finite(evidence),
+        evidence.model,
+        _targets(evidence),
+        _outputs(evidence),
     )
-
-
-def _on_a_device(evidence: Evidence) -> Finding | None:
-    """A GPU gives NaN where the CPU raises."""
-    broken, model, data = non_finite(evidence), evidence.model, evidence.data()
-    if model is None or data is None or "sparse" not in model.event.loss:
+    if model is None or "sparse" not in model.event.loss or "ignore_class" in model.event.loss:
         return None
-    if "ignore_class" in model.event.loss or (broken is None and not _unweighted_on_jax(evidence)):
+    if broken is None and not _ignored_by_jax(evidence, model):
         return None
-    shape = model.event.output_shape
-    classes = shape[-1] if isinstance(shape, list | tuple) and shape and isinstance(shape[-1], int) else None
-    labels = data.event.statistics.get("y", {})
-    top = number_of(labels.get("max")) if isinstance(labels, dict) else None
-    if classes is None or top is None or top < classes:
+    if classes is None or targets is None or targets.high < classes:
         return None
+    silent = Fact("class-id.ignored-by-jax") if broken is None else Fact("class-id.nan-on-gpu")
     return Finding(
-        "class-id-out-of-range",
         Strength.ESTABLISHED,
-        f"class ids go up to {top:.0f}, and the model has {classes} outputs",
-        (
-            Fact(f"the targets' largest value is {top:.0f}", data.source),
-            Fact(f"the model's output is {shape}", model.source),
-            Fact(
-                f"the loss became {broken.event.value} at step {broken.event.step:,}; a GPU gives NaN where a "
-                "CPU raises",
-                broken.source,
-            )
-            if broken is not None
-            else Fact("on JAX such a sample raises nothing: it has a loss of 0 and teaches nothing"),
+        Title("class-id-out-of-range.outputs", {"class_id": int(targets.high), "classes": classes}),
+        because=(
+            targets.fact,
+            Fact("model.output-shape", {"shape": list(model.event.output_shape)}, model.source),
+            *([became_non_finite(broken)] if broken is not None else []),
+            silent,
         ),
-        (),
-        (Remedy(f"map the ids to 0 … {classes - 1}, or give the model more outputs", "your-choice"),),
+        remedies=_remedies(classes, int(targets.high)),
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
     )
 
 
-def _unweighted_on_jax(evidence: Evidence) -> bool:
-    """Keras's own loss of one output, and targets that no sample weight can mask. JAX says nothing then."""
-    model, data = evidence.model, evidence.data()
-    spec = data.event.element_spec if data is not None else None
-    named = model is not None and re.fullmatch(
-        r"sparse_categorical_crossentropy|SparseCategoricalCrossentropy", model.event.loss
+def _negative_loss(evidence: Evidence) -> Finding | None:
+    """Binary crossentropy is never negative for targets from 0 to 1, and has no lower bound for others."""
+    model, targets = evidence.model, _targets(evidence)
+    if model is None or not _BINARY.fullmatch(model.event.loss):
+        return None
+    negative = next((one for one in evidence.losses if math.isfinite(one[1]) and one[1] < _NEGATIVE), None)
+    if negative is None:
+        return None
+    ranges = [targets.fact] if targets is not None and targets.low is not None else []
+    if targets is not None and targets.low is not None and targets.low >= 0 and targets.high <= 1:
+        return None  # a loss on logits, or a metric of the user's by this name
+    step, loss, source = negative
+    return Finding(
+        Strength.ESTABLISHED if ranges else Strength.SUPPORTED,
+        Title("class-id-out-of-range.binary-loss", ranges[0].values if ranges else {}),
+        because=(Fact("loss.negative", {"loss": loss, "step": step}, source), *ranges),
+        remedies=(Remedy("loss.one-output-a-class"), Remedy("targets.zero-and-one")),
+        ends=False,
     )
-    return evidence.backend == "jax" and bool(named) and isinstance(spec, list) and len(spec) == 2
+
+
+def _remedies(classes: int | None, class_id: int | None) -> tuple[Remedy, Remedy]:
+    values = {
+        "last": classes - 1 if classes else None,
+        "off_by_one": classes is not None and class_id == classes,
+    }
+    return Remedy("class-ids.map", values), Remedy("class-ids.check", safety="automatic")
+
+
+def _outputs(evidence: Evidence) -> int | None:
+    shape = evidence.model.event.output_shape if evidence.model is not None else None
+    last = shape[-1] if isinstance(shape, list | tuple) and shape else None
+    return last if isinstance(last, int) else None
+
+
+def _targets(evidence: Evidence) -> _Targets | None:
+    data = evidence.data()
+    values = data.event.statistics.get("y") if data is not None else None
+    if data is None or not isinstance(values, dict):
+        return None
+    low, high = number_of(values.get("min")), number_of(values.get("max"))
+    return _Targets(low, high, data.source) if high is not None else None
+
+
+def _ignored_by_jax(evidence: Evidence, model: Recorded[ev.ModelSeen]) -> bool:
+    """Keras's own loss of one output, and targets without a sample weight that could mask them."""
+    data = evidence.data()
+    spec = data.event.element_spec if data is not None else None
+    named = _SPARSE.fullmatch(model.event.loss) is not None
+    return evidence.backend == "jax" and named and isinstance(spec, list) and len(spec) == 2

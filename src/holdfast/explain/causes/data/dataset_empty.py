@@ -1,118 +1,97 @@
-"""There was no data: every epoch is done after 0 steps, exit code 0."""
+"""A dataset yields nothing: not one training step, or no validation batch."""
 
 from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched
-from holdfast.explain.words import clipped, counted
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText
+from holdfast.explain.readings.fits import Fit
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
-
-@cause(
-    "dataset-empty",
-    Group.DATA,
-    specialises=(
-        "script-error",
-        "dataset-exhausted",
-    ),
+_EMPTY = ErrorText(
+    r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)"
 )
+
+
+@cause("dataset-empty", Group.DATA, specialises=("script-error", "dataset-exhausted"))
 def dataset_empty(evidence: Evidence) -> Finding | None:
-    asked = any(said.event.by.startswith("SIG") for said in evidence.all(ev.StopRequested))
-    empty = [
+    fits, data, passes = _fits_without_steps(evidence), evidence.data(), evidence.all(ev.EmptyPassSeen)[-1:]
+    counted_empty = data is not None and data.event.cardinality == 0
+    ended_empty = (counted_empty or bool(passes)) and not evidence.alive
+    if evidence.step or not (fits or ended_empty):
+        return _validation_empty(evidence)
+    facts = [
+        Fact("loop.got-no-data", {"where": one.event.where, "passes": one.event.passes}, one.source)
+        for one in passes
+    ]
+    facts += [
+        Fact("fit.without-steps", {"fit": fit.number, "epochs": fit.done.event.epochs}, fit.done.source)
+        for fit in fits[-1:]
+        if fit.done is not None
+    ]
+    facts += [*_known_of(data), *_warned(evidence)]
+    if (quote := _EMPTY.match(evidence)) is not None:
+        facts.append(quote.fact)
+    return Finding(
+        Strength.ESTABLISHED if fits or counted_empty else Strength.SUPPORTED,
+        Title("dataset-empty", {"where": data.event.where if data is not None else ""}),
+        because=tuple(facts),
+        remedies=(Remedy("data.refuse-empty"), Remedy("data.check-path", safety="automatic")),
+    )
+
+
+def _fits_without_steps(evidence: Evidence) -> list[Fit]:
+    """Fits that ended by themselves after no step, though epochs were planned."""
+    if any(one.event.by.startswith("SIG") for one in evidence.all(ev.StopRequested)):
+        return []  # our trainer ends its fit in order when a signal asks it to, before the first step too
+    return [
         fit
         for fit in evidence.fits
         if fit.done is not None
+        and not fit.done.event.raised
         and fit.steps == 0
         and not fit.lost_count
-        and not fit.done.event.raised
         and fit.planned_epochs != 0
-        and not asked  # our trainer ends its fit in order when a signal asks it to, before the first step too
     ]
-    data = evidence.data()
-    known_empty = data is not None and data.event.cardinality == 0
-    raised = matched(
-        evidence,
-        r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)",
+
+
+def _known_of(data: Recorded[ev.DatasetSeen] | None) -> list[Fact]:
+    if data is None:
+        return []
+    facts = (
+        [Fact("data.no-elements", {"role": data.event.role}, data.source)]
+        if data.event.cardinality == 0
+        else []
     )
-    passes = evidence.all(ev.EmptyPassSeen)[-1:]
-    if evidence.step or not (empty or ((known_empty or passes) and not evidence.alive)):
-        return _validation_empty(evidence)
-    facts = [
-        Fact(
-            f"the loop at {said.event.where} asked for data and got none, "
-            f"{counted(said.event.passes, 'time')} or more",
-            said.source,
-        )
-        for said in passes
-    ]
-    for fit in empty[-1:]:
-        if fit.done is not None:
-            facts.append(
-                Fact(
-                    f"fit {fit.number} ended after 0 steps, {counted(fit.done.event.epochs, 'epoch')} begun",
-                    fit.done.source,
-                )
-            )
-    if known_empty and data is not None:
-        facts.append(Fact("the dataset says itself that it has 0 elements", data.source))
-    if data is not None and data.event.file_count == 0:
-        facts.append(Fact("no file matched its pattern", data.source))
-    warned = [said for said in evidence.all(ev.WarningSeen) if "ran out of data" in said.event.text]
-    facts += [Fact(f"Keras warned: {clipped(said.event.text, 100)}", said.source) for said in warned[:1]]
-    if raised is not None:
-        facts.append(raised[1])
-    where = f" ({data.event.where})" if data is not None and data.event.where else ""
-    return Finding(
-        "dataset-empty",
-        Strength.ESTABLISHED if empty or known_empty else Strength.SUPPORTED,
-        f"the training dataset{where} is empty: no step was done",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "check the path and the pattern, and refuse to start on nothing",
-                "your-choice",
-                'assert files, f"no file matches {pattern}"',
-            ),
-            Remedy("check the data before: `holdfast check PATH`", "automatic"),
-        ),
-    )
+    return facts if data.event.file_count != 0 else [*facts, Fact("data.no-file-matched", {}, data.source)]
+
+
+def _warned(evidence: Evidence) -> list[Fact]:
+    warned = [one for one in evidence.all(ev.WarningSeen) if "ran out of data" in one.event.text]
+    return [Fact("keras.warned", {"text": one.event.text}, one.source) for one in warned[:1]]
 
 
 def _validation_empty(evidence: Evidence) -> Finding | None:
-    """Training went its way, and every validation of it saw nothing."""
-    fit = evidence.fit
-    done = [
-        said for said in evidence.all(ev.ValidationDone) if fit is not None and said.event.fit == fit.number
-    ]
-    if not done or any(said.event.batches or said.event.logs for said in done):
+    """Training was done, and every validation of it saw nothing."""
+    fit, data = evidence.fit, evidence.data("validation")
+    done = [one for one in evidence.all(ev.ValidationDone) if fit is not None and one.event.fit == fit.number]
+    if not done or any(one.event.batches or one.event.logs for one in done):
         return None
-    data = evidence.data("validation")
-    where = f" ({data.event.where})" if data is not None and data.event.where else ""
-    facts = [
-        Fact(f"{counted(len(done), 'validation')} ended after 0 batches, without a metric", done[-1].source)
-    ]
-    if data is not None and data.event.cardinality == 0:
-        facts.append(Fact("the validation dataset says itself that it has 0 elements", data.source))
     return Finding(
-        "dataset-empty",
         Strength.ESTABLISHED,
-        f"the validation dataset{where} is empty: there are no val_ metrics",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "look at how the data is split: `skip`, `take` and a split of 0 leave nothing", "your-choice"
-            ),
-            Remedy("check the data before: `holdfast check PATH`", "automatic"),
+        Title("dataset-empty.validation", {"where": data.event.where if data is not None else ""}),
+        because=(
+            Fact("validations.without-batches", {"count": len(done)}, done[-1].source),
+            *_known_of(data),
         ),
-        led_to="monitor-missing" if _watches_validation(evidence) else None,
+        remedies=(Remedy("data.check-the-split"), Remedy("data.check-path", safety="automatic")),
+        led_to="monitor-missing" if _watches_validation(fit) else None,
         ends=False,
     )
 
 
-def _watches_validation(evidence: Evidence) -> bool:
-    fit = evidence.fit
+def _watches_validation(fit: Fit | None) -> bool:
     callbacks = fit.started.event.callbacks if fit is not None and fit.started is not None else []
     return any(str(one.get("settings", {}).get("monitor", "")).startswith("val_") for one in callbacks)

@@ -1,118 +1,81 @@
-"""The data itself holds NaN or infinity."""
+"""The data holds NaN or infinity."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.numerics import non_finite
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText
+from holdfast.explain.readings.numerics import became_non_finite, non_finite
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched
-from holdfast.explain.words import listed, number
 from holdfast.journal import events as ev
 
+_RAISED = ErrorText(r"[Ii]nput.*(contains|has) (NaN|inf)|Tensor had (NaN|Inf)|CheckNumerics")
+_OF_THE_DATA = ("input", "target")
 
-@cause(
-    "input-not-finite",
-    Group.DATA,
-    specialises=(
-        "script-error",
-        "loss-not-finite",
-        "loss-not-falling",
-    ),
-)
+
+@cause("input-not-finite", Group.DATA, specialises=("script-error", "loss-not-finite", "loss-not-falling"))
 def input_not_finite(evidence: Evidence) -> Finding | None:
-    broken = non_finite(evidence)
-    bad = next(
-        (
-            said
-            for said in evidence.all(ev.NonFiniteSeen)
-            if said.event.what in ("input", "target") or said.event.input_finite is False
-        ),
-        None,
-    )
-    batch = next(
-        (
-            (said, part)
-            for said in evidence.all(ev.BatchSeen)
-            for part in said.event.parts
-            if part.get("finite") is False
-        ),
-        None,
-    )
-    data = evidence.data()
-    arrays = [
-        name
-        for name, values in (data.event.statistics if data is not None else {}).items()
-        if isinstance(values, dict) and values.get("finite") is False
-    ]
-    raised = matched(evidence, r"[Ii]nput.*(contains|has) (NaN|inf)|Tensor had (NaN|Inf)|CheckNumerics")
-    if (bad is None and batch is None and not arrays) or (broken is None and bad is None and raised is None):
+    broken, seen = non_finite(evidence), _seen(evidence)
+    found = [*seen, *_in_batch(evidence), *_in_arrays(evidence)]
+    if not found or (broken is None and not seen and _RAISED.match(evidence) is None):
         return None
-    facts: list[Fact] = []
-    if bad is not None:
-        facts.append(Fact(_seen(bad.event), bad.source))
-        if bad.event.weights_finite_before or bad.event.weights_finite:
-            facts.append(Fact("the weights were still finite before that step", bad.source))
-    if batch is not None:
-        facts.append(Fact(_place(*batch), batch[0].source))
-    if arrays and data is not None:
-        facts.append(
-            Fact(f"the array {listed(arrays)} given to fit has values that are not finite", data.source)
-        )
     if broken is not None:
-        facts.append(Fact(_broke(broken.event), broken.source))
+        found += [became_non_finite(broken), *_hidden(broken)]
     return Finding(
-        "input-not-finite",
         Strength.ESTABLISHED,
-        "the data holds NaN or infinity",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "stop at the first bad element, which names it",
-                "your-choice",
-                'ds = ds.map(lambda x, y: (tf.debugging.check_numerics(x, "x"), y))',
-            ),
-            Remedy(
-                "replace what is not finite, if that is right for your data",
-                "your-choice",
-                "x = np.nan_to_num(x)",
-            ),
-        ),
+        Title("input-not-finite"),
+        because=tuple(found),
+        remedies=(Remedy("data.check-numerics"), Remedy("data.replace-non-finite")),
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
     )
 
 
-def _seen(event: ev.NonFiniteSeen) -> str:
-    if event.what in ("input", "target"):
-        return f"the {event.what} {event.name} is not finite at step {event.step:,}".replace("  ", " ")
-    return f"what feeds the training holds values that are not finite (looked through at step {event.step:,})"
+def _hidden(broken: Recorded[ev.NonFiniteSeen]) -> list[Fact]:
+    """A ReLU turns NaN into 0: the weights broke, and the loss stayed a number."""
+    later = broken.event.what == "weights" and broken.event.detail.get("seen") == "later"
+    return [Fact("loss.hides-nan", {"loss": broken.event.last_finite}, broken.source)] if later else []
 
 
-def _broke(event: ev.NonFiniteSeen) -> str:
-    if event.what != "weights":
-        return f"the {event.what} became {event.value} at step {event.step:,}"
-    late = event.detail.get("seen") == "later"
-    hidden = (
-        f", though the loss still showed {number(event.last_finite)}: a ReLU makes 0 of NaN" if late else ""
-    )
-    return (
-        f"the weights ({event.name}) were not finite {'after' if late else 'at'} step {event.step:,}{hidden}"
-    )
+def _seen(evidence: Evidence) -> list[Fact]:
+    """What the probe saw at a step."""
+    for seen in evidence.all(ev.NonFiniteSeen):
+        event = seen.event
+        if event.what not in _OF_THE_DATA and event.input_finite is not False:
+            continue
+        what = event.what if event.what in _OF_THE_DATA else ""
+        values = {"what": what, "name": event.name if what else "", "step": event.step}
+        facts = [Fact("data.not-finite", values, seen.source)]
+        if event.weights_finite_before or event.weights_finite:
+            facts.append(Fact("weights.finite-before", {}, seen.source))
+        return facts
+    return []
 
 
-def _place(said: Recorded[ev.BatchSeen], part: dict[str, Any]) -> str:
-    where = f"{part.get('path', 'it')}"
-    if part.get("found") != "afterwards":
-        row = f", sample {part['row']}" if "row" in part else ""
-        return f"the batch of step {said.event.step:,} has values that are not finite in {where}{row}"
-    if "sample" in part:
-        return f"sample {part['sample']:,} holds {part.get('value', 'such a value')} in {where}"
-    row = f", sample {part['row']}" if "row" in part else ""
-    return (
-        f"batch {said.event.step:,} of the data, gone through once more, holds {part.get('value', 'such a value')}"
-        f" in {where}{row}"
-    )
+def _in_batch(evidence: Evidence) -> list[Fact]:
+    """The first batch that is not finite: the one that broke, or one of the data read once more after the end."""
+    for seen in evidence.all(ev.BatchSeen):
+        for part in seen.event.parts:
+            if part.get("finite") is not False:
+                continue
+            later = part.get("found") == "afterwards"
+            values = {
+                "name": str(part.get("path", "it")),
+                "step": seen.event.step,
+                "row": part.get("row"),
+                "sample": part.get("sample") if later else None,
+                "value": str(part.get("value", "")),
+                "read_again": later,
+            }
+            return [Fact("batch.not-finite", values, seen.source)]
+    return []
+
+
+def _in_arrays(evidence: Evidence) -> list[Fact]:
+    data = evidence.data()
+    statistics = data.event.statistics.items() if data is not None else ()
+    names = [name for name, one in statistics if isinstance(one, dict) and one.get("finite") is False]
+    if data is None or not names:
+        return []
+    return [Fact("arrays.not-finite", {"names": names}, data.source)]

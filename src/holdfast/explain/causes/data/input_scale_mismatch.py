@@ -1,164 +1,137 @@
-"""Inputs are in another range than the model was made for."""
+"""The inputs are far larger than the model expects, and nothing scales them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Title
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import median, number_of
-from holdfast.explain.readings.numerics import non_finite
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, outlier
-from holdfast.explain.words import number
+from holdfast.explain.readings.numerics import became_non_finite, non_finite, outlier
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
-
-@cause(
-    "input-scale-mismatch",
-    Group.DATA,
-    specialises=(
-        "loss-not-finite",
-        "loss-not-falling",
-    ),
-)
-def input_scale_mismatch(evidence: Evidence) -> Finding | None:
-    far = outlier(evidence)
-    if far is not None:
-        return _one_batch(evidence, far)
-    model, reach = evidence.model, _range(evidence)
-    if model is None or reach is None or reach.top < 32:
-        return None
-    kinds = model.event.layer_kinds
-    scaled = any(
-        name in kinds
-        for name in (
-            "Rescaling",
-            "Normalization",
-            "BatchNormalization",
-            "LayerNormalization",
-            "GroupNormalization",
-            "Lambda",
-            "Embedding",
-            "TrueDivide",
-            "Multiply",
-            "CastToFloat32",
-            "SyncBatchNormalization",
-        )
-    )
-    convolutional = any("Conv" in name for name in kinds) or any("Dense" in name for name in kinds)
-    if scaled or not convolutional:
-        return None
-    first, last = _loss_course(evidence)
-    broken = non_finite(evidence)
-    flat = first is not None and last is not None and math.isfinite(last) and last > 0.9 * first
-    if not (flat or broken is not None):
-        return None
-    facts = [
-        Fact(reach.words, reach.source),
-        Fact("the model has no layer that scales or normalises", model.source),
-    ]
-    if broken is not None:
-        facts.append(
-            Fact(
-                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}",
-                broken.source,
-            )
-        )
-    elif first is not None and last is not None:
-        facts.append(Fact(f"the loss went from {number(first)} to {number(last)}", "journal.jsonl"))
-    half = broken is not None and "float16" in broken.event.precision.replace("bfloat16", "")
-    return Finding(
-        "input-scale-mismatch",
-        Strength.SUPPORTED if (reach.pixels or reach.top >= _FAR) and not half else Strength.POSSIBLE,
-        f"inputs go up to {number(reach.top)}, and the model has nothing that scales them",
-        tuple(facts),
-        (Fact("it computes in float16, which may break whatever their scale"),) if half else (),
-        (
-            Remedy(
-                "scale in the model, where it cannot be forgotten",
-                "your-choice",
-                "keras.layers.Rescaling(1 / 255)"
-                if reach.pixels
-                else "keras.layers.Normalization()   # and adapt(x)",
-            ),
-            Remedy("with weights of others, use their own preprocess_input", "your-choice"),
-        ),
-        ends=False,
-    )
-
-
-def _one_batch(evidence: Evidence, far: Fact) -> Finding:
-    """One value far beyond the others, at which the loss jumped."""
-    broken = non_finite(evidence)
-    facts = [far]
-    if broken is not None:
-        facts.append(
-            Fact(
-                f"the {broken.event.what} became {broken.event.value} at step {broken.event.step:,}",
-                broken.source,
-            )
-        )
-    losses = [abs(loss) for _, loss, _ in evidence.losses if math.isfinite(loss)]
-    spoilt = broken is not None or (len(losses) > 5 and median(losses[-3:]) > 100 * median(losses[:-3]))
-    return Finding(
-        "input-scale-mismatch",
-        Strength.SUPPORTED if spoilt else Strength.POSSIBLE,
-        Title("input-scale-mismatch.outlier", far.values),
-        tuple(facts),
-        (),
-        (
-            Remedy("look at that sample, and leave it out or mend it", "your-choice"),
-            Remedy(
-                "clip what the model is given, and its gradients",
-                "your-choice",
-                "x = np.clip(x, -10, 10); optimizer = keras.optimizers.SGD(1e-2, clipnorm=1.0)",
-            ),
-        ),
-        ends=False,
-    )
-
-
-#: A column of a table may well reach 100 and be learnt; at a thousand a fresh network is lost.
+_SCALING_LAYERS = frozenset(
+    {"Rescaling", "Normalization", "BatchNormalization", "LayerNormalization", "GroupNormalization", "Lambda",
+     "Embedding", "TrueDivide", "Multiply", "CastToFloat32", "SyncBatchNormalization"}
+)  # fmt: skip
+#: Inputs below it are learnt without scaling: standardised data, small counts. Chosen: between those and pixels.
+_LARGE_INPUT = 32.0
+#: A column of a table may well reach 100 and be learnt; at a thousand a fresh network is lost. Chosen.
 _FAR = 1000.0
+#: The largest value of 8-bit pixels that were not scaled; a dark image still reaches the lower end.
+_PIXELS_FROM, _PIXELS_TO = 128.0, 256.0
+_IMAGE_DIMENSIONS = 3
+#: A last loss above this share of the first is flat. Chosen: what learns falls further within two epochs.
+_FLAT_SHARE = 0.9
+#: A loss so many times a later one exploded, and is not the beginning of an ordinary fall. Chosen.
+_EXPLODED = 100.0
+_EPOCHS_AFTER_EXPLOSION = 3  # the exploded one, and two that show a course
+_LOSSES_NEEDED = 10  # losses of single steps that show a course
+_LOSSES_AVERAGED = 5  # whose median is its beginning, and its end
+_LAST_LOSSES, _LOSSES_AROUND_OUTLIER = (
+    3,
+    5,
+)  # after one far value: the last of them, and how many there must be
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The range of the inputs."""
+class _Range(NamedTuple):
+    """Of the inputs."""
 
-    top: float
-    bottom: float
-    picture: bool
+    low: float
+    high: float
+    image: bool
     source: str
 
     @property
     def pixels(self) -> bool:
-        """No picture has negative values before it is scaled."""
-        return self.bottom >= 0 and (self.picture or 128 <= self.top <= 256)
+        """No image has negative values before it is scaled."""
+        return self.low >= 0 and (self.image or _PIXELS_FROM <= self.high <= _PIXELS_TO)
 
     @property
-    def words(self) -> str:
-        if self.pixels:
-            return f"inputs go up to {number(self.top)}, as pixels do that were not scaled"
-        return f"inputs reach from {number(self.bottom)} to {number(self.top)}; a fresh network expects about -1 to 1"
+    def fact(self) -> Fact:
+        return Fact("inputs.range", {"low": self.low, "high": self.high, "pixels": self.pixels}, self.source)
 
 
-def _range(evidence: Evidence) -> Reach | None:
+@cause("input-scale-mismatch", Group.DATA, specialises=("loss-not-finite", "loss-not-falling"))
+def input_scale_mismatch(evidence: Evidence) -> Finding | None:
+    broken, far = non_finite(evidence), outlier(evidence)
+    if far is not None:
+        return _one_value(evidence, far, broken)
+    model, inputs = evidence.model, _range(evidence)
+    if (
+        model is None
+        or inputs is None
+        or inputs.high < _LARGE_INPUT
+        or not _needs_scaling(model.event.layer_kinds)
+    ):
+        return None
+    course = became_non_finite(broken) if broken is not None else _flat_loss(evidence)
+    if course is None:
+        return None
+    half = _computes_in_half(broken)
+    blamed = (inputs.pixels or inputs.high >= _FAR) and not half
+    return Finding(
+        Strength.SUPPORTED if blamed else Strength.POSSIBLE,
+        Title("input-scale-mismatch", {"high": inputs.high}),
+        because=(inputs.fact, Fact("model.does-not-scale", {}, model.source), course),
+        against=half,
+        remedies=(
+            Remedy("model.scale-inputs", {"pixels": inputs.pixels}),
+            Remedy("model.use-its-preprocessing"),
+        ),
+        ends=False,
+    )
+
+
+def _one_value(evidence: Evidence, far: Fact, broken: Recorded[ev.NonFiniteSeen] | None) -> Finding:
+    """One value far beyond the others, at which the loss jumped."""
+    losses = [abs(loss) for _, loss, _ in evidence.losses if math.isfinite(loss)]
+    last, before = losses[-_LAST_LOSSES:], losses[:-_LAST_LOSSES]
+    stays_high = len(losses) > _LOSSES_AROUND_OUTLIER and median(last) > _EXPLODED * median(before)
+    return Finding(
+        Strength.SUPPORTED if broken is not None or stays_high else Strength.POSSIBLE,
+        Title("input-scale-mismatch.outlier", far.values),
+        because=(far, *([became_non_finite(broken)] if broken is not None else [])),
+        remedies=(Remedy("sample.remove-or-repair"), Remedy("inputs.clip")),
+        ends=False,
+    )
+
+
+def _computes_in_half(broken: Recorded[ev.NonFiniteSeen] | None) -> tuple[Fact, ...]:
+    """In float16, which may overflow whatever the scale of the inputs is."""
+    precision = broken.event.precision if broken is not None else ""
+    if broken is None or "float16" not in precision.replace("bfloat16", ""):
+        return ()
+    return (Fact("precision.float16", {"precision": precision}, broken.source),)
+
+
+def _needs_scaling(layer_kinds: dict[str, int]) -> bool:
+    return any("Conv" in kind or "Dense" in kind for kind in layer_kinds) and not _SCALING_LAYERS & set(
+        layer_kinds
+    )
+
+
+def _range(evidence: Evidence) -> _Range | None:
     data = evidence.data()
     for name, values in data.event.statistics.items() if data is not None else ():
-        if name.startswith("x") and isinstance(values, dict) and values.get("max") is not None:
-            shape = _input_shape(data.event.element_spec) if data is not None else []
-            return _reach(values, len(shape) >= 3, data.source if data is not None else "")
-    for said in evidence.all(ev.BatchSeen):
-        for part in said.event.parts:
-            shape = part.get("shape") or []
-            if part.get("max") is not None and len(shape) >= 3:
-                return _reach(part, True, said.source)
-        if said.event.parts and said.event.parts[0].get("max") is not None:
-            return _reach(said.event.parts[0], False, said.source)
+        if (
+            data is not None
+            and name.startswith("x")
+            and isinstance(values, dict)
+            and values.get("max") is not None
+        ):
+            image = len(_input_shape(data.event.element_spec)) >= _IMAGE_DIMENSIONS
+            return _read_range(values, image, data.source)
+    for batch in evidence.all(ev.BatchSeen):
+        parts = [part for part in batch.event.parts if part.get("max") is not None]
+        images = [part for part in parts if len(part.get("shape") or []) >= _IMAGE_DIMENSIONS]
+        if images:
+            return _read_range(images[0], True, batch.source)
+        if parts and parts[0] is batch.event.parts[0]:
+            return _read_range(parts[0], False, batch.source)
     return None
 
 
@@ -166,21 +139,34 @@ def _input_shape(spec: Any) -> list[Any]:
     return spec[0][0] or [] if isinstance(spec, list) and spec and spec[0] else []
 
 
-def _reach(values: dict[str, Any], picture: bool, source: str) -> Reach | None:
-    top, bottom = number_of(values["max"]), number_of(values.get("min"))
-    return None if top is None else Reach(top, bottom if bottom is not None else 0.0, picture, source)
+def _read_range(values: dict[str, Any], image: bool, source: str) -> _Range | None:
+    low, high = number_of(values.get("min")), number_of(values["max"])
+    return None if high is None else _Range(low if low is not None else 0.0, high, image, source)
 
 
-def _loss_course(evidence: Evidence) -> tuple[float | None, float | None]:
-    epochs = [number_of(said.event.logs.get("loss")) for said in evidence.all(ev.EpochDone)]
-    known = [loss for loss in epochs if loss is not None]
-    if len(known) >= 3 and known[0] > 100 * abs(known[1]):  # it exploded at first, and lies flat ever since
-        return known[1], known[-1]
-    if len(known) >= 2:
-        return known[0], known[-1]
-    finite = [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
-    if len(finite) <= 10:
-        return None, None
-    exploded = [at for at, loss in enumerate(finite) if loss > 100 * abs(finite[-1])]
-    since = finite[exploded[-1] + 1 :] if exploded else []
-    return (median(since[:5]), median(since[-5:])) if len(since) > 10 else (finite[0], finite[-1])
+def _flat_loss(evidence: Evidence) -> Fact | None:
+    course = _course(evidence)
+    if course is None:
+        return None
+    first, last = course
+    if not math.isfinite(last) or last <= _FLAT_SHARE * first:
+        return None
+    return Fact("loss.course", {"first": first, "last": last}, "journal.jsonl")
+
+
+def _course(evidence: Evidence) -> tuple[float, float] | None:
+    """The first and the last loss, without an explosion at the beginning."""
+    logged = [number_of(epoch.event.logs.get("loss")) for epoch in evidence.all(ev.EpochDone)]
+    epochs = [loss for loss in logged if loss is not None]
+    if len(epochs) >= _EPOCHS_AFTER_EXPLOSION and epochs[0] > _EXPLODED * abs(epochs[1]):
+        return epochs[1], epochs[-1]
+    if len(epochs) >= 2:
+        return epochs[0], epochs[-1]
+    steps = [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
+    if len(steps) <= _LOSSES_NEEDED:
+        return None
+    exploded = [at for at, loss in enumerate(steps) if loss > _EXPLODED * abs(steps[-1])]
+    since = steps[exploded[-1] + 1 :] if exploded else []
+    if len(since) > _LOSSES_NEEDED:
+        return median(since[:_LOSSES_AVERAGED]), median(since[-_LOSSES_AVERAGED:])
+    return steps[0], steps[-1]

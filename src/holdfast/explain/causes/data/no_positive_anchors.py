@@ -4,70 +4,44 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import listed
 from holdfast.journal import events as ev
 
-_OF_BOXES = (
-    "box",
-    "regress",
-    "reg_",
-    "_reg",
-    "locali",
-    "loc_",
-    "_loc",
-    "iou",
-    "offset",
-)  # not `regularization_loss`
+_OF_BOXES = ("box", "regress", "reg_", "_reg", "locali", "loc_", "_loc", "iou", "offset")
+_LOGS_NEEDED, _STEPS_NEEDED = 3, 5  # a part of a loss may be 0.0 once or twice by chance
+_LOGS_TO_BLAME = 5  # and is not, at as many records
 
 
 @cause("no-positive-anchors", Group.DATA, specialises=("loss-not-falling",))
 def no_positive_anchors(evidence: Evidence) -> Finding | None:
-    points = evidence.all(ev.LossSeen)
-    epochs = evidence.all(ev.EpochDone)
-    logs = [said.event.logs for said in points] + [said.event.logs for said in epochs]
-    if len(logs) < 3 or (evidence.step or 0) < 5:
+    points, epochs = evidence.all(ev.LossSeen), evidence.all(ev.EpochDone)
+    logs = [one.event.logs for one in points] + [one.event.logs for one in epochs]
+    steps = evidence.step or 0
+    if len(logs) < _LOGS_NEEDED or steps < _STEPS_NEEDED:
         return None
-    names = [
-        name
-        for name in dict.fromkeys(name for log in logs for name in log)
-        if name not in ("loss", "val_loss") and _is_part(name) and not name.startswith("val_")
-    ]
-    dead = [name for name in names if all(number_of(log.get(name)) == 0.0 for log in logs if name in log)]
-    alive = [name for name in names if name not in dead]
-    if not dead or not (alive or number_of(logs[-1].get("loss"))):
+    parts = [name for name in dict.fromkeys(name for log in logs for name in log) if _is_part(name)]
+    zero = [name for name in parts if all(number_of(log[name]) == 0.0 for log in logs if name in log)]
+    other = [name for name in parts if name not in zero]
+    if not zero or not (other or number_of(logs[-1].get("loss"))):
         return None
     source = points[-1].source if points else epochs[-1].source
-    boxlike = any(word in name for name in dead for word in _OF_BOXES if "regulari" not in name)
-    facts = [
-        Fact(
-            f"{listed(dead)} is exactly 0.0 at every one of {len(logs)} records, {evidence.step:,} steps",
-            source,
-        )
-    ]
-    if alive:
-        facts.append(Fact(f"{listed(alive)} is not", source))
+    values = {"zero": zero, "other": other, "records": len(logs), "steps": steps}
+    blamed = any(_is_of_boxes(name) for name in zero) and len(logs) >= _LOGS_TO_BLAME
     return Finding(
-        "no-positive-anchors",
-        Strength.SUPPORTED if boxlike and len(logs) >= 5 else Strength.POSSIBLE,
-        f"{listed(dead)} is exactly 0.0 at every step: no anchor matches an object, so nothing is learnt about it",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "anchors of the sizes that the objects have in the resized image; `holdfast check` lists boxes "
-                "that no anchor covers",
-                "your-choice",
-            ),
-            Remedy(
-                "check that boxes are scaled with the image, and in the coordinates the matcher expects",
-                "guess",
-            ),
-        ),
+        Strength.SUPPORTED if blamed else Strength.POSSIBLE,
+        Title("no-positive-anchors", {"zero": zero}),
+        because=(Fact("loss.part-zero", values, source),),
+        remedies=(Remedy("anchors.fit"), Remedy("boxes.check-scale", safety="guess")),
         ends=False,
     )
 
 
 def _is_part(name: str) -> bool:
+    if name == "loss" or name.startswith("val_"):
+        return False
     return "loss" in name or name.endswith(("_regression", "_classification"))
+
+
+def _is_of_boxes(name: str) -> bool:
+    return "regulari" not in name and any(word in name for word in _OF_BOXES)

@@ -4,56 +4,38 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import median
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import span, whole
 from holdfast.journal import events as ev
+
+#: A first step that is worth a finding: in seconds, as a multiple of the other steps, as a share of the epoch.
+#: Chosen: separates the test program with a slow map before `shuffle` from those with it behind.
+_PAUSE_S, _TIMES_A_STEP, _SHARE_OF_EPOCH = 1.0, 10, 0.1
 
 
 @cause("shuffle-refill-pause", Group.DATA, specialises=("input-starved",))
 def shuffle_refill_pause(evidence: Evidence) -> Finding | None:
-    fit = evidence.fit
-    passes = fit.epochs if fit is not None else evidence.all(ev.PassDone)
-    paused = [said for said in passes if said.event.first_step_s is not None and said.event.steps > 2]
-    later = paused[1:]  # the first epoch's first step contains the compiling
-    if len(later) < 2:
-        return None
-    pauses = [said.event.first_step_s or 0.0 for said in later]
-    rests = [
-        (said.event.duration_s - (said.event.first_step_s or 0.0)) / max(1, said.event.steps - 1)
-        for said in later
-    ]
-    pause, step = median(pauses), median(rests)
-    whole_epoch = median([said.event.duration_s for said in later])
+    passes = evidence.fit.epochs if evidence.fit is not None else evidence.all(ev.PassDone)
+    timed = [one for one in passes if one.event.first_step_s is not None and one.event.steps > 2]
+    later = timed[1:]  # the first epoch's first step contains the compilation
     shuffles = [node for node in evidence.nodes if node.op == "shuffle"]
-    if pause < 1.0 or pause < 10 * step or pause < 0.1 * whole_epoch or not shuffles:
+    if len(later) < 2 or not shuffles:
+        return None
+    pause_s = median([one.event.first_step_s or 0.0 for one in later])
+    rests = [(one.event.duration_s - (one.event.first_step_s or 0.0), one.event.steps - 1) for one in later]
+    step_s = median([seconds / max(1, steps) for seconds, steps in rests])
+    epoch_s = median([one.event.duration_s for one in later])
+    if pause_s < max(_PAUSE_S, _TIMES_A_STEP * step_s, _SHARE_OF_EPOCH * epoch_s):
         return None
     node = shuffles[-1]
+    buffer = {"where": node.where, "elements": node.buffer_size or 0}
     return Finding(
-        "shuffle-refill-pause",
         Strength.SUPPORTED,
-        f"every epoch begins with a pause of {span(pause)} while the shuffle buffer fills",
-        (
-            Fact(
-                f"the first step of each later epoch took {span(pause)}, any other {span(step)}",
-                later[-1].source,
-            ),
-            Fact(
-                f"shuffle{f' ({node.where})' if node.where else ''} keeps {whole(node.buffer_size or 0)} "
-                "elements and is filled anew in every epoch",
-                node.source,
-            ),
+        Title("shuffle-refill-pause", {"pause_s": pause_s}),
+        because=(
+            Fact("epochs.first-step-slow", {"pause_s": pause_s, "step_s": step_s}, later[-1].source),
+            Fact("pipeline.shuffle-refilled", buffer, node.source),
         ),
-        (),
-        (
-            Remedy(
-                "shuffle names, before the costly part, so that the buffer fills at once",
-                "your-choice",
-                "files.shuffle(len(files)).map(load)",
-            ),
-            Remedy(
-                "let epochs run into one another: repeat before batching, with steps_per_epoch", "your-choice"
-            ),
-        ),
+        remedies=(Remedy("shuffle.names"), Remedy("pipeline.repeat-before-batch")),
         ends=False,
     )

@@ -3,82 +3,107 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.pipeline import waits_for_data
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength
-from holdfast.explain.words import size
-
-
-@cause("storage-slow", Group.DATA, specialises=("input-starved",))
-def storage_slow(evidence: Evidence) -> Finding | None:
-    found = waits_for_data(evidence)
-    training = [
-        (line, s) for line, s in evidence.samples if s.step > 0 or s.phase in ("fill", "data-wait", "step")
-    ]
-    detailed = [(line, s) for line, s in training if s.thread_states or s.waits]
-    if len(detailed) < 3:
-        return None
-    waiting = [
-        (line, s)
-        for line, s in detailed
-        if s.thread_states.get("D", 0) or any(_STORAGE.search(name) for name in s.waits)
-    ]
-    share_d = len(waiting) / len(detailed)
-    pressed = [s.pressure.get("io.some", 0.0) for _, s in detailed]
-    pressure = sorted(pressed)[len(pressed) // 2]
-    starved = found is not None and found[0] >= 0.5 and found[1] >= 5
-    if found is not None and found[0] < 0.3:
-        return None
-    if share_d < 0.4 and not (pressure > 25 and share_d > 0.15):
-        return None
-    first, last = training[0][1], training[-1][1]
-    seconds = max(1e-6, last.mono - first.mono)
-    idle = (last.cpu_s - first.cpu_s) / seconds < 0.7
-    if seconds < 6 or not (starved or idle):
-        return None
-    facts = [
-        Fact(
-            f"threads stood in the wait for storage in {len(waiting)} of {len(detailed)} looks",
-            f"vitals.jsonl:{waiting[0][0]}-{waiting[-1][0]}",
-        )
-    ]
-    if pressure > 5:
-        facts.append(
-            Fact(f"tasks of the machine waited for I/O {pressure:.0f} % of the time", "vitals.jsonl")
-        )
-    if found is not None:
-        facts.append(
-            Fact(f"{found[0]:.0%} of the time of steps was spent waiting for the next batch", found[2])
-        )
-    if first.disk_read_bytes is not None and last.disk_read_bytes is not None:
-        facts.append(
-            Fact(
-                f"it read {size((last.disk_read_bytes - first.disk_read_bytes) / seconds)} a second from storage",
-                "vitals.jsonl",
-            )
-        )
-    data = evidence.data()
-    where = f" ({data.event.files[0]} …)" if data is not None and data.event.files else ""
-    return Finding(
-        "storage-slow",
-        Strength.SUPPORTED if starved or share_d > 0.6 else Strength.POSSIBLE,
-        f"the loader waits for storage{where}",
-        tuple(facts),
-        (),
-        (
-            Remedy("copy the data to a local disk before training", "your-choice"),
-            Remedy(
-                "read fewer, larger files: TFRecord shards instead of single pictures",
-                "your-choice",
-                "holdfast data convert DATA --to tfrecord",
-            ),
-        ),
-        ends=False,
-    )
-
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.pipeline import DataWait, waits_for_data
+from holdfast.journal.vitals import Sample
 
 _STORAGE = re.compile(
     r"rpc_|nfs|fuse|ceph|cifs|io_schedule|folio_wait|wait_on_page|blk_|request_wait|filemap|p9_|throtl"
 )
+#: All chosen by the test programs, which read from a throttled disk or compute in their loader.
+_SAMPLES_NEEDED = 3
+_TRAINED_S = 6.0
+_STARVED_SHARE, _STARVED_S = 0.5, 5.0  # of the time of steps, and in all: it is short of data
+_FED_SHARE = 0.3  # below it data is waited for so little that no storage slows it
+_WAITING = 0.4  # share of the samples with a thread in a wait for storage
+_WAITING_UNDER_PRESSURE, _PRESSURE = (
+    0.15,
+    25.0,
+)  # less will do where the machine waits for I/O, in percent of time
+_MOSTLY_WAITING = 0.6
+_IDLE_CORES = 0.7
+_PRESSURE_SHOWN = 5.0
+
+
+class _Look(NamedTuple):
+    """What the samples of training show."""
+
+    samples: int
+    waiting: int
+    pressure: float  # median percentage of the time that tasks of the machine waited for I/O
+    cores: float
+    read_bytes_per_s: float | None
+    source: str
+
+    @property
+    def share(self) -> float:
+        return self.waiting / self.samples
+
+    @property
+    def waits(self) -> bool:
+        under_pressure = self.pressure > _PRESSURE and self.share > _WAITING_UNDER_PRESSURE
+        return self.share >= _WAITING or under_pressure
+
+
+@cause("storage-slow", Group.DATA, specialises=("input-starved",))
+def storage_slow(evidence: Evidence) -> Finding | None:
+    wait, look = waits_for_data(evidence), _look(evidence)
+    if look is None or not look.waits or (wait is not None and wait.share < _FED_SHARE):
+        return None
+    starved = wait is not None and wait.share >= _STARVED_SHARE and wait.seconds >= _STARVED_S
+    if not starved and look.cores >= _IDLE_CORES:
+        return None
+    data = evidence.data()
+    return Finding(
+        Strength.SUPPORTED if starved or look.share > _MOSTLY_WAITING else Strength.POSSIBLE,
+        Title("storage-slow", {"file": data.event.files[0] if data is not None and data.event.files else ""}),
+        because=_facts(look, wait),
+        remedies=(Remedy("data.copy-to-local-disk"), Remedy("data.fewer-larger-files")),
+        ends=False,
+    )
+
+
+def _facts(look: _Look, wait: DataWait | None) -> tuple[Fact, ...]:
+    facts = [Fact("threads.in-storage", {"waiting": look.waiting, "samples": look.samples}, look.source)]
+    if look.pressure > _PRESSURE_SHOWN:
+        facts.append(Fact("machine.waits-for-io", {"share": look.pressure / 100}, "vitals.jsonl"))
+    if wait is not None:
+        facts.append(wait.fact)
+    if look.read_bytes_per_s is not None:
+        facts.append(Fact("storage.read", {"bytes_per_s": look.read_bytes_per_s}, "vitals.jsonl"))
+    return tuple(facts)
+
+
+def _look(evidence: Evidence) -> _Look | None:
+    trained = [
+        (line, sample)
+        for line, sample in evidence.samples
+        if sample.step > 0 or sample.phase in ("fill", "data-wait", "step")
+    ]
+    detailed = [(line, sample) for line, sample in trained if sample.thread_states or sample.waits]
+    waiting = [line for line, sample in detailed if _in_storage(sample)]
+    if len(detailed) < _SAMPLES_NEEDED or not waiting:
+        return None
+    first, last = trained[0][1], trained[-1][1]
+    seconds = last.mono - first.mono
+    if seconds < _TRAINED_S:
+        return None
+    known = first.disk_read_bytes is not None and last.disk_read_bytes is not None
+    return _Look(
+        samples=len(detailed),
+        waiting=len(waiting),
+        pressure=sorted(sample.pressure.get("io.some", 0.0) for _, sample in detailed)[len(detailed) // 2],
+        cores=(last.cpu_s - first.cpu_s) / seconds,
+        read_bytes_per_s=((last.disk_read_bytes or 0) - (first.disk_read_bytes or 0)) / seconds
+        if known
+        else None,
+        source=f"vitals.jsonl:{waiting[0]}-{waiting[-1]}",
+    )
+
+
+def _in_storage(sample: Sample) -> bool:
+    return sample.thread_states.get("D", 0) > 0 or any(_STORAGE.search(name) for name in sample.waits)

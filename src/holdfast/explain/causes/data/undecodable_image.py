@@ -4,71 +4,40 @@ from __future__ import annotations
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.error import file_named
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, matched, users_line
-from holdfast.journal import events as ev
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText, Quote, Raised, file_named, user_line
+from holdfast.explain.readings.files import IMAGES, damaged_file, damaged_files
+
+_NOT_DECODED = ErrorText(
+    r"Unknown image file format|jpeg::Uncompress failed|Invalid PNG|PNG.*(invalid|corrupt)|Input is empty\.|"
+    r"image is empty|"
+    r"(DecodeJpeg|DecodePng|DecodeImage|DecodeBmp|DecodeGif|decode_(jpeg|png|image)).*([Ii]nvalid|[Ff]ailed|"
+    r"[Uu]nknown|empty|Expected)|"
+    r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (PNG|data stream)|"
+    r"not a JPEG|"
+    r"Invalid (JPEG|image) data|Trying to decode .* format using a wrong op"
+)
 
 
 @cause("undecodable-image", Group.DATA, specialises=("script-error",))
 def undecodable_image(evidence: Evidence) -> Finding | None:
-    error = evidence.error
-    said = matched(
-        evidence,
-        r"Unknown image file format|jpeg::Uncompress failed|Invalid PNG|PNG.*(invalid|corrupt)|Input is empty\.|"
-        r"image is empty|"
-        r"(DecodeJpeg|DecodePng|DecodeImage|DecodeBmp|DecodeGif|decode_(jpeg|png|image)).*([Ii]nvalid|[Ff]ailed|"
-        r"[Uu]nknown|empty|Expected)|"
-        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (PNG|data stream)|"
-        r"not a JPEG|"
-        r"Invalid (JPEG|image) data|Trying to decode .* format using a wrong op",
-    )
-    if said is None or error is None:
+    error, quote = evidence.error, _NOT_DECODED.match(evidence)
+    if quote is None or error is None:
         return None
-    facts = [said[1], *users_line(evidence)]
-    file = _file(evidence, said[1])
-    for found in evidence.all(ev.BadFilesFound):
-        for bad in found.event.files[:3]:
-            facts.append(Fact(f"{bad.get('path')}: {bad.get('what')}", found.source))
-    if file:
-        facts.append(Fact(f"the file is {file}", error.source))
-    else:
-        facts.append(Fact("TensorFlow does not say which file it is", error.source))
-    title = (
-        f"the image {file} cannot be decoded"
-        if file
-        else "an image cannot be decoded; TensorFlow does not say which"
+    file = damaged_file(evidence) or _named(error, quote)
+    named = (
+        Fact("file.named", {"file": file}, error.source) if file else Fact("file.unnamed", {}, error.source)
     )
+    replace = Remedy("image.replace", {"file": file}) if file else Remedy("image.find", safety="automatic")
     return Finding(
-        "undecodable-image",
         Strength.ESTABLISHED,
-        title,
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                f"replace or remove {file}"
-                if file
-                else "find it: `holdfast check DATA` decodes every image and names the bad ones",
-                "automatic" if not file else "your-choice",
-            ),
-            Remedy(
-                "leave bad files out where the list is made; ignore_errors() hides them and drops good data too",
-                "your-choice",
-            ),
-        ),
+        Title("undecodable-image", {"file": file}),
+        because=(quote.fact, *user_line(evidence), *damaged_files(evidence), named),
+        remedies=(replace, Remedy("image.leave-out")),
     )
 
 
-def _file(evidence: Evidence, said: Fact) -> str:
-    pictures = r"jpe?g|png|bmp|gif|webp|tiff?"
-    for found in reversed(evidence.all(ev.BadFilesFound)):
-        for bad in found.event.files[:1]:
-            return str(bad.get("path"))
-    named = [
-        path
-        for path in (evidence.error.paths if evidence.error is not None else ())
-        if file_named(path, pictures)
-    ]
-    return (
-        named[-1] if named else file_named(said.fact, pictures) or file_named(evidence.error_text, pictures)
-    )
+def _named(error: Raised, quote: Quote) -> str:
+    """The image that the error names, or one among the paths in the frames of the exception."""
+    paths = [path for path in error.paths if file_named(path, IMAGES)]
+    return paths[-1] if paths else file_named(quote.text, IMAGES) or file_named(error.text, IMAGES)

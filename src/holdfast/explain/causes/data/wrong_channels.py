@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.arrays import differ_in_channels
-from holdfast.explain.readings.error import file_named
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, unlike_pieces, users_line
-from holdfast.explain.words import clipped
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.arrays import CHANNELS, differ_in_channels, shapes_not_batched, unlike_shapes
+from holdfast.explain.readings.error import error_quoted, file_named, user_line
+from holdfast.explain.readings.files import IMAGES
+
+_KERAS_AXIS = re.compile(
+    r"expected axis -1 of input shape to have value (\d+), but received input with shape \(?([^)\n]*)"
+)
+_LAST_IS_CHANNELS = re.compile(r"[, ][1234]$")
+#: Channels that were wanted, then those given, in the words of torch, of XLA (the other way round), of others.
+_TORCH = re.compile(r"to have (?P<wanted>\d) channels, but got (?P<given>\d) channels")
+_XLA = re.compile(
+    r"[Dd]epth of input must be a multiple of depth of filter: (?P<given>\d) vs (?P<wanted>\d)\b"
+)
+_OTHERS = re.compile(
+    r"(?:input depth|number of channels|channels?)\D{0,40}(?P<wanted>\d)\D{1,60}(?P<given>\d)"
+)
 
 
 @cause("wrong-channels", Group.DATA, specialises=("script-error",))
@@ -17,64 +31,57 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
     error = evidence.error
     if error is None:
         return None
-    text = error.text
-    pair = re.search(
-        r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\].*?\[([\d,]+)\]", text, re.S
+    unlike = unlike_shapes(evidence)
+    title = _among_images(evidence, error.text) or _of_the_model(error.text)
+    if title is None:
+        return None
+    file = file_named(error.text, IMAGES)
+    facts = [error_quoted(error), *user_line(evidence)]
+    facts += [Fact("file.named", {"file": file}, error.source)] if file else []
+    facts += [unlike.fact] if unlike is not None else []
+    return Finding(
+        Strength.ESTABLISHED,
+        title,
+        because=tuple(facts),
+        remedies=(Remedy("image.decode-three-channels"), Remedy("image.check-modes", safety="automatic")),
     )
-    axis = re.search(
-        r"expected axis -1 of input shape to have value (\d+), but received input with shape \(?([^)\n]*)",
-        text,
-    )
-    depth = re.search(r"(?:input depth|number of channels|channels?)\D{0,40}(\d)\D{1,60}(\d)", text)
-    torchs = re.search(r"to have (\d) channels, but got (\d) channels", text)
-    ratio = re.search(
-        r"[Dd]epth of input must be a multiple of depth of filter: (\d) vs (\d)\b", text
-    )  # XLA's words
-    pieces = unlike_pieces(evidence)
-    if pieces is not None and differ_in_channels(*pieces[:2]):
-        usual, odd = pieces[:2]
-        what = f"one image has {odd[-1]} channels, the others {usual[-1]}"
-        if len(odd) != len(usual):
-            flat = "one image has" if len(odd) < len(usual) else "the others have"
-            rest = f"the others have {usual[-1]}" if len(odd) < len(usual) else f"one has {odd[-1]}"
-            what = f"{flat} no axis of channels, {rest}"
-    elif pair and differ_in_channels(_sides(pair[1]), _sides(pair[2])):
-        what = f"one image has {pair[2].split(',')[-1]} channels, another {pair[1].split(',')[-1]}"
-    elif axis and re.search(r"[, ][1234]$", axis[2].strip().rstrip(",)")) and axis[1] in "1234":
-        what = f"the model takes {axis[1]} channels and was given shape ({axis[2].strip()})"
-    elif torchs:
-        what = f"{torchs[1]} channels were wanted and {torchs[2]} given"
-    elif ratio:
-        what = f"{ratio[2]} channels were wanted and {ratio[1]} given"
-    elif (
-        depth
-        and re.search(r"hannel|depth", text)
-        and {depth[1], depth[2]} <= set("1234")
-        and depth[1] != depth[2]
-    ):
-        what = f"{depth[1]} channels were wanted and {depth[2]} given"
+
+
+def _among_images(evidence: Evidence, text: str) -> Title | None:
+    """One image differs from the others; a number of channels is None where a grey image has no such dimension."""
+    unlike, batched = unlike_shapes(evidence), shapes_not_batched(text)
+    if unlike is not None and differ_in_channels(unlike.usual, unlike.odd):
+        usual, odd = unlike.usual, unlike.odd
+    elif batched is not None and differ_in_channels(*batched):
+        odd, usual = batched
     else:
         return None
-    file = file_named(text, r"jpe?g|png|bmp|gif|webp|tiff?")
-    facts = [Fact(clipped(f"{error.type}: {error.essence}", 200), error.source), *users_line(evidence)]
-    facts += [Fact(f"the file is {file}", error.source)] if file else []
-    facts += [pieces[2]] if pieces is not None else []
-    return Finding(
-        "wrong-channels",
-        Strength.ESTABLISHED,
-        what,
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "ask the decoder for three channels, whatever the file has",
-                "your-choice",
-                "image = tf.io.decode_image(data, channels=3, expand_animations=False)",
-            ),
-            Remedy("name the files: `holdfast check DATA` lists images of unsupported mode", "automatic"),
-        ),
+    values = {
+        "odd": odd[-1] if len(odd) >= len(usual) else None,
+        "usual": usual[-1] if len(usual) >= len(odd) else None,
+    }
+    return Title("wrong-channels.one-image", values)
+
+
+def _of_the_model(text: str) -> Title | None:
+    """The model takes another number of channels than it was given."""
+    axis = _KERAS_AXIS.search(text)
+    if axis is not None:
+        shape = axis[2].strip()
+        if _LAST_IS_CHANNELS.search(shape.rstrip(",)")) and axis[1] in "1234":
+            return Title("wrong-channels.shape", {"wanted": int(axis[1]), "shape": shape})
+    for pattern in (_TORCH, _XLA, _OTHERS):
+        values = _numbers(pattern.search(text))
+        if values is not None and (pattern is not _OTHERS or _are_channels(values)):
+            return Title("wrong-channels", values)
+    return None
+
+
+def _numbers(found: re.Match[str] | None) -> dict[str, Any] | None:
+    return None if found is None else {"wanted": int(found["wanted"]), "given": int(found["given"])}
+
+
+def _are_channels(values: dict[str, Any]) -> bool:
+    return (
+        values["wanted"] in CHANNELS and values["given"] in CHANNELS and values["wanted"] != values["given"]
     )
-
-
-def _sides(text: str) -> tuple[int, ...]:
-    return tuple(int(side) for side in text.split(",") if side)

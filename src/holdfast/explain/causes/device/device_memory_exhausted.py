@@ -6,62 +6,54 @@ import re
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import user_line
+from holdfast.explain.readings.memory import gpu_refused
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, gpu_refused, users_line
-from holdfast.explain.words import size
+
+_SHAPE = re.compile(r"shape ?\[([\d,]+)\](?: and type (\w+))?")
+_REQUESTED = re.compile(r"(?:trying to )?allocate ([\d.]+ ?[KMGT]?i?B|\d+ bytes)")
+_OPERATION = re.compile(r"\[?\{\{node ([\w/.:-]+)\}\}")
+_GPUS_SHOWN = 4
 
 
 @cause(
     "device-memory-exhausted",
     Group.DEVICE,
-    specialises=(
-        "script-error",
-        "native-crash",
-        "callback-raised",
-    ),
+    specialises=("script-error", "native-crash", "callback-raised"),
     mechanism=True,
 )
 def device_memory_exhausted(evidence: Evidence) -> Finding | None:
-    said = gpu_refused(evidence)
-    if said is None:
+    quote = gpu_refused(evidence)
+    if quote is None:
         return None
-    text = evidence.error_text + "\n" + said[1].fact
-    shape = re.search(r"shape ?\[([\d,]+)\](?: and type (\w+))?", text)
-    asked = re.search(r"(?:trying to )?allocate ([\d.]+ ?[KMGT]?i?B|\d+ bytes)", text)
-    facts = [said[1], *users_line(evidence)]
-    op = re.search(r"\[?\{\{node ([\w/.:-]+)\}\}", text)
-    if op:
-        facts.append(Fact(f"the operation is {op[1]}", said[1].source))
-    cards = evidence.samples[-1][1].gpus if evidence.samples else []
-    for card in cards[:4]:
-        ours = number_of(card.get("ours_bytes"))
-        facts.append(
-            Fact(
-                f"the card used {size(number_of(card.get('used_bytes')))} of {size(number_of(card.get('total_bytes')))}"
-                + (f", {size(ours)} by this run" if ours else ""),
-                f"vitals.jsonl:{evidence.samples[-1][0]}",
-            )
-        )
-    what = f" for a tensor of [{shape[1]}]" if shape else f": {asked[1]} asked for" if asked else ""
+    shape, requested = _SHAPE.search(quote.whole), _REQUESTED.search(quote.whole)
+    operation = _OPERATION.search(quote.whole)
+    facts = [quote.fact, *user_line(evidence)]
+    facts += [Fact("error.operation", {"name": operation[1]}, quote.source)] if operation else []
+    sides = [int(side) for side in shape[1].split(",") if side] if shape else []
+    values = {"shape": sides, "requested": requested[1] if requested and not sides else ""}
+    torch = {"torch": "PyTorch" in quote.whole}
     return Finding(
-        "device-memory-exhausted",
         Strength.ESTABLISHED,
-        f"the GPU has no memory left{what}",
-        tuple(facts),
-        (),
-        _TORCH if "PyTorch" in text else _KERAS,
+        Title("device-memory-exhausted", values),
+        because=(*facts, *_gpus(evidence)),
+        remedies=(Remedy("batch.accumulate-gradients", torch), Remedy("precision.half", torch)),
     )
 
 
-_SMALLER = "a smaller batch, and gradient accumulation to keep its effect"
-_HALF = "half precision of activations"
-_KERAS = (
-    Remedy(
-        _SMALLER, "your-choice", "optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=4)"
-    ),
-    Remedy(_HALF, "your-choice", 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'),
-)
-_TORCH = (
-    Remedy(_SMALLER, "your-choice", "(loss / 4).backward()   # and optimizer.step() at every fourth batch"),
-    Remedy(_HALF, "your-choice", 'with torch.autocast("cuda", torch.bfloat16):'),
-)
+def _gpus(evidence: Evidence) -> list[Fact]:
+    """What was used of each GPU when it was last measured."""
+    return [
+        Fact(
+            "gpu.memory",
+            {
+                "used_bytes": number_of(gpu.get("used_bytes")),
+                "total_bytes": number_of(gpu.get("total_bytes")),
+                "own_bytes": number_of(gpu.get("ours_bytes")) or None,
+            },
+            f"vitals.jsonl:{line}",
+        )
+        for line, sample in evidence.samples[-1:]
+        for gpu in sample.gpus[:_GPUS_SHOWN]
+    ]

@@ -1,62 +1,64 @@
-"""The GPU has enough free memory in all, but not in one piece."""
+"""The GPU has enough free memory in total, but no free block is large enough."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, gpu_refused
-from holdfast.explain.words import size
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.memory import gpu_refused
+
+_REQUESTED = re.compile(r"allocate ([\d.]+) ?([KMGT]?i?B|bytes)")
+_TENSORFLOW_LIMIT, _TENSORFLOW_USED = re.compile(r"Limit:\s+(\d+)"), re.compile(r"InUse:\s+(\d+)")
+_TORCH_IDLE = re.compile(r"([\d.]+) ?([KMGT]?i?B) is reserved by PyTorch but unallocated")
+#: Lines of the output in which TensorFlow's allocator prints its statistics: a few hundred for a large pool.
+_LAST_LINES = 600
+#: Free memory as a multiple of the request from which fragmentation is the reason; closer, the rounding of
+#: the allocator may be. Chosen.
+_ENOUGH = 1.5
+
+
+class _Pool(NamedTuple):
+    """What the allocator printed; the limit and the use are None for torch, which names only the unused part."""
+
+    free_bytes: float
+    limit_bytes: int | None
+    used_bytes: int | None
 
 
 @cause("device-memory-fragmented", Group.DEVICE, specialises=("script-error",))
 def device_memory_fragmented(evidence: Evidence) -> Finding | None:
-    said = gpu_refused(evidence)
-    if said is None:
+    quote = gpu_refused(evidence)
+    if quote is None:
         return None
-    text = "\n".join(line.text for line in evidence.output.lines[-600:]) + "\n" + evidence.error_text
-    asked = _bytes(re.search(r"allocate ([\d.]+) ?([KMGT]?i?B|bytes)", text))
-    pool = _tensorflow_pool(text) or _torch_pool(text)
-    if not asked or pool is None or pool.free < 1.5 * asked:
+    printed = "\n".join(line.text for line in evidence.output.lines[-_LAST_LINES:])
+    text = f"{printed}\n{evidence.error_text}"
+    requested, pool = _bytes(_REQUESTED.search(text)), _tensorflow_pool(text) or _torch_pool(text)
+    if not requested or pool is None or pool.free_bytes < _ENOUGH * requested:
         return None
     return Finding(
-        "device-memory-fragmented",
         Strength.SUPPORTED,
-        f"{size(asked)} were refused although {size(pool.free)} were free, in pieces",
-        (said[1], Fact(f"the allocator's own figures: {pool.figures}", said[1].source)),
-        (),
-        (Remedy("let the allocator move its pieces together", "your-choice", pool.cure),),
+        Title("device-memory-fragmented", {"requested_bytes": requested, "free_bytes": pool.free_bytes}),
+        because=(quote.fact, Fact("gpu.allocator", pool._asdict(), quote.source)),
+        remedies=(Remedy("gpu.allocator-without-fragments", {"torch": pool.limit_bytes is None}),),
         led_to="device-memory-exhausted",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    free: float
-    figures: str
-    cure: str
-
-
 def _tensorflow_pool(text: str) -> _Pool | None:
-    limit, used = re.search(r"Limit:\s+(\d+)", text), re.search(r"InUse:\s+(\d+)", text)
-    if not (limit and used):
-        return None
-    figures = f"limit {size(int(limit[1]))}, in use {size(int(used[1]))}"
-    return _Pool(int(limit[1]) - int(used[1]), figures, "TF_GPU_ALLOCATOR=cuda_malloc_async")
+    limit, used = _TENSORFLOW_LIMIT.search(text), _TENSORFLOW_USED.search(text)
+    return _Pool(int(limit[1]) - int(used[1]), int(limit[1]), int(used[1])) if limit and used else None
 
 
 def _torch_pool(text: str) -> _Pool | None:
-    idle = _bytes(re.search(r"([\d.]+) ?([KMGT]?i?B) is reserved by PyTorch but unallocated", text))
-    if idle is None:
-        return None
-    return _Pool(
-        idle, f"{size(idle)} reserved and not in use", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
-    )
+    idle = _bytes(_TORCH_IDLE.search(text))
+    return None if idle is None else _Pool(idle, None, None)
 
 
 def _bytes(found: re.Match[str] | None) -> float | None:
+    """Allocators print KB for 1024 bytes as well as KiB."""
     if found is None:
         return None
     unit = found[2][:1].upper()

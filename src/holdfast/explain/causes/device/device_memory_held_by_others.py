@@ -1,70 +1,75 @@
-"""The GPU's memory was taken before this run began."""
+"""Other processes were using the GPU's memory before this run began."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.readings.error import ErrorText
+from holdfast.explain.readings.memory import gpu_refused
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, gpu_refused, matched
-from holdfast.explain.words import listed, size
 from holdfast.journal import events as ev
+
+_NO_HANDLE = ErrorText(
+    r"Could not create cudnn handle|CUDNN_STATUS_(INTERNAL|NOT_INITIALIZED|ALLOC)|"
+    r"Failed to get convolution algorithm|cublas.*(create|ALLOC)",
+    re.IGNORECASE,
+)
+#: Shares of a GPU's memory in use before the run. A driver and a display take a few percent; half leaves too little
+#: for a training that would fit on the empty GPU. Chosen.
+_TAKEN, _MOSTLY_TAKEN, _FREE = 0.2, 0.5, 0.1
+
+
+class _Gpu(NamedTuple):
+    used_bytes: float
+    total_bytes: float
+    processes: list[dict[str, Any]]
 
 
 @cause("device-memory-held-by-others", Group.DEVICE, specialises=("script-error",))
 def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
-    machine = evidence.last(ev.MachineRead)
-    refused = gpu_refused(evidence) or matched(
-        evidence,
-        r"Could not create cudnn handle|CUDNN_STATUS_(INTERNAL|NOT_INITIALIZED|ALLOC)|"
-        r"Failed to get convolution algorithm|cublas.*(create|ALLOC)",
-        flags=re.I,
-    )
-    if refused is None or machine is None:
+    machine, refused = evidence.last(ev.MachineRead), gpu_refused(evidence)
+    quote = refused or _NO_HANDLE.match(evidence)
+    if quote is None or machine is None:
         return None
-    held = [
-        (card, number_of(card.get("used_bytes")) or 0.0, number_of(card.get("total_bytes")) or 0.0)
-        for card in _used_by_it(evidence, machine.event.gpus)
-    ]
-    full = [(card, used, total) for card, used, total in held if total and used > 0.2 * total]
-    if not full:
+    gpus = _visible(evidence, [_gpu(one) for one in machine.event.gpus])
+    taken = [gpu for gpu in gpus if gpu.total_bytes and gpu.used_bytes > _TAKEN * gpu.total_bytes]
+    if not taken:
         return None
-    card, used, total = max(full, key=lambda one: one[1])
-    holders_named = [
-        f"{one.get('name') or 'process'} (pid {one.get('pid')}, {size(number_of(one.get('bytes')))})"
-        for one in card.get("processes", [])
-    ]
-    facts = [
-        refused[1],
-        Fact(f"before this run began, {size(used)} of {size(total)} were taken", machine.source),
-    ]
-    if holders_named:
-        facts.append(Fact(f"held by {listed(holders_named, 4)}", machine.source))
-    free = [one for one, used_bytes, _ in held if used_bytes < 0.1 * total]
-    sure = Strength.ESTABLISHED if used > 0.5 * total else Strength.SUPPORTED
+    worst = max(taken, key=lambda gpu: gpu.used_bytes)
+    other_free = any(gpu.used_bytes < _FREE * worst.total_bytes for gpu in gpus)
+    certain = worst.used_bytes > _MOSTLY_TAKEN * worst.total_bytes
+    values = {"used_bytes": worst.used_bytes, "total_bytes": worst.total_bytes}
+    facts = [quote.fact, Fact("gpu.used-before", {**values, "processes": worst.processes}, machine.source)]
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
     return Finding(
-        "device-memory-held-by-others",
-        Strength.POSSIBLE if free else sure,  # nobody said which of the cards ran out
-        f"{size(used)} of the GPU's {size(total)} were held by others before the run began",
-        tuple(facts),
-        (),
-        (
-            Remedy("end the processes that hold it, if they are left-overs", "your-choice"),
-            Remedy(
-                "use another card" if free else "take memory as needed instead of all at once",
-                "your-choice",
-                "CUDA_VISIBLE_DEVICES=1" if free else "tf.config.experimental.set_memory_growth(gpu, True)",
-            ),
+        Strength.POSSIBLE if other_free else strength,  # which GPU ran out is not known
+        Title("device-memory-held-by-others", values),
+        because=tuple(facts),
+        remedies=(
+            Remedy("gpu.end-other-processes"),
+            Remedy("gpu.use-another") if other_free else Remedy("gpu.grow-memory"),
         ),
-        led_to="device-memory-exhausted" if gpu_refused(evidence) else None,
+        led_to="device-memory-exhausted" if refused is not None else None,
     )
 
 
-def _used_by_it(evidence: Evidence, cards: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The cards that CUDA_VISIBLE_DEVICES leaves to the run, where it says so by their numbers."""
-    told = [said.event.environment.get("CUDA_VISIBLE_DEVICES") for said in evidence.all(ev.FrameworkSeen)]
-    wanted = next((value for value in reversed(told) if value), "")
+def _gpu(read: dict[str, Any]) -> _Gpu:
+    processes = [
+        {"name": one.get("name") or "process", "pid": one.get("pid"), "bytes": number_of(one.get("bytes"))}
+        for one in read.get("processes", [])
+    ]
+    return _Gpu(
+        number_of(read.get("used_bytes")) or 0.0, number_of(read.get("total_bytes")) or 0.0, processes
+    )
+
+
+def _visible(evidence: Evidence, gpus: list[_Gpu]) -> list[_Gpu]:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves to the run, where it names them by their numbers."""
+    set_to = [one.event.environment.get("CUDA_VISIBLE_DEVICES") for one in evidence.all(ev.FrameworkSeen)]
+    wanted = next((value for value in reversed(set_to) if value), "")
     numbers = [int(one) for one in wanted.split(",") if one.strip().isdigit()]
-    return [cards[one] for one in numbers if one < len(cards)] or cards
+    return [gpus[one] for one in numbers if one < len(gpus)] or gpus

@@ -2,89 +2,65 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from holdfast.explain import finding
 from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import growth_values, memory_end
+from holdfast.explain.readings.memory import at_the_end, gpu_refused, growth_values, memory_end
 from holdfast.explain.readings.pipeline import part_bytes
-from holdfast.explain.unconverted import Fact, Finding, Remedy, Strength, at_the_end, gpu_refused
-from holdfast.explain.words import size
 from holdfast.journal import events as ev
+
+_STEPS_NEEDED = 3  # before it, so that "before" means something
+#: The last batch as a multiple of the smallest. Chosen: more than padding and the last incomplete batch make of it.
+_LARGER = 1.5
+_LAST_SAMPLES = 3  # within which a jump of memory counts as the end
+#: What counts as flat, as a share of the highest; and how far below the limit it then was. Chosen.
+_FLAT, _BELOW_LIMIT = 0.2, 0.8
 
 
 @cause("larger-sample-than-before", Group.DEVICE, specialises=("script-error",))
 def larger_sample_than_before(evidence: Evidence) -> Finding | None:
     ended = memory_end(evidence).cause or ("device-memory-exhausted" if gpu_refused(evidence) else None)
-    if not ended or not evidence.step or evidence.step < 3:
+    if not ended or (evidence.step or 0) < _STEPS_NEEDED:
         return None
-    batches = [said for said in evidence.all(ev.BatchSeen) if said.event.role == "train"]
-    sizes = [(sum(filter(None, (part_bytes(part) for part in said.event.parts))), said) for said in batches]
-    facts: list[Fact] = []
-    strength = Strength.POSSIBLE
-    if (
-        len(sizes) > 1
-        and sizes[-1][0] > 1.5 * max(1, min(count for count, _ in sizes[:-1]))
-        and sizes[-1][0] >= max(c for c, _ in sizes)
-    ):
-        largest, said = sizes[-1]
-        usual = sorted(count for count, _ in sizes[:-1])[len(sizes[:-1]) // 2]
-        facts.append(
-            Fact(
-                f"the batch of step {said.event.step:,} has {size(largest)}, {largest / max(1, usual):.1f} "
-                f"times the usual {size(usual)}",
-                said.source,
-            )
-        )
-        strength = Strength.SUPPORTED
-    grown = evidence.growth
-    jump = grown.when == GrowthShape.ONE_JUMP and grown.largest_jump.last_line >= evidence.samples[-1][0] - 3
-    if jump:
-        facts.append(
-            Fact(
-                f"memory was flat for {evidence.step:,} steps and then rose by {size(grown.largest_jump.bytes)} "
-                "at once",
-                grown.largest_jump.source,
-            )
-        )
-        strength = Strength.SUPPORTED if strength == Strength.POSSIBLE and _varies(evidence) else strength
-    if grown.when == GrowthShape.ONE_STEP:
-        facts.append(
-            cast("Fact", finding.Fact("memory.grew-after-flat", growth_values(evidence), grown.rise.source))
-        )
-        strength = Strength.SUPPORTED if _varies(evidence) else strength
-    if not facts and _flat_until_the_end(evidence) and _varies(evidence):
-        facts.append(
-            Fact(
-                f"memory was flat for {evidence.step:,} steps, and the end came between two measurements",
-                grown.total.source or "vitals.jsonl",
-            )
-        )
-        strength = Strength.SUPPORTED
+    batch, rise, varies = _larger_batch(evidence), _rise(evidence), _varies(evidence)
+    facts = [fact for fact in (batch, rise) if fact is not None]
+    if not facts and varies and _flat_until_the_end(evidence):
+        source = evidence.growth.total.source or "vitals.jsonl"
+        facts = [Fact("memory.flat-until-the-end", {"steps": evidence.step}, source)]
     if not facts:
         return None
-    facts += at_the_end(evidence)
     return Finding(
-        "larger-sample-than-before",
-        strength,
-        "one sample is much larger than those before it, and its step did not fit",
-        tuple(facts),
-        (),
-        (
-            Remedy(
-                "bound the longest side when the data is read",
-                "your-choice",
-                "image = tf.image.resize(image, (640, 640), preserve_aspect_ratio=True)",
-            ),
-            Remedy(
-                "find the outliers before: `holdfast check DATA` names images and box counts far out of line",
-                "automatic",
-            ),
-        ),
+        Strength.SUPPORTED if batch is not None or varies else Strength.POSSIBLE,
+        Title("larger-sample-than-before"),
+        because=(*facts, *at_the_end(evidence)),
+        remedies=(Remedy("images.limit-size"), Remedy("data.check", safety="automatic")),
         led_to=ended,
     )
+
+
+def _larger_batch(evidence: Evidence) -> Fact | None:
+    """The last batch that was seen, where it is the largest by far."""
+    batches = [one for one in evidence.all(ev.BatchSeen) if one.event.role == "train"]
+    sizes = [sum(filter(None, (part_bytes(part) for part in one.event.parts))) for one in batches]
+    if len(sizes) < 2:
+        return None
+    last, before = sizes[-1], sorted(sizes[:-1])
+    if last <= _LARGER * max(1, before[0]) or last < before[-1]:
+        return None
+    values = {"step": batches[-1].event.step, "bytes": last, "usual_bytes": before[len(before) // 2]}
+    return Fact("batch.larger", values, batches[-1].source)
+
+
+def _rise(evidence: Evidence) -> Fact | None:
+    """Memory was flat, and rose at once."""
+    grown = evidence.growth
+    jump = grown.largest_jump
+    if grown.when == GrowthShape.ONE_STEP:
+        return Fact("memory.grew-after-flat", growth_values(evidence), grown.rise.source)
+    if grown.when == GrowthShape.ONE_JUMP and jump.last_line >= evidence.samples[-1][0] - _LAST_SAMPLES:
+        return Fact("memory.jumped", {"steps": evidence.step, "bytes": jump.bytes}, jump.source)
+    return None
 
 
 def _varies(evidence: Evidence) -> bool:
@@ -96,11 +72,10 @@ def _varies(evidence: Evidence) -> bool:
 
 
 def _flat_until_the_end(evidence: Evidence) -> bool:
-    sizes = [s.rss_bytes for _, s in evidence.samples if s.step > 0]
-    limit = evidence.memory_limit[0] if evidence.memory_limit else None
-    return (
-        len(sizes) > 1
-        and bool(limit)
-        and max(sizes) - min(sizes) < 0.2 * max(sizes)
-        and max(sizes) < 0.8 * (limit or 0)
+    used, limit = (
+        [sample.rss_bytes for _, sample in evidence.samples if sample.step > 0],
+        evidence.memory_limit,
     )
+    if len(used) < 2 or limit is None:
+        return False
+    return max(used) - min(used) < _FLAT * max(used) and max(used) < _BELOW_LIMIT * limit.bytes

@@ -1,0 +1,40 @@
+"""Files of the dataset that the probe found damaged, after an error about images or records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.explain.finding import Fact
+from holdfast.explain.readings.numbers import whole_or_none
+from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
+
+_FILES_NAMED = 3
+IMAGES = r"jpe?g|png|bmp|gif|webp|tiff?"
+RECORDS = r"tfrecords?\S*|records?|tfrec"
+
+
+def damaged_files(evidence: Evidence) -> list[Fact]:
+    return [
+        Fact(
+            "file.damaged",
+            {
+                "path": str(file.get("path")),
+                "what": file.get("what"),
+                "offset": whole_or_none(file.get("offset")),
+            },
+            found.source,
+        )
+        for found in evidence.all(ev.BadFilesFound)
+        for file in found.event.files[:_FILES_NAMED]
+    ]
+
+
+def damaged_file(evidence: Evidence) -> str:
+    """The first of the newest search, or ""."""
+    for found in reversed(evidence.all(ev.BadFilesFound)):
+        for file in found.event.files[:1]:
+            return str(file.get("path"))
+    return ""

@@ -1,0 +1,61 @@
+"""Boxes that break the loss, in the batch at which it broke or in the data read once more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.broken_numbers import GROWING, broke, nan_run
+from tests.explain.made import Run, facts, remedies
+
+_BOXES = {"inverted": 1, "outside": 0, "rows": [217]}
+
+
+def example(run: Run) -> None:
+    nan_run(run, broke(detail={"recent_steps": [0.9, 0.8, 0.7], "boxes": _BOXES}))
+
+
+def near_miss(run: Run) -> None:
+    """The same box, but the loss had grown for several steps."""
+    nan_run(run, broke(detail={"recent_steps": GROWING, "boxes": _BOXES}))
+
+
+def test_the_boxes_of_the_batch_that_broke_the_loss(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert first.title.values == {"counts": {"inverted": 1}, "rows": [217], "first": None, "batch": None}
+    assert facts(first)["value.became-non-finite"]["step"] == 33
+    assert "weights.finite-before" in facts(first)
+    assert remedies(first) == ["boxes.find", "boxes.clip-and-drop"]
+    assert (first.led_to, first.ends) == ("loss-not-finite", False)
+
+
+def test_a_loss_that_grew_before_speaks_against_the_boxes(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    near_miss(run)
+    boxes = next(one for one in run.verdict().findings if one.cause == "bad-boxes")
+    assert boxes.strength == Strength.POSSIBLE
+    assert [fact.kind for fact in boxes.against] == ["loss.grew-before-it-broke"]
+
+
+def test_boxes_that_were_found_in_the_data_afterwards(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(
+        ev.BatchSeen(step=12, parts=[{"boxes": {"zero_area": 2, "images": ["a.jpg"]}, "found": "afterwards"}])
+    )
+    run.probe(broke())
+    run.ended(0)
+    assert run.first().title.values["batch"] == 12
+    assert run.first().title.values["counts"] == {"zero_area": 2}
+
+
+def test_boxes_without_a_failure_blame_nobody(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(ev.BatchSeen(step=12, parts=[{"boxes": {"zero_area": 2}}]))
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    assert run.slugs() == []

@@ -1,0 +1,105 @@
+"""Class ids beyond the model's outputs: raised by TensorFlow and torch, NaN on a GPU, silent on JAX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.broken_numbers import broke
+from tests.explain.made import Run, facts, remedies
+
+_SPEC = [[[None, 20], "float32"], [[None], "int64"]]
+
+
+def example(run: Run) -> None:
+    run.raised(
+        "InvalidArgumentError",
+        "Graph execution error:\n\nReceived a label value of 3 which is outside the valid range of [0, 3).  "
+        "Label values: 0 3 1",
+    )
+
+
+def near_miss(run: Run) -> None:
+    run.raised("ValueError", "labels must be between 0 and 2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "values"),
+    [
+        ("InvalidArgumentError", "Received a label value of 3 which is outside the valid range of [0, 3).",
+         {"class_id": 3, "classes": 3}),
+        ("IndexError", "Target 3 is out of bounds.", {"class_id": 3, "classes": None}),
+        ("RuntimeError", "Assertion `t >= 0 && t < n_classes` failed.", {"class_id": None, "classes": None}),
+    ],
+)  # fmt: skip
+def test_what_the_error_names(tmp_path: Path, kind: str, message: str, values: dict[str, object]) -> None:
+    run = Run(tmp_path / "run")
+    run.raised(kind, message)
+    first = run.first()
+    assert (first.cause, first.title.values) == ("class-id-out-of-range", values)
+    assert remedies(first) == ["class-ids.map", "class-ids.check"]
+    off_by_one = values["class_id"] == values["classes"] == 3
+    assert first.remedies[0].values == {"last": 2 if off_by_one else None, "off_by_one": off_by_one}
+
+
+def _trained(path: Path, *, loss: str, spec: list[object], backend: str, nan: bool = False) -> Run:
+    run = Run(path)
+    run.probe(ev.FrameworkSeen(name="keras", backend=backend))
+    run.probe(ev.ModelSeen(output_shape=[None, 10], loss=loss, trainable_parameters=5, trainable_variables=2))
+    statistics = {"y": {"min": 1.0, "max": 10.0, "finite": True, "whole": True}}
+    run.fit(data=ev.DatasetSeen(type="array", element_spec=spec, statistics=statistics, cardinality=100))
+    if nan:
+        run.probe(broke())
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("loss", "spec", "found"),
+    [
+        ("sparse_categorical_crossentropy", _SPEC, True),
+        ("sparse_categorical_crossentropy (ignore_class=10)", _SPEC, False),
+        ("sparse_categorical_crossentropy", [*_SPEC, [[None], "f"]], False),  # sample weights
+    ],
+)
+def test_class_ids_that_jax_ignores(tmp_path: Path, loss: str, spec: list[object], found: bool) -> None:
+    run = _trained(tmp_path / "run", loss=loss, spec=spec, backend="jax")
+    assert run.slugs() == (["class-id-out-of-range"] if found else [])
+    if found:
+        assert run.first().title.values == {"class_id": 10, "classes": 10}
+        assert "class-id.ignored-by-jax" in facts(run.first())
+
+
+def test_class_ids_that_give_nan_on_a_gpu(tmp_path: Path) -> None:
+    loss = "sparse_categorical_crossentropy"
+    run = _trained(tmp_path / "run", loss=loss, spec=_SPEC, backend="tensorflow", nan=True)
+    first = run.first()
+    assert (first.cause, first.strength, first.led_to) == (
+        "class-id-out-of-range", Strength.ESTABLISHED, "loss-not-finite",
+    )  # fmt: skip
+    assert facts(first)["targets.range"] == {"low": 1.0, "high": 10.0}
+    assert facts(first)["model.output-shape"] == {"shape": [None, 10]}
+
+
+def _binary(path: Path, *, top: float, losses: list[float]) -> Run:
+    run = Run(path)
+    values = {"x": {"min": -3.0, "max": 3.0, "finite": True}, "y": {"min": 0.0, "max": top, "finite": True}}
+    run.fit(data=ev.DatasetSeen(type="array", cardinality=100, statistics=values))
+    run.probe(ev.ModelSeen(parameters=300, trainable_parameters=300, loss="binary_crossentropy"))
+    run.probe(*(ev.LossSeen(step=100 * at + 1, logs={"loss": loss}) for at, loss in enumerate(losses)))
+    run.epochs([100] * 3, losses)
+    run.ended(0)
+    return run
+
+
+def test_class_ids_given_to_a_binary_loss_make_it_negative(tmp_path: Path) -> None:
+    first = _binary(tmp_path / "a", top=9.0, losses=[0.05, -1.1, -68.5]).first()
+    assert (first.title.kind, first.strength) == ("class-id-out-of-range.binary-loss", Strength.ESTABLISHED)
+    assert facts(first)["loss.negative"] == {"loss": -1.1, "step": 101}
+    assert facts(first)["targets.range"] == {"low": 0.0, "high": 9.0}
+    assert _binary(tmp_path / "b", top=1.0, losses=[0.6, 0.4, 0.3]).slugs() == []
+    assert _binary(tmp_path / "c", top=9.0, losses=[0.6, 0.4, 0.3]).slugs() == []

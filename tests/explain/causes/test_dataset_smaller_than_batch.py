@@ -1,0 +1,45 @@
+"""Fewer records than a batch, with drop_remainder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal import events as ev
+from tests.explain.made import Run, facts, pipeline
+
+
+def _empty(run: Run, *nodes: dict[str, object]) -> None:
+    run.fit(steps=0, data=pipeline(*nodes, cardinality=0))
+    run.probe(ev.FitDone(steps=0, epochs=3, epochs_done=3, steps_by_epoch=[0, 0, 0]))
+    run.ended(0)
+
+
+def example(run: Run) -> None:
+    batch = {"op": "batch", "batch_size": 8, "drop_remainder": True, "where": "train.py:9"}
+    _empty(run, {"op": "range", "cardinality": 3}, batch)
+
+
+def near_miss(run: Run) -> None:
+    batch = {"op": "batch", "batch_size": 8, "drop_remainder": True}
+    run.fit(data=pipeline({"op": "range", "cardinality": 800}, batch))
+    run.epochs([100, 100, 100])
+    run.ended(0)
+
+
+def test_the_records_and_the_batch_are_named(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert first.title.values == {"records": 3, "batch": 8}
+    assert facts(first)["pipeline.drops-remainder"]["where"] == "train.py:9"
+    assert all(remedy.values == first.title.values for remedy in first.remedies)
+
+
+@pytest.mark.parametrize(("records", "drops"), [(0, True), (3, False), (8, True)])
+def test_other_reasons_for_an_empty_dataset(tmp_path: Path, records: int, drops: bool) -> None:
+    run = Run(tmp_path / "run")
+    batch = {"op": "batch", "batch_size": 8, "drop_remainder": drops}
+    _empty(run, {"op": "range", "cardinality": records}, batch)
+    assert run.slugs() == ["dataset-empty"]

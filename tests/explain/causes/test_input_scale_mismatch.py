@@ -1,0 +1,129 @@
+"""Inputs that nothing scales, and one value far beyond the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.broken_numbers import ORDINARY, broken_loop
+from tests.explain.made import Run, facts, remedies
+
+_IMAGES = [[[None, 32, 32, 3], "float32"], [[None], "int64"]]
+
+
+def _trained(run: Run, losses: list[float], *layers: str, high: float = 255.0, spec: object = None) -> None:
+    values = {"x": {"min": 0.0, "max": high, "finite": True}}
+    run.fit(
+        epochs=5, data=ev.DatasetSeen(type="array", cardinality=100, statistics=values, element_spec=spec)
+    )
+    kinds = dict.fromkeys(("Conv2D", "Dense", *layers), 1)
+    run.probe(ev.ModelSeen(parameters=1000, trainable_parameters=1000, layer_kinds=kinds))
+    run.epochs([100] * 5, losses)
+    run.ended(0)
+
+
+def example(run: Run) -> None:
+    _trained(run, [2.3, 2.31, 2.3, 2.3, 2.3])
+
+
+def near_miss(run: Run) -> None:
+    _trained(run, [2.3, 2.31, 2.3, 2.3, 2.3], "Rescaling")
+
+
+def test_pixels_and_a_loss_that_does_not_fall(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    first = run.first()
+    assert (first.title.values, first.ends) == ({"high": 255.0}, False)
+    assert facts(first)["inputs.range"] == {"low": 0.0, "high": 255.0, "pixels": True}
+    assert facts(first)["loss.course"] == {"first": 2.3, "last": 2.3}
+    assert remedies(first) == ["model.scale-inputs", "model.use-its-preprocessing"]
+
+
+def test_a_loss_that_exploded_first_and_is_flat_since(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _trained(run, [441679808.0, 0.6927, 0.6918, 0.6916, 0.6914], high=187.0, spec=_IMAGES[:1])
+    assert (run.first().cause, run.first().strength) == ("input-scale-mismatch", Strength.SUPPORTED)
+    assert facts(run.first())["loss.course"] == {"first": 0.6927, "last": 0.6914}
+
+
+def test_a_loop_that_exploded_in_its_first_steps(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.ModelSeen(name="net", layer_kinds={"Conv2D": 2, "Dense": 2}, parameters=400))
+    run.probe(
+        ev.BatchSeen(role="train", step=1, parts=[{"shape": [16, 32, 32, 3], "min": 0.0, "max": 187.0}])
+    )
+    losses = [25.2, 2.7e7, 2.1e13, 1.4e23, *([0.674, 0.713, 0.688, 0.701, 0.69] * 5)]
+    for step, loss in enumerate(losses, start=1):
+        run.probe(ev.LossSeen(step=step, epoch=0, logs={"loss": loss}, step_loss=loss))
+    run.ended(0)
+    assert (run.first().cause, run.first().strength) == ("input-scale-mismatch", Strength.SUPPORTED)
+
+
+def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    values = {"min": -60.2, "max": 65.1, "finite": True}
+    run.fit(steps=20, data=ev.DatasetSeen(type="array", cardinality=20, statistics={"x": values},
+                                element_spec=[[[None, 12], "float32"]]))  # fmt: skip
+    run.probe(
+        ev.ModelSeen(parameters=600, trainable_parameters=600, layer_kinds={"Dense": 2}),
+        ev.NonFiniteSeen(
+            what="loss", name="loss", step=1, value="nan", input_finite=True, precision="float32"
+        ),
+    )
+    run.epochs([20, 20, 20], [float("nan")] * 3)
+    run.ended(0)
+    assert run.blamed() == ["loss-not-finite"]
+    assert "loss.broken-at-first-step" in facts(run.first())
+    scale = [one for one in run.verdict().findings if one.cause == "input-scale-mismatch"]
+    assert not any(facts(one)["inputs.range"]["pixels"] for one in scale)
+
+
+@pytest.mark.parametrize(
+    ("precision", "first"),
+    [
+        ("float32", "input-scale-mismatch"),
+        ("float16", "half-precision-overflow"),
+        ("bfloat16", "input-scale-mismatch"),
+    ],
+)
+def test_pixels_that_overflow_float16_are_not_blamed_on_their_scale(
+    tmp_path: Path, precision: str, first: str
+) -> None:
+    run = Run(tmp_path / "run")
+    kinds = {"Conv2D": 2, "Dense": 1}
+    run.probe(
+        ev.ModelSeen(layer_kinds=kinds, trainable_parameters=5, trainable_variables=2, precision=precision)
+    )
+    statistics = {"x": {"min": 0.0, "max": 255.0, "finite": True}}
+    run.fit(data=ev.DatasetSeen(type="array", element_spec=_IMAGES, statistics=statistics, cardinality=100))
+    run.probe(
+        ev.NonFiniteSeen(what="weights", name="conv2d/kernel", step=1, value="nan", precision=precision)
+    )
+    run.epochs([100, 100, 100], [float("nan")] * 3)
+    run.ended(0)
+    assert (run.first().cause, run.first().strength) == (first, Strength.SUPPORTED)
+
+
+def test_the_value_far_beyond_the_others_is_named(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    part = {"path": "x", "far": 9.9e11, "usual": 0.99, "row": 3, "shape": [32, 12]}
+    broken_loop(run, [*ORDINARY, 5.7e23], part)
+    first = run.first()
+    assert run.slugs() == ["input-scale-mismatch"]
+    assert (first.title.kind, first.strength) == ("input-scale-mismatch.outlier", Strength.SUPPORTED)
+    values = first.title.values
+    assert (values["value"], values["usual"], values["step"], values["row"]) == (9.9e11, 0.99, 41, 3)
+
+
+def test_a_far_value_that_the_training_recovered_from_is_not_blamed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:12"))
+    run.probe(ev.BatchSeen(step=41, parts=[{"path": "y", "far": 1e6, "usual": 1.0, "row": 0}]))
+    losses = [*ORDINARY, 900.0, *ORDINARY]
+    run.probe(*(ev.LossSeen(step=step, logs={"loss": loss}) for step, loss in enumerate(losses)))
+    run.ended(0)
+    assert [one.strength for one in run.verdict().findings] == [Strength.POSSIBLE]

@@ -1,0 +1,45 @@
+"""A part of the loss that is exactly 0.0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.made import Run, facts
+
+
+def _trained(run: Run, *, points: int = 8, **parts: float) -> None:
+    run.fit()
+    for step in range(1, points + 1):
+        run.probe(ev.LossSeen(step=20 * step, logs={"loss": 1.0 / step, "class_loss": 1.0 / step, **parts}))
+    run.epochs([100, 100, 100])
+    run.ended(0)
+
+
+def example(run: Run) -> None:
+    _trained(run, box_loss=0.0)
+
+
+def near_miss(run: Run) -> None:
+    _trained(run, box_loss=0.004)
+
+
+def test_the_part_that_is_zero_and_the_others(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert run.first().title.values == {"zero": ["box_loss"]}
+    zero = facts(run.first())["loss.part-zero"]
+    assert (zero["other"], zero["records"], zero["steps"]) == (["class_loss"], 11, 300)
+
+
+def test_a_part_that_is_not_of_boxes_is_only_possible(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _trained(run, regularization_loss=0.0)
+    assert [one.strength for one in run.verdict().findings] == [Strength.POSSIBLE]
+
+
+def test_a_part_of_validation_is_not_looked_at(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _trained(run, val_box_loss=0.0)
+    assert run.slugs() == []
