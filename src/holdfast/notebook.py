@@ -89,9 +89,8 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
         if self._stall_after is not None:
             command.append(str(self._stall_after))
         companion = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-        with contextlib.suppress(
-            OSError, AttributeError
-        ):  # lets it read our stacks where only a parent process may
+        # Lets it read our stacks where only a parent process may.
+        with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PTRACER, companion.pid, 0, 0, 0)
         return companion
 

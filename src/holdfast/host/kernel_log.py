@@ -35,9 +35,7 @@ def read(*, since: float, device: str = "/dev/kmsg", limit: int = 40) -> list[Ke
         while True:
             try:
                 record = os.read(fd, 8192)
-            except (
-                BrokenPipeError
-            ):  # records were overwritten while we read; the next read continues behind them
+            except BrokenPipeError:  # records were overwritten meanwhile; the next read continues behind them
                 continue
             except OSError:
                 break

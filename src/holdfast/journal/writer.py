@@ -74,9 +74,8 @@ class JournalWriter:
 
     def _write(self, line: bytes) -> None:
         written = os.write(self._file.number, line)
-        while written < len(
-            line
-        ):  # a nearly full disk accepts a part; the rest is tried once more, then raises
+        # A nearly full disk accepts a part; the rest is tried once more, then raises.
+        while written < len(line):
             written += os.write(self._file.number, line[written:])
 
 

@@ -117,10 +117,9 @@ class SupervisedRun:
         self._started_at = time.monotonic()
 
     def run(self) -> RunResult:
-        """Runs the command until it ends. Raises CommandNotFound when it cannot be child."""
-        signal.signal(
-            signal.SIGCHLD, signal.SIG_DFL
-        )  # inherited as ignored, it would lose us the exit status
+        """Runs the command until it ends. Raises CommandNotFound when it cannot be started."""
+        # Inherited as ignored, SIGCHLD would lose us the exit status.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, spawn.BLOCKED_SIGNALS - _ignored_signals())
         try:
             self._recorder.append(run_opened_event(self.options, self.folder))

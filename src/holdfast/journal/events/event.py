@@ -36,9 +36,8 @@ class Event:
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         cls.fields = cls.__annotations__
-        defaults = {
-            name: cls.__dict__[name] for name in cls.fields
-        }  # a field without a default is an error here
+        # A field without a default is an error here.
+        defaults = {name: cls.__dict__[name] for name in cls.fields}
         cls._factories = {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)}
 
     def __init__(self, **values: Any) -> None:

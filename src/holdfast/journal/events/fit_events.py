@@ -137,9 +137,8 @@ class NonFiniteSeen(Event):
     input_finite: bool | None = None
     learning_rate: float | None = None
     precision: str = ""
-    detail: Json = field(
-        default_factory=dict
-    )  # {"boxes": {"inverted", "zero_area", "not_finite", "rows"}}, …
+    # {"boxes": {"inverted", "zero_area", "not_finite", "rows"}}, …
+    detail: Json = field(default_factory=dict)
 
 
 class TracesCounted(Event):

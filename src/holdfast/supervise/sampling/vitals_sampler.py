@@ -81,9 +81,8 @@ class Sampler:
         stats = {pid: stat for pid in self.pids if (stat := procfs.stat(pid)) is not None}
         self._add_up(stats)
         self.seen = stats
-        if (
-            self.root not in stats or stats[self.root].state in "ZX"
-        ):  # a zombie has no memory, and no control group
+        # A zombie has no memory, and no control group.
+        if self.root not in stats or stats[self.root].state in "ZX":
             return None
         main = beat.pid if beat is not None and beat.pid in stats else self.root
         values: dict[str, Any] = {

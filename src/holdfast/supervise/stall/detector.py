@@ -178,9 +178,8 @@ class StallDetector:
             )
         )
         self._print_line(stall_text.endless_line(endless))
-        if (
-            endless.what == "validation" and self.stall is None
-        ):  # it stalls the training, though its batches move
+        if endless.what == "validation" and self.stall is None:
+            # It stalls the training, though its batches move.
             judgement = StallJudgement(
                 StallKind.ENDLESS_VALIDATION, True, PhaseGroup.VALIDATION, endless.for_s, 0.0
             )

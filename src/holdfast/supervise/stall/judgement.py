@@ -147,9 +147,8 @@ def _filter_limit(inputs: StallInputs, group: PhaseGroup) -> float:
     if inputs.configured_s is not None:
         return inputs.configured_s
     durations = inputs.durations
-    before_s = (
-        durations.longest_s.get(group, 0.0) if durations.steps else 0.0
-    )  # before that it is compilation
+    # Before the first steps the longest time is that of a compilation.
+    before_s = durations.longest_s.get(group, 0.0) if durations.steps else 0.0
     return max(LIMIT_FLOOR_S, LIMIT_FACTOR * max(before_s, durations.longest_step_s))
 
 

@@ -153,10 +153,9 @@ class RunDurations:
     longest_step_s: float = 0.0
     median_step_s: float = 0.0
     longest_compile_s: float = 0.0
-    idle_pause_s: dict[PhaseGroup, float] = field(
-        default_factory=dict
-    )  # stalls that ended by themselves: idle,
-    busy_pause_s: dict[PhaseGroup, float] = field(default_factory=dict)  # and busy all the time
+    # The longest stalls that ended by themselves, idle or busy all the time.
+    idle_pause_s: dict[PhaseGroup, float] = field(default_factory=dict)
+    busy_pause_s: dict[PhaseGroup, float] = field(default_factory=dict)
 
     def longest_pause_s(self, group: PhaseGroup) -> float:
         """Steps and the loop between them share one value."""
