@@ -25,6 +25,7 @@ COLD = (
     "subprocess_json",
     "host",
     "notebook",
+    "user_code",
     "settings",
     "journal",
     "supervise",

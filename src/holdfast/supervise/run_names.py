@@ -8,6 +8,7 @@ from pathlib import Path
 
 from holdfast.errors import AlreadyThere
 from holdfast.journal.folder import RunFolder
+from holdfast.user_code import script_words
 
 
 def choose_folder(command: tuple[str, ...], *, run_dir: str | None, name: str | None, runs: Path) -> Path:
@@ -51,11 +52,8 @@ def free_name(parent: Path, stem: str) -> Path:
 
 def script_name(command: tuple[str, ...]) -> str:
     """`train` of `python -u train.py --lr 1`, `pkg.train` of `python -m pkg.train`, else the program."""
-    for at, word in enumerate(command):
-        if word.endswith(".py"):
-            return _slug(Path(word).stem)
-        if word == "-m" and at + 1 < len(command):
-            return _slug(command[at + 1])
+    for word, is_module in script_words(command):
+        return _slug(word if is_module else Path(word).stem)
     return _slug(Path(command[0]).name)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from holdfast import atomic_write
 from holdfast.journal.events import ScriptRead
 from holdfast.journal.folder import RunFolder
+from holdfast.user_code import script_words
 
 MAX_SNAPSHOT_BYTES = 256 << 10  # of a larger script only the digest is recorded
 _MAX_SIBLING_MODULES = 200
@@ -38,14 +39,14 @@ def snapshot_script(command: Sequence[str], folder: RunFolder, *, cwd: Path) -> 
 
 def script_of(command: Sequence[str], cwd: Path) -> Path | None:
     """`train.py` of `python -u train.py`, `pkg/train.py` of `python -m pkg.train`."""
-    for at, word in enumerate(command):
+    for word, is_module in script_words(command):
+        if is_module:
+            module = str(cwd / word.replace(".", "/"))
+            paths = (f"{module}.py", f"{module}/__main__.py")
+            return next((Path(path) for path in paths if os.path.isfile(path)), None)
         # False for what is no file name, such as a long text after -c; a Path would raise.
-        if word.endswith(".py") and os.path.isfile(cwd / word):
+        if os.path.isfile(cwd / word):
             return cwd / word
-        if word == "-m" and at + 1 < len(command):
-            module = str(cwd / command[at + 1].replace(".", "/"))
-            candidates = (f"{module}.py", f"{module}/__main__.py")
-            return next((Path(path) for path in candidates if os.path.isfile(path)), None)
     return None
 
 

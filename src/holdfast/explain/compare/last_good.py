@@ -13,6 +13,7 @@ from holdfast.explain.compare.portrait import portray
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.gather import gather, sources
 from holdfast.journal.folder import RunFolder
+from holdfast.user_code import script_words
 
 _LOOK_AT = 200  # neighbours, the newest first
 _WEIGH = 3  # of them read whole
@@ -64,9 +65,8 @@ def last_good(evidence: Evidence) -> Evidence | None:
 def script_of(command: list[Any]) -> tuple[str, ...]:
     """The command without the path of its interpreter, and without settings that vary from run to run."""
     words = [str(word) for word in command]
-    scripts = [word for word in words if word.endswith((".py", ".sh", ".ipynb"))]
-    modules = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-m"]
-    return tuple(os.path.basename(word) for word in (scripts or modules or words)[:1])
+    scripts = [script.word for script in script_words(words, (".py", ".sh", ".ipynb"))]
+    return tuple(os.path.basename(word) for word in (scripts or words)[:1])
 
 
 def _neighbours(path: Path) -> list[RunFolder]:

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.explain.finding import Fact
 from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, Thread
+from holdfast.user_code import is_user_file
 
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
-_LIBRARY = re.compile(
-    r"(site-packages|dist-packages|/lib(64)?/python\d|<frozen|<string>|<__array_function__)|holdfast/probe/|"
-    r"\.(pyx|pxd|pxi|c|cpp)$"
-)
 _STORAGE_WAITS = re.compile(
     r"rpc_|nfs|fuse|ceph|cifs|smb|io_schedule|folio_wait|wait_on_page|wait_on_buffer|blk_|ext4|xfs_|request_wait|"
     r"submit_bio|balance_dirty|d_alloc_parallel|lookup_slow|p9_|v9fs|virtio"
@@ -212,7 +209,7 @@ def first_named(frames: Iterable[Frame], *names: str) -> Frame | None:
 
 def is_users(file: str) -> bool:
     """The user's own code, and not a library's nor ours."""
-    return ("/" in file or file.endswith(".py")) and not _LIBRARY.search(file)
+    return is_user_file(file)
 
 
 def plain_name(frame: Frame) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from ... import user_code
+
 PROBE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
     os.path.abspath(path) + os.sep
@@ -19,13 +21,9 @@ _LIBRARIES = tuple(
     | {os.path.dirname(os.__file__)}
 )
 _START_FOLDER = os.getcwd() if os.path.isdir(".") else "/"
-_COMPILED = (
-    ".pyx",
-    ".pxd",
-    ".pxi",
-    ".c",
-    ".cpp",
-)  # Cython names the source it was made from: "h5py/_proxy.pyx"
+_COMMAND = frozenset(sys.orig_argv[1:])  # with a script that may have no ending
+#: `python -c`; `multiprocessing` and joblib start their workers that way too.
+_RUNS_STRING = "-c" in _COMMAND and not any("multiprocess" in word or "loky" in word for word in _COMMAND)
 _FRAMEWORKS = (
     "keras",
     "tf_keras",
@@ -43,15 +41,10 @@ _TEXT_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in ([^\s]+))?')
 
 @functools.lru_cache(maxsize=4096)
 def is_user_file(path: str) -> bool:
-    if (
-        not path
-        or path.startswith("<frozen")
-        or "__autograph_generated" in path
-        or path == "<attrs generated>"
-        or path.endswith(_COMPILED)
-    ):
-        return False
-    if "/site-packages/" in path or "/dist-packages/" in path or path.startswith(PROBE_FOLDER):
+    """The common rule, and what only the process itself knows: where its libraries lie, and how it was started."""
+    if path == "<string>":
+        return _RUNS_STRING
+    if not user_code.is_user_file(path) and path not in _COMMAND:
         return False
     return not (os.path.isabs(path) and path.startswith((*_LIBRARIES, *_framework_folders())))
 
@@ -122,8 +115,8 @@ def of_class(kind: type) -> str:
         first = min(own, key=lambda code: code.co_firstlineno)
         return of_code(first)
     module = sys.modules.get(kind.__module__)
-    found = getattr(module, "__file__", None)
-    return short(found) if found else ""
+    file = getattr(module, "__file__", None)
+    return short(file) if file else ""
 
 
 def caller(frame: FrameType | None = None) -> FrameType | None:
@@ -147,7 +140,7 @@ def frames_of(trace: TracebackType | None) -> Iterator[tuple[str, int, str, Fram
 
 
 def in_text(text: str) -> list[tuple[str, int, str]]:
-    """Places named by a traceback inside a message, as TensorFlow writes for an error in a Python function."""
+    """Lines named by a traceback inside a message, as TensorFlow writes for an error in a Python function."""
     return [(_rooted(match[1]), int(match[2]), match[3] or "") for match in _TEXT_FRAME.finditer(text)]
 
 

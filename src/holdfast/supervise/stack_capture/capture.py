@@ -21,6 +21,7 @@ from holdfast.host import procfs
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSnapshot, Thread, write
 from holdfast.supervise.stack_capture import pipe_ends, pyspy, syscalls
+from holdfast.user_code import is_user_file
 
 SNAPSHOTS = 3
 _MOST_PROCESSES = 16
@@ -105,7 +106,7 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
         threads=threads,
         reads=pipe_ends.open_read_ends(pid),
         makes_pipes=pipe_ends.pipe_creation_lines(
-            frame.file for thread in threads for frame in thread.frames if _is_user_frame(frame)
+            frame.file for thread in threads for frame in thread.frames if is_user_frame(frame)
         ),
     )
 
@@ -143,13 +144,13 @@ def _with_frames(thread: Thread, python: pyspy.PyThread) -> Thread:
 
 def with_source_line(frame: Frame) -> Frame:
     """With the text of the line, where the file is the user's own and still there."""
-    if not _is_user_frame(frame):
+    if not is_user_frame(frame):
         return frame
     return replace(frame, code=linecache.getline(frame.file, frame.line).strip()[:200])
 
 
-def _is_user_frame(frame: Frame) -> bool:
-    return not ("/site-packages/" in frame.file or "/lib/python" in frame.file or frame.file.startswith("<"))
+def is_user_frame(frame: Frame) -> bool:
+    return is_user_file(frame.file)
 
 
 def looks_like_python(pid: int) -> bool:
