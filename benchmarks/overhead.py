@@ -64,7 +64,7 @@ def calibrate(target_s):
 
 def between(target_s, with_callback, steps=4000):
     import tensorflow as tf
-    session = sys.modules["_holdfast.probe.bootstrap"].session()
+    context = sys.modules["_holdfast.probe.bootstrap"].context()
     emptied, one = np.ones(4 << 20, "float32"), tf.constant(1.0)  # 16 MiB
     begun, ended = [], []
 
@@ -76,7 +76,7 @@ def between(target_s, with_callback, steps=4000):
                     emptied.sum()
                 ended.append(time.perf_counter())
                 if len(ended) % 25 == 0:
-                    session.closed = (len(ended) // 25) % 2 == 1
+                    context.closed = (len(ended) // 25) % 2 == 1
                 return {"loss": one}
             self.train_function = step
 
@@ -89,7 +89,7 @@ def between(target_s, with_callback, steps=4000):
     x, y = np.zeros((32 * steps, 4), "float32"), np.zeros((32 * steps, 1), "float32")
     callbacks = [Counter()] if with_callback else []
     made.fit(x, y, batch_size=32, verbose=0, shuffle=False, callbacks=callbacks)
-    session.closed = False
+    context.closed = False
     gaps = 1e6 * (np.array(begun[1:]) - np.array(ended[:-1]))
     number = np.arange(1, len(begun))
     kept = (number % 25 >= 3) & (number > 300)  # the first steps after a turn, and those that are all looked at

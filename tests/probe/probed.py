@@ -12,11 +12,24 @@ from typing import TypeVar
 import holdfast.probe
 from holdfast.journal import beats, reader
 from holdfast.journal.events import Event
+from holdfast.probe import parts
+from holdfast.probe.runtime.context import ProbeContext
 
 INJECT = Path(holdfast.probe.__file__).parent / "inject"
 SCRIPTS = Path(__file__).parent / "scripts"
+FAULTS = Path(__file__).parent / "faults"  # for PYTHONPATH: makes one method of the probe raise
 
 Kind = TypeVar("Kind", bound=Event)
+
+
+def new_context(folder: Path) -> ProbeContext:
+    """The context of a process that trains, with all parts, and no hook installed."""
+    return parts.create_context(str(folder), attempt=1, role="main")
+
+
+def recorded(context: ProbeContext, *kinds: type[Kind]) -> list[Kind]:
+    events = [entry.event for entry in reader.read(context.folder.journal)]
+    return [event for event in events if isinstance(event, kinds)]
 
 
 def line(script: str, text: str) -> str:
@@ -65,7 +78,7 @@ def pretend_torch(folder: Path) -> Path:
     (package / "optimizer.py").write_text(
         "hooks = []\n"
         "register_optimizer_step_post_hook = hooks.append\n"
-        "class Weight:\n    grad = None\n"
+        "class Weight:\n    grad = None\n    class device:\n        type = 'cpu'\n"
         "class Optimizer:\n"
         "    def __init__(self):\n        self.param_groups = [{'params': [Weight()], 'lr': 0.1}]\n"
         "    def step(self):\n        for hook in hooks:\n            hook(self, (), {})\n"
@@ -82,7 +95,7 @@ def run(
     cwd: Path | None = None,
     **environment: str,
 ) -> Run:
-    """`python *command`; `path` stands behind the probe's folder on PYTHONPATH."""
+    """`python *command`; `path` is behind the probe's folder on PYTHONPATH."""
     return run_program(python, *command, folder=folder, probe=probe, path=path, cwd=cwd, **environment)
 
 

@@ -1,6 +1,7 @@
 """The first thing that runs in a process: cheap, because most Python processes never train.
 
-Nothing is opened or written before a framework is imported, or an exception ends the script.
+Nothing is opened or written before a framework is imported, or an exception ends the script. Which parts observe
+which framework: `parts.py`.
 """
 
 from __future__ import annotations
@@ -18,24 +19,25 @@ _WORKERS_MODULE = ("joblib.externals.loky.", "loky.")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` would cost every Python process of a run some milliseconds
-    from types import TracebackType
+    from types import ModuleType, TracebackType
     from typing import Any
 
     from .runtime.context import ProbeContext
 
 _settings: dict[str, Any] = {}
-_session: ProbeContext | None = None
+_context: ProbeContext | None = None
+_hooks = import_hooks.HookTable()
 
 
 def begin(run_dir: str, attempt: int, *, role: str = "") -> bool:
-    """Waits for a framework to be imported. False when a probe is at work in this process already."""
+    """Waits for a framework to be imported. False when a probe is active in this process already."""
     if _settings.get("live") or getattr(sys, "_holdfast_probe", None) not in (None, __name__):
         return False
     sys._holdfast_probe = __name__  # type: ignore[attr-defined]
     _settings.update(run_dir=run_dir, attempt=attempt, role=role or _role(f"{attempt} {run_dir}"), live=True)
-    if _session is not None:
-        _session.reopen(run_dir, attempt=attempt)
-    import_hooks.install(_framework_comes)
+    if _context is not None:
+        _context.reopen(run_dir, attempt=attempt)
+    import_hooks.install(_hooks, _ImportObserver())
     if not role:
         _settings["excepthook"] = sys.excepthook
         sys.excepthook = _uncaught
@@ -44,38 +46,64 @@ def begin(run_dir: str, attempt: int, *, role: str = "") -> bool:
 
 def catch_up() -> None:
     """Hooks into what has been imported before the probe was started."""
-    if any(name in sys.modules for name in import_hooks.FRAMEWORKS):
-        _framework_comes()
+    for name in sorted(import_hooks.FRAMEWORKS):
+        if name in sys.modules:
+            _framework_begins(name)
 
 
 def end() -> None:
     _settings["live"] = False
-    if _session is not None:
-        _session.close()
+    if _context is not None:
+        _context.close()
 
 
-def session() -> ProbeContext | None:
-    """The session of this process, if a framework was imported in it and the probe is on."""
-    return _session if _settings.get("live") else None
+def context() -> ProbeContext | None:
+    """The context of this process, if a framework was imported in it and the probe is on."""
+    return _context if _settings.get("live") else None
 
 
-def open_session() -> ProbeContext | None:
-    global _session
-    if _session is None and _settings.get("live"):
-        from .runtime.context import ProbeContext
+def open_context() -> ProbeContext | None:
+    global _context
+    if _context is None and _settings.get("live"):
+        from . import parts
 
-        _session = ProbeContext(_settings["run_dir"], attempt=_settings["attempt"], role=_settings["role"])
-        _session.join()
-    return session()
+        opened = parts.create_context(
+            _settings["run_dir"], attempt=_settings["attempt"], role=_settings["role"]
+        )
+        opened.join()
+        _context = opened
+        parts.watch_process(opened)
+        _hooks.add(opened, parts.process_hooks())
+    return context()
 
 
-def _framework_comes() -> None:
-    """Called when a framework is about to be imported. A session that cannot be opened is given up for good."""
-    if _session is not None or not _settings.get("live"):
+class _ImportObserver:
+    def framework_begins(self, name: str) -> None:
+        _framework_begins(name)
+        if (opened := context()) is not None:
+            opened.keep_heartbeat()
+            opened.heartbeat.import_begins()
+
+    def framework_ends(self, name: str) -> None:
+        if (opened := context()) is not None:
+            opened.heartbeat.import_ends()
+
+    def imported(self, name: str, module: ModuleType) -> None:
+        if (opened := context()) is not None:
+            _hooks.install(opened, name, module)
+
+
+def _framework_begins(name: str) -> None:
+    """A framework is about to be imported. A context that cannot be opened is given up for good."""
+    if name in _settings.setdefault("frameworks", set()) or not _settings.get("live"):
         return
     try:
-        open_session()
-        import_hooks.visit_loaded()
+        opened = open_context()
+        if opened is not None:
+            from . import parts
+
+            _settings["frameworks"].add(name)
+            _hooks.add(opened, parts.framework_hooks(name))
     except Exception as error:
         _settings["live"] = False
         if os.environ.get("HOLDFAST_PROBE_DEBUG"):
@@ -105,16 +133,16 @@ def _is_worker(command: list[str]) -> bool:
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Writes down what ends the script, then lets it be printed as if the probe's own frames were not there."""
+    """Records what ends the script, then lets it be printed as if the probe's own frames were not there."""
     try:
         from .process import exceptions
 
         trace = exceptions.without_probe_frames(trace)
         error.__traceback__ = trace
-        if session() is not None or _settings.get("role") == "main":
-            opened = open_session()
+        if context() is not None or _settings.get("role") == "main":
+            opened = open_context()
             if opened is not None:
-                exceptions.script_raised(opened, error)
+                opened.exceptions.script_raised(error)
     except Exception:
         pass
     _settings["excepthook"](kind, error, trace)

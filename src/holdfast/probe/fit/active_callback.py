@@ -1,4 +1,4 @@
-"""Which callback is running: told by the list that Keras goes through, in the thread that trains."""
+"""Which callback is running: known from the list that Keras iterates over, in the thread that trains."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from ..process import exceptions
 from ..runtime import frame_locals
 from ..runtime.context import ProbeContext
 
-#: Hooks before whose first callback Keras has just made Python numbers of the logs, and which are looked at there.
+#: Hooks before whose first callback Keras has just made Python numbers of the logs, which are read there.
 WITH_LOGS = ("on_epoch_end", "on_test_end")
 BATCH_END = "on_train_batch_end"  # there too, but between steps, where every call counts
+
+
+PART = "active_callback"
 
 
 class CallbackObserver(Protocol):
@@ -22,7 +24,7 @@ class CallbackObserver(Protocol):
 
 
 class _ActiveCallback(threading.local):
-    """What this thread is in."""
+    """What this thread is in. Written by the wrappers of this package, around every call of a callback."""
 
     hook: str | None = None
     callbacks: Any = None  # the list whose hook it is: a callback may fit another model, which has its own
@@ -31,15 +33,15 @@ class _ActiveCallback(threading.local):
     logs: Any = None
 
 
-here = _ActiveCallback()
+active = _ActiveCallback()
 
 
 class ObservedCallbacks(list[Any]):
-    """The callbacks; going through them tells which one is running."""
+    """The callbacks; iterating over them shows which one is running."""
 
-    def __init__(self, callbacks: list[Any], watch: CallbackObserver) -> None:
+    def __init__(self, callbacks: list[Any], observer: CallbackObserver) -> None:
         super().__init__(callbacks)
-        self._watch = watch
+        self._observer = observer
         self._plans: dict[str, tuple[int, set[int]]] = {}  # by hook: how many there were, and which have it
         self.plan_batches()
 
@@ -61,58 +63,58 @@ class ObservedCallbacks(list[Any]):
         return plan[1]
 
     def __iter__(self) -> Iterator[Any]:
-        hook = here.hook
-        if hook is None or here.callbacks is not self:
+        hook = active.hook
+        if hook is None or active.callbacks is not self:
             return super().__iter__()
         if hook is BATCH_END:
-            self._watch.batch_callbacks_begin()
-            return self._told(self._plans[BATCH_END][1])
+            self._observer.batch_callbacks_begin()
+            return self._observed(self._plans[BATCH_END][1])
         if hook in WITH_LOGS:
-            self._watch.callbacks_begin(hook)
+            self._observer.callbacks_begin(hook)
         having = self.having(hook)
-        return self._told(having) if having else super().__iter__()
+        return self._observed(having) if having else super().__iter__()
 
-    def _told(self, having: set[int]) -> Iterator[Any]:
-        watch = self._watch
+    def _observed(self, having: set[int]) -> Iterator[Any]:
+        observer = self._observer
         for index, callback in enumerate(list.__iter__(self)):
             if index in having:
-                here.callback = callback
-                watch.callback_begins(index)
+                active.callback = callback
+                observer.callback_begins(index)
             yield callback
-        here.callback = None
+        active.callback = None
 
 
-def named(
-    session: ProbeContext, hook: str, original: Callable[..., Any], keras_list: Any, *args: Any, **kwargs: Any
+def call_observed(
+    context: ProbeContext, hook: str, original: Callable[..., Any], keras_list: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """Calls a method of Keras's list so that each callback is told as it runs, and the one that raises."""
-    outer = here.hook, here.callbacks, here.callback
-    here.hook, here.callbacks = hook, keras_list.callbacks
+    """Calls a method of Keras's list so that each callback is known as it runs, and the one that raises."""
+    outer = active.hook, active.callbacks, active.callback
+    active.hook, active.callbacks = hook, keras_list.callbacks
     try:
         return original(keras_list, *args, **kwargs)
     except BaseException as error:
-        session.guard("callbacks", raised, session, error)
+        context.guard(PART, raised, context, error)
         raise
     finally:
-        here.hook, here.callbacks, here.callback = outer
+        active.hook, active.callbacks, active.callback = outer
 
 
-def raised(session: ProbeContext, error: BaseException) -> None:
-    """An exception has left the list: the callback that it came from stands in the frame of Keras's loop."""
+def raised(context: ProbeContext, error: BaseException) -> None:
+    """An exception has left the list: the callback that it came from is a variable in the frame of Keras's loop."""
     trace = error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
         if frame.f_code.co_name.startswith(("on_", "_on_", "_call_")):
             callback = frame_locals.of(frame).get("callback")
             if callback is not None:
-                exceptions.left_call(session, error, "callback", callback=type(callback).__name__)
+                context.exceptions.left_call(error, "callback", callback=type(callback).__name__)
                 return
         trace = trace.tb_next
 
 
 def running() -> Any:
     """The callback that this thread is in, if any."""
-    return here.callback
+    return active.callback
 
 
 def overrides(callback: Any, hook: str) -> bool:

@@ -5,85 +5,102 @@ from __future__ import annotations
 import os
 import shutil
 import types
+from dataclasses import dataclass
 from typing import Any
 
 from ...journal.beats import Phase
 from ...journal.events import Restored, SaveDone, SaveFailed, SaveStarted
-from ..process import exceptions
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
+from ..runtime.hook import Hook
 from ..runtime.wrapping import observe
 from ..state import model_facts
 from . import active_callback
 
-PART = "saving"
+PART = "model_saving"
 
 
-def hook_keras3(session: ProbeContext, module: Any) -> None:
+@dataclass
+class SaveLog:
+    """What is under way between the observers of saves and loads."""
+
+    failures: int = 0  # of saves by NumPy, pickle and joblib
+    loading: str = ""  # by what, while a load is under way: `restore` calls `read`
+    backup_path: str | None = (
+        None  # loaded by BackupAndRestore; recorded after on_train_begin, with the epoch
+    )
+
+    def new_run(self) -> None:
+        self.failures = 0
+        self.backup_path = None
+
+
+def hook_keras3(context: ProbeContext, module: Any) -> None:
     """`keras.src.saving.saving_api`, through which every save and load of Keras 3 goes."""
     for name, by in (("save_model", "Model.save"), ("save_weights", "Model.save_weights")):
-        _watch_save(session, module, name, by, path_at=1)
-    _watch_load(session, module, "load_weights", "load_weights", path_at=1, model_at=0)
-    _watch_load(session, module, "load_model", "load_model", path_at=0, model_at=None)
+        _watch_save(context, module, name, by, path_at=1)
+    _watch_load(context, module, "load_weights", "load_weights", path_at=1, model_at=0)
+    _watch_load(context, module, "load_model", "load_model", path_at=0, model_at=None)
 
 
-def hook_tf_checkpoint(session: ProbeContext, module: Any) -> None:
+def hook_tf_checkpoint(context: ProbeContext, module: Any) -> None:
     """`tf.train.Checkpoint`: save goes through write in some versions only."""
     for kind in (getattr(module, "Checkpoint", None), getattr(module, "CheckpointV1", None)):
         if kind is None:
             continue
         for name in ("save", "write"):
-            _watch_save(session, kind, name, "tf.train.Checkpoint", path_at=1)
+            _watch_save(context, kind, name, "tf.train.Checkpoint", path_at=1)
         for name in ("restore", "read"):
-            _watch_load(session, kind, name, "tf.train.Checkpoint", path_at=1, model_at=0)
+            _watch_load(context, kind, name, "tf.train.Checkpoint", path_at=1, model_at=0)
 
 
-def hook_tf_manager(session: ProbeContext, module: Any) -> None:
-    _watch_save(session, module.CheckpointManager, "save", "tf.train.CheckpointManager", path_at=99)
+def hook_tf_manager(context: ProbeContext, module: Any) -> None:
+    _watch_save(context, module.CheckpointManager, "save", "tf.train.CheckpointManager", path_at=99)
 
 
-def hook_keras2(session: ProbeContext, kind: Any) -> None:
+def hook_keras2(context: ProbeContext, module: Any) -> None:
     """The Model class of tf_keras or Keras 2."""
+    kind = module.Model
     for name in ("save", "save_weights"):
-        _watch_save(session, kind, name, f"Model.{name}", path_at=1)
-    _watch_load(session, kind, "load_weights", "load_weights", path_at=1, model_at=0)
+        _watch_save(context, kind, name, f"Model.{name}", path_at=1)
+    _watch_load(context, kind, "load_weights", "load_weights", path_at=1, model_at=0)
 
 
 class _Save:
     """One save under way."""
 
-    def __init__(self, session: ProbeContext, path: str, by: str) -> None:
+    def __init__(self, context: ProbeContext, path: str, by: str) -> None:
         callback = active_callback.running()
-        progress = session.progress
+        heartbeat = context.heartbeat
         self.path = path
         self.clock = Stopwatch()
-        self.before = progress.phase, progress.detail
-        self.mine = progress.here and progress.phase is not Phase.SAVE
+        self.before = heartbeat.phase, heartbeat.detail
+        self.mine = heartbeat.is_training_thread and heartbeat.phase is not Phase.SAVE
         if self.mine:
-            progress.enter(Phase.SAVE)
-            session.say(SaveStarted(path=path, by=type(callback).__name__ if callback is not None else by))
+            heartbeat.set_phase(Phase.SAVE)
+            context.record(SaveStarted(path=path, by=type(callback).__name__ if callback is not None else by))
 
 
-def _watch_save(session: ProbeContext, owner: Any, name: str, by: str, *, path_at: int) -> None:
+def _watch_save(context: ProbeContext, owner: Any, name: str, by: str, *, path_at: int) -> None:
     def done(save: _Save, result: Any) -> None:
         path = result if isinstance(result, str) and result else save.path
-        _leave(session, save)
+        _leave(context, save)
         if save.mine:
-            session.say(
+            context.record(
                 SaveDone(
                     path=path,
                     bytes=_bytes_at(path),
                     duration_s=round(save.clock.seconds, 4),
-                    step=session.progress.step,
+                    step=context.heartbeat.step,
                 )
             )
 
     def failed(save: _Save, error: BaseException) -> None:
-        _leave(session, save)
+        _leave(context, save)
         if save.mine:
-            event = exceptions.describe(session, error, left="save")
-            session.say(
+            event = context.exceptions.describe(error, left="save")
+            context.record(
                 SaveFailed(
                     path=save.path,
                     error=f"{event.type}: {event.message}"[:1000],
@@ -94,32 +111,32 @@ def _watch_save(session: ProbeContext, owner: Any, name: str, by: str, *, path_a
             )
 
     observe(
-        session, owner, name, PART,
-        before=lambda args, kwargs: _Save(session, _path(args, kwargs, path_at), by),
+        context, owner, name, PART,
+        before=lambda args, kwargs: _Save(context, _path(args, kwargs, path_at), by),
         after=done,
         failed=failed,
     )  # fmt: skip
 
 
-def _leave(session: ProbeContext, save: _Save) -> None:
+def _leave(context: ProbeContext, save: _Save) -> None:
     if save.mine:
-        session.progress.enter(*save.before)
+        context.heartbeat.set_phase(*save.before)
 
 
 def _watch_load(
-    session: ProbeContext, owner: Any, name: str, by: str, *, path_at: int, model_at: int | None
+    context: ProbeContext, owner: Any, name: str, by: str, *, path_at: int, model_at: int | None
 ) -> None:
     def done(token: Any, result: Any) -> None:
         path, where, target, count_before = token
-        session.seen["loading"] = None
+        context.saves.loading = ""
         if where is None:
             return
         callback = active_callback.running()
         if callback is not None and type(callback).__name__ == "BackupAndRestore":
-            session.seen["backup_path"] = path  # told after on_train_begin, when the epoch is known too
+            context.saves.backup_path = path
             return
         count = model_facts.iterations(target if target is not None else result)
-        session.say(
+        context.record(
             Restored(
                 path=path,
                 by=type(callback).__name__ if callback is not None else by,
@@ -131,27 +148,27 @@ def _watch_load(
 
     def begun(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         target = args[model_at] if model_at is not None and len(args) > model_at else None
-        inner = session.seen.get("loading") is not None  # restore calls read: said once
-        session.seen["loading"] = by
+        inner = bool(context.saves.loading)
+        context.saves.loading = by
         target = _with_optimizer(target)
         where = None if inner else user_lines.caller_line()
         return _path(args, kwargs, path_at), where, target, model_facts.iterations(target)
 
     def failed(token: Any, error: BaseException) -> None:
-        session.seen["loading"] = None
+        context.saves.loading = ""
 
-    observe(session, owner, name, PART, before=begun, after=done, failed=failed)
+    observe(context, owner, name, PART, before=begun, after=done, failed=failed)
 
 
 def _restored(before: int | None, after: int | None) -> bool | None:
-    """Whether the optimizer's count came back; not known where it stood at the same number before."""
+    """Whether the optimizer's count came back; not known where it was the same before."""
     if after is None:
         return None
     return True if after != (before or 0) else (False if after == 0 else None)
 
 
 def _with_optimizer(target: Any) -> Any:
-    """A tf.train.Checkpoint holds its objects as attributes; one of them may be an optimizer or have one."""
+    """A tf.train.Checkpoint has its objects as attributes; one of them may be an optimizer or have one."""
     if target is None or getattr(target, "optimizer", None) is not None:
         return target
     for value in list(vars(target).values()) if hasattr(target, "__dict__") else []:
@@ -162,13 +179,13 @@ def _with_optimizer(target: Any) -> Any:
     return target
 
 
-def backup_restored(session: ProbeContext, model: Any) -> None:
+def backup_restored(context: ProbeContext, model: Any) -> None:
     """After on_train_begin: BackupAndRestore has put the model back to an epoch."""
-    path = session.seen.pop("backup_path", None)
+    path, context.saves.backup_path = context.saves.backup_path, None
     if path is None:
         return
     count = model_facts.iterations(model)
-    session.say(
+    context.record(
         Restored(
             path=path,
             by="BackupAndRestore",
@@ -180,10 +197,10 @@ def backup_restored(session: ProbeContext, model: Any) -> None:
 
 
 def _path(args: tuple[Any, ...], kwargs: dict[str, Any], at: int) -> str:
-    found = args[at] if len(args) > at else None
+    given = args[at] if len(args) > at else None
     for name in ("filepath", "file_prefix", "save_path", "checkpoint_number"):
-        found = kwargs.get(name, found)
-    return os.fspath(found) if isinstance(found, str | os.PathLike) else ""
+        given = kwargs.get(name, given)
+    return os.fspath(given) if isinstance(given, str | os.PathLike) else ""
 
 
 def _bytes_at(path: str) -> int | None:
@@ -214,3 +231,14 @@ def free_at(path: str) -> int | None:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
+
+
+KERAS_HOOKS = (
+    Hook(PART, "keras.src.saving.saving_api", hook_keras3),
+    Hook(PART, "keras.src.engine.training", hook_keras2),
+)
+TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.engine.training", hook_keras2),)
+TENSORFLOW_HOOKS = (
+    Hook(PART, "tensorflow.python.checkpoint.checkpoint", hook_tf_checkpoint),
+    Hook(PART, "tensorflow.python.checkpoint.checkpoint_management", hook_tf_manager),
+)

@@ -9,17 +9,18 @@ from typing import Any
 from ...journal.events import StopRequested
 from ..runtime import frame_locals, user_lines
 from ..runtime.context import ProbeContext
+from . import active_callback, callback_settings
 
-PART = "stopping"
+PART = "stop_training"
 _NAME = "stop_training"
 _SETTERS = ("__setattr__", "_setattr_hook", "__set__", "wrapper", "method_wrapper")
 
 
 class StopFlag:
-    """Keeps the value where it was kept before, in the model's __dict__, and tells when it turns true."""
+    """Keeps the value where it was kept before, in the model's __dict__, and records when it turns true."""
 
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         if model is None or _NAME not in model.__dict__:
@@ -30,7 +31,7 @@ class StopFlag:
         turned_true = bool(value) and not model.__dict__.get(_NAME)
         model.__dict__[_NAME] = value
         if turned_true:
-            self._session.guard(PART, stop_requested, self._session, sys._getframe(1))
+            self._context.guard(PART, stop_requested, self._context, sys._getframe(1))
 
     def __delete__(self, model: Any) -> None:
         try:
@@ -39,38 +40,29 @@ class StopFlag:
             raise AttributeError(_NAME) from None
 
 
-def install(session: ProbeContext, kind: type) -> None:
+def install(context: ProbeContext, kind: type) -> None:
     if _NAME not in vars(kind):
-        setattr(kind, _NAME, StopFlag(session))
+        setattr(kind, _NAME, StopFlag(context))
 
 
-def stop_requested(session: ProbeContext, frame: FrameType | None) -> None:
-    from ..state import fit_log
-    from . import active_callback, callback_list, loss_watch
-
+def stop_requested(context: ProbeContext, frame: FrameType | None) -> None:
     callback = active_callback.running() or _callback_of(frame)
     setter = _setting_frame(frame)
-    progress = session.progress
-    fit_log.say_notable(
-        session,
+    heartbeat = context.heartbeat
+    context.fits.record_notable(
         StopRequested(
             by=type(callback).__name__ if callback is not None else "script",
             where=user_lines.of_frame(setter),
-            epoch=progress.epoch,
-            step=progress.step,
-            settings=callback_list.settings_of(callback) if callback is not None else {},
-            logs=loss_watch.of(session).numbers(session.seen.get("last_logs")),
+            epoch=heartbeat.epoch,
+            step=heartbeat.step,
+            settings=callback_settings.settings_of(callback) if callback is not None else {},
+            logs=context.losses.numbers(context.losses.last_logs),
         ),
     )
 
 
-def watch_logs(session: ProbeContext) -> None:
-    """Forgets the logs of the epoch before, so that a stop is told with those of its own."""
-    session.seen.pop("last_logs", None)
-
-
 def _setting_frame(frame: FrameType | None) -> FrameType | None:
-    """The frame that wrote `model.stop_training = …`: Keras's own __setattr__ methods stand in between."""
+    """The frame that wrote `model.stop_training = …`: Keras's own __setattr__ methods are in between."""
     while frame is not None and frame.f_code.co_name in _SETTERS:
         frame = frame.f_back
     return frame

@@ -1,77 +1,75 @@
 """The two methods of Keras's list of callbacks that run at every step of a fit.
 
-What stands here runs between two steps, with cold caches: there every call costs microseconds, so that the way
-through it is flat. After the first steps of a fit, those that follow within 200 ms of one that was looked at whole are
-only counted: the beat is moved on, and their losses are taken where Keras makes numbers of them.
+This code runs between two steps, with cold caches: there every call costs microseconds, so that it is flat. After the
+first steps of a fit, those that follow within 200 ms of one that was observed in full are only counted: the newest
+beat is updated, and their losses are read where Keras makes numbers of them.
 """
 
 from __future__ import annotations
 
-import functools
 from threading import get_ident
 from time import monotonic_ns
 from typing import Any
 
 from ...journal.beats import Phase
-from ..memory_use import first_step_memory
-from ..process import framework_versions
 from ..runtime.context import ProbeContext
-from ..state import fit_log, model_facts
+from ..runtime.wrapping import Function, replace
+from ..state import loss_watch
 from ..state.fit_log import FitState
-from . import active_callback, loss_watch
-from .active_callback import BATCH_END, ObservedCallbacks, here
+from . import active_callback
+from .active_callback import BATCH_END, ObservedCallbacks, active
 
-PART = "callbacks"
+PART = "train_batches"
 
-_WHOLE_FIRST = 200  # steps of a fit that are all looked at
-_WHOLE_EVERY_NS = 200_000_000
+_FULL_FIRST = 200  # steps of a fit that are all observed in full
+_FULL_EVERY_NS = 200_000_000
 
 
 class TrainBatches:
-    def __init__(self, session: ProbeContext) -> None:
-        self.session = session
-        self.progress = session.progress
-        self.fits = fit_log.of(session)
-        self.losses = loss_watch.of(session)
+    def __init__(self, context: ProbeContext) -> None:
+        self.context = context
+        self.heartbeat = context.heartbeat
+        self.fits = context.fits
+        self.losses = context.losses
         self._compiled: set[int] = set()
-        self._whole_ns = 0
+        self._full_ns = 0
         self._counted = False  # the step before was only counted
 
     def begins(self) -> None:
-        progress = self.progress
-        if get_ident() != progress.thread:
+        heartbeat = self.heartbeat
+        if get_ident() != heartbeat.thread:
             return
         fit, phase, now = self.fits.current, Phase.STEP, monotonic_ns()
         if fit is not None:
             fit.step_began_ns = now
             if fit.first_step_s is None:  # the first of an epoch: it compiles, or fills buffers
                 phase = Phase.FILL if self._is_compiled(fit) else Phase.COMPILE
-        progress.shift(phase, 0, now)
+        heartbeat.set_phase_quietly(phase, 0, now)
 
     def ends(self, batch: Any = 0, logs: Any = None) -> bool:
         """Whether it is a step of the thread that trains."""
-        progress, fit = self.progress, self.fits.current
-        if fit is None or get_ident() != progress.thread:
+        heartbeat, fit = self.heartbeat, self.fits.current
+        if fit is None or get_ident() != heartbeat.thread:
             return False
-        now, more = monotonic_ns(), int(batch) + 1 - progress.train_batches
-        if more < 1:  # a batch that is told twice, or numbered anew, is one more
+        now, more = monotonic_ns(), int(batch) + 1 - heartbeat.train_batches
+        if more < 1:  # a batch that is reported twice, or numbered again, is one more
             more = 1
-        progress.step += more
-        progress.train_batches += more
-        progress.phase = Phase.BETWEEN
+        heartbeat.step += more
+        heartbeat.train_batches += more
+        heartbeat.phase = Phase.BETWEEN
         started = fit.step_began_ns or now
         if fit.first_step_s is None:
-            progress.step_ns = now - started
+            heartbeat.step_ns = now - started
             self._first_of_epoch(fit)
         else:
-            progress.step_ns = now - fit.step_ended_ns
-            progress.compute_ns += now - started
-            if now - self._whole_ns < _WHOLE_EVERY_NS and progress.step - fit.base_step > _WHOLE_FIRST:
+            heartbeat.step_ns = now - fit.step_ended_ns
+            heartbeat.compute_ns += now - started
+            if now - self._full_ns < _FULL_EVERY_NS and heartbeat.step - fit.base_step > _FULL_FIRST:
                 fit.step_ended_ns = now
-                progress.quick = self._counted = True
+                heartbeat.quick = self._counted = True
                 return True
-        fit.step_ended_ns = self._whole_ns = now
-        progress.quick = False
+        fit.step_ended_ns = self._full_ns = now
+        heartbeat.quick = False
         if self._counted:
             self._counted = False
             self.losses.weights_unwatched()
@@ -85,70 +83,96 @@ class TrainBatches:
     def _first_of_epoch(self, fit: FitState) -> None:
         fit.first_step_s = round(fit.epoch_clock.seconds, 4)
         self._compiled.add(id(getattr(fit.model, "train_function", None)))
-        self.session.guard("models", model_facts.seen, self.session, fit.model)
-        self.session.guard("frameworks", framework_versions.devices_seen, self.session)
-        self.session.guard(first_step_memory.PART, first_step_memory.mind, self.session, fit.model)
+        self.context.models.seen(fit.model)
+        self.context.frameworks.record_devices()
+        self.context.memory.first_step_done(fit.model)
 
 
-def hook(session: ProbeContext, kind: type) -> None:
-    steps = TrainBatches(session)
-    _hook_begin(session, kind, steps)
-    _hook_end(session, kind, steps)
+def hook(context: ProbeContext, kind: type) -> None:
+    """Each method of the list is wrapped once.
+
+    Keras 3 runs the callbacks of a batch's end in `_on_train_batch_end`, perhaps in a thread of its own: the logs are
+    read there. Keras 2 has no such method: they are read around `on_train_batch_end` itself.
+    """
+    steps = TrainBatches(context)
+    replace(kind, "on_train_batch_begin", lambda original: _begin(context, steps, original))
+    if replace(kind, "_on_train_batch_end", lambda original: _reading_logs(context, original)):
+        replace(kind, BATCH_END, lambda original: _end(context, steps, original))
+    else:
+        replace(kind, BATCH_END, lambda original: _reading_logs(context, _end(context, steps, original)))
 
 
-def _hook_begin(session: ProbeContext, kind: type, steps: TrainBatches) -> None:
-    name = "on_train_batch_begin"
-    original = vars(kind).get(name)
-    if original is None:
-        return
-
-    @functools.wraps(original)
-    def told(self: Any, batch: Any, logs: Any = None) -> Any:
-        if session.closed or PART in session.off:
+def _begin(context: ProbeContext, steps: TrainBatches, original: Function) -> Function:
+    def wrapped(self: Any, batch: Any, logs: Any = None) -> Any:
+        if context.closed or PART in context.failed_parts:
             return original(self, batch, logs)
         callbacks = self.callbacks
         if type(callbacks) is ObservedCallbacks and callbacks.at_batch_begin:
-            result = active_callback.named(session, name, original, self, batch, logs)
+            result = active_callback.call_observed(
+                context, "on_train_batch_begin", original, self, batch, logs
+            )
         else:
             result = original(self, batch, logs)
-        try:  # as `session.guard` does, without its cost
+        try:  # as `context.guard` does, without its cost
             steps.begins()
         except Exception as error:
-            session.failed(PART, error)
+            context.failed(PART, error)
         return result
 
-    kind.on_train_batch_begin = told  # type: ignore[attr-defined]
+    return wrapped
 
 
-def _hook_end(session: ProbeContext, kind: type, steps: TrainBatches) -> None:
-    original = vars(kind).get(BATCH_END)
-    progress = session.progress
-    if original is None:
-        return
+def _end(context: ProbeContext, steps: TrainBatches, original: Function) -> Function:
+    heartbeat = context.heartbeat
 
-    @functools.wraps(original)
-    def told(self: Any, batch: Any, logs: Any = None) -> Any:
-        if session.closed or PART in session.off:
+    def wrapped(self: Any, batch: Any, logs: Any = None) -> Any:
+        if context.closed or PART in context.failed_parts:
             return original(self, batch, logs)
         ours, callbacks = False, self.callbacks
         try:
             ours = steps.ends(batch, logs)
         except Exception as error:
-            session.failed(PART, error)
+            context.failed(PART, error)
         if type(callbacks) is not ObservedCallbacks or not callbacks.at_batch_end:
             return original(self, batch, logs)
-        outer = here.hook, here.callbacks, here.callback  # as `calling.named` does, without its cost
-        here.hook, here.callbacks = BATCH_END, callbacks
+        outer = active.hook, active.callbacks, active.callback  # as `call_observed` does, without its cost
+        active.hook, active.callbacks = BATCH_END, callbacks
         try:
             return original(self, batch, logs)
         except BaseException as error:
-            session.guard(PART, active_callback.raised, session, error)
+            context.guard(PART, active_callback.raised, context, error)
             raise
         finally:
-            here.hook, here.callbacks, here.callback = outer
-            if ours and progress.quick:
-                progress.turn(Phase.BETWEEN)
+            active.hook, active.callbacks, active.callback = outer
+            if ours and heartbeat.quick:
+                heartbeat.back_to(Phase.BETWEEN)
             elif ours:
-                session.guard(PART, progress.enter, Phase.BETWEEN)
+                context.guard(PART, heartbeat.set_phase, Phase.BETWEEN)
 
-    kind.on_train_batch_end = told  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _reading_logs(context: ProbeContext, original: Function) -> Function:
+    def wrapped(self: Any, batch: Any, logs: Any = None, **kwargs: Any) -> Any:
+        if active.callbacks is self.callbacks:  # between steps, where the list shows them first
+            return original(self, batch, logs, **kwargs)
+        active.logs = logs
+        try:
+            return original(self, batch, logs, **kwargs)
+        except BaseException as error:
+            context.guard(PART, active_callback.raised, context, error)
+            raise
+        finally:
+            if not context.losses.on_cpu or context.losses.turned(active.logs):
+                context.guard(loss_watch.PART, read_logs, context, batch)
+
+    return wrapped
+
+
+def read_logs(context: ProbeContext, batch: Any) -> None:
+    """The logs of a batch, of which Keras has made numbers."""
+    fit, logs = context.fits.current, active.logs
+    if fit is not None and isinstance(logs, dict):
+        batches = int(batch) + 1
+        step, epoch, numbers = fit.epoch_base + batches, context.heartbeat.epoch, context.losses.numbers(logs)
+        context.losses.logs_read(step, epoch, batches, numbers, fit.model)

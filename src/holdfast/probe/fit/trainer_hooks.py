@@ -1,4 +1,4 @@
-"""Wraps `fit`, `evaluate`, `predict` and the data behind them, for Keras 3 on any backend."""
+"""Wraps `fit`, `evaluate` and `predict` of Keras 3 on any backend and of Keras 2, and the wait for their batches."""
 
 from __future__ import annotations
 
@@ -8,206 +8,200 @@ from typing import Any
 
 from ...journal.beats import Phase
 from ...journal.events import PredictDone
-from ..inputs import bad_files, batch_statistics, datasets
-from ..loops import custom_loop
-from ..memory_use import retained_objects
-from ..process import exceptions
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
-from ..runtime.wrapping import observe
-from ..state import fit_log, model_facts
-from . import loss_watch, stop_training
+from ..runtime.hook import Hook
+from ..runtime.wrapping import observe, observe_iterator
+from ..state import loss_watch, model_facts
+from ..state.fit_log import FitState
+from . import stop_training
 
-PART = "fit"
+PART = "trainer_hooks"
+_KEPT = (
+    "batch_size", "epochs", "validation_split", "shuffle", "initial_epoch", "steps_per_epoch", "validation_steps",
+    "validation_batch_size", "validation_freq", "verbose",
+)  # fmt: skip
+_PREDICTIONS_FIRST = 20  # calls that are all recorded; a predict for each image would flood the journal
+_PREDICTIONS_EVERY_S = 10.0
 
 
-def hook_trainer(session: ProbeContext, module: Any) -> None:
+def hook_trainer(context: ProbeContext, module: Any) -> None:
     """The trainer of one backend."""
     for kind in [value for value in vars(module).values() if isinstance(value, type)]:
         if kind.__module__ == module.__name__ and "fit" in vars(kind):
-            watch_trainer(session, kind)
-            custom_loop.watch_train_on_batch(session, kind)
+            watch_trainer(context, kind)
 
 
-def hook_base_trainer(session: ProbeContext, module: Any) -> None:
-    stop_training.install(session, module.Trainer)
-    model_facts.watch_compile(session, module.Trainer)
-    model_facts.watch_births(session, module.Trainer)
+def hook_base_trainer(context: ProbeContext, module: Any) -> None:
+    stop_training.install(context, module.Trainer)
+    model_facts.watch_compile(context, module.Trainer)
+    model_facts.watch_creation(context, module.Trainer)
 
 
-def watch_trainer(session: ProbeContext, kind: Any) -> None:
-    watch = FitObserver(session)
+def hook_keras2(context: ProbeContext, module: Any) -> None:
+    """`tf_keras.src.engine.training`: the Model class has the trainer's methods itself."""
+    watch_trainer(context, module.Model)
+    model_facts.watch_compile(context, module.Model)
+    stop_training.install(context, module.Model)
+
+
+def watch_trainer(context: ProbeContext, kind: Any) -> None:
+    observer = FitObserver(context)
     signature = inspect.signature(kind.fit)
     observe(
-        session, kind, "fit", PART,
-        before=lambda args, kwargs: watch.fit_begins(signature, args, kwargs),
-        after=lambda fit, _: watch.fit_ends(fit, None),
-        failed=watch.fit_ends,
+        context, kind, "fit", PART,
+        before=lambda args, kwargs: observer.fit_begins(signature, args, kwargs),
+        after=lambda token, _: observer.fit_ends(token, None),
+        failed=observer.fit_ends,
     )  # fmt: skip
     observe(
-        session,
-        kind,
-        "evaluate",
-        PART,
-        before=watch.evaluate_begins,
-        after=watch.resume,
-        failed=watch.call_failed,
-    )
+        context, kind, "evaluate", PART,
+        before=observer.evaluate_begins, after=observer.resume, failed=observer.call_failed,
+    )  # fmt: skip
     observe(
-        session,
-        kind,
-        "predict",
-        PART,
-        before=watch.predict_begins,
-        after=watch.predict_ends,
-        failed=watch.call_failed,
-    )
+        context, kind, "predict", PART,
+        before=observer.predict_begins, after=observer.predict_ends, failed=observer.call_failed,
+    )  # fmt: skip
 
 
 class FitObserver:
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
-        self._fits = fit_log.of(session)
-        self._loop = custom_loop.of(session)
-        self._predicts = 0
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self._fits = context.fits
 
     def fit_begins(self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             given = dict(bound.arguments)
-        except TypeError:  # the call itself is wrong; Keras will say so
+        except TypeError:  # the call itself is wrong, and Keras will raise
             given = dict(kwargs)
         kept = {name: given.get(name) for name in _KEPT if _plain(given.get(name))}
         kept["validation_data"] = True if given.get("validation_data") is not None else None
-        previous = self._session.progress.phase, self._session.progress.detail
+        previous = self._context.heartbeat.phase, self._context.heartbeat.detail
         fit = self._fits.begin(args[0] if args else None, kept, user_lines.caller_line())
         fit.weights_before = model_facts.fingerprint(fit.model)
-        loss_watch.of(self._session).fit_begins(fit.model)
-        self._session.guard(retained_objects.PART, retained_objects.start, self._session)
-        return fit, previous, set(self._session.seen.get("datasets_said", ()))
+        self._context.losses.fit_begins(fit.model)
+        self._context.memory.training_began()
+        return fit, previous
 
     def fit_ends(self, token: Any, error: BaseException | None) -> None:
         if token is None:
             return
-        fit, previous, _ = token
-        session = self._session
-        if not fit.said:
-            self._fits.say_started(fit, [])
+        fit: FitState = token[0]
+        previous = token[1]
+        context = self._context
+        if not fit.recorded:
+            self._fits.record_started(fit, [])
         if error is not None:
-            exceptions.left_call(session, error, "fit")
-        if error is None:
-            session.guard("losses", loss_watch.of(session).fit_ends, fit.model)
+            context.exceptions.left_call(error, "fit")
+        else:
+            context.guard(loss_watch.PART, context.losses.fit_ends, fit.model)
         self._fits.end(fit, error)
         if self._fits.current is not None:
-            session.progress.enter(*previous)
+            context.heartbeat.set_phase(*previous)
         else:
-            session.progress.enter(Phase.AFTER)
+            context.heartbeat.set_phase(Phase.AFTER)
         if error is not None:
-            session.guard("badfiles", bad_files.look, session, error, str(error))
+            context.inputs.search_bad_files(error)
 
     def evaluate_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        progress = self._session.progress
-        previous = progress.phase, progress.detail
+        heartbeat = self._context.heartbeat
+        previous = heartbeat.phase, heartbeat.detail
         self._call_begins()
-        if progress.here or self._fits.current is None:
-            progress.enter(Phase.VALIDATION)
+        if heartbeat.is_training_thread or self._fits.current is None:
+            heartbeat.set_phase(Phase.VALIDATION)
         return previous
 
     def predict_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        progress = self._session.progress
-        previous = progress.phase, progress.detail
+        heartbeat = self._context.heartbeat
+        previous = heartbeat.phase, heartbeat.detail
         self._call_begins()
-        if progress.here or self._fits.current is None:
-            progress.enter(Phase.PREDICT)
+        if heartbeat.is_training_thread or self._fits.current is None:
+            heartbeat.set_phase(Phase.PREDICT)
         return previous, Stopwatch()
 
     def _call_begins(self) -> None:
-        self._loop.call_begins()
+        self._fits.calls_open += 1
         if self._fits.current is None:
-            self._session.keep_ring()
+            self._context.keep_heartbeat()
 
     def resume(self, previous: Any, _: Any) -> None:
-        self._loop.call_ends()
-        progress = self._session.progress
-        if previous is not None and (progress.here or self._fits.current is None):
-            progress.enter(*previous)
+        self._fits.calls_open = max(0, self._fits.calls_open - 1)
+        heartbeat = self._context.heartbeat
+        if previous is not None and (heartbeat.is_training_thread or self._fits.current is None):
+            heartbeat.set_phase(*previous)
 
     def predict_ends(self, token: Any, _: Any) -> None:
         if token is None:
             return
         previous, clock = token
-        self._predicts += 1
-        last = self._session.seen.get("predict_said", 0.0)
+        predictions = self._fits.predictions
+        predictions.calls += 1
         now = time.monotonic()
-        if self._predicts <= 20 or now - last > 10.0:  # a predict for each image would flood the journal
-            self._session.seen["predict_said"] = now
-            self._session.say(
+        late = now - predictions.recorded_at > _PREDICTIONS_EVERY_S
+        if predictions.calls <= _PREDICTIONS_FIRST or late:
+            predictions.recorded_at = now
+            self._context.record(
                 PredictDone(
-                    batches=self._session.seen.get("predict_batches", 0),
+                    batches=predictions.batches,
                     duration_s=round(clock.seconds, 4),
-                    count=self._predicts,
+                    count=predictions.calls,
                 )
             )
         self.resume(previous, None)
 
     def call_failed(self, token: Any, error: BaseException) -> None:
         if self._fits.current is None:
-            exceptions.left_call(self._session, error, "evaluate")
+            self._context.exceptions.left_call(error, "evaluate")
         previous = token[0] if isinstance(token, tuple) and token and isinstance(token[0], tuple) else token
         self.resume(previous, None)
 
 
-def hook_epoch_iterator(session: ProbeContext, module: Any) -> None:
-    kind = module.EpochIterator
-    observe(
-        session, kind, "__init__", "datasets",
-        before=lambda args, kwargs: (args[0], kwargs),
-        after=lambda token, _: _iterator_made(session, *token) if token else None,
-    )  # fmt: skip
-    observe(
-        session, kind, "__next__", "data_wait",
-        before=lambda args, kwargs: _wait_begins(session),
-        after=lambda clock, result: _wait_ends(session, clock, result),
+def hook_epoch_iterator(context: ProbeContext, module: Any) -> None:
+    """`__next__` fetches a batch, but on TensorFlow, where the compiled step does."""
+    observe_iterator(
+        context, module.EpochIterator, PART,
+        before=lambda iterator: _wait_begins(context),
+        after=lambda clock, result: _wait_ends(context, clock, result),
     )  # fmt: skip
 
 
-def _iterator_made(session: ProbeContext, iterator: Any, arguments: dict[str, Any]) -> None:
-    """On TensorFlow the batch is fetched inside the compiled step; on the others by `__next__`, where it is seen."""
-    fit = fit_log.of(session).current
-    if fit is not None and type(iterator).__name__ != "TFEpochIterator":
-        fit.data_wait = "exact"
-    datasets.iterator_made(session, iterator, arguments)
-
-
-def _wait_begins(session: ProbeContext) -> Stopwatch | None:
-    progress = session.progress
-    fit = fit_log.of(session).current
-    if not progress.here or fit is None or progress.phase in (Phase.VALIDATION, Phase.PREDICT):
+def _wait_begins(context: ProbeContext) -> Stopwatch | None:
+    heartbeat = context.heartbeat
+    fit = context.fits.current
+    if (
+        not heartbeat.is_training_thread
+        or fit is None
+        or heartbeat.phase in (Phase.VALIDATION, Phase.PREDICT)
+    ):
         return None
-    progress.enter(Phase.FILL if fit.first_step_s is None else Phase.DATA_WAIT)
+    heartbeat.set_phase(Phase.FILL if fit.first_step_s is None else Phase.DATA_WAIT)
     return Stopwatch()
 
 
-def _wait_ends(session: ProbeContext, clock: Stopwatch | None, result: Any) -> None:
+def _wait_ends(context: ProbeContext, clock: Stopwatch | None, result: Any) -> None:
     if clock is not None:
         if isinstance(result, tuple) and len(result) == 3:  # begin, end, the batches of one execution
-            session.guard(
-                batch_statistics.PART, batch_statistics.drawn, session, result[2], session.progress.step + 1
-            )
-        fit = fit_log.of(session).current
+            context.inputs.batch_fetched(result[2], context.heartbeat.step + 1)
+        fit = context.fits.current
         if fit is not None and fit.first_step_s is not None:
-            session.progress.data_wait_ns += clock.ns
-
-
-_KEPT = (
-    "batch_size", "epochs", "validation_split", "shuffle", "initial_epoch", "steps_per_epoch", "validation_steps",
-    "validation_batch_size", "validation_freq", "verbose",
-)  # fmt: skip
+            context.heartbeat.data_wait_ns += clock.ns
 
 
 def _plain(value: Any) -> bool:
     return isinstance(value, str | int | float | bool) or (
         isinstance(value, list | tuple) and all(isinstance(item, int) for item in value)
     )
+
+
+KERAS_HOOKS = (
+    Hook(PART, "keras.src.trainers.trainer", hook_base_trainer),
+    Hook(PART, "keras.src.backend.tensorflow.trainer", hook_trainer),
+    Hook(PART, "keras.src.backend.jax.trainer", hook_trainer),
+    Hook(PART, "keras.src.backend.torch.trainer", hook_trainer),
+    Hook(PART, "keras.src.trainers.epoch_iterator", hook_epoch_iterator),
+    Hook(PART, "keras.src.engine.training", hook_keras2),
+)
+TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.engine.training", hook_keras2),)

@@ -1,4 +1,4 @@
-"""After a failure: which of the dataset's own files cannot be what it should be. Reads only, and not for long."""
+"""After a failure: which of the dataset's own files are damaged. Reads only, and not for long."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 
 from ...journal.events import BadFilesFound
 from ..runtime.context import ProbeContext
-from . import tfdata_graph
+from ..state import tfdata_graph
 
+PART = "bad_files"
 _BUDGET_S = 2.0
 _KEEP = 20
 _IMAGE_WORDS = re.compile(
@@ -24,21 +25,20 @@ _RECORD_WORDS = re.compile(r"(?:corrupted|truncated) record at (\d+)|DataLoss", 
 _IMAGES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp")
 
 
-def look(session: ProbeContext, error: BaseException, text: str) -> None:
-    """Looks when the failure speaks of pictures or records, at the files that the dataset's nodes name."""
-    reference = session.seen.get("train_dataset")
-    dataset = reference() if callable(reference) else None
+def search(context: ProbeContext, error: BaseException) -> None:
+    """When the failure is about images or records: reads the files that the dataset's nodes name."""
+    dataset, text = context.data.dataset, str(error)
     records = _RECORD_WORDS.search(text)
     if dataset is None or not (records or _IMAGE_WORDS.search(text)):
         return
     files = [path for path in tfdata_graph.files_of(dataset) if "://" not in path]
     if records:
         offset = int(records[1]) if records[1] else None
-        found = examine(files, lambda path: record_fault(path, offset))
+        faults = examine(files, lambda path: record_fault(path, offset))
     else:
-        found = examine([path for path in files if path.lower().endswith(_IMAGES)] or files, image_fault)
+        faults = examine([path for path in files if path.lower().endswith(_IMAGES)] or files, image_fault)
     if files:
-        session.say(found)
+        context.record(faults)
 
 
 def examine(
@@ -49,15 +49,15 @@ def examine(
     monotonic: Callable[[], float] = time.monotonic,
 ) -> BadFilesFound:
     bad: list[dict[str, Any]] = []
-    begun, looked = monotonic(), 0
+    begun, checked = monotonic(), 0
     for path in files:
         if monotonic() - begun > budget_s or len(bad) >= _KEEP:
             break
-        looked += 1
+        checked += 1
         fault = fault_of(path)
         if fault is not None:
             bad.append({"path": path, **fault})
-    return BadFilesFound(files=bad, looked_at=looked, of=len(files))
+    return BadFilesFound(files=bad, looked_at=checked, of=len(files))
 
 
 def image_fault(path: str) -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ def image_fault(path: str) -> dict[str, Any] | None:
         return None if b"IEND" in tail else {"what": "a PNG without its end", "bytes": size}
     if head.startswith((b"GIF8", b"BM")) or head[8:12] == b"WEBP":
         return None
-    return {"what": "not a picture", "begins": head[:12].hex(" "), "bytes": size}
+    return {"what": "not an image", "begins": head[:12].hex(" "), "bytes": size}
 
 
 def record_fault(path: str, offset: int | None) -> dict[str, Any] | None:
@@ -108,8 +108,8 @@ def _walk(file: Any, size: int, offset: int | None) -> dict[str, Any] | None:
             return {"what": "cut inside a record", "offset": at}
         if offset in (at, at + 12):  # TensorFlow names the record, or the data behind its header
             data = file.read(length + 4)
-            whole = masked_crc32c(data[:-4]) == struct.unpack("<I", data[-4:])[0]
-            return None if whole else {"what": "a record is damaged", "offset": at, "bytes": length}
+            intact = masked_crc32c(data[:-4]) == struct.unpack("<I", data[-4:])[0]
+            return None if intact else {"what": "a record is damaged", "offset": at, "bytes": length}
         if offset is not None and at > offset:
             return None
         at += 12 + length + 4

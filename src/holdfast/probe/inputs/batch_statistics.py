@@ -1,6 +1,6 @@
 """Batches that pass through Python on their way to the step: the first one in numbers, and each that is larger.
 
-Only values in host memory are looked at. In `fit` on TensorFlow a batch never passes through Python.
+Only values in host memory are read. In `fit` on TensorFlow a batch never passes through Python.
 """
 
 from __future__ import annotations
@@ -10,25 +10,33 @@ from typing import Any
 
 from ...journal.events import BatchSeen
 from ..runtime.context import ProbeContext
+from ..runtime.nested_values import leaves
 from ..state import finiteness
 from . import datasets
 
-PART = "batches"
-_LARGER = 1.2
-_SAY_AT_MOST = 20
+PART = "batch_statistics"
+_LARGER = 1.2  # times the largest so far
+_MAX_RECORDED = 20
 
 
-def drawn(session: ProbeContext, element: Any, step: int) -> None:
-    """Says the first batch with its values, and later ones by their shapes when they are the largest so far."""
-    known = session.seen.setdefault("batches", {"largest": 0, "said": 0})
-    leaves = [leaf for leaf in datasets.leaves(element) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
-    size = sum(math.prod(leaf.shape) * _item_bytes(leaf) for leaf in leaves if None not in tuple(leaf.shape))
-    if size <= _LARGER * known["largest"] or known["said"] >= _SAY_AT_MOST:
-        return
-    first = not known["said"]
-    known.update(largest=size, said=known["said"] + 1)
-    parts = [_part(leaf, index, with_values=first) for index, leaf in enumerate(leaves)]
-    session.say(BatchSeen(role="train", step=step, parts=parts))
+class BatchStatistics:
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self._largest_bytes = 0
+        self._recorded = 0
+
+    def fetched(self, element: Any, step: int) -> None:
+        """Records the first batch with its values, and later ones by their shapes when they are the largest so far."""
+        arrays = [leaf for leaf in leaves(element) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+        known = [array for array in arrays if None not in tuple(array.shape)]
+        size_bytes = sum(math.prod(array.shape) * _item_bytes(array) for array in known)
+        if size_bytes <= _LARGER * self._largest_bytes or self._recorded >= _MAX_RECORDED:
+            return
+        first = not self._recorded
+        self._largest_bytes = size_bytes
+        self._recorded += 1
+        parts = [_part(array, index, with_values=first) for index, array in enumerate(arrays)]
+        self._context.record(BatchSeen(role="train", step=step, parts=parts))
 
 
 def _part(leaf: Any, index: int, *, with_values: bool) -> dict[str, Any]:

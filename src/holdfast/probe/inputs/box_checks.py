@@ -9,7 +9,7 @@ _ROWS_TO_KNOW = 16  # so many rows of four numbers must look like boxes before o
 
 
 class BoxColumns:
-    """Which arrays of a batch hold boxes by their corners, learnt from how nearly all of their rows look."""
+    """Which arrays of a batch are boxes given by their corners, learnt from nearly all of their rows."""
 
     def __init__(self) -> None:
         self._ordered: dict[int, int] = {}
@@ -32,7 +32,7 @@ class BoxRows:
     """The rows of an array whose last axis is four numbers long."""
 
     values: Any
-    whole: Any  # all four are finite
+    finite: Any  # all four are
     filled: Any  # and they are not padding, which repeats one number
     ordered: Any  # the third is above the first and the fourth above the second
     each: int  # rows to one sample
@@ -45,10 +45,10 @@ def rows_of_four(array: Any) -> BoxRows | None:
     if array.dtype.kind not in "fiu" or array.ndim not in (2, 3) or array.shape[-1] != 4:
         return None
     rows = array.reshape(-1, 4).astype("float64")
-    whole = np.isfinite(rows).all(axis=1)
-    filled = whole & ~(rows == rows[:, :1]).all(axis=1)
+    finite = np.isfinite(rows).all(axis=1)
+    filled = finite & ~(rows == rows[:, :1]).all(axis=1)
     ordered = (rows[:, 2] > rows[:, 0]) & (rows[:, 3] > rows[:, 1])
-    return BoxRows(rows, whole, filled, ordered, array.shape[1] if array.ndim == 3 else 1)
+    return BoxRows(rows, finite, filled, ordered, array.shape[1] if array.ndim == 3 else 1)
 
 
 def judge(array: Any, index: int, known: BoxColumns) -> dict[str, Any] | None:
@@ -78,11 +78,11 @@ def _boxes(array: Any, index: int, known: BoxColumns) -> dict[str, Any]:
     rows = four.values
     inverted = four.filled & ((rows[:, 2] < rows[:, 0]) | (rows[:, 3] < rows[:, 1]))
     empty = four.filled & ~inverted & ((rows[:, 2] == rows[:, 0]) | (rows[:, 3] == rows[:, 1]))
-    bad = inverted | empty | ~four.whole
+    bad = inverted | empty | ~four.finite
     if not bad.any():
         return {}
     return {
-        "inverted": int(inverted.sum()), "zero_area": int(empty.sum()), "not_finite": int((~four.whole).sum()),
+        "inverted": int(inverted.sum()), "zero_area": int(empty.sum()), "not_finite": int((~four.finite).sum()),
         "rows": sorted({int(row) // four.each for row in np.flatnonzero(bad)})[:8],
         "first": [round(float(v), 4) if np.isfinite(v) else str(v) for v in rows[int(np.argmax(bad))]],
     }  # fmt: skip

@@ -3,59 +3,118 @@
 from __future__ import annotations
 
 import math
-import weakref
 from typing import Any
 
 from ...journal.beats import Phase
 from ...journal.events import DatasetSeen
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
-from ..state import endless_iterators, fit_log
-from . import ignored_errors, tfdata_graph
+from ..runtime.hook import Hook
+from ..runtime.nested_values import leaves
+from ..runtime.wrapping import observe
+from ..state import loop_source, tfdata_graph
 
 PART = "datasets"
 _SAMPLE_ROWS = 64
 _SAMPLE_VALUES = 2_000_000
-_SAY_AT_MOST = 40
+_MAX_RECORDED = 40
 _KEEP_VALUES = frozenset(
     {"shuffle", "batch", "repeat", "prefetch", "cache", "options", "take", "skip", "shard"}
 )
 INFINITE, _UNKNOWN = -1, -2  # as tf.data has them
 
 
-def iterator_made(session: ProbeContext, iterator: Any, arguments: dict[str, Any]) -> None:
-    """Keras has chosen an adapter for what it was given."""
-    fit = fit_log.of(session).current
-    role = role_now(session, fit)
-    adapter = getattr(iterator, "data_adapter", None)
-    planned = getattr(iterator, "num_batches", None)
-    if role == "validation":
-        session.seen["validation_planned"] = planned if isinstance(planned, int) else None
-    elif role == "train" and fit is not None:
-        fit.train_data_seen = True
-        fit.planned_steps = planned if isinstance(planned, int) else None
-    event = of_adapter(session, adapter, role)
-    if event is not None:
-        say(session, event)
+def hook_epoch_iterator(context: ProbeContext, module: Any) -> None:
+    """Keras 3."""
+    observe(
+        context, module.EpochIterator, "__init__", PART,
+        before=lambda args, kwargs: args[0],
+        after=lambda iterator, _: context.inputs.datasets.epoch_iterator_made(iterator),
+    )  # fmt: skip
 
 
-def say(session: ProbeContext, event: DatasetSeen) -> None:
-    """Once for each dataset, however many fits use it, and never a flood."""
-    said = session.seen.setdefault("datasets_said", set())
-    key = (event.role, event.type, str(event.element_spec), event.cardinality, str(event.nodes), event.where)
-    if key not in said and len(said) < _SAY_AT_MOST:
-        said.add(key)
-        session.say(event)
+def hook_data_handler(context: ProbeContext, module: Any) -> None:
+    """Keras 2."""
+    observe(
+        context, module.DataHandler, "__init__", PART,
+        before=lambda args, kwargs: (args[0], args, kwargs),
+        after=lambda token, _: context.inputs.datasets.data_handler_made(*token) if token else None,
+    )  # fmt: skip
 
 
-def of_adapter(session: ProbeContext, adapter: Any, role: str) -> DatasetSeen | None:
+class DatasetLog:
+    """What feeds fits, evaluations and loops, each dataset recorded once."""
+
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.new_run()
+
+    def new_run(self) -> None:
+        self._recorded: set[tuple[Any, ...]] = set()
+
+    def epoch_iterator_made(self, iterator: Any) -> None:
+        """Keras 3 has chosen an adapter for what it was given. On TensorFlow the batch is fetched inside the compiled
+        step; on the others by `__next__`, where the wait is seen."""
+        fit = self._context.fits.current
+        if fit is not None and type(iterator).__name__ != "TFEpochIterator":
+            fit.data_wait = "exact"
+        role = self._plan(getattr(iterator, "num_batches", None))
+        event = of_adapter(self._context, getattr(iterator, "data_adapter", None), role)
+        if event is not None:
+            self.record(event)
+
+    def data_handler_made(self, handler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The same in Keras 2."""
+        role = self._plan(getattr(handler, "_inferred_steps", None))
+        self.record(_of_data_handler(self._context, handler, role, args, kwargs))
+
+    def loop_iterates(self, iterator: Any, role: str, where: str) -> None:
+        """A loop of the user's own draws from it: an iterator of tf.data, or of torch's DataLoader."""
+        if hasattr(iterator, "_index_sampler"):
+            try:
+                batches = len(iterator)
+            except TypeError:  # of a dataset that is a stream
+                batches = None
+            self.record(_of_loader(getattr(iterator, "_num_workers", None), batches, role, where))
+        else:
+            self.record(of_tf_data(self._context, iterator._dataset, role, where))
+
+    def record(self, event: DatasetSeen) -> None:
+        """Once for each dataset, however many fits use it, and never a flood."""
+        key = (
+            event.role,
+            event.type,
+            str(event.element_spec),
+            event.cardinality,
+            str(event.nodes),
+            event.where,
+        )
+        if key not in self._recorded and len(self._recorded) < _MAX_RECORDED:
+            self._recorded.add(key)
+            self._context.record(event)
+
+    def _plan(self, batches: Any) -> str:
+        """The role of the data that is being prepared; how many batches it has is kept with what it is for."""
+        planned = batches if isinstance(batches, int) else None
+        fit = self._context.fits.current
+        if self._context.heartbeat.phase is Phase.PREDICT:
+            return "predict"
+        if fit is not None and not fit.train_data_seen:
+            fit.train_data_seen = True
+            fit.planned_steps = planned
+            return "train"
+        self._context.data.validation_batches = planned
+        return "validation"
+
+
+def of_adapter(context: ProbeContext, adapter: Any, role: str) -> DatasetSeen | None:
     kind = type(adapter).__name__
     where = user_lines.caller_line()
     if kind == "TFDatasetAdapter":
-        return of_tf_data(session, adapter._dataset, role, where)
+        return of_tf_data(context, adapter._dataset, role, where)
     if kind == "ArrayDataAdapter":
         arrays = [array for array in leaves(getattr(adapter, "_inputs", None)) if array is not None]
-        return of_arrays(session, arrays, getattr(adapter, "num_batches", None), role, where)
+        return of_arrays(context, arrays, getattr(adapter, "num_batches", None), role, where)
     if kind == "GeneratorDataAdapter":
         return _of_generator(adapter, role, where)
     if kind == "PyDatasetAdapter":
@@ -66,39 +125,26 @@ def of_adapter(session: ProbeContext, adapter: Any, role: str) -> DatasetSeen | 
     return DatasetSeen(role=role, type=kind, where=where) if adapter is not None else None
 
 
-def iterator_drawn(session: ProbeContext, iterator: Any, role: str, where: str) -> None:
-    """A loop of the user's own draws from it: an iterator of tf.data, or of torch's DataLoader."""
-    if hasattr(iterator, "_index_sampler"):
-        try:
-            batches = len(iterator)
-        except TypeError:  # of a dataset that is a stream
-            batches = None
-        say(session, _of_loader(getattr(iterator, "_num_workers", None), batches, role, where))
-    else:
-        say(session, of_tf_data(session, iterator._dataset, role, where))
-
-
 def _of_loader(workers: int | None, batches: int | None, role: str, where: str) -> DatasetSeen:
     return DatasetSeen(
         role=role, type="torch", python_fed=True, workers=workers, cardinality=batches, where=where
     )
 
 
-def of_tf_data(session: ProbeContext, dataset: Any, role: str, where: str = "") -> DatasetSeen:
+def of_tf_data(context: ProbeContext, dataset: Any, role: str, where: str = "") -> DatasetSeen:
     if role == "train":
-        session.seen["train_dataset"] = _reference(dataset)
-        session.seen.pop("arrays", None)
+        context.data.is_dataset(dataset)
     files = tfdata_graph.files_of(dataset)
     described = tfdata_graph.describe(dataset)
     if role == "train":
-        session.guard(ignored_errors.PART, ignored_errors.mind, session, dataset, described)
+        context.inputs.check_ignored_errors(dataset, described)
     return DatasetSeen(
         role=role,
         type="tf.data",
         python_fed=tfdata_graph.is_python_fed(dataset),
         element_spec=_specs(dataset.element_spec),
         element_bytes=_bytes_of(dataset.element_spec, tfdata_graph.batch_size_of(dataset)),
-        cardinality=INFINITE if endless_iterators.of_nodes(described) else _cardinality(dataset),
+        cardinality=INFINITE if loop_source.is_endless(described) else _cardinality(dataset),
         nodes=described,
         files=files[:20],
         file_count=len(files) or None,
@@ -116,20 +162,18 @@ def _of_tensors(dataset: Any, described: list[dict[str, Any]]) -> dict[str, Any]
     source = tfdata_graph.walk(dataset)[0]
     tensors = [tensor for tensor in getattr(source, "_tensors", None) or [] if hasattr(tensor, "numpy")]
     names = _names(len(tensors))
-    found = {}
+    by_name = {}
     for name, tensor in zip(names, tensors, strict=False):
         rows = tensor[:_SAMPLE_ROWS].numpy()
         if getattr(rows, "ndim", 0) and rows.dtype.kind in "fiub":
-            found[name] = {**statistics(rows), "whole": len(tensor) <= _SAMPLE_ROWS}
-    return found
+            by_name[name] = {**statistics(rows), "whole": len(tensor) <= _SAMPLE_ROWS}
+    return by_name
 
 
-def of_arrays(session: ProbeContext, arrays: list[Any], batches: Any, role: str, where: str) -> DatasetSeen:
+def of_arrays(context: ProbeContext, arrays: list[Any], batches: Any, role: str, where: str) -> DatasetSeen:
     known = [array for array in (plain_array(array) for array in arrays) if array is not None]
     if role == "train":
-        session.seen["arrays"] = [
-            reference for array in known if (reference := _reference(array)) is not None
-        ]
+        context.data.is_arrays(known)
     names = _names(len(known))
     return DatasetSeen(
         role=role,
@@ -148,10 +192,25 @@ def _names(count: int) -> list[str]:
     return ["x"] if count == 1 else [*(f"x{i}" if count > 2 else "x" for i in range(count - 1)), "y"]
 
 
+def _of_data_handler(
+    context: ProbeContext, handler: Any, role: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> DatasetSeen:
+    adapter = type(getattr(handler, "_adapter", None)).__name__
+    where = user_lines.caller_line()
+    given = [
+        kwargs.get("x", args[1] if len(args) > 1 else None),
+        kwargs.get("y", args[2] if len(args) > 2 else None),
+    ]
+    arrays = [array for array in leaves(given) if plain_array(array) is not None]
+    if "Tensor" in adapter and arrays:
+        return of_arrays(context, arrays, getattr(handler, "_inferred_steps", None), role, where)
+    return of_tf_data(context, handler._dataset, role, where)
+
+
 def _of_generator(adapter: Any, role: str, where: str) -> DatasetSeen:
     generator = getattr(adapter, "generator", None)
     code = getattr(_underlying(generator), "gi_code", None)
-    never_ends = code is not None and endless_iterators.never_returns(code)
+    never_ends = code is not None and loop_source.never_returns(code)
     return DatasetSeen(
         role=role,
         type="generator",
@@ -214,26 +273,17 @@ def statistics(array: Any) -> dict[str, Any]:
     rows = max(1, min(len(array), _SAMPLE_VALUES // per_row, 4096 if per_row <= 256 else _SAMPLE_ROWS))
     sample = np.asarray(array[:: max(1, len(array) // rows)][:rows], dtype="float64")
     finite = np.isfinite(sample)
-    whole = sample[finite]
-    if not whole.size:
+    values = sample[finite]
+    if not values.size:
         return {"finite": False, "of": int(sample.size)}
     return {
-        "min": float(whole.min()),
-        "max": float(whole.max()),
-        "mean": float(whole.mean()),
+        "min": float(values.min()),
+        "max": float(values.max()),
+        "mean": float(values.mean()),
         "finite": bool(finite.all()),
         "of": int(sample.size),
         "whole": bool(len(array) == len(sample)),
     }
-
-
-def role_now(session: ProbeContext, fit: Any) -> str:
-    phase = session.progress.phase
-    if phase is Phase.PREDICT:
-        return "predict"
-    if fit is not None and not fit.train_data_seen:
-        return "train"
-    return "validation"
 
 
 def _cardinality(dataset: Any) -> int | None:
@@ -245,10 +295,10 @@ def _cardinality(dataset: Any) -> int | None:
 
 def _safe_batches(adapter: Any) -> int | None:
     try:
-        found = adapter.num_batches
+        batches = adapter.num_batches
     except Exception:
         return None
-    return found if isinstance(found, int) else _UNKNOWN
+    return batches if isinstance(batches, int) else _UNKNOWN
 
 
 def _specs(value: Any) -> Any:
@@ -266,8 +316,8 @@ def _dimensions(spec: Any) -> list[int | None] | None:
 
 
 def _dtype(spec: Any) -> str:
-    found = getattr(spec, "dtype", "")
-    return str(getattr(found, "name", found))
+    dtype = getattr(spec, "dtype", "")
+    return str(getattr(dtype, "name", dtype))
 
 
 def _bytes_of(value: Any, batch: int | None) -> int | None:
@@ -284,24 +334,14 @@ def _bytes_of(value: Any, batch: int | None) -> int | None:
     return total
 
 
-def leaves(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    if isinstance(value, dict):
-        return [leaf for key in value for leaf in leaves(value[key])]
-    if isinstance(value, list | tuple):
-        return [leaf for item in value for leaf in leaves(item)]
-    return [value]
-
-
 def plain_array(array: Any) -> Any:
     """The NumPy array behind what the adapter keeps, without copying."""
     inner = getattr(array, "array", array)
     return inner if type(inner).__module__.startswith("numpy") and hasattr(inner, "nbytes") else None
 
 
-def _reference(value: Any) -> Any:
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return None
+KERAS_HOOKS = (
+    Hook(PART, "keras.src.trainers.epoch_iterator", hook_epoch_iterator),
+    Hook(PART, "keras.src.engine.data_adapter", hook_data_handler),
+)
+TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.engine.data_adapter", hook_data_handler),)

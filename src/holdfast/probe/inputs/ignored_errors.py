@@ -9,31 +9,37 @@ from typing import Any, Literal
 
 from ...journal.events import DataDropped
 from ..runtime.context import ProbeContext
-from . import tfdata_graph
+from ..state import tfdata_graph
 from .bad_files import examine, image_fault
 
-PART = "dropped"
+PART = "ignored_errors"
 _BUDGET_S = 3.0
 _IMAGES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp")
 
 
-def mind(session: ProbeContext, dataset: Any, described: list[dict[str, Any]]) -> None:
-    """Has the files looked at when the process ends; a training that is under way is not disturbed."""
-    if session.seen.get(PART) or not any("ignore_errors" in str(node.get("op", "")) for node in described):
-        return
-    session.seen[PART] = True
-    files = [path for path in tfdata_graph.files_of(dataset) if "://" not in path]
-    records = any("tfrecord" in str(node.get("op", "")) for node in described)
-    session.at_exit.append(lambda: session.guard(PART, _say, session, files, records))
+class IgnoredErrors:
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self._watching = False
+
+    def watch(self, dataset: Any, described: list[dict[str, Any]]) -> None:
+        """Has the files read when the process ends; a training that is under way is not disturbed."""
+        context = self._context
+        if self._watching or not any("ignore_errors" in str(node.get("op", "")) for node in described):
+            return
+        self._watching = True
+        files = [path for path in tfdata_graph.files_of(dataset) if "://" not in path]
+        records = any("tfrecord" in str(node.get("op", "")) for node in described)
+        context.at_exit.append(lambda: context.guard(PART, _record, context, files, records))
 
 
-def _say(session: ProbeContext, files: list[str], records: bool) -> None:
+def _record(context: ProbeContext, files: list[str], records: bool) -> None:
     lost = lost_records(files) if records else _bad_images(files)
     total = sum(count for _, count in lost)
     if not total:
         return
     unit: Literal["records", "images"] = "records" if records else "images"
-    session.say(DataDropped(count=total, unit=unit, lost_by_file=dict(lost[:20])))
+    context.record(DataDropped(count=total, unit=unit, lost_by_file=dict(lost[:20])))
 
 
 def _bad_images(files: list[str]) -> list[tuple[str, int]]:
@@ -44,14 +50,14 @@ def _bad_images(files: list[str]) -> list[tuple[str, int]]:
 def lost_records(files: list[str]) -> list[tuple[str, int]]:
     """Files with records that TensorFlow does not read, and how many, by the lengths that are written in them."""
     until = time.monotonic() + _BUDGET_S
-    found = []
+    lost = []
     for path in files:
         if time.monotonic() > until:
             break
         written, read = records_written(path), _records_read(path, until)
         if read is not None and written > read:
-            found.append((path, written - read))
-    return found
+            lost.append((path, written - read))
+    return lost
 
 
 def records_written(path: str) -> int:

@@ -1,6 +1,6 @@
 """After the first value that is not finite: is there one in the training data, or a box that cannot be?
 
-The data is gone through once more, in a thread of its own, for a few seconds. Only a dataset that gives
+The data is read once more, in a thread of its own, for a few seconds. Only a dataset that gives
 its elements again without running a user's Python code, and without writing, is drawn from.
 """
 
@@ -15,12 +15,14 @@ from typing import Any
 from ...journal.events import BatchSeen
 from ..runtime import hidden_thread
 from ..runtime.context import ProbeContext
-from . import current_batch, tfdata_graph
+from ..state import tfdata_graph
 from .box_checks import BoxColumns, judge
 from .value_outliers import TypicalValues
 
-PART = "culprit"
-_BUDGET_S = 8.0  # and as long at the end of a script that is over before: the run is spoilt, and nobody waits for more
+PART = "nonfinite_search"
+_BUDGET_S = (
+    8.0  # and as long at the end of a script that is over before: the run is lost, and nobody waits for more
+)
 _BATCHES_TO_KNOW = 16
 _ROWS = 256  # of an array, at a time
 _WRITES = ("cache", "snapshot", "save")
@@ -32,48 +34,44 @@ _WITHOUT_STATE = frozenset(
 )  # fmt: skip
 
 
-def look(session: ProbeContext, spoilt: bool) -> None:
-    """Once in a process. When weights are not finite the run is spoilt, and going through its data again can change
-    nothing that counts; before that only data is gone through of which a second reader changes nothing."""
-    if session.seen.get(PART):
-        return
-    if current_batch.look(session):
-        session.seen[PART] = True
-        return
-    source = _source(session, spoilt)
-    if source is None:
-        return
-    session.seen[PART] = True
-    stop = threading.Event()
-    thread = hidden_thread.HiddenThread(session.guard, PART, _search, session, source, stop)
+class NonfiniteSearch:
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.started = False
 
-    def finish() -> None:
-        thread.join(_BUDGET_S)
-        stop.set()
-        thread.join(0.5)
+    def start(self, weights_broken: bool) -> None:
+        """Once in a run. When weights are not finite the run is lost, and reading its data again can change nothing
+        that counts; before that only data is read of which a second reader changes nothing."""
+        context = self._context
+        source = _source(context, weights_broken)
+        if source is None:
+            return
+        self.started = True
+        stop = threading.Event()
+        thread = hidden_thread.HiddenThread(context.guard, PART, _search, context, source, stop)
 
-    session.at_exit.append(finish)
+        def finish() -> None:
+            thread.join(_BUDGET_S)
+            stop.set()
+            thread.join(0.5)
 
-
-def _arrays(session: ProbeContext) -> list[Any]:
-    return [array for reference in session.seen.get("arrays") or [] if (array := reference()) is not None]
+        context.at_exit.append(finish)
 
 
-def _source(session: ProbeContext, spoilt: bool) -> Callable[[], Iterable[list[Any]]] | None:
-    """Batches as lists of arrays, made anew; None when that could disturb the run."""
-    arrays = _arrays(session)
+def _source(context: ProbeContext, weights_broken: bool) -> Callable[[], Iterable[list[Any]]] | None:
+    """Batches as lists of arrays, read again; None when that could disturb the run."""
+    arrays = context.data.arrays
     if arrays:
         return lambda: (
             [array[start : start + _ROWS] for array in arrays] for start in range(0, len(arrays[0]), _ROWS)
         )
-    reference = session.seen.get("train_dataset")
-    dataset = reference() if callable(reference) else None
+    dataset = context.data.dataset
     if dataset is None or tfdata_graph.is_python_fed(dataset):
         return None
     ops = [str(node.get("op", "")).lower() for node in tfdata_graph.describe(dataset)]
     if any(word in op for op in ops for word in _WRITES):
         return None
-    if not spoilt and not all(op in _WITHOUT_STATE for op in ops):
+    if not weights_broken and not all(op in _WITHOUT_STATE for op in ops):
         return None  # a shuffle draws a new seed for each reader, and a function may draw from a generator
     return lambda: _drawn(dataset)
 
@@ -86,14 +84,14 @@ def _drawn(dataset: Any) -> Iterable[list[Any]]:
             yield [leaf.numpy() for leaf in tf.nest.flatten(element) if hasattr(leaf, "numpy")]
 
 
-def _search(session: ProbeContext, source: Callable[[], Iterable[list[Any]]], stop: threading.Event) -> None:
+def _search(context: ProbeContext, source: Callable[[], Iterable[list[Any]]], stop: threading.Event) -> None:
     until = time.monotonic() + _BUDGET_S
-    of_arrays = bool(_arrays(session))
-    known, usual = BoxColumns(), TypicalValues()
+    of_arrays = bool(context.data.arrays)
+    known, typical = BoxColumns(), TypicalValues()
     far: BatchSeen | None = None
     for arrays in itertools.islice(source(), _BATCHES_TO_KNOW):
         known.learn(arrays)
-        usual.learn(arrays)
+        typical.learn(arrays)
     for number, arrays in enumerate(source(), start=1):
         parts = [
             part for index, array in enumerate(arrays) if (part := judge(array, index, known)) is not None
@@ -102,22 +100,24 @@ def _search(session: ProbeContext, source: Callable[[], Iterable[list[Any]]], st
             if "row" in part:
                 part["sample"] = (number - 1) * _ROWS + int(part["row"])
         if parts:
-            session.say(
+            context.record(
                 BatchSeen(
                     role="train", step=number, parts=[{**part, "found": "afterwards"} for part in parts]
                 )
             )
             return
-        far = far or _far(usual, arrays, number, of_arrays)
+        far = far or _outliers(typical, arrays, number, of_arrays)
         if stop.is_set() or time.monotonic() > until:
             break
     if far is not None:
-        session.say(far)
+        context.record(far)
 
 
-def _far(usual: TypicalValues, arrays: list[Any], number: int, of_arrays: bool) -> BatchSeen | None:
-    parts = [part for index, array in enumerate(arrays) if (part := usual.far(array, index)) is not None]
+def _outliers(typical: TypicalValues, arrays: list[Any], number: int, of_arrays: bool) -> BatchSeen | None:
+    parts = [
+        part for index, array in enumerate(arrays) if (part := typical.outlier(array, index)) is not None
+    ]
     for part in parts if of_arrays else ():
         part["sample"] = (number - 1) * _ROWS + int(part["row"])
-    found = [{**part, "found": "afterwards"} for part in parts]
-    return BatchSeen(role="train", step=number, parts=found) if found else None
+    marked = [{**part, "found": "afterwards"} for part in parts]
+    return BatchSeen(role="train", step=number, parts=marked) if marked else None

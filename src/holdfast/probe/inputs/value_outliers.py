@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_VALUES = 4096  # of a part, that are looked at to know what is usual
+_VALUES = 4096  # of a part, that are read to know what is typical
 _FAR = 1e3  # times the usual
 
 
@@ -23,7 +23,7 @@ class TypicalValues:
                 values = values.reshape(-1)[:: max(1, values.size // _VALUES)]
                 self._largest.setdefault(index, []).append(float(np.abs(values).max()))
 
-    def far(self, array: Any, index: int) -> dict[str, Any] | None:
+    def outlier(self, array: Any, index: int) -> dict[str, Any] | None:
         """The value that lies far beyond, and its row; None when none does."""
         import numpy as np
 

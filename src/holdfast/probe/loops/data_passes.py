@@ -1,4 +1,4 @@
-"""Passes over the data in a loop of the user's own, which tells no epochs: from a new iterator to the next one."""
+"""Passes over the data in a loop of the user's own, which has no epochs: from a new iterator to the next one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 
 _FEWEST_STEPS = 3  # a loop that makes an iterator for every step makes no passes
-_MOST_SAID = 1000
+_MAX_RECORDED = 1000
 
 
 class DataPasses:
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
-        self._said = 0
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self._recorded = 0
         self._began_ns = self._first_ns = self._last_ns = self._steps = 0
         self._drawn = 0
-        self._ends = 0  # how often this iterator has said that it is at its end
+        self._ends = 0  # how often this iterator was asked again after its end
         self._empty = 0  # passes that gave nothing
 
     def begins(self) -> None:
@@ -31,18 +31,20 @@ class DataPasses:
         self._drawn += 1
 
     def exhausted(self) -> None:
-        """The iterator has no more. One that never had any is told, as long as nothing has been trained."""
+        """The iterator has no more. One that never had any is recorded, as long as nothing has been trained."""
         self.over()
         self._ends += 1
-        if self._session.progress.step:
+        if self._context.heartbeat.step:
             if self._ends > 1 and self._ends & (self._ends - 1) == 0:
-                self._session.say(ExhaustedIteratorUsed(times=self._ends - 1, where=user_lines.caller_line()))
+                self._context.record(
+                    ExhaustedIteratorUsed(times=self._ends - 1, where=user_lines.caller_line())
+                )
             return
         if self._drawn:
             return
         self._empty += 1
         if self._empty & (self._empty - 1) == 0:  # at each doubling
-            self._session.say(EmptyPassSeen(passes=self._empty, where=user_lines.caller_line()))
+            self._context.record(EmptyPassSeen(passes=self._empty, where=user_lines.caller_line()))
 
     def stepped(self) -> None:
         self._last_ns = time.perf_counter_ns()
@@ -52,12 +54,12 @@ class DataPasses:
 
     def over(self) -> None:
         steps, self._steps = self._steps, 0
-        if steps < _FEWEST_STEPS or not self._began_ns or self._said >= _MOST_SAID:
+        if steps < _FEWEST_STEPS or not self._began_ns or self._recorded >= _MAX_RECORDED:
             return
-        self._said += 1
-        self._session.say(
+        self._recorded += 1
+        self._context.record(
             PassDone(
-                number=self._said,
+                number=self._recorded,
                 steps=steps,
                 duration_s=round((self._last_ns - self._began_ns) / 1e9, 3),
                 first_step_s=round((self._first_ns - self._began_ns) / 1e9, 3),

@@ -10,12 +10,13 @@ from ...journal.beats import Phase
 from ...journal.events import TracesCounted
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..runtime.hook import Hook
 from ..runtime.wrapping import observe
-from ..state import fit_log
 from . import xla_compilations
 
-PART = "traces"
+PART = "function_traces"
 _SIGNATURES = 6
+_LONG_COMPILE_S = 0.05  # the many below it are single operations
 
 
 @dataclass
@@ -37,10 +38,15 @@ class _Calls(threading.local):
 
 
 class TraceCounter:
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
         self._by_place: dict[str, TracedFunction] = {}
         self._local = _Calls()
+        self._counts_xla = False
+
+    def new_run(self) -> None:
+        self._by_place.clear()
+        self._counts_xla = False
 
     # -- calls of tf.function objects -----------------------------------------------------------------
 
@@ -53,20 +59,20 @@ class TraceCounter:
 
     def trace_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         options = kwargs.get("tracing_options") or (args[3] if len(args) > 3 else None)
-        progress = self._session.progress
+        heartbeat = self._context.heartbeat
         before = None
-        if progress.here and progress.phase in (Phase.STEP, Phase.FILL, Phase.COMPILE):
-            before = progress.phase
-            progress.enter(Phase.COMPILE)
+        if heartbeat.is_training_thread and heartbeat.phase in (Phase.STEP, Phase.FILL, Phase.COMPILE):
+            before = heartbeat.phase
+            heartbeat.set_phase(Phase.COMPILE)
         return options, args[0] if args else kwargs.get("function_type"), before
 
     def trace_ends(self, token: Any, _: Any) -> None:
         options, function_type, before = token
-        progress = self._session.progress
+        heartbeat = self._context.heartbeat
         if before is not None:
-            fit = fit_log.of(self._session).current
+            fit = self._context.fits.current
             waiting = fit is not None and fit.first_step_s is None
-            progress.enter(Phase.FILL if waiting else before)
+            heartbeat.set_phase(Phase.FILL if waiting else before)
         owner, call = self.stack[-1] if self.stack else (None, -1)
         name = str(getattr(options, "name", ""))
         if owner is None or str(getattr(owner, "_name", "")) != name:
@@ -77,7 +83,7 @@ class TraceCounter:
         function = getattr(owner, "_python_function", None)
         where = user_lines.of_function(function) if function is not None else ""
         traced = self._by_place.setdefault(where or name, TracedFunction(name, where))
-        self._session.guard(xla_compilations.PART, xla_compilations.mind, self._session, owner, where)
+        self._count_xla(owner, where)
         traced.objects.add(id(owner))
         if traced.last_call == call:
             return
@@ -85,7 +91,15 @@ class TraceCounter:
         traced.traces += 1
         traced.signatures.append(signature[:300])
         del traced.signatures[:-_SIGNATURES]
-        self.say(traced)
+        self._record(traced)
+
+    def _count_xla(self, owner: Any, where: str) -> None:
+        """From the first function on that XLA compiles, its machine code is counted."""
+        if not self._counts_xla and getattr(owner, "_jit_compile", None):
+            self._counts_xla = True
+            name = str(getattr(owner, "_name", "") or "a function")
+            counter = xla_compilations.XlaCompilations(self._context, name, where)
+            self._context.background.every_second(xla_compilations.PART, counter.poll)
 
     def compiled(self, name: str, duration_s: float) -> None:
         """JAX has compiled a function."""
@@ -93,7 +107,7 @@ class TraceCounter:
         traced.traces += 1
         traced.signatures.append(f"compiled in {duration_s} s")
         del traced.signatures[:-_SIGNATURES]
-        self.say(traced)
+        self._record(traced)
 
     def called(self, function: Any) -> None:
         traced = self._of(getattr(function, "_python_function", None))
@@ -112,11 +126,11 @@ class TraceCounter:
             else None
         )
 
-    def say(self, traced: TracedFunction) -> None:
+    def _record(self, traced: TracedFunction) -> None:
         count = traced.traces
         if count > 4 and count & (count - 1):  # the first four, then at each doubling
             return
-        self._session.say(
+        self._context.record(
             TracesCounted(
                 function=traced.name,
                 where=traced.where,
@@ -143,21 +157,27 @@ def reason(traced: TracedFunction) -> str:
     return "new-shape" if last[0] != last[1] else "new-object"
 
 
-def of(session: ProbeContext) -> TraceCounter:
-    found = session.seen.get("traces")
-    if found is None:
-        found = session.seen["traces"] = TraceCounter(session)
-    return found
-
-
-def hook_tracing(session: ProbeContext, module: Any) -> None:
+def hook_tracing(context: ProbeContext, module: Any) -> None:
     """`tensorflow.python.eager.polymorphic_function.tracing_compilation`"""
-    traces = of(session)
+    traces = context.traces
     observe(
-        session,
-        module,
-        "_create_concrete_function",
-        PART,
-        before=traces.trace_begins,
-        after=traces.trace_ends,
-    )
+        context, module, "_create_concrete_function", PART, before=traces.trace_begins, after=traces.trace_ends
+    )  # fmt: skip
+
+
+def hook_jax(context: ProbeContext, module: Any) -> None:
+    """JAX reports each compilation to its listeners."""
+    from jax import monitoring
+
+    def compiled(event: str, duration_secs: float, **more: Any) -> None:
+        if event.endswith("backend_compile_duration") and duration_secs >= _LONG_COMPILE_S:
+            name = str(more.get("fun_name", ""))
+            context.guard(PART, context.traces.compiled, name, round(duration_secs, 3))
+
+    monitoring.register_event_duration_secs_listener(compiled)
+
+
+TENSORFLOW_HOOKS = (
+    Hook(PART, "tensorflow.python.eager.polymorphic_function.tracing_compilation", hook_tracing),
+)
+JAX_HOOKS = (Hook(PART, "jax", hook_jax),)

@@ -1,6 +1,6 @@
 """Gradients that the user's own code takes with `jax.grad` and `jax.value_and_grad`.
 
-One of a single array may be anything (a field's slope, an attack on a picture); one of a set of arrays is a
+One of a single array may be anything (a field's slope, an attack on an image); one of a set of arrays is a
 gradient of weights.
 """
 
@@ -14,39 +14,38 @@ from typing import Any
 
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..runtime.wrapping import Function, replace
 
-PART = "jaxsteps"
+PART = "jax_gradients"
 _FEWEST_ARRAYS = 2
-Told = Callable[[list[Any], Any], None]
+GradientTaken = Callable[[list[Any], Any], None]
 
 
-def hook(session: ProbeContext, module: Any, told: Told) -> None:
-    for name, has_value in (("grad", False), ("value_and_grad", True)):
-        setattr(module, name, _telling(session, getattr(module, name), has_value, told))
+def hook(context: ProbeContext, module: Any, taken: GradientTaken) -> None:
+    """`taken` gets the gradient's arrays and the loss, where it is known."""
+    replace(module, "grad", lambda original: _observed(context, original, False, taken))
+    replace(module, "value_and_grad", lambda original: _observed(context, original, True, taken))
 
 
-def _telling(session: ProbeContext, original: Callable[..., Any], has_value: bool, told: Told) -> Any:
-    @functools.wraps(original)
-    def made_for_user(*args: Any, **kwargs: Any) -> Any:
-        made = original(*args, **kwargs)
+def _observed(context: ProbeContext, original: Function, has_value: bool, taken: GradientTaken) -> Function:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        function = original(*args, **kwargs)
         if not user_lines.is_user_file(sys._getframe(1).f_code.co_filename):
-            return made
+            return function
         has_aux = bool(kwargs.get("has_aux"))
 
-        @functools.wraps(made)
+        @functools.wraps(function)
         def gradient(*given: Any, **named: Any) -> Any:
-            result = made(*given, **named)
-            if session.on(PART):
-                session.guard(PART, _taken, result, has_value, has_aux, told)
+            result = function(*given, **named)
+            context.guard(PART, _report, result, has_value, has_aux, taken)
             return result
 
         return gradient
 
-    made_for_user.__module__ = "jax"  # where it can be found under its name, as pickle wants it
-    return made_for_user
+    return wrapped
 
 
-def _taken(result: Any, has_value: bool, has_aux: bool, told: Told) -> None:
+def _report(result: Any, has_value: bool, has_aux: bool, taken: GradientTaken) -> None:
     loss = None
     if has_value:
         loss, slopes = result
@@ -55,7 +54,7 @@ def _taken(result: Any, has_value: bool, has_aux: bool, told: Told) -> None:
         slopes = result[0] if has_aux else result
     leaves = _leaves(slopes)
     if len(leaves) >= _FEWEST_ARRAYS:
-        told(leaves, loss)
+        taken(leaves, loss)
 
 
 def shapes(arrays: list[Any]) -> tuple[tuple[int, ...], ...]:
@@ -63,7 +62,7 @@ def shapes(arrays: list[Any]) -> tuple[tuple[int, ...], ...]:
 
 
 def traced(arrays: list[Any]) -> bool:
-    """Whether these stand for numbers that are not there yet."""
+    """Whether these are symbols of a function that is being traced."""
     return any(isinstance(array, sys.modules["jax"].core.Tracer) for array in arrays)
 
 

@@ -3,13 +3,12 @@
 Which of them trains is known when it is traced: an optimizer of Keras is asked for new weights inside it, or the
 gradient of a whole set of weights is taken in it and as many arrays of the same shapes come out. A gradient that is
 taken outside of any jitted function is a step by itself.
-JAX computes in the background; a loss is read at a later call, and only once it is there.
+JAX computes in the background; a loss is read at a later call, and only once it is computed.
 """
 
 from __future__ import annotations
 
 import copy
-import functools
 import sys
 import time
 import types
@@ -19,31 +18,28 @@ from typing import Any
 
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..runtime.hook import Hook
+from ..runtime.wrapping import Function, replace
 from . import jax_gradients
 
-PART = "jaxsteps"
+PART = "jax_jit"
 _ALWAYS_FIRST = 20  # losses that are read whatever it takes: most that break do so soon
-_MOST_WAITING = 64
+_MAX_WAITING = 64
 _SHARE = 0.003  # of the time that reading losses may take
 
 
 class JitSteps:
     """The jitted functions of a process, and the one that is being called."""
 
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self._loop = context.loop  # which counts the steps that are found here
         self._calls: list[JitFunction] = []
         self._waiting: deque[tuple[int, Any]] = deque()  # steps with their losses, not read yet
         self._not_before_ns = 0
         self._read = 0
 
-    @property
-    def _loop(self) -> Any:
-        from . import custom_loop  # which counts what is told here
-
-        return custom_loop.of(self._session)
-
-    def mark(self) -> bool:
+    def mark_training(self) -> bool:
         """The outermost function that is being called trains. False when none is."""
         if self._calls:
             self._calls[0].trains = True
@@ -52,7 +48,7 @@ class JitSteps:
     def begins(self, function: JitFunction) -> None:
         self._calls.append(function)
 
-    def looked(self) -> None:
+    def traced_without_call(self) -> None:
         """A function was traced and not called."""
         self._calls.pop()
 
@@ -66,7 +62,7 @@ class JitSteps:
         if function.trains:
             self._stepped(self._loop.losses_of(function.function, result).get("loss"))
 
-    def differentiated(self, slopes: list[Any], loss: Any) -> None:
+    def gradient_taken(self, slopes: list[Any], loss: Any) -> None:
         """The gradient of a set of weights was taken, by code of the user's own."""
         if self._calls:
             self._calls[0].differentiates = self._calls[0].differentiates or jax_gradients.shapes(slopes)
@@ -74,16 +70,16 @@ class JitSteps:
             self._stepped(loss)
 
     def _stepped(self, loss: Any) -> None:
-        if self._loop.quiet:  # inside a fit, which tells its own steps
+        if self._loop.quiet:  # inside a fit, which has steps of its own
             return
         self._loop.jit_stepped()
-        if loss is not None and len(self._waiting) < _MOST_WAITING:
-            self._waiting.append((self._session.progress.step, loss))
+        if loss is not None and len(self._waiting) < _MAX_WAITING:
+            self._waiting.append((self._context.heartbeat.step, loss))
         self.read_losses()
 
     def read_losses(self) -> None:
-        """Those of late that are there, as long as reading them is not dear."""
-        while self._waiting and _is_there(self._waiting[0][1]):
+        """Those of late that are computed, as long as reading them takes little time."""
+        while self._waiting and _is_ready(self._waiting[0][1]):
             begun = time.perf_counter_ns()
             step, loss = self._waiting.popleft()
             if begun < self._not_before_ns:
@@ -98,120 +94,118 @@ class JitSteps:
 class JitFunction:
     """What is known of one jitted function."""
 
-    __slots__ = ("differentiates", "function", "session", "steps", "trains")
+    __slots__ = ("context", "differentiates", "function", "steps", "trains")
 
-    def __init__(self, function: Any, steps: JitSteps, session: ProbeContext) -> None:
+    def __init__(self, function: Any, steps: JitSteps, context: ProbeContext) -> None:
         self.function = function
         self.steps = steps
-        self.session = session
+        self.context = context
         self.trains = False
         self.differentiates: tuple[tuple[int, ...], ...] = ()  # shapes of a gradient that is taken in it
 
     def traced(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call after it need not trace again: who trains is found here."""
-        self.session.guard(PART, self.steps.begins, self)
+        self.context.guard(PART, self.steps.begins, self)
         try:
             return method(*args, **kwargs)
         finally:
-            self.session.guard(PART, self.steps.looked)
+            self.context.guard(PART, self.steps.traced_without_call)
 
     def copied(self, function: Any) -> ObservedJit:
         """A copy of the function shares what it has traced: it need not trace again to train."""
-        made = ObservedJit(function, self.steps, self.session)
-        found = _watched(made)
-        found.trains, found.differentiates = self.trains, self.differentiates
-        return made
+        copied = ObservedJit(function, self.steps, self.context)
+        observed = _observed(copied)
+        observed.trains, observed.differentiates = self.trains, self.differentiates
+        return copied
 
 
 class ObservedJit:
-    """A function of `jax.jit` that tells of its calls, and is the function itself in everything else.
+    """A function of `jax.jit` whose calls are observed, and which is the function itself in everything else.
 
     Every attribute but these few is the function's, its class among them. So are its copies and its pickle.
     """
 
     __slots__ = ("__weakref__", "_holdfast")
 
-    def __init__(self, function: Any, steps: JitSteps, session: ProbeContext) -> None:
-        object.__setattr__(self, "_holdfast", JitFunction(function, steps, session))
+    def __init__(self, function: Any, steps: JitSteps, context: ProbeContext) -> None:
+        object.__setattr__(self, "_holdfast", JitFunction(function, steps, context))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        watched = _watched(self)
-        if not watched.session.on(PART):
-            return watched.function(*args, **kwargs)
-        watched.session.guard(PART, watched.steps.begins, watched)
+        observed = _observed(self)
+        if not observed.context.is_on(PART):
+            return observed.function(*args, **kwargs)
+        observed.context.guard(PART, observed.steps.begins, observed)
         result = None
         try:
-            result = watched.function(*args, **kwargs)
+            result = observed.function(*args, **kwargs)
             return result
         finally:
-            watched.session.guard(PART, watched.steps.ends, watched, result)
+            observed.context.guard(PART, observed.steps.ends, observed, result)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        watched = _watched(self)
-        return watched.traced(watched.function.lower, args, kwargs)
+        observed = _observed(self)
+        return observed.traced(observed.function.lower, args, kwargs)
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
-        watched = _watched(self)
-        return watched.traced(watched.function.trace, args, kwargs)
+        observed = _observed(self)
+        return observed.traced(observed.function.trace, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
     def __copy__(self) -> ObservedJit:
-        return _watched(self).copied(copy.copy(_watched(self).function))
+        return _observed(self).copied(copy.copy(_observed(self).function))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ObservedJit:
-        return _watched(self).copied(copy.deepcopy(_watched(self).function, memo))
+        return _observed(self).copied(copy.deepcopy(_observed(self).function, memo))
 
     def __getattribute__(self, name: str) -> Any:
         if name in _OWN:
             return object.__getattribute__(self, name)
-        return getattr(_watched(self).function, name)
+        return getattr(_observed(self).function, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(_watched(self).function, name, value)
+        setattr(_observed(self).function, name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(_watched(self).function, name)
+        delattr(_observed(self).function, name)
 
     def __dir__(self) -> list[str]:
-        return dir(_watched(self).function)
+        return dir(_observed(self).function)
 
     def __repr__(self) -> str:
-        return repr(_watched(self).function)
+        return repr(_observed(self).function)
 
 
 _OWN = frozenset({"lower", "trace", "__call__", "__get__", "__copy__", "__deepcopy__"})
 
 
-def _watched(function: ObservedJit) -> JitFunction:
-    found: JitFunction = object.__getattribute__(function, "_holdfast")
-    return found
+def _observed(function: ObservedJit) -> JitFunction:
+    observed: JitFunction = object.__getattribute__(function, "_holdfast")
+    return observed
 
 
-def hook(session: ProbeContext, module: Any) -> None:
+def hook(context: ProbeContext, module: Any) -> None:
     """`jax.jit` as the user's own code calls it; the framework's own functions stay as they are."""
-    original: Callable[..., Any] = module.jit
-    steps = of(session)
+    steps = JitSteps(context)
+    context.loop.jitted = steps
 
-    @functools.wraps(original)
-    def told(*args: Any, **kwargs: Any) -> Any:
-        made = original(*args, **kwargs)
-        users = user_lines.is_user_file(sys._getframe(1).f_code.co_filename)
-        return ObservedJit(made, steps, session) if users and type(made).__name__ == "PjitFunction" else made
+    def build(original: Function) -> Function:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            function = original(*args, **kwargs)
+            users = user_lines.is_user_file(sys._getframe(1).f_code.co_filename)
+            jitted = type(function).__name__ == "PjitFunction"
+            return ObservedJit(function, steps, context) if users and jitted else function
 
-    told.__module__ = module.__name__  # where it can be found under its name, as pickle wants it
-    module.jit = told
-    jax_gradients.hook(session, module, steps.differentiated)
+        return wrapped
 
-
-def of(session: ProbeContext) -> JitSteps:
-    found = session.seen.get(PART)
-    if found is None:
-        found = session.seen[PART] = JitSteps(session)
-    return found
+    replace(module, "jit", build)
+    jax_gradients.hook(context, module, steps.gradient_taken)
 
 
-def _is_there(value: Any) -> bool:
+def _is_ready(value: Any) -> bool:
     ready = getattr(value, "is_ready", None)
     return bool(ready()) if callable(ready) else False
+
+
+JAX_HOOKS = (Hook(PART, "jax", hook),)

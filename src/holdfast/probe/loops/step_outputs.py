@@ -9,25 +9,25 @@ from typing import Any
 
 
 def by_name(names: list[str], result: Any) -> dict[str, Any]:
-    """The scalars of a step's result by their names; the one that is called a loss is "loss"."""
+    """The scalars of a step's result by their names; the scalar that is called a loss is "loss"."""
     if isinstance(result, dict):
-        found = {str(name): value for name, value in result.items() if is_scalar(value)}
+        scalars = {str(name): value for name, value in result.items() if is_scalar(value)}
     else:
         values = result if isinstance(result, list | tuple) else [result]
-        found = {
+        scalars = {
             names[i] if i < len(names) else f"result {i}": value
             for i, value in enumerate(values)
             if is_scalar(value)
         }
-        if len(found) == 1 and len(values) == 1:
-            found = {"loss": next(iter(found.values()))}
+        if len(scalars) == 1 and len(values) == 1:
+            scalars = {"loss": next(iter(scalars.values()))}
         for value in values:  # (state, {"loss": …, "accuracy": …})
-            if isinstance(value, dict) and value and all(is_scalar(one) for one in value.values()):
-                found = {**found, **{str(name): one for name, one in value.items()}}
-    loss = next((name for name in found if "loss" in name.lower()), None)
-    if loss is not None and "loss" not in found:
-        found["loss"] = found.pop(loss)
-    return found
+            if isinstance(value, dict) and value and all(is_scalar(scalar) for scalar in value.values()):
+                scalars = {**scalars, **{str(name): scalar for name, scalar in value.items()}}
+    loss = next((name for name in scalars if "loss" in name.lower()), None)
+    if loss is not None and "loss" not in scalars:
+        scalars["loss"] = scalars.pop(loss)
+    return scalars
 
 
 def names_in(function: Any) -> list[str]:

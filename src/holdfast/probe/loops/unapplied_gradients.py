@@ -1,6 +1,6 @@
-"""Gradients of weights that are taken again and again while no weight changes and an optimizer stands by unused.
+"""Gradients of weights that are taken again and again while no weight changes and an optimizer is not used.
 
-Gradients alone accuse nobody: saliency maps, Fisher information and attacks on pictures take them too. An optimizer
+Gradients alone prove nothing: saliency maps, Fisher information and attacks on images take them too. An optimizer
 of the script's own that never counted a step does.
 """
 
@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ...journal.events import GradientsNotApplied
-from ..inputs import current_batch
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..runtime.hook import Hook
+from ..runtime.weak_references import weak
 from ..runtime.wrapping import observe
-from ..state import fit_log, model_facts
-from . import function_traces
+from ..state import model_facts
 
-PART = "unapplied"
-_FEWEST_WEIGHTS = 2  # one alone may be a picture or a point that is looked for
+PART = "unapplied_gradients"
+_FEWEST_WEIGHTS = 2  # one alone may be an image or a point that is searched
 _FEWEST_TIMES = 30
 _SMALL = 4096  # numbers in a weight that is compared
 _COMPARED = 4
@@ -28,20 +28,23 @@ _MOST_OPTIMIZERS = 50
 
 
 class UnappliedGradients:
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
-        self._fits = fit_log.of(session)
-        self._traces = function_traces.of(session)
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self._fits = context.fits
+        self._traces = context.traces
         self._optimizers: list[tuple[Callable[[], Any], str]] = []  # and the line that made each
         self._where = ""  # where gradients of weights were first taken
         self._times = 0
         self._function: Any = None  # the Python function whose compiled form takes them
         self._weights: list[tuple[Callable[[], Any], str]] = []  # and what they were then
 
+    def new_run(self) -> None:
+        self._where, self._times, self._function, self._weights = "", 0, None, []
+
     def optimizer_made(self, optimizer: Any) -> None:
         where = user_lines.caller_line()
         if where and len(self._optimizers) < _MOST_OPTIMIZERS:
-            self._optimizers.append((current_batch.weak(optimizer), where))
+            self._optimizers.append((weak(optimizer), where))
 
     def taken(self, sources: Any) -> None:
         if self._where:
@@ -54,14 +57,14 @@ class UnappliedGradients:
     def _begin(self, weights: list[Any]) -> None:
         if self._traces.stack:
             self._function = getattr(self._traces.stack[0][0], "_python_function", None)
-        # AutoGraph has written a traced function anew: its lines are nobody's.
+        # AutoGraph has rewritten a traced function: its lines are nobody's.
         traced = user_lines.of_function(self._function) if self._function is not None else ""
         self._where, self._times = traced or user_lines.caller_line(), 1
         small = [one for one in weights if model_facts.size(one) <= _SMALL][-_COMPARED:]
-        self._weights = [(current_batch.weak(one), _digest(one)) for one in small]
-        self._session.at_exit.append(self.look)
+        self._weights = [(weak(one), _digest(one)) for one in small]
+        self._context.at_exit.append(self.report_at_exit)
 
-    def look(self) -> None:
+    def report_at_exit(self) -> None:
         """When the process ends. An optimizer that is gone may have been the one at work."""
         made = [(optimizer(), where) for optimizer, where in self._optimizers]
         if any(one is None or _iterations(one) != 0 for one, _ in made):
@@ -72,7 +75,7 @@ class UnappliedGradients:
         times = max(self._times, self._traces.calls_of(self._function))
         if times >= _FEWEST_TIMES:
             optimizer, where = made[-1]
-            self._session.say(
+            self._context.record(
                 GradientsNotApplied(
                     where=self._where,
                     times=times,
@@ -98,27 +101,25 @@ def _iterations(optimizer: Any) -> int | None:
         return None
 
 
-def of(session: ProbeContext) -> UnappliedGradients:
-    found = session.seen.get(PART)
-    if found is None:
-        found = session.seen[PART] = UnappliedGradients(session)
-    return found
-
-
-def hook_gradients(session: ProbeContext, module: Any) -> None:
+def hook_gradients(context: ProbeContext, module: Any) -> None:
     """`tensorflow.python.eager.imperative_grad`, which a GradientTape calls."""
-    watch = of(session)
+    gradients = context.gradients
     observe(
-        session, module, "imperative_grad", PART,
-        before=lambda args, kwargs: watch.taken(kwargs.get("sources_raw")),
+        context, module, "imperative_grad", PART,
+        before=lambda args, kwargs: gradients.taken(kwargs.get("sources_raw")),
     )  # fmt: skip
 
 
-def hook_optimizer(session: ProbeContext, module: Any) -> None:
+def hook_optimizer(context: ProbeContext, module: Any) -> None:
     """`BaseOptimizer` of Keras 3, `_BaseOptimizer` of Keras 2."""
-    watch = of(session)
+    gradients = context.gradients
     kind = getattr(module, "BaseOptimizer", None) or getattr(module, "_BaseOptimizer", None)
     if kind is not None:
         observe(
-            session, kind, "__init__", PART, before=lambda args, kwargs: watch.optimizer_made(args[0])
+            context, kind, "__init__", PART, before=lambda args, kwargs: gradients.optimizer_made(args[0])
         )  # fmt: skip
+
+
+KERAS_HOOKS = (Hook(PART, "keras.src.optimizers.base_optimizer", hook_optimizer),)
+TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.optimizers.optimizer", hook_optimizer),)
+TENSORFLOW_HOOKS = (Hook(PART, "tensorflow.python.eager.imperative_grad", hook_gradients),)

@@ -1,6 +1,6 @@
-"""What the first steps of a fit took, and what of it is known: weights, gradients, optimizer. Said once, from a thread.
+"""The memory that the first steps of a fit took, and its known parts: weights, gradients, optimizer.
 
-Nothing is added to a step: a look each second until two steps are done.
+Measured once, by the background thread. Nothing is added to a step.
 """
 
 from __future__ import annotations
@@ -9,31 +9,22 @@ import sys
 from typing import Any
 
 from ...journal.events import FootprintMeasured
-from ..runtime import background_thread
 from ..runtime.context import ProbeContext
 from ..state import model_facts
 
-PART = "footprint"
+PART = "first_step_memory"
 _AFTER_STEPS = 2
 
 
-def mind(session: ProbeContext, model: Any) -> None:
-    """A fit has made its first step; its memory is told when it has made another."""
-    if session.seen.get(PART):
-        return
-    session.seen[PART] = True
-    background_thread.of(session).every_second(PART, FirstStepMemory(session, model).look)
-
-
 class FirstStepMemory:
-    def __init__(self, session: ProbeContext, model: Any) -> None:
-        self._session, self._model = session, model
+    def __init__(self, context: ProbeContext, model: Any) -> None:
+        self._context, self._model = context, model
 
-    def look(self, now: float) -> None:
-        if self._model is None or self._session.progress.step < _AFTER_STEPS:
+    def poll(self, now: float) -> None:
+        if self._model is None or self._context.heartbeat.step < _AFTER_STEPS:
             return
         model, self._model = self._model, None
-        self._session.say(measured(model))
+        self._context.record(measured(model))
 
 
 def measured(model: Any) -> FootprintMeasured:

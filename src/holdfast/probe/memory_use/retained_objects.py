@@ -1,4 +1,4 @@
-"""What the script's own objects hold: looked at in the background when memory has grown, to name what grows."""
+"""What the script's own objects keep alive: surveyed in the background when memory has grown, to name what grows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from types import FrameType
 from typing import Any
 
 from ...journal.events import HoldingsSeen
-from ..inputs import tfdata_graph
-from ..runtime import background_thread, frame_locals, user_lines
+from ..runtime import frame_locals, user_lines
 from ..runtime.context import ProbeContext
-from ..state import fit_log, model_facts
+from ..state import fit_log, tfdata_graph
 
-PART = "holdings"
+PART = "retained_objects"
 _GROWN_BYTES = 64 << 20
 _EVERY_S = 5.0
 _DEPTH = 3
@@ -27,52 +26,45 @@ _CONTAINERS = (list, dict, set, frozenset, tuple, deque)
 
 
 class RetainedObjects:
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
         self._rss = fit_log.rss_bytes() or 0
         self._next_at = 0.0
         self._last: dict[str, int] = {}
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         rss = fit_log.rss_bytes() or 0
         if now < self._next_at or rss - self._rss < _GROWN_BYTES:
             return
         self._rss, self._next_at = rss, now + _EVERY_S
-        items, counts = self._survey(), model_facts.alive(self._session).counts()
-        self._session.say(
-            HoldingsSeen(step=self._session.progress.step, rss_bytes=rss, items=items, object_counts=counts)
+        items, counts = self._survey(), self._context.models.alive.counts()
+        self._context.record(
+            HoldingsSeen(step=self._context.heartbeat.step, rss_bytes=rss, items=items, object_counts=counts)
         )
 
     def _survey(self) -> list[dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+        retained: dict[str, dict[str, Any]] = {}
         seen: set[int] = set()
-        for name, value, where in roots(self._session):
-            for path, held, place in walk(name, value, where, seen):
-                size = bytes_of(held)
+        for name, value, where in roots(self._context):
+            for path, container, location in walk(name, value, where, seen):
+                size = bytes_of(container)
                 if size >= _SMALL_BYTES:
-                    found[path] = {
+                    retained[path] = {
                         "name": path,
-                        "type": type(held).__name__,
-                        "length": length_of(held),
+                        "type": type(container).__name__,
+                        "length": length_of(container),
                         "bytes": size,
                         "grew_by": size - self._last.get(path, 0),
-                        "where": place,
+                        "where": location,
                     }
-        self._last = {path: item["bytes"] for path, item in found.items()}
-        return sorted(found.values(), key=lambda item: -item["bytes"])[:_KEEP]
+        self._last = {path: item["bytes"] for path, item in retained.items()}
+        return sorted(retained.values(), key=lambda item: -item["bytes"])[:_KEEP]
 
 
-def start(session: ProbeContext) -> None:
-    """From the first training on."""
-    if "holdings" not in session.seen:
-        session.seen["holdings"] = RetainedObjects(session)
-        background_thread.of(session).every_second(PART, session.seen["holdings"].look)
-
-
-def roots(session: ProbeContext) -> Iterator[tuple[str, Any, str]]:
+def roots(context: ProbeContext) -> Iterator[tuple[str, Any, str]]:
     """Callbacks, what was given to fit, globals of the user's modules, locals of its functions under way, what
     functions of the dataset close over."""
-    fit = fit_log.of(session).current
+    fit = context.fits.current
     for callback in (
         list.__iter__(getattr(fit.callbacks, "callbacks", [])) if fit is not None and fit.callbacks else ()
     ):
@@ -80,9 +72,8 @@ def roots(session: ProbeContext) -> Iterator[tuple[str, Any, str]]:
     if fit is not None and fit.model is not None:
         yield type(fit.model).__name__, fit.model, user_lines.of_class(type(fit.model))
     yield from user_globals()
-    yield from user_locals(sys._current_frames().get(session.progress.thread))
-    reference = session.seen.get("train_dataset")
-    dataset = reference() if callable(reference) else None
+    yield from user_locals(sys._current_frames().get(context.heartbeat.thread))
+    dataset = context.data.dataset
     for node in tfdata_graph.walk(dataset) if dataset is not None else ():
         function = tfdata_graph.function_of(node)
         if function is not None:
@@ -90,7 +81,7 @@ def roots(session: ProbeContext) -> Iterator[tuple[str, Any, str]]:
 
 
 def user_locals(frame: FrameType | None) -> Iterator[tuple[str, Any, str]]:
-    """Of the functions that the training stands in, and what Keras was given to fit."""
+    """Of the functions that the training is in, and what Keras was given to fit."""
     while frame is not None:
         code = frame.f_code
         own = user_lines.is_user_file(code.co_filename)
@@ -124,29 +115,29 @@ def walk(
     if isinstance(value, _CONTAINERS) or _array_bytes(value):
         yield name, value, where
         if isinstance(value, dict) and dict.__len__(value) <= _SAMPLE and depth:
-            for key, held in list(dict.items(value)):
-                if isinstance(key, str) and isinstance(held, _CONTAINERS):
-                    yield from walk(f"{name}[{key!r}]", held, where, seen, depth - 1)
+            for key, inner in list(dict.items(value)):
+                if isinstance(key, str) and isinstance(inner, _CONTAINERS):
+                    yield from walk(f"{name}[{key!r}]", inner, where, seen, depth - 1)
         return
     if not depth:
         return
     for cell in (_own(value, "__closure__") or ()) if callable(value) else ():
         try:
-            held = cell.cell_contents
+            inner = cell.cell_contents
         except ValueError:
             continue
-        yield from walk(f"{name} (closure)", held, user_lines.of_function(value) or where, seen, depth - 1)
+        yield from walk(f"{name} (closure)", inner, user_lines.of_function(value) or where, seen, depth - 1)
     kind = value if isinstance(value, type) else type(value)
     if kind.__module__.partition(".")[0] in _FRAMEWORKS:
         return
-    place = user_lines.of_class(kind) or where
+    location = user_lines.of_class(kind) or where
     if kind is not value:
         label = kind.__name__ if name == kind.__name__ or "." in name else f"{name}({kind.__name__})"
-        for key, held in list((_own(value, "__dict__") or {}).items()):
-            yield from walk(f"{label}.{key}", held, place, seen, depth - 1)
-    for key, held in list(vars(kind).items()):  # what a class keeps, all of its objects share
-        if isinstance(held, _CONTAINERS) and not key.startswith("__"):
-            yield from walk(f"{kind.__name__}.{key}", held, place, seen, depth - 1)
+        for key, inner in list((_own(value, "__dict__") or {}).items()):
+            yield from walk(f"{label}.{key}", inner, location, seen, depth - 1)
+    for key, inner in list(vars(kind).items()):  # what a class keeps, all of its objects share
+        if isinstance(inner, _CONTAINERS) and not key.startswith("__"):
+            yield from walk(f"{kind.__name__}.{key}", inner, location, seen, depth - 1)
 
 
 def _own(value: Any, name: str) -> Any:
@@ -179,7 +170,7 @@ def bytes_of(value: Any) -> int:
         return sys.getsizeof(value, 0)
     try:
         items = _items(value)
-    except RuntimeError:  # it changed while we looked
+    except RuntimeError:  # it changed meanwhile
         return 0
     if not items:
         return sys.getsizeof(value, 0)
@@ -199,13 +190,13 @@ def _array_bytes(value: Any) -> int:
     """Of NumPy arrays and of tensors of any framework, without touching their values."""
     if isinstance(value, type):
         return 0
-    found = (
+    size_bytes = (
         getattr(value, "nbytes", None)
         if type(value).__module__.partition(".")[0] in ("numpy", "jaxlib", "jax")
         else None
     )
-    if isinstance(found, int):
-        return found
+    if isinstance(size_bytes, int):
+        return size_bytes
     if type(value).__name__ in ("EagerTensor", "ResourceVariable"):
         return tfdata_graph.tensor_bytes(value)
     return 0

@@ -6,18 +6,23 @@ import os
 import re
 import threading
 import types
+from collections import Counter, deque
 from types import TracebackType
 from typing import Any
 
-from ...journal.events import ExceptionRaised, Left, SignalSeen
+from ...journal.events import ArrayShapesDiffered, ExceptionRaised, Left, SignalSeen
 from ..runtime import frame_locals, user_lines
 from ..runtime.context import ProbeContext
-from . import array_shapes
+from ..runtime.error_numbers import errno_of
 
+PART = "exceptions"
+PART_SHAPES = "array_shapes"
 _MESSAGE_LIMIT = 4000
 _FRAME_LIMIT = 40
 _PATH_LIMIT = 20
-_SAY_FIRST = 10  # failures of one kind
+_ALWAYS_FIRST = 10  # failures of one kind
+_REMEMBERED = 32  # exceptions on their way out
+_MAX_ARRAYS = 100_000
 _PROBE_FRAME = re.compile(
     r' *File "/?'
     + re.escape(user_lines.PROBE_FOLDER.lstrip("/"))
@@ -27,7 +32,9 @@ _REMOTE = re.compile(r'RemoteTraceback: \n"""\n(.*?)"""', re.DOTALL)
 _PATH_IN_TEXT = re.compile(
     r"(?:/|\./|[\w.-]+/)[\w./@+=%-]*\.\w{1,9}\b|[\w-]+\.(?:jpe?g|png|tfrecords?|h5|keras)\b"
 )
-_ERRNO_IN_TEXT = re.compile(r"(?:errno = |\[Errno )(\d+)")
+_SHAPES_DIFFER = re.compile(
+    r"all input arrays must have the same shape|inhomogeneous shape|could not broadcast input array"
+)
 
 
 def without_probe_frames(trace: TracebackType | None) -> TracebackType | None:
@@ -39,38 +46,97 @@ def without_probe_frames(trace: TracebackType | None) -> TracebackType | None:
     return rebuilt
 
 
-def script_raised(session: ProbeContext, error: BaseException) -> None:
-    if error is session.last_exception:
-        return
-    session.last_exception = error
-    if isinstance(error, KeyboardInterrupt) and not session.seen.get("interrupted"):
-        session.say(SignalSeen(signal="SIGINT"))
-    session.say(describe(session, error, left="script", caught=False))
+class ExceptionLog:
+    """Exceptions that left something, each recorded once for every place that it left."""
+
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.interrupted = False  # SIGINT is recorded already, where its handler ran
+        self._last: BaseException | None = None
+        self._left: deque[tuple[Any, ...]] = deque(maxlen=_REMEMBERED)
+        self.new_run()
+
+    def new_run(self) -> None:
+        self._counts: dict[tuple[Any, ...], int] = {}
+        self._shapes_of: int | None = None  # the id of the exception whose array shapes are recorded
+
+    def script_raised(self, error: BaseException) -> None:
+        if error is self._last:
+            return
+        self._last = error
+        if isinstance(error, KeyboardInterrupt) and not self.interrupted:
+            self._context.record(SignalSeen(signal="SIGINT"))
+        self._context.record(self.describe(error, left="script", caught=False))
+
+    def left_call(self, error: BaseException, left: Left, *, callback: str = "") -> None:
+        """An exception on its way out of fit, a callback or a loader."""
+        heartbeat = self._context.heartbeat
+        key = (id(error), left, heartbeat.fit, heartbeat.step)  # an id alone is used again
+        if key in self._left:
+            return
+        self._left.append(key)
+        if not self._is_repeated(error, left):
+            self._context.fits.record_current()
+            self._context.record(self.describe(error, left=left, callback=callback))
+
+    def _is_repeated(self, error: BaseException, left: str) -> bool:
+        """Whether it was recorded often enough: a loader may pass over a bad image at every step. Its kind, its place
+        and what it left are counted; it is recorded the first times, then at each doubling."""
+        key = (type(error).__name__, _innermost(error.__traceback__), left)
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        return count > _ALWAYS_FIRST and count & (count - 1) != 0
+
+    def describe(
+        self, error: BaseException, *, left: Left, caught: bool | None = None, callback: str = ""
+    ) -> ExceptionRaised:
+        trace = list(user_lines.frames_of(error.__traceback__))
+        message = _text(error)
+        self._context.guard(PART_SHAPES, self._record_shapes, error, message)
+        location = _user_location(trace, message, error)
+        paths = _paths(message, trace)
+        frames = [
+            f"{user_lines.short(file)}:{line} {name}"
+            for file, line, name, _ in trace
+            if not user_lines.is_probe(file)
+        ]
+        return ExceptionRaised(
+            type=type(error).__name__,
+            message=message[:_MESSAGE_LIMIT],
+            errno=errno_of(error, message),
+            left=left,
+            caught=caught,
+            user_line=f"{user_lines.short(location[0])}:{location[1]}" if location else "",
+            user_code=user_lines.source(location[0], location[1]) if location else "",
+            frames=frames[-_FRAME_LIMIT:],
+            chain=_chain(error),
+            callback=callback,
+            phase=self._context.heartbeat.phase.label,
+            process="main" if self._context.role == "main" else "worker",
+            paths=paths,
+            paths_there=[path for path in paths if os.path.exists(path)],
+        )
+
+    def _record_shapes(self, error: BaseException, message: str) -> None:
+        """After a failure to put arrays together: which of them has another shape than the rest. NumPy does not name
+        it, but the list that it was given is still a variable in a frame of the exception."""
+        if not _SHAPES_DIFFER.search(message) or self._shapes_of == id(error):
+            return
+        event = odd_shape(error)
+        if event is not None:
+            self._shapes_of = id(error)
+            self._context.record(event)
 
 
-def left_call(session: ProbeContext, error: BaseException, left: Left, *, callback: str = "") -> None:
-    """An exception on its way out of fit, a callback or a loader. Said once for each place that it leaves."""
-    said = session.seen.setdefault("failures", [])
-    key = (id(error), left, session.progress.fit, session.progress.step)  # an id alone is used again
-    if key in said:
-        return
-    said.append(key)
-    del said[:-32]
-    if not _again_and_again(session, error, left):
-        from ..state import fit_log  # late: it is not needed by most processes that fail
+def watch_threads(context: ProbeContext) -> None:
+    """Exceptions that end a thread; the hook that was there prints them as before."""
+    before = threading.excepthook
 
-        fit_log.tell_current(session)
-        session.say(describe(session, error, left=left, callback=callback))
+    def wrapped(args: Any) -> Any:
+        if args.exc_value is not None:
+            context.guard(PART, context.exceptions.left_call, args.exc_value, "thread")
+        return before(args)
 
-
-def _again_and_again(session: ProbeContext, error: BaseException, left: str) -> bool:
-    """Whether it has been said often enough: a loader may pass over a bad picture at every step. Its kind, its place
-    and what it left are counted; it is said the first times, then at each doubling."""
-    place = _innermost(error.__traceback__)
-    counts: dict[Any, int] = session.seen.setdefault("failures_counted", {})
-    key = (type(error).__name__, place, left)
-    count = counts[key] = counts.get(key, 0) + 1
-    return count > _SAY_FIRST and count & (count - 1) != 0
+    threading.excepthook = wrapped
 
 
 def _innermost(trace: TracebackType | None) -> tuple[str, int]:
@@ -82,54 +148,12 @@ def _innermost(trace: TracebackType | None) -> tuple[str, int]:
     return (own or places or [("", 0)])[-1]
 
 
-def describe(
-    session: ProbeContext, error: BaseException, *, left: Left, caught: bool | None = None, callback: str = ""
-) -> ExceptionRaised:
-    trace = list(user_lines.frames_of(error.__traceback__))
-    message = _text(error)
-    session.guard("pieces", array_shapes.look, session, error, message)
-    place = _user_place(trace, message, error)
-    paths = _paths(message, trace)
-    return ExceptionRaised(
-        type=type(error).__name__,
-        message=message[:_MESSAGE_LIMIT],
-        errno=errno_of(error, message),
-        left=left,
-        caught=caught,
-        user_line=f"{user_lines.short(place[0])}:{place[1]}" if place else "",
-        user_code=user_lines.source(place[0], place[1]) if place else "",
-        frames=[
-            f"{user_lines.short(file)}:{line} {name}"
-            for file, line, name, _ in trace
-            if not user_lines.is_probe(file)
-        ][-_FRAME_LIMIT:],
-        chain=_chain(error),
-        callback=callback,
-        phase=session.progress.phase.label,
-        process="main" if session.role == "main" else "worker",
-        paths=paths,
-        paths_there=[path for path in paths if os.path.exists(path)],
-    )
-
-
-def watch_threads(session: ProbeContext) -> None:
-    """Exceptions that end a thread; the hook that was there prints them as before."""
-    before = threading.excepthook
-
-    def told(args: Any) -> Any:
-        if args.exc_value is not None and session.on("threads"):
-            session.guard("threads", left_call, session, args.exc_value, "thread")
-        return before(args)
-
-    threading.excepthook = told
-
-
 def _entries(trace: TracebackType | None) -> list[TracebackType]:
-    found = []
+    entries = []
     while trace is not None:
-        found.append(trace)
+        entries.append(trace)
         trace = trace.tb_next
-    return found
+    return entries
 
 
 def _text(error: BaseException) -> str:
@@ -140,11 +164,11 @@ def _text(error: BaseException) -> str:
         return "(an exception whose text cannot be made)"
 
 
-def _user_place(
+def _user_location(
     trace: list[Any], message: str, error: BaseException, deeper: int = 4
 ) -> tuple[str, int] | None:
     """Innermost user code: in a traceback quoted by the message if there is one, for that is deeper; else in ours."""
-    if (remote := _worker_place(message, error)) is not None:
+    if (remote := _worker_location(message, error)) is not None:
         return remote
     quoted = user_lines.in_text(message)
     for index in range(len(quoted) - 1, 0, -1):
@@ -161,38 +185,39 @@ def _user_place(
             return file, line
     cause = error.__cause__ or error.__context__
     if cause is not None and deeper:
-        found = _user_place(list(user_lines.frames_of(cause.__traceback__)), _text(cause), cause, deeper - 1)
-        if found is not None:
-            return found
-    outer = (
-        user_lines.caller(trace[0][3]) if trace else None
-    )  # the traceback so far holds no user code: who called?
+        location = _user_location(
+            list(user_lines.frames_of(cause.__traceback__)), _text(cause), cause, deeper - 1
+        )
+        if location is not None:
+            return location
+    # The traceback so far has no user code: who called?
+    outer = user_lines.caller(trace[0][3]) if trace else None
     return (outer.f_code.co_filename, outer.f_lineno) if outer is not None else None
 
 
-def _worker_place(message: str, error: BaseException) -> tuple[str, int] | None:
+def _worker_location(message: str, error: BaseException) -> tuple[str, int] | None:
     """In a worker of a pool, which sends its traceback along as a text."""
     cause = error.__cause__
-    told = _REMOTE.search(message)
-    text = str(cause) if type(cause).__name__.endswith("RemoteTraceback") else told[1] if told else ""
+    remote = _REMOTE.search(message)
+    text = str(cause) if type(cause).__name__.endswith("RemoteTraceback") else remote[1] if remote else ""
     own = [(file, line) for file, line, _ in user_lines.in_text(text) if user_lines.is_user_file(file)]
     return own[-1] if own else None
 
 
 def _paths(message: str, trace: list[Any]) -> list[str]:
-    """Files that the message names, or that variables of the user's frames hold, innermost first."""
-    found = [
+    """Files that the message names, or that variables of the user's frames name, innermost first."""
+    paths = [
         match.strip("'\"") for match in _PATH_IN_TEXT.findall(message) if not user_lines.is_source(match)
     ]
     for file, _, _, frame in reversed(trace):
         if user_lines.is_user_file(file):
-            held = [
+            values = [
                 value
                 for name, value in list(frame_locals.of(frame).items())[:50]
                 if not name.startswith("__")
             ]
-            found.extend(path for value in held if (path := _path_of(value)))
-    return list(dict.fromkeys(found))[:_PATH_LIMIT]
+            paths.extend(path for value in values if (path := _path_of(value)))
+    return list(dict.fromkeys(paths))[:_PATH_LIMIT]
 
 
 def _path_of(value: Any) -> str:
@@ -212,23 +237,33 @@ def _path_of(value: Any) -> str:
 
 
 def _chain(error: BaseException) -> list[str]:
-    found: list[str] = []
+    chain: list[str] = []
     seen = {id(error)}
     cause = error.__cause__ or error.__context__
-    while cause is not None and id(cause) not in seen and len(found) < 8:
+    while cause is not None and id(cause) not in seen and len(chain) < 8:
         seen.add(id(cause))
-        found.append(f"{type(cause).__name__}: {_text(cause)}"[:500])
+        chain.append(f"{type(cause).__name__}: {_text(cause)}"[:500])
         cause = cause.__cause__ or cause.__context__
-    return found
+    return chain
 
 
-def errno_of(error: BaseException, message: str) -> int | None:
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno
-    found = _ERRNO_IN_TEXT.search(message)
-    if found and 0 < int(found[1]) < 200:
-        return int(found[1])
-    for number in (28, 122, 27, 24, 13, 2, 11):  # TensorFlow gives the words only
-        if os.strerror(number) in message:
-            return number
+def odd_shape(error: BaseException) -> ArrayShapesDiffered | None:
+    """The shape that most have, the first of another one, and its index in the list; innermost frames first."""
+    for _, _, _, frame in reversed(list(user_lines.frames_of(error.__traceback__))):
+        for value in list(frame_locals.of(frame).values())[:50]:
+            shapes = _shapes(value)
+            if len(set(shapes)) < 2:
+                continue
+            usual = Counter(shapes).most_common(1)[0][0]
+            odd = next(number for number, shape in enumerate(shapes) if shape != usual)
+            return ArrayShapesDiffered(usual=list(usual), odd=list(shapes[odd]), index=odd, total=len(shapes))
     return None
+
+
+def _shapes(value: Any) -> list[tuple[int, ...]]:
+    """Of a list of arrays and nothing else."""
+    if not isinstance(value, list | tuple) or not 2 <= len(value) <= _MAX_ARRAYS:
+        return []
+    if not all(hasattr(one, "shape") and hasattr(one, "dtype") for one in value):
+        return []
+    return [tuple(int(side) for side in one.shape) for one in value]

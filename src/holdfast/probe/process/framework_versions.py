@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...journal.events import FrameworkSeen
 from ..runtime.context import ProbeContext
+from ..runtime.hook import Hook
 
 _PREFIXES = (
     "TF_",
@@ -23,8 +24,7 @@ _PREFIXES = (
     "PYTORCH_",
 )
 _NAMES = ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "NVIDIA_VISIBLE_DEVICES", "PYTHONHASHSEED")
-_LONG_COMPILE_S = 0.05
-PARAMETERS_ON = "parameters_on"  # of session.seen
+PART = "framework_versions"
 _PRIVATE = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 _PACKAGES = (
     "keras", "tensorflow", "tensorflow-cpu", "tf-keras", "jax", "jaxlib", "torch", "numpy", "h5py", "protobuf",
@@ -34,71 +34,87 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def keras_imported(session: ProbeContext, module: Any) -> None:
-    backend = getattr(sys.modules.get("keras.src.backend.config"), "backend", None)
-    _say(session, module, "keras", backend=str(backend()) if callable(backend) else "tensorflow")
+class FrameworkLog:
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.parameters_on: list[str] | None = (
+            None  # devices of torch's parameters, once an optimizer has stepped
+        )
+        self.new_run()
 
+    def new_run(self) -> None:
+        self._environment_recorded = False
+        self._devices_recorded = False
 
-def tf_keras_imported(session: ProbeContext, module: Any) -> None:
-    _say(session, module, "tf_keras", backend="tensorflow")
+    def imported(
+        self, module: Any, name: str, *, backend: str = "", built_with_cuda: bool | None = None
+    ) -> None:
+        first, self._environment_recorded = not self._environment_recorded, True
+        self._context.record(
+            FrameworkSeen(
+                name=name,
+                version=str(getattr(module, "__version__", "")),
+                backend=backend,
+                versions=_versions() if first else {},
+                environment=_environment() if first else {},
+                built_with_cuda=built_with_cuda,
+            )
+        )
 
+    def record_devices(self) -> None:
+        """Once training has begun, when the framework has opened its devices by itself."""
+        if not self._devices_recorded:
+            self._devices_recorded = True
+            self._context.guard(PART, self._record_devices)
 
-def tensorflow_imported(session: ProbeContext, module: Any) -> None:
-    build: dict[str, Any] = getattr(getattr(module, "sysconfig", None), "get_build_info", dict)()
-    _say(session, module, "tensorflow", built_with_cuda=bool(build.get("is_cuda_build")))
-
-
-def jax_imported(session: ProbeContext, module: Any) -> None:
-    _say(session, module, "jax")
-    session.guard("traces", _count_compiles, session)
-    from ..loops import jax_jit
-
-    session.guard(jax_jit.PART, jax_jit.hook, session, module)
-
-
-def _count_compiles(session: ProbeContext) -> None:
-    """JAX tells of each compilation; the many of a moment are single operations and not worth a word."""
-    from jax import monitoring
-
-    from ..loops import function_traces
-
-    counted = function_traces.of(session)
-
-    def told(event: str, duration_secs: float, **more: Any) -> None:
-        if event.endswith("backend_compile_duration") and duration_secs >= _LONG_COMPILE_S:
-            session.guard("traces", counted.compiled, str(more.get("fun_name", "")), round(duration_secs, 3))
-
-    monitoring.register_event_duration_secs_listener(told)
+    def _record_devices(self) -> None:
+        for name, read in _DEVICES.items():
+            module = sys.modules.get(name)
+            devices = read(module) if module is not None else None
+            if devices is not None and devices.names:
+                self._context.record(
+                    FrameworkSeen(
+                        name=name,
+                        version=str(getattr(module, "__version__", "")),
+                        devices=devices.names,
+                        device_kinds=devices.kinds,
+                        parameters_on=(self.parameters_on or []) if name == "torch" else [],
+                        threads=devices.threads,
+                        environment=_modes(),
+                    )
+                )
 
 
 class _Devices(NamedTuple):
-    """`kinds` has one for each of `names`: a name such as "NVIDIA H200" does not say that it is a GPU."""
+    """`kinds` has one for each of `names`: a name such as "NVIDIA H200" does not show that it is a GPU."""
 
     names: list[str]
     kinds: list[str]
     threads: dict[str, int]
 
 
-def devices_seen(session: ProbeContext) -> None:
-    """Once training has begun, when the framework has opened its devices by itself."""
-    if session.seen.get("devices_said"):
-        return
-    session.seen["devices_said"] = True
-    for name, read in (("tensorflow", _tensorflow_devices), ("jax", _jax_devices), ("torch", _torch_devices)):
-        module = sys.modules.get(name)
-        found = read(module) if module is not None else None
-        if found is not None and found.names:
-            session.say(
-                FrameworkSeen(
-                    name=name,
-                    version=str(getattr(module, "__version__", "")),
-                    devices=found.names,
-                    device_kinds=found.kinds,
-                    parameters_on=session.seen.get(PARAMETERS_ON, []) if name == "torch" else [],
-                    threads=found.threads,
-                    environment=_modes(),
-                )
-            )
+def keras_imported(context: ProbeContext, module: Any) -> None:
+    backend = getattr(sys.modules.get("keras.src.backend.config"), "backend", None)
+    name = str(backend()) if callable(backend) else "tensorflow"
+    context.frameworks.imported(module, "keras", backend=name)
+
+
+def tf_keras_imported(context: ProbeContext, module: Any) -> None:
+    context.frameworks.imported(module, "tf_keras", backend="tensorflow")
+
+
+def tensorflow_imported(context: ProbeContext, module: Any) -> None:
+    build: dict[str, Any] = getattr(getattr(module, "sysconfig", None), "get_build_info", dict)()
+    context.frameworks.imported(module, "tensorflow", built_with_cuda=bool(build.get("is_cuda_build")))
+
+
+def jax_imported(context: ProbeContext, module: Any) -> None:
+    context.frameworks.imported(module, "jax")
+
+
+def torch_imported(context: ProbeContext, module: Any) -> None:
+    built = getattr(getattr(module, "version", None), "cuda", None) is not None
+    context.frameworks.imported(module, "torch", built_with_cuda=built)
 
 
 def _modes() -> dict[str, str]:
@@ -108,14 +124,16 @@ def _modes() -> dict[str, str]:
 
 
 def _tensorflow_devices(module: Any) -> _Devices | None:
-    context = sys.modules.get("tensorflow.python.eager.context")
-    found = context.context() if context is not None else None
-    if found is None or getattr(found, "_context_handle", None) is None:  # not opened: asking would open it
+    eager = sys.modules.get("tensorflow.python.eager.context")
+    opened = eager.context() if eager is not None else None
+    if (
+        opened is None or getattr(opened, "_context_handle", None) is None
+    ):  # reading its devices would open them
         return None
-    devices = found.list_physical_devices()
+    devices = opened.list_physical_devices()
     threads = {
-        "inter_op": found.inter_op_parallelism_threads,
-        "intra_op": found.intra_op_parallelism_threads,
+        "inter_op": opened.inter_op_parallelism_threads,
+        "intra_op": opened.intra_op_parallelism_threads,
     }
     names = [str(device.name).replace("/physical_device:", "") for device in devices]
     return _Devices(names, [str(device.device_type).lower() for device in devices], threads)
@@ -140,38 +158,19 @@ def _torch_devices(module: Any) -> _Devices:
     return _Devices(["cpu"], ["cpu"], {"intra_op": module.get_num_threads()})
 
 
-def torch_imported(session: ProbeContext, module: Any) -> None:
-    built = getattr(getattr(module, "version", None), "cuda", None) is not None
-    _say(session, module, "torch", built_with_cuda=built)
-
-
-def _say(
-    session: ProbeContext, module: Any, name: str, *, backend: str = "", built_with_cuda: bool | None = None
-) -> None:
-    first = not session.seen.get("environment_said")
-    session.seen["environment_said"] = True
-    session.say(
-        FrameworkSeen(
-            name=name,
-            version=str(getattr(module, "__version__", "")),
-            backend=backend,
-            versions=_versions() if first else {},
-            environment=_environment() if first else {},
-            built_with_cuda=built_with_cuda,
-        )
-    )
+_DEVICES = {"tensorflow": _tensorflow_devices, "jax": _jax_devices, "torch": _torch_devices}
 
 
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {}
+    versions = {}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _environment() -> dict[str, str]:
@@ -180,3 +179,12 @@ def _environment() -> dict[str, str]:
         for name, value in sorted(os.environ.items())
         if (name.startswith(_PREFIXES) or name in _NAMES) and not any(word in name for word in _PRIVATE)
     }
+
+
+HOOKS = {
+    "keras": Hook(PART, "keras", keras_imported),
+    "tf_keras": Hook(PART, "tf_keras", tf_keras_imported),
+    "tensorflow": Hook(PART, "tensorflow", tensorflow_imported),
+    "jax": Hook(PART, "jax", jax_imported),
+    "torch": Hook(PART, "torch", torch_imported),
+}

@@ -1,8 +1,7 @@
-"""Warnings that a run's end may hang on, seen also when the script has silenced them."""
+"""Warnings that may explain a run's end, seen also when the script has silenced them."""
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 import sys
@@ -13,8 +12,9 @@ from typing import Any
 from ...journal.events import WarningSeen
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..runtime.wrapping import Function, replace
 
-PART = "notices"
+PART = "framework_warnings"
 _LOGGERS = ("tensorflow", "absl", "keras", "tf_keras", "jax", "jax._src")
 _PACKAGES = ("keras", "tf_keras", "tensorflow", "jax", "torch", "numpy", "h5py")
 _DULL = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -45,13 +45,16 @@ _COMPILED = {name: re.compile(pattern, re.IGNORECASE | re.DOTALL) for name, patt
 
 
 class FrameworkWarnings:
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.new_run()
+
+    def new_run(self) -> None:
         self._counts: dict[str, int] = {}
         self._others = 0
 
     def take(self, text: str, source: str) -> None:
-        """Says a warning the first time, and at each doubling of its count."""
+        """Records a warning the first time, and at each doubling of its count."""
         category = classify(text)
         if not category and self._others >= _OTHERS:
             return
@@ -60,7 +63,7 @@ class FrameworkWarnings:
         if count == 1 and not category:
             self._others += 1
         if count & (count - 1) == 0:
-            self._session.say(
+            self._context.record(
                 WarningSeen(
                     category=category or source, text=text[:1000], where=user_lines.caller_line(), count=count
                 )
@@ -71,50 +74,44 @@ def classify(text: str) -> str:
     return next((name for name, pattern in _COMPILED.items() if pattern.search(text)), "")
 
 
-def watch(session: ProbeContext) -> None:
-    notices = FrameworkWarnings(session)
-    session.seen["notices"] = notices
-    _watch_warn(session, notices)
-    told = _LogObserver(session, notices)
+def watch(context: ProbeContext) -> None:
+    replace(warnings, "warn", lambda original: _warn(context, original))
+    observer = _LogObserver(context)
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(told)
+        logging.getLogger(name).addFilter(observer)
 
 
 class _LogObserver(logging.Filter):
     """Lets every record pass."""
 
-    def __init__(self, session: ProbeContext, notices: FrameworkWarnings) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         super().__init__()
-        self._session = session
-        self._notices = notices
+        self._context = context
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno >= logging.WARNING:
-            self._session.guard(PART, lambda: self._notices.take(record.getMessage(), record.name))
+            self._context.guard(PART, lambda: self._context.warnings.take(record.getMessage(), record.name))
         return True
 
 
-def _watch_warn(session: ProbeContext, notices: FrameworkWarnings) -> None:
+def _warn(context: ProbeContext, original: Function) -> Function:
     """`warnings.warn` itself, for a filter would hide what is silenced. One frame more, so one level more."""
-    original = warnings.warn
 
-    @functools.wraps(original)
     def warn(
         message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any
     ) -> None:
-        session.guard(PART, _take, notices, message, category, sys._getframe(1))
+        context.guard(PART, _take, context.warnings, message, category, sys._getframe(1))
         least = 2 if more.get("skip_file_prefixes") else 1  # as Python itself has it
         original(message, category, max(least, stacklevel) + 1, source, **more)
 
-    warn.__module__ = warnings.__name__
-    warnings.warn = warn
+    return warn
 
 
-def _take(notices: FrameworkWarnings, message: Any, category: Any, frame: FrameType) -> None:
+def _take(log: FrameworkWarnings, message: Any, category: Any, frame: FrameType) -> None:
     kind = type(message) if isinstance(message, Warning) else category or UserWarning
     if not classify(str(message)):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         ours = package in _PACKAGES or user_lines.is_user_file(frame.f_code.co_filename)
         if not ours or issubclass(kind, _DULL):
             return
-    notices.take(str(message), kind.__name__)
+    log.take(str(message), kind.__name__)

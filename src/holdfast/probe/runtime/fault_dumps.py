@@ -1,7 +1,7 @@
-"""All Python stacks, written by faulthandler: at SIGUSR2, when the supervisor asks for them, and at a crash.
+"""All Python stacks, written by faulthandler: at SIGUSR2, when the supervisor requests them, and at a crash.
 
-The file of a process is there while it lives, and afterwards if something was written to it. A script that uses
-SIGUSR2 itself keeps it: a mark beside the file then says that the process must not be asked.
+The file of a process exists while it lives, and afterwards if something was written to it. A script that uses
+SIGUSR2 itself keeps it: a second, empty file is then the sign for the supervisor not to send it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 from ...journal.descriptor import OwnDescriptor
 from ...journal.folder import RunFolder
 
-PART = "stacks"
+PART = "fault_dumps"
 _SIGNAL = signal.SIGUSR2
-_TIDY_EVERY = 32  # forks
+_REMOVE_EVERY = 32  # forks
 _register, _unregister = faulthandler.register, faulthandler.unregister
 _enable, _disable = faulthandler.enable, faulthandler.disable
 
@@ -32,8 +32,8 @@ class FaultDumps:
         self._file: OwnDescriptor | None = None
         self._answers = False  # SIGUSR2 is ours
         self._handler = 0  # where faulthandler's code for it lies
-        self._scripts_own = False  # or the script's, for good
-        self._tells_crashes: bool | None = None  # not known before the first file
+        self._scripts_own = False  # or the script's, until the process ends
+        self._handles_crashes: bool | None = None  # not known before the first file
         self._forks = 0
 
     def open(self, folder: RunFolder) -> None:
@@ -44,23 +44,23 @@ class FaultDumps:
         self._file = OwnDescriptor(folder.fault_file(os.getpid()), os.O_WRONLY | os.O_APPEND)
         self._scripts_own = self._scripts_own or (not self._answers and _used())
         if self._scripts_own:
-            self._mark_unasked()
-        if self._tells_crashes is None:
-            self._tells_crashes = not faulthandler.is_enabled()  # the script's own comes first
-        self._hand_over()
+            self._mark_signal_taken()
+        if self._handles_crashes is None:
+            self._handles_crashes = not faulthandler.is_enabled()  # the script's own comes first
+        self._restore_handler()
         if before is not None:
             before.close()
 
     def give_up_signal(self) -> None:
         """The script is about to use SIGUSR2 itself."""
         self._scripts_own, self._answers = True, False
-        self._mark_unasked()
+        self._mark_signal_taken()
 
     def give_up_crashes(self) -> None:
         """The script has a place of its own for what faulthandler writes at a crash."""
-        self._tells_crashes = False
+        self._handles_crashes = False
 
-    def mind(self) -> None:
+    def check_handlers(self) -> None:
         """Once a second: has a library taken the signal past us? Has the script closed the file, and perhaps opened one
         of its own under the number?"""
         if self._answers and _handler() != self._handler:
@@ -69,17 +69,17 @@ class FaultDumps:
             return
         try:
             self._file.stat()
-            self._hand_over()
+            self._restore_handler()
         except OSError:
             self._stop()
 
-    def leave(self) -> None:
+    def close_at_exit(self) -> None:
         """The process ends. Its file is still open: a late signal writes into nothing."""
         if self._folder is not None:
             for path in (self._folder.fault_file(os.getpid()), self._folder.unasked_file(os.getpid())):
                 _drop_empty(path)
 
-    def tidy(self) -> None:
+    def remove_empty(self) -> None:
         """Takes away the files that nothing was written to, of children that are gone."""
         if self._folder is None:
             return
@@ -91,17 +91,17 @@ class FaultDumps:
     def forked(self) -> None:
         """In the parent. Children that were killed have left their files."""
         self._forks += 1
-        if self._forks % _TIDY_EVERY == 0:
-            self.tidy()
+        if self._forks % _REMOVE_EVERY == 0:
+            self.remove_empty()
 
-    def _hand_over(self) -> None:
+    def _restore_handler(self) -> None:
         if self._file is None:
             return
         if not self._scripts_own:
             self._answers = True
             _register(_SIGNAL, file=self._file.number, all_threads=True)
             self._handler = self._handler or _handler()
-        if self._tells_crashes:
+        if self._handles_crashes:
             _enable(file=self._file.number, all_threads=True)
 
     def _stop(self) -> None:
@@ -109,12 +109,12 @@ class FaultDumps:
         if self._answers:
             self._answers = False
             _unregister(_SIGNAL)
-        if self._tells_crashes:
-            self._tells_crashes = False
+        if self._handles_crashes:
+            self._handles_crashes = False
             _disable()
         self._file = None
 
-    def _mark_unasked(self) -> None:
+    def _mark_signal_taken(self) -> None:
         """Without room for the mark the file itself goes."""
         if self._folder is None:
             return
@@ -125,22 +125,24 @@ class FaultDumps:
                 self._folder.fault_file(os.getpid()).unlink()
 
 
-def watch(stacks: FaultDumps) -> None:
+def watch(dumps: FaultDumps) -> None:
     """The script's own calls of faulthandler: what it registers or enables takes the place of ours."""
     for name in ("register", "unregister", "enable", "disable"):
-        setattr(faulthandler, name, _telling(stacks, getattr(faulthandler, name), name))
+        setattr(faulthandler, name, _giving_way(dumps, getattr(faulthandler, name), name))
 
 
-def _telling(stacks: FaultDumps, original: Callable[..., Any], name: str) -> Any:
+def _giving_way(dumps: FaultDumps, original: Callable[..., Any], name: str) -> Any:
+    """Not an observer of `wrapping`: it gives way also while the context is closed, between two runs."""
+
     @functools.wraps(original)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         if name in ("enable", "disable"):
-            stacks.give_up_crashes()
+            dumps.give_up_crashes()
         elif (args[0] if args else kwargs.get("signum")) == _SIGNAL:
-            stacks.give_up_signal()
+            dumps.give_up_signal()
         return original(*args, **kwargs)
 
-    return told
+    return wrapped
 
 
 def execs(frame: FrameType | None) -> bool:

@@ -1,4 +1,4 @@
-"""Where the training stands, and the beats that say so. One object a process, kept by the thread that trains."""
+"""Counters and the phase of the training, and the beats that carry them. One object a process."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ...journal.beats import BeatWriter, Phase
 
 
 class Heartbeat:
-    """Counters and the phase. `enter` writes a beat; while steps are quick, `shift` and `turn` change the last one."""
+    """`set_phase` writes a beat; while steps are quick, `set_phase_quietly` and `back_to` change the last one."""
 
     def __init__(self) -> None:
-        self.ring: BeatWriter | None = None
-        self.forget()
+        self.writer: BeatWriter | None = None
+        self.reset()
 
-    def forget(self) -> None:
-        """As at the start; a forked child begins so."""
-        self.ring = None
+    def reset(self) -> None:
+        """As at the start. A forked child begins so."""
+        self.writer = None
         self.phase = Phase.START
         self.detail = 0
         self.fit = 0
@@ -31,52 +31,52 @@ class Heartbeat:
         self.loss: float | None = None
         self.thread = threading.get_ident()
         self.quick = False  # short steps are under way, and a beat was written a moment ago
-        self._beaten_step = 0
+        self._beat_step = 0
         self._importing = 0
 
-    def enter(self, phase: Phase, detail: int = 0) -> None:
+    def set_phase(self, phase: Phase, detail: int = 0) -> None:
         self.phase = phase
         self.detail = detail
         self.quick = False
-        if self.ring is not None:
-            self._beaten_step = self.step
-            self.ring.write(
+        if self.writer is not None:
+            self._beat_step = self.step
+            self.writer.write(
                 phase, detail, self.fit, self.epoch, self.step, self.train_batches, self.test_batches,
                 self.data_wait_ns, self.compute_ns, self.loss, self.step_ns,
             )  # fmt: skip
 
-    def shift(self, phase: Phase, detail: int, now_ns: int) -> None:
+    def set_phase_quietly(self, phase: Phase, detail: int, now_ns: int) -> None:
         if not self.quick:
-            self.enter(phase, detail)
+            self.set_phase(phase, detail)
             return
         self.phase = phase
         self.detail = detail
-        if self.ring is not None:
-            self.ring.update_counters(phase, detail, self.step - self._beaten_step, now_ns)
+        if self.writer is not None:
+            self.writer.update_counters(phase, detail, self.step - self._beat_step, now_ns)
 
-    def turn(self, phase: Phase) -> None:
+    def back_to(self, phase: Phase) -> None:
         self.phase = phase
-        if self.ring is not None:
-            self.ring.update_phase(phase)
+        if self.writer is not None:
+            self.writer.update_phase(phase)
 
-    def again(self) -> None:
-        """The same phase, moved on."""
-        self.enter(self.phase, self.detail)
+    def repeat(self) -> None:
+        """Writes the same phase again, with the newer counters."""
+        self.set_phase(self.phase, self.detail)
 
     @property
-    def here(self) -> bool:
-        """Whether this thread is the one that trains: only its doings are the phase of the process."""
+    def is_training_thread(self) -> bool:
+        """Whether the calling thread is the one that trains: only what it does is the phase of the process."""
         return threading.get_ident() == self.thread
 
     def import_begins(self) -> None:
         self._importing += 1
         if self._importing == 1 and self.phase in (Phase.START, Phase.BUILD):
-            self.enter(Phase.IMPORT)
+            self.set_phase(Phase.IMPORT)
 
     def import_ends(self) -> None:
         self._importing = max(0, self._importing - 1)
         if self._importing == 0 and self.phase is Phase.IMPORT:
-            self.enter(Phase.BUILD)
+            self.set_phase(Phase.BUILD)
 
 
 class Stopwatch:

@@ -1,7 +1,7 @@
 """Threads of the probe that `threading` does not know of.
 
 A script may wait for every thread in `threading.enumerate()`, or until there is only one left. The probe's threads
-must not stand in that list, so they are started below it. `threading.current_thread()` would enter them there, and
+must not be in that list, so they are started below it. `threading.current_thread()` would enter them there, and
 so would a line of logging: what runs in one of them calls neither, and what a framework enters all the same is
 taken out again by `forget`.
 """

@@ -1,4 +1,4 @@
-"""Whether weights and arrays are finite, looked at only where it does not make a device wait."""
+"""Whether weights and arrays are finite, checked only where that does not wait for a device."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..runtime.context import ProbeContext
+from .observed_data import ObservedData
 
 _SENTINEL_SIZE = 4096
-_ALWAYS_FIRST = 200  # steps after each of which the sentinel is looked at: some milliseconds in all
+_ALWAYS_FIRST = 200  # steps after each of which the sentinel is checked: some milliseconds in all
 _SURVEY_BYTES = 2 << 30
+_CHUNK_VALUES = 1 << 22  # of an array, at a time
+_ARRAYS_BUDGET_S = 1.0
 _SHARE = 0.003  # of the time of a step that looking at the sentinel may take
 _REVIEW_SHARE = 0.002  # of the training's time that looking at all weights may take
 
@@ -20,23 +22,23 @@ _REVIEW_SHARE = 0.002  # of the training's time that looking at all weights may 
 class Sentinel:
     """The last small trainable weight of a model: a gradient that is not finite reaches it at once.
 
-    It is looked at after each step, or after fewer when a step is short and its loss is like the one before, so
-    that it is known whether the weights were still whole before the step whose loss was not.
+    It is checked after each step, or after fewer when a step is short and its loss is like the one before, so
+    that it is known whether the weights were still finite before the step whose loss was not.
     """
 
     def __init__(self, model: Any) -> None:
         weights = list(getattr(model, "trainable_variables", None) or [])
         small = next((weight for weight in weights[::-1] if _size(weight) <= _SENTINEL_SIZE), None)
-        value = _raw(small)
+        value = raw(small)
         self._read = reader(value) if small is not None and in_host_memory(value) else None
         self.name = str(getattr(small, "path", getattr(small, "name", ""))) if small is not None else ""
-        self.last: bool | None = None  # None while not looked at right after the last step
+        self.last: bool | None = None  # None while not checked right after the last step
         self._cost_ns = 0
         self._skip = 0
         self._looks = 0
         self._loss = 0.0
 
-    def look(self, step_ns: int, loss: float) -> bool:
+    def check(self, step_ns: int, loss: float) -> bool:
         """False when a value is not finite. Leaves `last` unknown at a step that is skipped."""
         if self._read is None:
             return True
@@ -93,14 +95,14 @@ class PeriodicFiniteCheck:
     def __init__(self) -> None:
         self._not_before = 0.0
 
-    def look(self, model: Any, now: float) -> FiniteCheck | None:
+    def check(self, model: Any, now: float) -> FiniteCheck | None:
         """None while another look would cost more than it may."""
         if now < self._not_before:
             return None
         begun = time.thread_time()
-        found = survey(model)
+        result = survey(model)
         self._not_before = now + (time.thread_time() - begun) / _REVIEW_SHARE
-        return found
+        return result
 
 
 def survey(model: Any) -> FiniteCheck:
@@ -111,19 +113,19 @@ def survey(model: Any) -> FiniteCheck:
     else:
         trainable = getattr(model, "trainable_variables", None)
         other = getattr(model, "non_trainable_variables", None)
-    found = FiniteCheck()
-    found.weights, found.name = _all_finite(trainable)
-    found.statistics, _ = _all_finite(other)
-    return found
+    result = FiniteCheck()
+    result.weights, result.name = _all_finite(trainable)
+    result.statistics, _ = _all_finite(other)
+    return result
 
 
 def _all_finite(variables: Any) -> tuple[bool | None, str]:
     import numpy as np
 
-    looked, spent = None, 0
+    checked, spent = None, 0
     for index, variable in enumerate(variables or []):
         try:
-            value = _raw(variable)
+            value = raw(variable)
             array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)  # torch
         except Exception:
             continue
@@ -136,34 +138,27 @@ def _all_finite(variables: Any) -> tuple[bool | None, str]:
             return False, str(
                 getattr(variable, "path", None) or getattr(variable, "name", None) or f"weight {index}"
             )
-        looked = True
-    return looked, ""
+        checked = True
+    return checked, ""
 
 
-def arrays_finite(session: ProbeContext) -> bool | None:
+def arrays_finite(data: ObservedData) -> bool | None:
     """Of the arrays that feed the fit, if arrays do: all of their values, within a bound."""
     import numpy as np
 
-    arrays = session.seen.get("arrays")
-    if not arrays:
+    if not data.has_all_arrays:
         return None
-    begun, looked = time.monotonic(), None
-    for reference in arrays:
-        array = reference()
-        if array is None:
-            return None
+    begun = time.monotonic()
+    for array in data.arrays:
         if array.dtype.kind != "f":
-            looked = True
             continue
-        for start in range(0, len(array), max(1, (1 << 22) // max(1, array[:1].size))):
-            if not bool(
-                np.isfinite(array[start : start + max(1, (1 << 22) // max(1, array[:1].size))]).all()
-            ):
+        rows = max(1, _CHUNK_VALUES // max(1, array[:1].size))
+        for start in range(0, len(array), rows):
+            if not bool(np.isfinite(array[start : start + rows]).all()):
                 return False
-            if time.monotonic() - begun > 1.0:
+            if time.monotonic() - begun > _ARRAYS_BUDGET_S:
                 return None
-        looked = True
-    return looked
+    return True
 
 
 def in_host_memory(value: Any) -> bool:
@@ -178,7 +173,7 @@ def in_host_memory(value: Any) -> bool:
     return type(value).__module__ == "numpy"
 
 
-def _raw(variable: Any) -> Any:
+def raw(variable: Any) -> Any:
     return (
         getattr(variable, "value", variable) if not callable(getattr(variable, "value", None)) else variable
     )

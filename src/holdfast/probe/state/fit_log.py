@@ -1,4 +1,4 @@
-"""The fits of a process: what was asked of each, what it has done so far, and the events that say so."""
+"""The fits of a process: what was requested of each, what it has done so far, and the events that record it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...journal.events import (
 )
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
-from . import model_facts, open_loops
+from . import model_facts
 from .fit_sampling import FitSampling
 
 _KEPT_EPOCHS = 200  # of the counts at either end
@@ -31,9 +31,9 @@ class FitState:
     model: Any
     arguments: dict[str, Any]
     where: str = ""
-    data_wait: str = "none"  # exact | sampled | none: how waiting for data is told from computing
+    data_wait: str = "none"  # exact | sampled | none: how waiting for data is known apart from computing
     callbacks: Any = None  # the CallbackList, once there is one
-    said: bool = False
+    recorded: bool = False  # its start
     train_data_seen: bool = False
     planned_steps: int | None = None
     base_step: int = 0  # of the process, when the fit began
@@ -50,51 +50,68 @@ class FitState:
     validation_clock: Stopwatch | None = None
     weights_before: float | None = None
     stopped: bool = False
-    outer_place: tuple[int, int] = (0, 0)  # epoch and batches of it where the fit around this one stood
+    outer_phase: tuple[int, int] = (0, 0)  # epoch and batches of it where the fit around this one is
     began_at: float = 0.0
-    untold: list[bool] = field(default_factory=list)  # not empty: nothing is said of it yet
+    deferred: list[bool] = field(default_factory=list)  # not empty: nothing of it is recorded yet
     started: FitStarted | None = None
     withheld: list[Event] = field(default_factory=list)
+
+
+@dataclass
+class PredictCalls:
+    """Calls of `predict`."""
+
+    calls: int = 0
+    batches: int = 0  # of the newest
+    recorded_at: float = 0.0
 
 
 class ActiveFits:
     """The fits that are under way, innermost last, and those before only as a number."""
 
-    def __init__(self, session: ProbeContext) -> None:
-        self._session = session
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
         self._open: list[FitState] = []
         self.current: FitState | None = None
         self._count = 0
-        self.many = FitSampling(session)
+        self.calls_open = 0  # of evaluate, predict and train_on_batch: what they do is no loop of the user's
+        self.validation_clock: Stopwatch | None = None
+        self.predictions = PredictCalls()
+        self.sampling = FitSampling(context)
 
-    def forget(self) -> None:
-        """Another run begins, or none: what was held back is said, and counted anew."""
-        self.many.leave()
-        self.many = FitSampling(self._session)
+    def flush(self) -> None:
+        """The run ends while the process continues: what was deferred is recorded."""
+        self.sampling.flush_at_exit()
+
+    def new_run(self) -> None:
+        self.sampling = FitSampling(self._context)
+        self.predictions = PredictCalls()
 
     def begin(self, model: Any, arguments: dict[str, Any], where: str) -> FitState:
-        session, progress = self._session, self._session.progress
-        progress.thread = threading.get_ident()
-        session.take_ring()
+        context, heartbeat = self._context, self._context.heartbeat
+        heartbeat.thread = threading.get_ident()
+        context.open_heartbeat()
         self._count += 1
-        outer_place = progress.epoch, progress.train_batches
-        fit = FitState(self._count, model, arguments, where, base_step=progress.step, outer_place=outer_place)
-        self.many.begins(fit)
+        outer_phase = heartbeat.epoch, heartbeat.train_batches
+        fit = FitState(
+            self._count, model, arguments, where, base_step=heartbeat.step, outer_phase=outer_phase
+        )
+        self.sampling.begins(fit)
         self._open.append(fit)
         self.current = fit
-        progress.fit = fit.number
-        progress.epoch = int(arguments.get("initial_epoch") or 0)
-        progress.train_batches = progress.test_batches = 0
-        progress.enter(Phase.FILL)
+        heartbeat.fit = fit.number
+        heartbeat.epoch = int(arguments.get("initial_epoch") or 0)
+        heartbeat.train_batches = heartbeat.test_batches = 0
+        heartbeat.set_phase(Phase.FILL)
         return fit
 
-    def say_started(self, fit: FitState, callbacks: list[dict[str, Any]]) -> None:
-        if fit.said:
+    def record_started(self, fit: FitState, callbacks: list[dict[str, Any]]) -> None:
+        if fit.recorded:
             return
-        fit.said = True
-        self._session.guard(open_loops.PART, open_loops.tell, self._session)
+        fit.recorded = True
+        self._context.open_loops.record()
         given = fit.arguments
-        self.many.starts(
+        self.sampling.starts(
             fit,
             FitStarted(
                 fit=fit.number,
@@ -114,36 +131,36 @@ class ActiveFits:
                 iterations=model_facts.iterations(fit.model),
                 where=fit.where,
                 data_wait="sampled"
-                if fit.data_wait == "none" and "pipeline" in self._session.seen
+                if fit.data_wait == "none" and self._context.data.counted
                 else fit.data_wait,
             ),
         )
 
     def epoch_begins(self, fit: FitState, epoch: int) -> None:
-        progress = self._session.progress
-        progress.epoch = epoch
-        progress.train_batches = 0
-        fit.epoch_base = progress.step
+        heartbeat = self._context.heartbeat
+        heartbeat.epoch = epoch
+        heartbeat.train_batches = 0
+        fit.epoch_base = heartbeat.step
         fit.epochs_begun += 1
         fit.epoch_open = True
         fit.epoch_clock = Stopwatch()
         fit.first_step_s = None
         fit.step_began_ns = 0
-        self.many.say(fit, EpochStarted(fit=fit.number, epoch=epoch))
+        self.sampling.record(fit, EpochStarted(fit=fit.number, epoch=epoch))
 
     def epoch_ends(self, fit: FitState, epoch: int, logs: dict[str, float]) -> None:
-        progress = self._session.progress
+        heartbeat = self._context.heartbeat
         fit.epochs_done += 1
         fit.epoch_open = False
-        fit.steps_by_epoch.append(progress.train_batches)
+        fit.steps_by_epoch.append(heartbeat.train_batches)
         if len(fit.steps_by_epoch) > 2 * _KEPT_EPOCHS:
             del fit.steps_by_epoch[_KEPT_EPOCHS]
-        self.many.say(
+        self.sampling.record(
             fit,
             EpochDone(
                 fit=fit.number,
                 epoch=epoch,
-                steps=progress.train_batches,
+                steps=heartbeat.train_batches,
                 planned_steps=fit.planned_steps,
                 logs=logs,
                 learning_rate=model_facts.learning_rate(fit.model),
@@ -154,16 +171,16 @@ class ActiveFits:
         )
 
     def end(self, fit: FitState, error: BaseException | None) -> None:
-        progress = self._session.progress
+        heartbeat = self._context.heartbeat
         if fit in self._open:
             del self._open[self._open.index(fit) :]
             self.current = self._open[-1] if self._open else None
         if fit.epoch_open:
-            fit.steps_by_epoch.append(progress.train_batches)
+            fit.steps_by_epoch.append(heartbeat.train_batches)
         after = model_facts.fingerprint(fit.model)
         changed = None if None in (after, fit.weights_before) else after != fit.weights_before
-        steps = progress.step - fit.base_step
-        self.many.over(
+        steps = heartbeat.step - fit.base_step
+        self.sampling.fit_ended(
             fit,
             FitDone(
                 fit=fit.number,
@@ -178,54 +195,43 @@ class ActiveFits:
             ),
         )
         outer = self.current
-        if outer is not None:  # a callback of it fitted another model: its own steps go on where they were
-            progress.fit = outer.number
-            progress.epoch, progress.train_batches = fit.outer_place
+        if outer is not None:  # a callback of it fitted another model: its own steps continue where they were
+            heartbeat.fit = outer.number
+            heartbeat.epoch, heartbeat.train_batches = fit.outer_phase
             outer.base_step += steps
             outer.epoch_base += steps
 
+    def record_notable(self, event: Event) -> None:
+        """Something for which the fit is recorded in full, though it would have been left out."""
+        self.sampling.record_notable(self.current, event)
+
+    def record_current(self) -> None:
+        """Records what was deferred of the fit that is under way: something that happened in it will be recorded."""
+        if self.current is not None:
+            self.sampling.record_in_full(self.current)
+
     def validation_begins(self, fit: FitState | None, planned: int | None) -> None:
-        progress = self._session.progress
-        progress.test_batches = 0
-        epoch = progress.epoch if fit else None
-        if fit is not None or self.many.evaluates():
+        heartbeat = self._context.heartbeat
+        heartbeat.test_batches = 0
+        epoch = heartbeat.epoch if fit else None
+        if fit is not None or self.sampling.evaluates():
             number = fit.number if fit else None
-            self.many.say(fit, ValidationStarted(fit=number, epoch=epoch, planned_batches=planned))
+            self.sampling.record(fit, ValidationStarted(fit=number, epoch=epoch, planned_batches=planned))
 
     def validation_ends(self, fit: FitState | None, logs: dict[str, float], duration_s: float) -> None:
-        progress = self._session.progress
-        if fit is None and not self.many.evaluation_told:
+        heartbeat = self._context.heartbeat
+        if fit is None and not self.sampling.evaluation_recorded:
             return
-        self.many.say(
+        self.sampling.record(
             fit,
             ValidationDone(
                 fit=fit.number if fit else None,
-                epoch=progress.epoch if fit else None,
-                batches=progress.test_batches,
+                epoch=heartbeat.epoch if fit else None,
+                batches=heartbeat.test_batches,
                 logs=logs,
                 duration_s=round(duration_s, 4),
             ),
         )
-
-
-def of(session: ProbeContext) -> ActiveFits:
-    found = session.seen.get("fits")
-    if found is None:
-        found = session.seen["fits"] = ActiveFits(session)
-    return found
-
-
-def say_notable(session: ProbeContext, event: Event) -> None:
-    """What is worth a fit's being told for it."""
-    fits = of(session)
-    fits.many.say_notable(fits.current, event)
-
-
-def tell_current(session: ProbeContext) -> None:
-    """Says of the fit that is under way what was held back: something is to be said that happened in it."""
-    fits = of(session)
-    if fits.current is not None:
-        fits.many.tell(fits.current)
 
 
 def numbers(logs: Any) -> dict[str, float]:

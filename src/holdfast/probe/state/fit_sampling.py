@@ -1,8 +1,8 @@
-"""Which fits of a process are told in full: the first, then one now and then.
+"""Which fits of a process are recorded in full: the first, then one now and then.
 
-A script that fits its model at each move of a game would fill the disk with them. A fit that is not told is held until
-the next one is over. It is told after all when it takes long, when an exception leaves it, and when it was the last;
-the others are told together, by one `FitDone` that stands for all of them.
+A script that fits its model at each move of a game would fill the disk with them. A fit that is not recorded is
+deferred until the next one has ended. It is recorded after all when it takes long, when an exception leaves it, and
+when it was the last; the others are summed up by one `FitDone`.
 """
 
 from __future__ import annotations
@@ -13,144 +13,145 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...journal.events import EpochStarted, Event, FitDone, FitStarted
-from ..runtime import background_thread
 from ..runtime.context import ProbeContext
 
 if TYPE_CHECKING:
     from .fit_log import FitState
 
-PART = "fits"
+PART = "fit_sampling"
 _ALL_FIRST = 50
 _EVERY_S = 10.0  # then one in so long, later fewer
 _EVERY_MOST_S = 60.0
 _LONG_S = 1.0
-_ALWAYS_TOLD = 20  # things worth a fit's being told for them
-_KEPT = 4  # of such things, with a fit that is not told for them
+_MAX_NOTABLE = 20  # things for which a fit is recorded in full
+_KEPT = 4  # of such things, with a fit that is not recorded for them
 
 
 class FitSampling:
-    def __init__(self, session: ProbeContext, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._session = session
+    def __init__(self, context: ProbeContext, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._context = context
         self._now = monotonic
-        self._told_at = self._together_at = 0.0
-        self._held: tuple[FitState, FitDone] | None = None  # the newest that is over and was not told
-        self._together: FitDone | None = None  # those before it
+        self._recorded_at = self._summary_at = 0.0
+        self._deferred: tuple[FitState, FitDone] | None = (
+            None  # the newest that has ended and was not recorded
+        )
+        self._summary: FitDone | None = None  # those before it
         self._begun = 0
         self._notable = 0
         self._calls = 0  # of evaluate, by itself
         self._call_at = 0.0
-        self._call_told = True
+        self._evaluation_recorded = True
         self._pid = 0
 
     def begins(self, fit: FitState) -> None:
         fit.began_at = self._now()
         self._begun += 1
-        if self._begun > _ALL_FIRST and fit.began_at - self._told_at < self._every_s():
-            fit.untold.append(True)
+        if self._begun > _ALL_FIRST and fit.began_at - self._recorded_at < self._every_s():
+            fit.deferred.append(True)
             self._watch()
         else:
-            self._told_at = fit.began_at
+            self._recorded_at = fit.began_at
 
     def starts(self, fit: FitState, event: FitStarted) -> None:
         fit.started = event
-        if not fit.untold:
-            self._say_together(self._pop_held())
-            self._session.say(event)
+        if not fit.deferred:
+            self._record_summary(self._pop_deferred())
+            self._context.record(event)
 
-    def say(self, fit: FitState | None, event: Event) -> None:
-        """What belongs to a fit, and goes unsaid with it."""
-        if fit is None or not fit.untold:
-            self._session.say(event)
+    def record(self, fit: FitState | None, event: Event) -> None:
+        """What belongs to a fit, and is left out with it."""
+        if fit is None or not fit.deferred:
+            self._context.record(event)
 
-    def say_notable(self, fit: FitState | None, event: Event) -> None:
-        """What a fit is told for, the first times; later it is kept with the fit, for the last one is told whole."""
-        if fit is not None and fit.untold:
+    def record_notable(self, fit: FitState | None, event: Event) -> None:
+        """A fit is recorded for it, the first times; later it is kept with the fit, in case that is the last one."""
+        if fit is not None and fit.deferred:
             self._notable += 1
-            if self._notable > _ALWAYS_TOLD:
+            if self._notable > _MAX_NOTABLE:
                 fit.withheld = [*fit.withheld, event][:_KEPT]
                 return
-            self.tell(fit)
-        self._session.say(event)
+            self.record_in_full(fit)
+        self._context.record(event)
 
-    def tell(self, fit: FitState) -> None:
-        """Of a fit that is under way what was held back, unless it is told already."""
+    def record_in_full(self, fit: FitState) -> None:
+        """What was deferred of a fit that is under way, unless it is recorded already."""
         if not _claim(fit) or fit.started is None:
             return
-        self._told_at = self._now()
-        self._say_together(self._pop_held())
-        self._say_begun(fit)
+        self._recorded_at = self._now()
+        self._record_summary(self._pop_deferred())
+        self._record_begun(fit)
         if fit.epoch_open:
-            self._session.say(EpochStarted(fit=fit.number, epoch=self._session.progress.epoch))
+            self._context.record(EpochStarted(fit=fit.number, epoch=self._context.heartbeat.epoch))
 
-    def over(self, fit: FitState, done: FitDone) -> None:
+    def fit_ended(self, fit: FitState, done: FitDone) -> None:
         if not _claim(fit):
-            self._session.say(done)
+            self._context.record(done)
             return
-        earlier = self._pop_held()
-        self._held = fit, done
-        self._together = _added(self._together, earlier)
-        if self._now() - self._together_at >= self._every_s():
-            self._say_together(None)
+        earlier = self._pop_deferred()
+        self._deferred = fit, done
+        self._summary = _added(self._summary, earlier)
+        if self._now() - self._summary_at >= self._every_s():
+            self._record_summary(None)
 
     def evaluates(self) -> bool:
-        """Whether an evaluate outside of any fit is told: the first, then one now and then."""
+        """Whether an evaluate outside of any fit is recorded: the first, then one now and then."""
         self._calls += 1
         now = self._now()
-        self._call_told = self._calls <= _ALL_FIRST or now - self._call_at >= self._every_s()
-        if self._call_told:
+        self._evaluation_recorded = self._calls <= _ALL_FIRST or now - self._call_at >= self._every_s()
+        if self._evaluation_recorded:
             self._call_at = now
-        return self._call_told
+        return self._evaluation_recorded
 
     @property
-    def evaluation_told(self) -> bool:
-        return self._call_told
+    def evaluation_recorded(self) -> bool:
+        return self._evaluation_recorded
 
-    def look(self, now: float) -> None:
-        """In the background, once a second: a fit that takes long, or does not come back, is told."""
-        current = self._session.seen["fits"].current
-        if current is not None and current.untold and now - current.began_at > _LONG_S:
-            self.tell(current)
+    def check_long_fit(self, now: float) -> None:
+        """In the background, once a second: a fit that takes long, or does not return, is recorded."""
+        current = self._context.fits.current
+        if current is not None and current.deferred and now - current.began_at > _LONG_S:
+            self.record_in_full(current)
 
-    def leave(self) -> None:
-        """At the end of the process the last fit is told whole."""
-        held, self._held = self._held, None
-        self._say_together(None)
-        if held is not None:
-            fit, done = held
-            self._say_begun(fit)
-            self._session.say(done)
+    def flush_at_exit(self) -> None:
+        """At the end of the process the last fit is recorded in full."""
+        deferred, self._deferred = self._deferred, None
+        self._record_summary(None)
+        if deferred is not None:
+            fit, done = deferred
+            self._record_begun(fit)
+            self._context.record(done)
 
     def _watch(self) -> None:
-        if self._pid != os.getpid():  # a forked child has its own, and its parent tells of what was before
-            self._pid, self._held, self._together = os.getpid(), None, None
-            self._session.at_exit.append(self.leave)
-            background_thread.of(self._session).every_second(PART, self.look)
+        if self._pid != os.getpid():  # a forked child has its own, and its parent records what was before
+            self._pid, self._deferred, self._summary = os.getpid(), None, None
+            self._context.at_exit.append(self.flush_at_exit)
+            self._context.background.every_second(PART, self.check_long_fit)
 
-    def _say_begun(self, fit: FitState) -> None:
+    def _record_begun(self, fit: FitState) -> None:
         if fit.started is not None:
-            self._session.say(fit.started)
+            self._context.record(fit.started)
         for event in fit.withheld:
-            self._session.say(event)
+            self._context.record(event)
 
-    def _pop_held(self) -> FitDone | None:
-        held, self._held = self._held, None
-        return held[1] if held is not None else None
+    def _pop_deferred(self) -> FitDone | None:
+        deferred, self._deferred = self._deferred, None
+        return deferred[1] if deferred is not None else None
 
-    def _say_together(self, newest: FitDone | None) -> None:
-        together, self._together = _added(self._together, newest), None
-        if together is not None:
-            self._together_at = self._now()
-            self._session.say(together)
+    def _record_summary(self, newest: FitDone | None) -> None:
+        summary, self._summary = _added(self._summary, newest), None
+        if summary is not None:
+            self._summary_at = self._now()
+            self._context.record(summary)
 
     def _every_s(self) -> float:
-        hours = (self._now() - self._session.started) / 3600
+        hours = (self._now() - self._context.started) / 3600
         return min(_EVERY_MOST_S, _EVERY_S * max(1.0, hours))
 
 
 def _claim(fit: FitState) -> bool:
-    """True for one caller alone: the thread that trains and the one in the background may both come to tell it."""
+    """True for one caller alone: the thread that trains and the one in the background may both want to record it."""
     try:
-        fit.untold.pop()
+        fit.deferred.pop()
     except IndexError:
         return False
     return True

@@ -13,21 +13,22 @@ from ...journal.events import ModelSeen
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.wrapping import observe
+from . import finiteness
 
-PART = "models"
-_SAY_FIRST = 50
+PART = "model_facts"
+_ALWAYS_FIRST = 50  # events; its learning rate may be another one at each epoch
 
 
-def watch_compile(session: ProbeContext, kind: Any) -> None:
+def watch_compile(context: ProbeContext, kind: Any) -> None:
     observe(
-        session, kind, "compile", PART,
+        context, kind, "compile", PART,
         before=lambda args, kwargs: (args[0], user_lines.caller_line()),
-        after=lambda token, _: seen(session, token[0], token[1]) if token else None,
+        after=lambda token, _: context.models.record(token[0], token[1]) if token else None,
     )  # fmt: skip
 
 
-def watch_births(session: ProbeContext, kind: Any) -> None:
-    observe(session, kind, "__init__", PART, before=lambda args, kwargs: alive(session).add(args[0]))
+def watch_creation(context: ProbeContext, kind: Any) -> None:
+    observe(context, kind, "__init__", PART, before=lambda args, kwargs: context.models.alive.add(args[0]))
 
 
 class LiveModels:
@@ -45,27 +46,36 @@ class LiveModels:
         return {"Model": len(self._models)} if self._models else {}
 
 
-def alive(session: ProbeContext) -> LiveModels:
-    found: LiveModels = session.seen.setdefault("models_alive", LiveModels())
-    return found
+class ModelLog:
+    """The models of a process: which are alive, and what of each was recorded."""
 
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.alive = LiveModels()
+        self._compiled_at: dict[int, str] = {}  # line, by the model's id
+        self.new_run()
 
-def seen(session: ProbeContext, model: Any, where: str = "") -> None:
-    """Says what the model is, unless it has been said and nothing has changed."""
-    alive(session).add(model)
-    event = describe(model, where)
-    said = session.seen.setdefault("models_said", {})
-    key = (event.parameters, event.trainable_parameters, event.optimizer, event.loss, event.learning_rate)
-    if said.get(id(model)) == key:
-        return
-    if not where and id(model) in session.seen.setdefault("models_where", {}):
-        event = describe(model, session.seen["models_where"][id(model)])
-    if where:
-        session.seen.setdefault("models_where", {})[id(model)] = where
-    said[id(model)] = key
-    count = session.seen["model_events_said"] = session.seen.get("model_events_said", 0) + 1
-    if count <= _SAY_FIRST or count & (count - 1) == 0:  # its learning rate may be another one at each epoch
-        session.say(event)
+    def new_run(self) -> None:
+        self._recorded: dict[int, tuple[Any, ...]] = {}
+        self._events = 0
+
+    def seen(self, model: Any) -> None:
+        """A step of the model has run."""
+        self._context.guard(PART, self.record, model)
+
+    def record(self, model: Any, where: str = "") -> None:
+        """What the model is, unless that is recorded and nothing has changed."""
+        self.alive.add(model)
+        event = describe(model, where or self._compiled_at.get(id(model), ""))
+        key = (event.parameters, event.trainable_parameters, event.optimizer, event.loss, event.learning_rate)
+        if self._recorded.get(id(model)) == key:
+            return
+        if where:
+            self._compiled_at[id(model)] = where
+        self._recorded[id(model)] = key
+        self._events += 1
+        if self._events <= _ALWAYS_FIRST or self._events & (self._events - 1) == 0:
+            self._context.record(event)
 
 
 def describe(model: Any, where: str) -> ModelSeen:
@@ -143,8 +153,8 @@ def precision(model: Any) -> str:
 
 def _policy_of_all() -> str:
     keras = sys.modules.get("keras")
-    found = _safely(lambda: str(keras.config.dtype_policy().name)) if keras is not None else None
-    return found if found and "16" in found else ""
+    policy = _safely(lambda: str(keras.config.dtype_policy().name)) if keras is not None else None
+    return policy if policy and "16" in policy else ""
 
 
 def loss_scale(model: Any) -> float | None:
@@ -155,18 +165,17 @@ def loss_scale(model: Any) -> float | None:
 
 def fingerprint(model: Any) -> float | None:
     """A number that a step changes: the sum of the last small trainable weights. None where reading would wait."""
-    from . import finiteness
 
     def total() -> float | None:
         import numpy as np
 
         variables = [v for v in list(model.trainable_variables)[::-1] if size(v) <= 65536][:4]
-        values = [finiteness._raw(variable) for variable in variables]
+        values = [finiteness.raw(variable) for variable in variables]
         if not values or not all(finiteness.in_host_memory(value) for value in values):
             return None
         with np.errstate(all="ignore"):
-            found = sum(float(np.sum(value.numpy().astype("float64"))) for value in values)
-        return found if math.isfinite(found) else math.inf
+            sum_of_all = sum(float(np.sum(value.numpy().astype("float64"))) for value in values)
+        return sum_of_all if math.isfinite(sum_of_all) else math.inf
 
     return _safely(total)
 
@@ -183,9 +192,11 @@ def _inner(optimizer: Any) -> Any:
 
 
 def _schedule(optimizer: Any) -> str:
-    found = getattr(_inner(optimizer), "_learning_rate", None)
+    schedule = getattr(_inner(optimizer), "_learning_rate", None)
     return (
-        type(found).__name__ if found is not None and hasattr(found, "get_config") and callable(found) else ""
+        type(schedule).__name__
+        if schedule is not None and hasattr(schedule, "get_config") and callable(schedule)
+        else ""
     )
 
 
@@ -198,10 +209,10 @@ def _optimizer_settings(optimizer: Any) -> dict[str, Any]:
 
 def _loss_name(model: Any) -> str:
     loss = getattr(model, "loss", None) if isinstance(vars(type(model)).get("loss"), property) else None
-    found = loss if loss is not None else getattr(getattr(model, "_compile_loss", None), "_user_loss", None)
-    if found is None:
+    given = loss if loss is not None else getattr(getattr(model, "_compile_loss", None), "_user_loss", None)
+    if given is None:
         return ""
-    return _name_of(found)
+    return _name_of(given)
 
 
 def _name_of(loss: Any) -> str:
@@ -211,12 +222,12 @@ def _name_of(loss: Any) -> str:
         return ", ".join(f"{name}: {_name_of(one)}" for name, one in list(loss.items())[:10])
     if isinstance(loss, list | tuple):
         return ", ".join(_name_of(one) for one in loss[:10])
-    place = user_lines.of_function(loss)
+    location = user_lines.of_function(loss)
     name = getattr(loss, "__name__", None) or getattr(loss, "name", None) or type(loss).__name__
     ignored = getattr(loss, "ignore_class", None)
     if ignored is not None:
         return f"{name} (ignore_class={ignored})"
-    return f"{name} ({place})" if place else str(name)
+    return f"{name} ({location})" if location else str(name)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,138 @@
+"""The parts of the probe: the state that each has in a process, and the modules that each waits for.
+
+A framework's parts are imported when that framework is: a process that never imports Keras never loads what observes
+`fit`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .fit.model_saving import SaveLog
+from .inputs.input_observer import InputObserver
+from .loops.custom_loop import CustomLoop
+from .loops.function_traces import TraceCounter
+from .loops.unapplied_gradients import UnappliedGradients
+from .memory_use.memory_observer import MemoryUseObserver
+from .process import exceptions, exit_calls, framework_versions, framework_warnings, signal_handlers
+from .process.worker_processes import WorkerLog
+from .runtime.context import ProbeContext
+from .state.fit_log import ActiveFits
+from .state.loop_source import OpenLoopLog
+from .state.loss_watch import Losses
+from .state.model_facts import ModelLog
+from .state.observed_data import ObservedData
+
+if TYPE_CHECKING:
+    from .runtime.hook import Hook
+
+
+def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
+    context = ProbeContext(run_dir, attempt=attempt, role=role)
+    context.fits = ActiveFits(context)
+    context.losses = Losses(context)
+    context.models = ModelLog(context)
+    context.data = ObservedData()
+    context.open_loops = OpenLoopLog(context)
+    context.saves = SaveLog()
+    context.traces = TraceCounter(context)
+    context.loop = CustomLoop(context)
+    context.gradients = UnappliedGradients(context)
+    context.inputs = InputObserver(context)
+    context.memory = MemoryUseObserver(context)
+    context.exceptions = exceptions.ExceptionLog(context)
+    context.frameworks = framework_versions.FrameworkLog(context)
+    context.warnings = framework_warnings.FrameworkWarnings(context)
+    context.workers = WorkerLog(context)
+    return context
+
+
+def watch_process(context: ProbeContext) -> None:
+    """What is observed in every process that imports a framework, from the start."""
+    context.guard(signal_handlers.PART, signal_handlers.watch, context)
+    context.guard(exit_calls.PART, exit_calls.watch, context)
+    context.guard(framework_warnings.PART, framework_warnings.watch, context)
+    context.guard(exceptions.PART, exceptions.watch_threads, context)
+
+
+def process_hooks() -> tuple[Hook, ...]:
+    from .fit import array_saving
+    from .process import worker_processes
+
+    return (*array_saving.HOOKS, *worker_processes.HOOKS)
+
+
+def framework_hooks(name: str) -> tuple[Hook, ...]:
+    return (framework_versions.HOOKS[name], *_FRAMEWORKS[name]())
+
+
+def _keras() -> tuple[Hook, ...]:
+    """Keras 3, and Keras 2 under the same name."""
+    from .fit import callback_list, model_saving, trainer_hooks
+    from .inputs import datasets
+    from .loops import tensorflow_hooks, unapplied_gradients
+    from .process import worker_processes
+
+    return (
+        *trainer_hooks.KERAS_HOOKS,
+        *callback_list.KERAS_HOOKS,
+        *model_saving.KERAS_HOOKS,
+        *datasets.KERAS_HOOKS,
+        *tensorflow_hooks.KERAS_HOOKS,
+        *unapplied_gradients.KERAS_HOOKS,
+        *worker_processes.KERAS_HOOKS,
+    )
+
+
+def _tf_keras() -> tuple[Hook, ...]:
+    from .fit import callback_list, model_saving, trainer_hooks
+    from .inputs import datasets
+    from .loops import tensorflow_hooks, unapplied_gradients
+    from .process import worker_processes
+
+    return (
+        *trainer_hooks.TF_KERAS_HOOKS,
+        *callback_list.TF_KERAS_HOOKS,
+        *model_saving.TF_KERAS_HOOKS,
+        *datasets.TF_KERAS_HOOKS,
+        *tensorflow_hooks.TF_KERAS_HOOKS,
+        *unapplied_gradients.TF_KERAS_HOOKS,
+        *worker_processes.TF_KERAS_HOOKS,
+    )
+
+
+def _tensorflow() -> tuple[Hook, ...]:
+    from .fit import model_saving
+    from .inputs import tfdata_counters
+    from .loops import function_traces, tensorflow_hooks, unapplied_gradients
+    from .process import worker_processes
+
+    return (
+        *tfdata_counters.TENSORFLOW_HOOKS,
+        *tensorflow_hooks.TENSORFLOW_HOOKS,
+        *function_traces.TENSORFLOW_HOOKS,
+        *unapplied_gradients.TENSORFLOW_HOOKS,
+        *model_saving.TENSORFLOW_HOOKS,
+        *worker_processes.TENSORFLOW_HOOKS,
+    )
+
+
+def _jax() -> tuple[Hook, ...]:
+    from .loops import function_traces, jax_jit
+
+    return (*function_traces.JAX_HOOKS, *jax_jit.JAX_HOOKS)
+
+
+def _torch() -> tuple[Hook, ...]:
+    from .loops import torch_hooks
+
+    return torch_hooks.TORCH_HOOKS
+
+
+_FRAMEWORKS = {
+    "keras": _keras,
+    "tf_keras": _tf_keras,
+    "tensorflow": _tensorflow,
+    "jax": _jax,
+    "torch": _torch,
+}
