@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
-_LAST_STEPS_S = (
-    3.0  # that a loop may continue for after a signal that ends it: the step under way, and one look
-)
-_STEPPING_S = 10.0  # before a signal in which steps must have been done for it to have stopped them; chosen
-_FINISHES_S = 60.0  # that a script may take to finish its epoch first, and to leave without an error
-_RAISES_S = 10.0  # within which a signal shows as an exception, where nobody counted steps
+#: Steps must have been done within so long before a signal for it to have stopped them. Chosen: ten samples.
+_STEPPING_S = 10.0
+#: A loop may continue so long after a signal that ends it: the step under way, and one sample.
+_LAST_STEPS_S = 3.0
+#: A script may take so long to finish its epoch first, and to exit without an error.
+_FINISHES_S = 60.0
+#: Where nobody counted steps, a signal shows as an exception within this time.
+_RAISES_S = 10.0
 #: The supervisor's own reason for the end, by the signal that it passed on.
 _PASSED_ON = {"SIGINT": "interrupt", "SIGQUIT": "interrupt", "SIGHUP": "hangup", "SIGTERM": "terminate"}
 
@@ -66,10 +68,10 @@ def exit_called(called: Recorded[ev.ExitCalled]) -> Fact:
 
 
 def left_on_signal(evidence: Evidence) -> str:
-    """The signal at which a loop that told no plan stopped stepping, and left by itself; "" when none did."""
-    told = [(said.mono, said.event.signal) for said in evidence.all(ev.SignalReceived)]
-    told += [(said.mono, said.event.signal) for said in evidence.all(ev.SignalSeen)]
-    for mono, signal in sorted(told):
+    """The signal at which a loop without a known plan stopped stepping and exited by itself; "" when none did."""
+    received = [(one.mono, one.event.signal) for one in evidence.all(ev.SignalReceived)]
+    received += [(one.mono, one.event.signal) for one in evidence.all(ev.SignalSeen)]
+    for mono, signal in sorted(received):
         before = [one.step for _, one in evidence.samples if mono - _STEPPING_S < one.mono <= mono]
         after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
         moved = bool(before) and before[-1] > before[0]
@@ -78,25 +80,24 @@ def left_on_signal(evidence: Evidence) -> str:
     return ""
 
 
-def went_on(evidence: Evidence, mono: float) -> bool:
+def continued_after(evidence: Evidence, mono: float) -> bool:
     """Whether steps were done after a signal, beyond the one under way: the script handled it."""
     after = [one.step for _, one in evidence.samples if one.mono > mono + _LAST_STEPS_S]
     return bool(after) and (evidence.step or 0) > after[0]
 
 
 def may_have_ended_it(
-    evidence: Evidence, said: Recorded[ev.SignalReceived] | Recorded[ev.SignalSeen]
+    evidence: Evidence, signal: Recorded[ev.SignalReceived] | Recorded[ev.SignalSeen]
 ) -> bool:
-    """Whether a signal may be why it ended: settings are read again at SIGHUP, and a picture is drawn at Ctrl-C."""
+    """Whether a signal may be why it ended: a script may reload its settings at SIGHUP, or plot at Ctrl-C."""
     error, ended = evidence.error, evidence.ended
     own_error = error is not None and error.type not in ("KeyboardInterrupt", "SystemExit")
-    if went_on(evidence, said.mono):
-        held = evidence.stopped_by_us == _PASSED_ON.get(said.event.signal)
-        soon = ended is not None and ended.mono - said.mono <= _FINISHES_S
-        return not own_error and (held or soon)
+    if continued_after(evidence, signal.mono):
+        passed_on_by_us = evidence.stopped_by_us == _PASSED_ON.get(signal.event.signal)
+        soon = ended is not None and ended.mono - signal.mono <= _FINISHES_S
+        return not own_error and (passed_on_by_us or soon)
     if own_error and not evidence.step:
-        raised = [one.mono for one in evidence.all(ev.ExceptionRaised)] or [
-            ended.mono if ended else said.mono
-        ]
-        return raised[-1] - said.mono <= _RAISES_S
+        raised = [one.mono for one in evidence.all(ev.ExceptionRaised)]
+        raised = raised or [ended.mono if ended else signal.mono]
+        return raised[-1] - signal.mono <= _RAISES_S
     return True

@@ -7,13 +7,13 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.readings.end import (
+    continued_after,
     end_seen,
     exit_called,
     left_on_signal,
     may_have_ended_it,
     passed_on,
     seen_by_script,
-    went_on,
 )
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.remedies import resume
@@ -33,7 +33,7 @@ def preempted(evidence: Evidence) -> Finding | None:
         return None  # it was asked to end, and had done its work
     inferred = evidence.planned is None and left_on_signal(evidence) == "SIGTERM" and not by_term
     times = [one.mono for one in received] + [one.mono for one in seen]
-    finished_first = not by_term and any(went_on(evidence, mono) for mono in times)
+    finished_first = not by_term and any(continued_after(evidence, mono) for mono in times)
     asked = evidence.all(ev.GroupStopRequested)[-1:]
     facts = [Fact("group.stop-requested", {"text": one.event.text}, one.source) for one in asked]
     facts += [passed_on(one) for one in received[-1:]]

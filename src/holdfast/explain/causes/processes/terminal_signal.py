@@ -7,12 +7,12 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.readings.end import (
+    continued_after,
     end_seen,
     left_on_signal,
     may_have_ended_it,
     passed_on,
     seen_by_script,
-    went_on,
 )
 from holdfast.explain.readings.error import user_line
 from holdfast.explain.readings.recorded import Recorded
@@ -35,7 +35,9 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
         return None
     facts = [passed_on(one) for one in received[-1:]]
     facts += end_seen(evidence) if by_signal else ()
-    inferred = bool(received) and not (interrupted or by_signal) and went_on(evidence, received[-1].mono)
+    inferred = (
+        bool(received) and not (interrupted or by_signal) and continued_after(evidence, received[-1].mono)
+    )
     if caught and not (received or by_signal or interrupted):
         facts += _how_it_left(evidence, caught)
         inferred = not _interrupted_at(evidence)
