@@ -1,3 +1,5 @@
+import contextlib
+import io
 import json
 import os
 
@@ -14,9 +16,7 @@ from tests.data import made
 pytestmark = [pytest.mark.hot, pytest.mark.long]
 
 
-@pytest.fixture
-def pictures(tmp_path):
-    folder = tmp_path / "pictures"
+def write_pictures(folder):
     (folder / "below").mkdir(parents=True)
     rng = np.random.default_rng(0)
     for name, size in (("a.jpg", (60, 80)), ("below/b.png", (200, 100))):
@@ -24,20 +24,34 @@ def pictures(tmp_path):
     return folder
 
 
-def test_json_and_drawings(model, pictures, tmp_path, capsys):
+@pytest.fixture
+def pictures(tmp_path):
+    return write_pictures(tmp_path / "pictures")
+
+
+@pytest.fixture(scope="module")
+def predicted(model, tmp_path_factory):
+    """One prediction on a folder with good and bad images, for two tests: its exit code, rows and messages."""
+    folder = tmp_path_factory.mktemp("predicted")
+    pictures = write_pictures(folder / "pictures")
     (pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff no image")
     (pictures / "cut.jpg").write_bytes((pictures / "a.jpg").read_bytes()[:900])
     (pictures / "empty.png").touch()
     os.mkfifo(pictures / "pipe.png")
-    out = tmp_path / "drawn"
-    code = main(["predict", str(model.parent), str(pictures), "--json", "--score", "0.2", "--out", str(out)])
-    printed = capsys.readouterr()
-    rows = [json.loads(line) for line in printed.out.splitlines()]
+    out, err = io.StringIO(), io.StringIO()
+    words = [str(model.parent), str(pictures), "--json", "--score", "0.2", "--out", str(folder / "drawn")]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(["predict", *words])
+    return folder, code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+
+
+def test_json_and_drawings(predicted):
+    folder, code, rows, messages = predicted
     assert code == 1
-    assert "broken.jpg: the image cannot be decoded" in printed.err
-    assert "cut.jpg: the image cannot be decoded: image file is truncated" in printed.err
-    assert "empty.png: the image cannot be decoded: the file is empty: 0 bytes" in printed.err
-    assert "pipe.png: the image cannot be opened: this is a folder, a pipe or a device" in printed.err
+    assert "broken.jpg: the image cannot be decoded" in messages
+    assert "cut.jpg: the image cannot be decoded: image file is truncated" in messages
+    assert "empty.png: the image cannot be decoded: the file is empty: 0 bytes" in messages
+    assert "pipe.png: the image cannot be opened: this is a folder, a pipe or a device" in messages
     assert [(row["width"], row["height"]) for row in rows] == [(60, 80), (200, 100)]
     assert sum(len(row["detections"]) for row in rows) > 0
     for row in rows:
@@ -47,7 +61,7 @@ def test_json_and_drawings(model, pictures, tmp_path, capsys):
             assert 0 <= y1 <= y2 <= row["height"]
             assert one["class"] in ("cat", "dog")
             assert one["score"] >= 0.2
-    assert sorted(file.name for file in out.iterdir()) == ["a.png", "b.png"]
+    assert sorted(file.name for file in (folder / "drawn").iterdir()) == ["a.png", "b.png"]
 
 
 @pytest.mark.parametrize(("format", "mode"), [("PNG", "I;16"), ("TIFF", "I;16B")])
@@ -58,13 +72,13 @@ def test_sixteen_bits_are_drawn_by_their_high_byte(format, mode, tmp_path):
     assert Image.open(draw(path, [], tmp_path / "drawn")).tobytes() == made.high_bytes().tobytes()
 
 
-def test_one_picture_is_the_same_alone_and_in_a_batch(model, pictures, capsys):
-    main(["predict", str(model), str(pictures), "--json", "--score", "0.2"])
-    together = capsys.readouterr().out.splitlines()
-    main(["predict", str(model), str(pictures / "a.jpg"), str(pictures / "**" / "*.png"), "--json", "--score", "0.2",
+def test_one_picture_is_the_same_alone_and_in_a_batch(model, predicted, capsys):
+    folder, _, together, _ = predicted
+    pictures = folder / "pictures"
+    main(["predict", str(model), str(pictures / "a.jpg"), str(pictures / "**" / "b*.png"), "--json", "--score", "0.2",
           "--batch", "1"])  # fmt: skip
-    alone = capsys.readouterr().out.splitlines()
-    for one, other in zip(map(json.loads, together), map(json.loads, alone), strict=True):
+    alone = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for one, other in zip(together, alone, strict=True):
         assert one["file"] == other["file"]
         for found, again in zip(one["detections"], other["detections"], strict=True):
             assert found["class"] == again["class"]
