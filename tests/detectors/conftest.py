@@ -1,3 +1,4 @@
+import functools
 import os
 
 import pytest
@@ -12,3 +13,18 @@ def model(tmp_path_factory):
     from tests.detectors import shouting
 
     return shouting.saved("ssd", tmp_path_factory.mktemp("run"))
+
+
+@functools.cache
+def _built(spec):
+    from holdfast.detectors.build import build
+
+    return build(spec)
+
+
+@pytest.fixture
+def built_once(monkeypatch):
+    """A detector of the same description is built once, in seconds; each load fills it with the weights of its file."""
+    from holdfast.detectors import model_file
+
+    monkeypatch.setattr(model_file, "build", _built)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from holdfast.cli.main import main
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long, pytest.mark.usefixtures("built_once")]
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def test_the_description_carries_the_memory_that_it_is_planned_for():
 def test_a_name_that_is_not_described_gets_the_nearest():
     with pytest.raises(OutOfRange) as raised:
         gpu_catalogue.gpu_named("h300")
-    assert "--card h" in raised.value.change[0]
+    assert "--gpu h" in raised.value.change[0]
     assert "t4" in raised.value.found[0]
 
 
@@ -59,8 +59,9 @@ def test_a_size_alone_takes_the_nearest():
 UNDERSTAND = """
 import os
 os.environ.update(JAX_PLATFORMS="cpu", JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1", CUDA_VISIBLE_DEVICES="-1")
-from holdfast.memory import ahead, cards
-print(*[ahead.target(card).device_set.pop().device_kind for card in cards.all_cards()], sep="\\n")
+from holdfast.memory import gpu_catalogue
+from holdfast.memory.estimate.aot_compile import compile_target
+print(*[compile_target(gpu).device_set.pop().device_kind for gpu in gpu_catalogue.all_gpus()], sep="\\n")
 """
 
 

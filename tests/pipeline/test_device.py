@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import colorsys
+import json
+import os
+import subprocess
+import sys
+from typing import Any
 
+import keras
 import numpy as np
 import pytest
 
@@ -69,25 +75,20 @@ def test_normalised_as_the_weights_expect() -> None:
 
 def test_tensorflow_and_jax_compute_the_same() -> None:
     """The other backend in a process of its own, since Keras has one a process."""
-    import subprocess
-    import sys
-
     program = (
-        "import numpy as np\nfrom holdfast.pipeline import device\n"
+        "import numpy as np\nfrom holdfast.pipeline import device_transforms as device\n"
         "i=np.arange(2*4*4*3,dtype='uint8').reshape(2,4,4,3)\n"
         "c=np.array([[.1,1.2,.7,.05],[-.1,.8,1.3,-.2]],'float32')\n"
-        "print(np.asarray(device.normalised(device.recoloured(i,c),'imagenet')).round(4).tolist())"
+        "found=np.asarray(device.normalised(device.recoloured(i,c),'imagenet')).round(4).tolist()"
     )
-    import os
-
-    out = {
-        backend: subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "KERAS_BACKEND": backend},
-            capture_output=True,
-            text=True,
-        ).stdout
-        for backend in ("tensorflow", "jax")
-    }
-    ours, theirs = (np.array(eval(text)) for text in out.values())
+    here: dict[str, Any] = {}
+    exec(program, here)
+    other = {"tensorflow": "jax", "jax": "tensorflow"}[keras.backend.backend()]
+    done = subprocess.run(
+        [sys.executable, "-c", program + "\nprint(found)"],
+        env={**os.environ, "KERAS_BACKEND": other, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+    )
+    ours, theirs = np.array(here["found"]), np.array(json.loads(done.stdout))
     assert np.abs(ours - theirs).max() < 1e-3

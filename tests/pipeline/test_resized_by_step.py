@@ -121,9 +121,9 @@ def test_the_other_backend_makes_the_same_images(pictures: Dataset, tmp_path: Pa
     batch = first(1, Stream(data, feed).numpy_batches())[0]
     np.savez(tmp_path / "sent.npz", pixels=batch["pixels"], view=batch["view"])
     program = (
-        "import sys, numpy as np\nfrom holdfast.pipeline import device\n"
+        "import sys, numpy as np\nfrom holdfast.pipeline import device_transforms\n"
         "sent = np.load(sys.argv[1])\n"
-        "made = device.resized(sent['pixels'], sent['view'], 96, 128)\n"
+        "made = device_transforms.resized(sent['pixels'], sent['view'], 96, 128)\n"
         "np.save(sys.argv[2], np.asarray(made))"
     )
     import keras
