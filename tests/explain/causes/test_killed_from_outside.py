@@ -48,7 +48,6 @@ def test_a_counter_that_did_not_move_establishes_it(tmp_path: Path) -> None:
     ("mib", "oom", "strength"),
     [
         (600, None, Strength.SUPPORTED),
-        (1990, None, Strength.POSSIBLE),
         (1990, 0, Strength.SUPPORTED),
         (600, 0, Strength.ESTABLISHED),
     ],
@@ -59,9 +58,14 @@ def test_memory_near_its_limit_weakens_it(
     run = Run(tmp_path / "run")
     run.samples(8, rss_bytes=mib * MIB, phase="step", step=5, fit=1)
     run.ended(signal="SIGKILL", oom=oom)
-    found = [one.strength for one in run.verdict().findings if one.cause == "killed-from-outside"]
-    # where the counter was not read and memory was near its limit, killed-for-memory takes its place
-    assert found == ([] if (mib, oom) == (1990, None) else [strength])
+    assert (run.first().cause, run.first().strength) == ("killed-from-outside", strength)
+
+
+def test_memory_near_its_limit_without_a_counter_is_a_kill_for_memory(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.samples(8, rss_bytes=1990 * MIB, phase="step", step=5, fit=1)
+    run.ended(signal="SIGKILL", oom=None)
+    assert run.first().cause == "killed-for-memory"
 
 
 @pytest.mark.parametrize(
