@@ -52,7 +52,7 @@ def started(folder: Path, cache: Path, url: str, *more: str) -> subprocess.Popen
 
 
 def test_from_a_bucket_to_a_bucket_and_on_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with faulty_bucket.running("pictures", "runs") as store:
+    with faulty_bucket.running("images", "runs") as store:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", store.url)
         gcsfs.GCSFileSystem.clear_instance_cache()
         source = shapes.write(tmp_path / "shapes", 12, side=64)

@@ -81,9 +81,9 @@ def test_measured_for_real(folder_of: Callable) -> None:
 def test_check_of_a_recipe_asks_a_process_of_its_own(folder_of: Callable, tmp_path: Path) -> None:
     from holdfast.cli.data_speed import measure_data_speed
 
-    folder_of(random_rectangles(12), ".jpg", name="pictures")
+    folder_of(random_rectangles(12), ".jpg", name="images")
     rows = "".join(f"{number:04d}.jpg,red,1,2,30,40\n" for number in range(12))
-    (tmp_path / "pictures" / "labels.csv").write_text("filename,class,xmin,ymin,xmax,ymax\n" + rows)
+    (tmp_path / "images" / "labels.csv").write_text("filename,class,xmin,ymin,xmax,ymax\n" + rows)
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[data]\ntrain = "images"\n[model]\ninput = 64\n[train]\nbatch = 4\n')
     (starved,) = measure_data_speed(str(recipe), 1e9)
