@@ -1,7 +1,7 @@
 """What every format is read into: images, boxes and classes, typed and frozen.
 
 Boxes are `(x1, y1, x2, y2)` in absolute pixels, `x2` and `y2` exclusive: a box over a whole image of
-640x480 is `(0, 0, 640, 480)`. Nothing here opens a file except `Image.read`.
+640x480 is `(0, 0, 640, 480)`. Nothing here opens a file except `ImageRef.read`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ImageRef:
         data = read_bytes(self.path, self.offset or 0, self.length)
         if not self.inside:
             return data
-        from holdfast.data.images.base64_images import decode_image
+        from holdfast.data.files.base64_field import decode_image
 
         return decode_image(data, self.inside, self.path)
 

@@ -1,32 +1,20 @@
-"""Images inside a JSON file, as base64: labelme's imageData."""
+"""Images inside JSON files, written to files of the cache folder for whatever reads files only."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
-import re
 from dataclasses import replace
 
-from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files import filesystem
 from holdfast.data.images.facts_cache import cache_folder
 from holdfast.data.images.image_file import header_of
 from holdfast.data.images.image_rules import right_suffix
 from holdfast.data.records import Dataset, ImageRef
-from holdfast.errors import HoldfastError, UnreadableAnnotation
-
-
-def decode_image(document: bytes, key: str, path: str) -> bytes:
-    """The encoded image under `key` of a JSON document."""
-    try:
-        text = json.loads(text_encoding.text(document))[key]
-        return base64.b64decode(re.sub(r"^data:[^,]*,", "", text))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise UnreadableAnnotation(f"its {key} is not an image in base64", where=path) from None
+from holdfast.errors import HoldfastError
 
 
 def as_files(dataset: Dataset) -> Dataset:
-    """The dataset with such images in files of the cache folder, for whatever reads files only.
+    """The dataset with images that were inside JSON files in files of the cache folder.
 
     A file is called by its content, so that every run finds the same one. What cannot be read stays as it is.
     """
