@@ -18,7 +18,7 @@ LIGHTER_BACKBONE = "mobilenet_v2"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """One setting that is changed to need less memory, and what that costs."""
 
     setting: str
@@ -29,7 +29,7 @@ class Change:
         return f"{self.setting} = {self.value}"
 
 
-Rung = tuple[StepConfig, tuple[Change, ...]]
+Rung = tuple[StepConfig, tuple[SettingChange, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PlanOption:
     """A setup, the changes that lead to it, and its memory."""
 
     setup: StepConfig
-    changes: tuple[Change, ...]
+    changes: tuple[SettingChange, ...]
     account: MemoryBreakdown
     answer: FitAnswer
 
@@ -68,12 +68,12 @@ def make_plan(
 
 
 def _option(
-    setup: StepConfig, changes: tuple[Change, ...], found: SearchResult, memory_bytes: int
+    setup: StepConfig, changes: tuple[SettingChange, ...], found: SearchResult, memory_bytes: int
 ) -> PlanOption:
     micro = found.micro_batch or 1
     if micro != setup.batch:
         cost = "the same result, to float rounding; somewhat slower, as smaller kernels fill a GPU less"
-        changes = (*changes, Change("train.micro_batch", str(micro), cost))
+        changes = (*changes, SettingChange("train.micro_batch", str(micro), cost))
     answer = "fits" if found.micro_batch is not None else found.account.judge(memory_bytes)
     return PlanOption(replace(setup, micro_batch=micro), changes, found.account, answer)
 
@@ -82,22 +82,25 @@ def reductions(wanted: StepConfig, *, half: str) -> list[Rung]:
     """Setups to try in order, each with all changes up to it; a later value of a setting replaces the earlier."""
     rungs: list[Rung] = [(wanted, ())]
 
-    def add(change: Change, **changed: Any) -> None:
+    def add(change: SettingChange, **changed: Any) -> None:
         setup, before = rungs[-1]
         kept = (one for one in before if one.setting != change.setting)
         rungs.append((replace(setup, **changed), (*kept, change)))
 
     if wanted.precision == "float32":
         cost = "results differ in about the third digit; faster on GPUs with tensor cores"
-        add(Change("train.precision", f'"{half}"', cost), precision=half)
+        add(SettingChange("train.precision", f'"{half}"', cost), precision=half)
     if not wanted.rematerialise:
         cost = "the same gradient; a step takes about a third longer, as the forward pass is computed twice"
-        add(Change("train.rematerialise", "true", cost), rematerialise=True)
+        add(SettingChange("train.rematerialise", "true", cost), rematerialise=True)
     for smaller in _smaller_inputs(wanted):
-        add(Change("model.input", str(smaller), "small objects are harder to find; faster"), input=smaller)
+        add(
+            SettingChange("model.input", str(smaller), "small objects are harder to find; faster"),
+            input=smaller,
+        )
     if wanted.backbone != LIGHTER_BACKBONE:
         add(
-            Change("model.backbone", f'"{LIGHTER_BACKBONE}"', "less accurate; much faster"),
+            SettingChange("model.backbone", f'"{LIGHTER_BACKBONE}"', "less accurate; much faster"),
             backbone=LIGHTER_BACKBONE,
         )
     return rungs

@@ -55,7 +55,7 @@ NEVER_EMPTY = frozenset(("not-finite-box", "wrapped-box", "pixels-as-fractions",
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RepairChange:
     file: str
     done: str  # "changed" or "left out"
     what: str
@@ -66,7 +66,7 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class RepairResult:
     dataset: Dataset
-    changes: tuple[Change, ...]
+    changes: tuple[RepairChange, ...]
     findings: tuple[DataFinding, ...] = ()  # notes on what was kept
 
 
@@ -83,12 +83,12 @@ def repair(
     main = detect_format.open_sources(source, format)[0]
     target = to or (main.format if main.format in WRITABLE_FORMATS else "coco")
     refuse_format(target)
-    changes: list[Change] = []
+    changes: list[RepairChange] = []
     kept: list[tuple[Record, ImageFacts]] = []
     for problem in main.problems():
         if _is_lossy(problem):
             what = _WHAT.get(problem.finding, "annotation")
-            changes.append(Change(problem.file, "left out", what, problem.finding, problem.detail))
+            changes.append(RepairChange(problem.file, "left out", what, problem.finding, problem.detail))
     unread: set[str] = set()
     tally = Tally()
     for looked in check_entries(main, what=f"reading {source}"):
@@ -150,7 +150,7 @@ def _is_lossy(problem: Problem) -> bool:
     return SEVERITIES[problem.finding] == "error" or problem.finding in LOSSY_FINDINGS
 
 
-def _images_of(source: Source, unread: set[str], kept: set[str]) -> Iterator[Change]:
+def _images_of(source: Source, unread: set[str], kept: set[str]) -> Iterator[RepairChange]:
     """The images of annotations that cannot be read: nobody knows that they are empty."""
     listing = getattr(source, "listing", None)
     if not unread or not isinstance(listing, FileIndex):
@@ -158,23 +158,23 @@ def _images_of(source: Source, unread: set[str], kept: set[str]) -> Iterator[Cha
     for name in source.folder_pictures:
         path = listing.path(name)
         if stem_of(name) in unread and path not in kept:
-            yield Change(
+            yield RepairChange(
                 path, "left out", "picture", "unreadable-annotation", "its annotation cannot be read"
             )
 
 
-def _left_out(looked: CheckedEntry) -> Iterator[Change]:
+def _left_out(looked: CheckedEntry) -> Iterator[RepairChange]:
     for problem in looked.parsed.problems:
         if problem.finding == "image-without-annotation" and looked.parsed.record is not None:
             continue  # kept, as the negative that it is
         if not _is_lossy(problem):
             continue
         what = _WHAT.get(problem.finding, "annotation")
-        yield Change(problem.file, "left out", what, problem.finding, problem.detail)
+        yield RepairChange(problem.file, "left out", what, problem.finding, problem.detail)
 
 
 def repaired_record(
-    parsed: ParsedEntry, facts: ImageFacts, *, relative: bool, changes: list[Change]
+    parsed: ParsedEntry, facts: ImageFacts, *, relative: bool, changes: list[RepairChange]
 ) -> Record | None:
     """The record with what can be put right put right; None when its image cannot be used."""
     record = parsed.record
@@ -183,18 +183,20 @@ def repaired_record(
     place, annotation = file_of_record(record), record.source or file_of_record(record)
     if facts.problem:
         changes.append(
-            Change(place, "left out", f"image and {len(record.boxes)} boxes", facts.problem, facts.detail)
+            RepairChange(
+                place, "left out", f"image and {len(record.boxes)} boxes", facts.problem, facts.detail
+            )
         )
         return None
     if wrong_suffix(facts.format, suffix_of(record.file_name)):
         said = f"{record.file_name} is now {right_suffix(facts.format)}"
-        changes.append(Change(place, "changed", "name", "wrong-extension", said))
+        changes.append(RepairChange(place, "changed", "name", "wrong-extension", said))
     size = frame_size(record, facts, relative=relative) or facts.upright_size
     before = len(changes)
     boxes = _usable_boxes(record, size, annotation, changes)
     if not boxes and (parsed.lost or any(change.reason in NEVER_EMPTY for change in changes[before:])):
         said = "none of its annotations can be used, and so it is not known that nothing is in it"
-        changes.append(Change(place, "left out", "picture", "unreadable-annotation", said))
+        changes.append(RepairChange(place, "left out", "picture", "unreadable-annotation", said))
         return None
     declared = record.picture.declared_size
     if declared is not None and declared not in (facts.size, facts.upright_size):
@@ -203,7 +205,7 @@ def repaired_record(
         boxes = _scaled(boxes, declared, facts.upright_size) if scale else boxes
         said = f"declared {declared[0]}x{declared[1]}, really {facts.upright_size[0]}x{facts.upright_size[1]}"
         what = "declared size, and the boxes scaled to it" if scale else "declared size"
-        changes.append(Change(annotation, "changed", what, "size-mismatch", said))
+        changes.append(RepairChange(annotation, "changed", what, "size-mismatch", said))
     elif facts.orientation != 1 and frame_of(record, facts)[1].name == "stored":
         boxes = [turned_upright(box, facts.size, facts.orientation) for box in boxes]
     width, height = facts.upright_size
@@ -211,21 +213,23 @@ def repaired_record(
     return replace(record, boxes=tuple(boxes), picture=picture, frame="upright")
 
 
-def _usable_boxes(record: Record, size: tuple[int, int], annotation: str, changes: list[Change]) -> list[Box]:
+def _usable_boxes(
+    record: Record, size: tuple[int, int], annotation: str, changes: list[RepairChange]
+) -> list[Box]:
     boxes: list[Box] = []
     for box in record.boxes:
         mended_box, done, reason = repaired_box(box, size)
         if reason:
             after = "" if mended_box is None else f" to {box_text(mended_box)}"
             detail = f"{record.file_name}: {box_text(box)}{after} {box.name!r}"
-            changes.append(Change(annotation, done, "box", reason, detail))
+            changes.append(RepairChange(annotation, done, "box", reason, detail))
         if mended_box is not None:
             boxes.append(mended_box)
     unique = list(
         {(box.name, *(round(corner, 2) for corner in box.corners)): box for box in reversed(boxes)}.values()
     )
     for _ in range(len(boxes) - len(unique)):
-        changes.append(Change(annotation, "left out", "box", "duplicate-box", record.file_name))
+        changes.append(RepairChange(annotation, "left out", "box", "duplicate-box", record.file_name))
     return unique[::-1]
 
 
@@ -264,7 +268,7 @@ def _scaled(boxes: list[Box], declared: tuple[int, int], real: tuple[int, int]) 
 
 
 def _without_repeats(
-    kept: list[tuple[Record, ImageFacts]], changes: list[Change]
+    kept: list[tuple[Record, ImageFacts]], changes: list[RepairChange]
 ) -> Iterator[tuple[Record, ImageFacts]]:
     """Repeats with the same boxes are left out; from two splits, the one in training goes."""
     by_digest: dict[str, list[int]] = {}
@@ -278,7 +282,7 @@ def _without_repeats(
         if position in gone:
             reason, other = gone[position]
             detail = f"the same image as {file_of_record(kept[other][0])}"
-            changes.append(Change(file_of_record(record), "left out", "picture", reason, detail))
+            changes.append(RepairChange(file_of_record(record), "left out", "picture", reason, detail))
         else:
             yield record, facts
 
@@ -306,7 +310,7 @@ def _boxes_key(record: Record) -> list[tuple[str, ...]]:
 
 
 def _one_name_a_class(
-    records: list[tuple[Record, ImageFacts]], changes: list[Change]
+    records: list[tuple[Record, ImageFacts]], changes: list[RepairChange]
 ) -> Iterator[tuple[Record, ImageFacts]]:
     counts = Counter(box.name for record, _ in records for box in record.boxes)
     renamed: dict[str, str] = {}
@@ -316,13 +320,15 @@ def _one_name_a_class(
             if name != best:
                 renamed[name] = best
                 detail = f"{counts[name]} boxes of {name!r} are now {best!r}"
-                changes.append(Change("", "changed", "class name", "near-duplicate-class-names", detail))
+                changes.append(
+                    RepairChange("", "changed", "class name", "near-duplicate-class-names", detail)
+                )
     for record, facts in records:
         boxes = tuple(replace(box, name=renamed.get(box.name, box.name)) for box in record.boxes)
         yield replace(record, boxes=boxes), facts
 
 
-def _without_unused(dataset: Dataset, records: list[Record], changes: list[Change]) -> Dataset:
+def _without_unused(dataset: Dataset, records: list[Record], changes: list[RepairChange]) -> Dataset:
     """Spellings that were merged away are not classes any more; other declared classes stay."""
     used = {box.name for record in records for box in record.boxes}
     surplus = {name for group in near_duplicates(set(dataset.classes)) for name in group if name not in used}
@@ -332,7 +338,7 @@ def _without_unused(dataset: Dataset, records: list[Record], changes: list[Chang
     )
 
 
-def _redrawn(record: Record, facts: ImageFacts, redraws: _Redraws, changes: list[Change]) -> Record:
+def _redrawn(record: Record, facts: ImageFacts, redraws: _Redraws, changes: list[RepairChange]) -> Record:
     """The record with its image upright and in RGB, written again only where it has to be."""
     changed = upright_rgb(record.picture, facts)
     if changed is None:
@@ -342,12 +348,12 @@ def _redrawn(record: Record, facts: ImageFacts, redraws: _Redraws, changes: list
     with filesystem.naming_file(path):
         path.write_bytes(data)
     for reason, detail in reasons:
-        changes.append(Change(file_of_record(record), "changed", "picture", reason, detail))
+        changes.append(RepairChange(file_of_record(record), "changed", "picture", reason, detail))
     drawn = replace(record.picture, path=str(path), offset=None, length=None, inside="")
     return replace(record, picture=drawn)
 
 
-def changes_csv(changes: list[Change]) -> str:
+def changes_csv(changes: list[RepairChange]) -> str:
     """The list as CSV: one line a change."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
