@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.cli import main as command_line
-from holdfast.explain import explain
+from holdfast.explain import explain, judge
 from holdfast.explain.compare.differences import compare
 from holdfast.explain.compare.last_good import last_good, script_of
 from holdfast.explain.compare.portrait import Portrait, portray
@@ -132,7 +132,7 @@ def test_the_last_good_run_of_the_script_is_found(tmp_path: Path) -> None:
     bad = _run(tmp_path / "tuesday", shuffle=1000, peak=1900, code=None)
     _later(bad)
     os.utime(good, (NOW, NOW))
-    found = last_good(gather(bad, now=NOW))
+    found = last_good(gather(bad, now=NOW), judge)
     assert found is not None and found.name == "monday"
     changes = changes_of(explain(bad, now=NOW))
     assert changes[0] == "the last good run of this script, monday:"

@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.explain.causes import BY_SLUG, CAUSES
 from holdfast.explain.causes.declare import Group
+from holdfast.explain.compare.last_good import since_last_good
 from holdfast.explain.evidence import Attempt, Evidence
 from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict
 from holdfast.explain.gather import gather
@@ -27,9 +28,7 @@ def explain(path: Path | RunFolder, now: float | None = None, *, compare: bool =
     verdict = judge(evidence)
     if not compare or verdict.went_well:
         return verdict
-    from holdfast.explain.compare.last_good import since_last_good
-
-    return replace(verdict, changes=since_last_good(evidence))
+    return replace(verdict, changes=since_last_good(evidence, judge))
 
 
 def judge(evidence: Evidence) -> Verdict:

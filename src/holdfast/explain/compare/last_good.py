@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from holdfast.explain.compare.differences import Comparison, compare
 from holdfast.explain.compare.portrait import portray
 from holdfast.explain.evidence import Evidence
+from holdfast.explain.finding import Verdict
 from holdfast.explain.gather import gather, sources
 from holdfast.journal.folder import RunFolder
 from holdfast.user_code import script_words
@@ -29,17 +31,15 @@ class LastGood:
     new: Path
 
 
-def since_last_good(evidence: Evidence) -> LastGood | None:
-    good = last_good(evidence)
+def since_last_good(evidence: Evidence, judge: Callable[[Evidence], Verdict]) -> LastGood | None:
+    good = last_good(evidence, judge)
     if good is None:
         return None
     found = compare(portray(good, sources(good.path)), portray(evidence, sources(evidence.path)))
     return LastGood(found, good.path, evidence.path)
 
 
-def last_good(evidence: Evidence) -> Evidence | None:
-    from holdfast.explain.judge import judge
-
+def last_good(evidence: Evidence, judge: Callable[[Evidence], Verdict]) -> Evidence | None:
     opened = evidence.opened
     if opened is None:
         return None
