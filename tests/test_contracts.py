@@ -133,7 +133,6 @@ def test_what_may_import_what() -> None:
 
 
 # Known exceptions to the rules below. A list may only shrink: an entry that is no longer needed fails the test.
-SAME_MODULE_NAMES = {"memory", "numerics"}
 SAME_CLASS_NAMES: set[str] = set()
 MOST_MODULES_IN_CYCLES: dict[str, int] = {}  # by room
 ROOMS_IN_CYCLES = {"memory", "step", "train"}
@@ -148,9 +147,7 @@ def test_a_module_name_occurs_once() -> None:
     names = Counter(path.stem for path in SOURCE.rglob("*.py"))
     # Each group of causes has its thresholds.
     twice = {name for name, count in names.items() if count > 1} - {"__init__", "__main__", "thresholds"}
-    assert twice == SAME_MODULE_NAMES, (
-        "rename one of the two; or remove a name that is unique now from the list"
-    )
+    assert twice == set(), "rename one of the two"
 
 
 def test_a_public_class_name_occurs_once() -> None:

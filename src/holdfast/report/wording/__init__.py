@@ -8,34 +8,34 @@ from typing import Any
 
 from holdfast.explain.finding import Fact, Remedy, RuledOut, Title
 from holdfast.report.wording import (
-    control,
-    data,
-    device,
-    environment,
-    memory,
-    numerics,
-    processes,
-    run,
-    shared,
-    steps,
-    storage,
+    control_wording,
+    data_wording,
+    device_wording,
+    environment_wording,
+    memory_wording,
+    numerics_wording,
+    processes_wording,
+    run_wording,
+    shared_wording,
+    steps_wording,
+    storage_wording,
 )
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled
 
 #: The modules with the tables FACTS, TITLES, REMEDIES and RULED_OUT.
 TABLES: tuple[ModuleType, ...] = (
-    run,
-    shared,
-    memory,
-    device,
-    data,
-    steps,
-    control,
-    numerics,
-    storage,
-    processes,
-    environment,
+    run_wording,
+    shared_wording,
+    memory_wording,
+    device_wording,
+    data_wording,
+    steps_wording,
+    control_wording,
+    numerics_wording,
+    storage_wording,
+    processes_wording,
+    environment_wording,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.report.wording import shared
+from holdfast.report.wording import shared_wording
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled
 from holdfast.units import number
@@ -161,7 +161,7 @@ REMEDIES: dict[str, Advice] = {
 
 RULED_OUT: dict[str, Text] = {
     "learning-rate-too-high.one-batch": lambda values: (
-        f"the loss broke at one batch: {shared.outlier(values)}"
+        f"the loss broke at one batch: {shared_wording.outlier(values)}"
     ),
     "learning-rate-too-high.did-not-grow": "the loss was {last:number} at the step before it broke: it "
     "jumped, and did "

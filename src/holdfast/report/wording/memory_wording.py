@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.report.wording import shared
+from holdfast.report.wording import shared_wording
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, clipped, filled, listed
 from holdfast.units import size
@@ -249,7 +249,7 @@ REMEDIES: dict[str, Advice] = {
 
 RULED_OUT: dict[str, Text] = {
     "killed-for-memory.not-counted": "the kernel's out-of-memory kill counter did not move",
-    "memory-leak.not-at-steps": lambda values: f"{shared.grew(values)}, and not at the steps",
+    "memory-leak.not-at-steps": lambda values: f"{shared_wording.grew(values)}, and not at the steps",
     "memory-leak.stopped-growing": "memory stopped rising, and a leak does not",
     "shuffle-buffer-too-large.not-while-filling": "memory did not rise before the first step, when the buffer fills",
     "cache-too-large.grows-in-later-epochs": "memory kept rising in later epochs, when a cache is full already",

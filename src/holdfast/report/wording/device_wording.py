@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.report.wording import shared
+from holdfast.report.wording import shared_wording
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled, listed
 from holdfast.units import size
@@ -44,7 +44,7 @@ FACTS: dict[str, Text] = {
     "batch.larger": _larger,
     "memory.jumped": "memory was flat for {steps:count step} and then rose by {bytes:size} at once",
     "memory.flat-until-the-end": "memory was flat for {steps:count step}, and the end came between two measurements",
-    "memory.grew-after-flat": lambda values: f"{shared.grew(values)}; before that it was flat",
+    "memory.grew-after-flat": lambda values: f"{shared_wording.grew(values)}; before that it was flat",
 }
 
 REMEDIES: dict[str, Advice] = {

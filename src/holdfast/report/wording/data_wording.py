@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.explain.readings.readers import Awaits
-from holdfast.report.wording import shared
+from holdfast.report.wording import shared_wording
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled, listed
 
@@ -150,7 +150,7 @@ TITLES: dict[str, Text] = {
     "input-not-finite": "the data has NaN or infinity",
     "input-scale-mismatch": "inputs go up to {high:number}, and no layer of the model scales them",
     "input-scale-mismatch.outlier": lambda values: (
-        f"one value of the data is far beyond all others: {shared.outlier(values)}"
+        f"one value of the data is far beyond all others: {shared_wording.outlier(values)}"
     ),
     "mixed-image-sizes": _mixed_sizes,
 }
