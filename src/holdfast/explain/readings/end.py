@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
-#: Steps must have been done within so long before a signal for it to have stopped them. Chosen: ten samples.
+#: Steps must have been done within so long before a signal for it to have stopped them. Chosen.
 _STEPPING_S = 10.0
 #: A loop may continue so long after a signal that ends it: the step under way, and one sample.
 _LAST_STEPS_S = 3.0

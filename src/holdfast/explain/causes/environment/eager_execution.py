@@ -8,8 +8,7 @@ from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.journal import events as ev
 
 _WARNINGS = ("run_functions_eagerly", "Even though the `tf.config")
-#: Training shorter than this is debugging, where eager execution is meant. Chosen: longer than the debugging
-#: sessions among the test programs.
+#: Shorter training may be debugging, where eager execution is meant. Chosen; no measurement is recorded.
 _STEPS_THAT_COUNT, _SECONDS_THAT_COUNT = 100, 5.0
 
 

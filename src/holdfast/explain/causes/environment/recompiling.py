@@ -9,15 +9,15 @@ from holdfast.explain.readings.output import clipped
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
-#: A training step is compiled a few times in any run: for the first batch, the last one, validation.
+#: A training step is compiled a few times in any run: for the first batch, the last one, validation. Chosen; no
+#: measurement is recorded.
 _FEWEST_COMPILES = 8
-#: …and from here on no reading but new shapes is left. Chosen: two sizes for each of the usual ones.
+#: …and from here on no reading but new shapes is left. Chosen as well.
 _CERTAIN_COMPILES = 15
-#: Compiles per call: below it, a set of shapes repeats and all compiles are soon over. Chosen: separates bucketed
-#: lengths from new ones in the test programs.
+#: Compiles per call: below it, a set of shapes repeats and all compiles are soon over. Chosen as well.
 _COMPILES_PER_CALL = 0.2
-#: Growth of executable memory, in units of what the first program took, and per step. Measured with seven shapes
-#: on TensorFlow 2.21, where each program left at least as many regions as the first.
+#: Growth of executable memory, in units of what the first program took, and per step. That each new
+#: shape leaves regions is measured (see the probe's xla_compilations); these two numbers are chosen.
 _FEWEST_BY_MEMORY, _COMPILES_PER_STEP = 4, 0.5
 _SHOWN = 3  # signatures
 

@@ -10,12 +10,13 @@ from holdfast.explain.readings.workers import workers_started
 from holdfast.journal.vitals import Sample
 
 _TRAINING = ("fill", "data-wait", "step", "compile")
-#: Below these, a start-up looks like a crowd. Chosen: a few samples over a few seconds.
+#: Fewer samples, or a shorter time, may be a start-up. Chosen; no measurement is recorded.
 _FEWEST_SAMPLES, _SHORTEST_S = 5, 5.0
-#: Runnable tasks, and runnable child processes, per core. Chosen: above what tf.data's and XLA's own pools reach on
-#: healthy test programs with two cores, and below twelve loaders on them.
+#: Runnable tasks, and runnable child processes, per core, that are a crowd. Chosen; no measurement is recorded. The
+#: example of twelve loaders on two cores has 7 and 6.
 _TASKS_PER_CORE, _CHILDREN_PER_CORE = 2.5, 1.5
 #: From here on, more than possible: tasks per core, or the share of time that some task waited (PSI, percent).
+#: Chosen; no measurement is recorded.
 _MANY_TASKS_PER_CORE, _HIGH_PRESSURE_PERCENT = 3.0, 50.0
 _NOTABLE_PRESSURE_PERCENT = 20.0
 

@@ -13,8 +13,8 @@ from holdfast.journal.beats import Phase
 
 _TAKES = re.compile(r"(async )?with \S*|.*\.(acquire|wait)\(")
 _LOCK_NAME = re.compile(r"(?:with )?([A-Za-z_]\w*)(?:\s*:|\.acquire\()")
-#: A process that uses more of a core than this is at work. Chosen: above what an idle interpreter with its
-#: background threads takes in the test programs.
+#: A process that uses more of a core than this is at work, and may release the lock. Chosen; no measurement
+#: is recorded.
 _AT_WORK_SHARE = 0.1
 _NAMED = 4  # threads that a finding names
 

@@ -22,7 +22,7 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+) in (\S+)')
 _STACK_LINES = 200
 #: Signals that a crash alone sends; SIGBUS and SIGILL have other causes too.
 _CERTAIN = ("SIGSEGV", "SIGABRT", "SIGFPE")
-#: Share of the memory limit below which memory is ruled out. Chosen: well below what the kernel kills at.
+#: Share of the memory limit below which memory is ruled out. Chosen; no measurement is recorded.
 _FAR_FROM_LIMIT = 0.6
 
 

@@ -13,10 +13,9 @@ _REFUSED = ErrorText(
     r"Bus error|/dev/shm.*(No space|full|denied)|No space left.*/dev/shm|shm.*(No space left|insufficient)|"
     r"unable to (write|mmap|open).*(/torch_|shared memory)|insufficient shared memory"
 )
-#: Below this, /dev/shm counts as full: one batch of images is about as large. Chosen: separates the runs that
-#: ended on SIGBUS from healthy ones in the test programs.
+#: Below this, /dev/shm counts as full. Chosen; no measurement is recorded.
 _FULL_SHM_BYTES = 16 << 20
-#: …and any other disk, which may be a memory file system too.
+#: …and any other disk, which may be a memory file system too. Chosen as well.
 _FULL_DISK_BYTES = 4 << 20
 
 

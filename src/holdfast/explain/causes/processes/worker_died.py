@@ -17,11 +17,11 @@ _DIED = ErrorText(
     r"terminated|DataLoader worker .*(killed|exited)"
 )
 _OVER = (Phase.EXIT, Phase.AFTER)
-#: A worker or thread that ended up to this long after the stall began may be its reason: the supervisor looks
-#: every few seconds, and may see the two in the wrong order. Chosen: a few looks.
+#: A worker or thread that ended up to this long after the stall began may be its reason: the supervisor samples,
+#: and may see the two in the wrong order. Chosen; no measurement is recorded.
 _SEEN_LATE_S = 5.0
-#: A worker that ended longer than this before the stall is probably not its reason. Chosen: longer than any limit
-#: of silence in the test programs.
+#: A worker that ended longer than this before the stall is probably not its reason. Chosen; no
+#: measurement is recorded.
 _LONG_BEFORE_S = 600.0
 
 
