@@ -14,28 +14,16 @@ from holdfast.journal import events as ev
 
 #: Copies of every trainable parameter that an optimizer keeps beside it.
 _SLOTS = {
-    "adam": 2,
-    "adamw": 2,
-    "nadam": 2,
-    "adamax": 2,
-    "lamb": 2,
-    "lion": 1,
-    "rmsprop": 1,
-    "adagrad": 1,
-    "sgd": 0,
-    "adadelta": 2,
-    "ftrl": 2,
-    "adafactor": 1,
-    "muon": 1,
-}
+    "adam": 2, "adamw": 2, "nadam": 2, "adamax": 2, "lamb": 2, "adadelta": 2, "ftrl": 2,
+    "lion": 1, "rmsprop": 1, "adagrad": 1, "adafactor": 1, "muon": 1, "sgd": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Portrait:
     name: str
-    settings: dict[str, Any] = field(
-        default_factory=dict
-    )  # "data: batches" -> value, in the order they are told
+    #: "data: batches" -> value, in the order in which they are shown.
+    settings: dict[str, Any] = field(default_factory=dict)
     nodes: tuple[PipelineNode, ...] = ()
     parameters: int = 0
     trainable: int = 0
@@ -50,7 +38,6 @@ class Portrait:
     kept_name: str = ""
     step_s: float | None = None
     wait_s: float | None = None  # of it, for data
-    traces: int = 0
     steps: int = 0
     unseen: frozenset[str] = frozenset()  # kinds of facts that it ended before: data, model, fit, framework
     scripts: dict[str, str] = field(default_factory=dict)  # file name -> text
@@ -87,7 +74,6 @@ def portray(evidence: Evidence, sources: Sources | None = None) -> Portrait:
         kept_name=kept_name,
         step_s=_step_s(evidence),
         wait_s=_wait_s(evidence),
-        traces=max((said.event.traces for said in evidence.all(ev.TracesCounted)), default=0),
         steps=evidence.step or 0,
         unseen=_unseen(evidence),
         scripts=sources.scripts,

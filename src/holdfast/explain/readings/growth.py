@@ -137,9 +137,9 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
     highest = max(range(len(start)), key=lambda at: start[at][1].rss_bytes)
     total = _rise(start[0], start[highest])
     sizes = _by_the_clock(start)
+    workers, gains = _workers(samples)
     grown = Growth(
         total=total,
-        rise=total,
         peak_bytes=max(s.rss_bytes for _, s in samples),
         last_bytes=samples[-1][1].rss_bytes,
         last_step=samples[-1][1].step,
@@ -149,14 +149,15 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
         validation=_while_validating(start),
         by_epoch=_by_epoch(start),
         by_fit=_by_fit(start),
+        workers=workers,
+        worker_gains=gains,
         steady=_steady(sizes) or _same_at_every_step(start),
         flattened=_flattened(sizes),
         in_step=_in_one_step(start),
         largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
     )
-    workers, gains = _workers(samples)
-    grown = _with(grown, workers=workers, worker_gains=gains)
-    return _named(grown, inside)
+    when, rise = _shape(grown, inside)
+    return replace(grown, when=when, rise=rise)
 
 
 def when_killed(last: Sample, beat: Beat | None, kernel_log: Sequence[str], *, mono: float) -> Sample | None:
@@ -201,43 +202,31 @@ def _last_only(samples: list[tuple[int, Sample]]) -> Growth:
     return Growth(peak_bytes=sample.rss_bytes, last_bytes=sample.rss_bytes, last_step=sample.step)
 
 
-def _with(grown: Growth, **changed: object) -> Growth:
-    return replace(grown, **changed)  # type: ignore[arg-type]
-
-
-def _named(grown: Growth, inside: list[tuple[int, Sample]]) -> Growth:
-    """The same growth with the shape that it has."""
+def _shape(grown: Growth, inside: list[tuple[int, Sample]]) -> tuple[GrowthShape, Rise]:
+    """When it grew, and the rise that this speaks of."""
     total = max(grown.total.bytes, 1)
     worth = max(_WORTH_SHOWING_BYTES, int(_WORTH_SHOWING_SHARE * grown.peak_bytes))
     workers = grown.workers.bytes
     if workers > worth and workers > _WORKERS_OVER_PARENT * grown.total.bytes:
-        return _with(grown, when=GrowthShape.IN_WORKERS, rise=grown.workers)
+        return GrowthShape.IN_WORKERS, grown.workers
     if total < worth:
-        return grown
-    validation = grown.validation.bytes
+        return GrowthShape.NONE, grown.total
+    validation, jump = grown.validation.bytes, grown.largest_jump.bytes
     if validation > _NEARLY_ALL * total and validation > _VALIDATION_OVER_TRAINING * grown.training.bytes:
-        return _with(grown, when=GrowthShape.IN_VALIDATION, rise=grown.validation)
+        return GrowthShape.IN_VALIDATION, grown.validation
     if _rises_between_fits(grown):
-        return _with(grown, when=GrowthShape.BETWEEN_FITS)
+        return GrowthShape.BETWEEN_FITS, grown.total
     if grown.fill.bytes > _MOST * total and not _went_on_at_the_steps(grown):
-        sudden = (
-            grown.largest_jump.bytes > _NEARLY_ALL * grown.fill.bytes and grown.fill.seconds > _LONG_FILL_S
-        )
-        return _with(
-            grown, when=GrowthShape.AT_FIT_ENTRY if sudden else GrowthShape.BEFORE_FIRST_STEP, rise=grown.fill
-        )
+        sudden = jump > _NEARLY_ALL * grown.fill.bytes and grown.fill.seconds > _LONG_FILL_S
+        return GrowthShape.AT_FIT_ENTRY if sudden else GrowthShape.BEFORE_FIRST_STEP, grown.fill
     if all(sample.step == 0 for _, sample in inside):
-        return _with(
-            grown,
-            when=GrowthShape.BEFORE_FIT
-            if not any(s.fit for _, s in inside)
-            else GrowthShape.BEFORE_FIRST_STEP,
-        )
+        in_fit = any(sample.fit for _, sample in inside)
+        return GrowthShape.BEFORE_FIRST_STEP if in_fit else GrowthShape.BEFORE_FIT, grown.total
     if grown.in_step.bytes > _NEARLY_ALL * total:
-        return _with(grown, when=GrowthShape.ONE_STEP, rise=grown.in_step)
-    if grown.largest_jump.bytes > _NEARLY_ALL * total and not grown.steady:
-        return _with(grown, when=GrowthShape.ONE_JUMP, rise=grown.largest_jump)
-    return _in_steps(grown, total)
+        return GrowthShape.ONE_STEP, grown.in_step
+    if jump > _NEARLY_ALL * total and not grown.steady:
+        return GrowthShape.ONE_JUMP, grown.largest_jump
+    return _shape_in_steps(grown, total), grown.total
 
 
 def _went_on_at_the_steps(grown: Growth) -> bool:
@@ -246,25 +235,18 @@ def _went_on_at_the_steps(grown: Growth) -> bool:
     return grown.total.steps >= _STEPS_AFTER_FILL and after > _GREW_AFTER_FILL * grown.fill.bytes
 
 
-def _in_steps(grown: Growth, total: int) -> Growth:
-    epochs = grown.by_epoch
-    if len(epochs) < 2:
-        if grown.flattened:
-            return _with(grown, when=GrowthShape.FIRST_EPOCH)
-        return _with(grown, when=GrowthShape.FIRST_EPOCH_SO_FAR)
-    later = [gained for _, gained in epochs[1:]]
-    if epochs[0][1] > _MOST * total and max(later) < _LATER_EPOCH * max(1, epochs[0][1]):
-        return _with(grown, when=GrowthShape.FIRST_EPOCH)
+def _shape_in_steps(grown: Growth, total: int) -> GrowthShape:
+    if len(grown.by_epoch) < 2:
+        return GrowthShape.FIRST_EPOCH if grown.flattened else GrowthShape.FIRST_EPOCH_SO_FAR
+    first, *later = [gained for _, gained in grown.by_epoch]
+    mostly_first = first > _MOST * total
+    if mostly_first and max(later) < _LATER_EPOCH * max(1, first):
+        return GrowthShape.FIRST_EPOCH
     if grown.steady and not grown.flattened:
-        return _with(grown, when=GrowthShape.EVERY_STEP)
-    return _with(
-        grown,
-        when=GrowthShape.FIRST_EPOCH
-        if epochs[0][1] > _MOST * total
-        else GrowthShape.EVERY_STEP
-        if grown.steady
-        else GrowthShape.NONE,
-    )
+        return GrowthShape.EVERY_STEP
+    if mostly_first:
+        return GrowthShape.FIRST_EPOCH
+    return GrowthShape.EVERY_STEP if grown.steady else GrowthShape.NONE
 
 
 def _rises_between_fits(grown: Growth) -> bool:

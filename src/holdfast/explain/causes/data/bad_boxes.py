@@ -59,9 +59,5 @@ def _faults(found: object) -> dict[str, Any] | None:
         return None
     counts = {name: found[name] for name in _FAULTS if isinstance(found.get(name), int) and found[name] > 0}
     rows = found.get("images") or found.get("rows")
-    values = {
-        "counts": counts,
-        "rows": rows if isinstance(rows, list) else [],
-        "first": found.get("first"),
-    }
+    values = {"counts": counts, "rows": rows if isinstance(rows, list) else [], "first": found.get("first")}
     return values if counts else None

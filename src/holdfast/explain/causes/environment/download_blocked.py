@@ -84,8 +84,7 @@ def _refused(evidence: Evidence, quote: Quote) -> Finding:
     return Finding(
         Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED,
         Title(
-            "download-blocked.refused",
-            {"address": address, "status": int(status), "reason": reason.strip()},
+            "download-blocked.refused", {"address": address, "status": int(status), "reason": reason.strip()}
         ),
         because=(quote.fact, *user_line(evidence)),
         remedies=(Remedy("download.check-address"), Remedy("download.fetch-beforehand")),

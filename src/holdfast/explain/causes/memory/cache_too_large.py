@@ -11,12 +11,7 @@ from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory
 from holdfast.explain.readings.pipeline import PipelineNode, largest
 
 #: Growth in which a cache has no part.
-_ELSEWHERE = (
-    GrowthShape.IN_WORKERS,
-    GrowthShape.IN_VALIDATION,
-    GrowthShape.BETWEEN_FITS,
-    GrowthShape.NONE,
-)
+_ELSEWHERE = (GrowthShape.IN_WORKERS, GrowthShape.IN_VALIDATION, GrowthShape.BETWEEN_FITS, GrowthShape.NONE)
 #: Growth a step, in batches, that counts as "one batch a step". Chosen: wide enough for elements that are kept
 #: with overhead and for steps that were counted late, and narrow enough to tell a leak of another size.
 _LEAST_BATCHES, _MOST_BATCHES = 0.5, 2

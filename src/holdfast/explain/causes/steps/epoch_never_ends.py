@@ -106,9 +106,6 @@ def _open_loop(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("epoch-never-ends.condition", values),
-        because=(
-            Fact("loop.open", values, loop.source),
-            Fact("loop.no-progress", progress, seen[-1].source),
-        ),
+        because=(Fact("loop.open", values, loop.source), Fact("loop.no-progress", progress, seen[-1].source)),
         remedies=(Remedy("loop.bound"), Remedy("loop.reachable-goal", safety="guess")),
     )
