@@ -127,3 +127,11 @@ def test_rules_are_short_and_their_thresholds_have_names(path: Path) -> None:
         if isinstance(number, ast.Constant) and isinstance(number.value, int | float)
     ]
     assert [number for number in compared if number not in (0, 1, 2)] == [], "a threshold has a name"
+
+
+def test_no_remedy_is_joined_by_a_doubled_or(tmp_path: Path) -> None:
+    for cause in CAUSES:
+        if cause.slug in ALIVE:
+            continue
+        text = render(told(cause.slug, tmp_path / cause.slug))
+        assert "  or      or " not in text, text

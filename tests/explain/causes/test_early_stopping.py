@@ -49,6 +49,8 @@ def test_the_epoch_and_the_settings_are_values(tmp_path: Path) -> None:
         ("val_accuracy", "min", True),
         ("val_loss", "min", False),
         ("neg_loss", "max", False),
+        ("val_iou_loss", "min", False),
+        ("val_brier_score", "min", False),
         ("val_accuracy", "auto", False),
     ],
 )

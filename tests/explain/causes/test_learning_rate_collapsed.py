@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,41 @@ def test_a_schedule_that_runs_out_in_a_loop_of_ones_own(
     if collapsed:
         assert found[0].strength == Strength.SUPPORTED
         assert facts(found[0])["learning-rate.highest"]["learning_rate"] == pytest.approx(0.008409, rel=1e-3)
+
+
+def _rates_by_callback(
+    run: Run, of: Callable[[int], float], callback: str, loss: Callable[[int], float]
+) -> None:
+    run.probe(
+        ev.FitStarted(
+            epochs=100, planned_steps_per_epoch=100, callbacks=[{"class": callback, "settings": {}}]
+        )
+    )
+    for epoch in range(100):
+        logs = {"loss": loss(epoch)}
+        run.probe(ev.EpochDone(epoch=epoch, steps=100, logs=logs, learning_rate=of(epoch), duration_s=10))
+    run.probe(ev.FitDone(steps=10_000, epochs=100, epochs_done=100, steps_by_epoch=[100] * 100))
+    run.ended(0)
+
+
+@pytest.mark.parametrize("callback", ["ReduceLROnPlateau", "LearningRateScheduler"])
+def test_a_low_learning_rate_at_which_the_loss_still_falls_is_not_too_low(
+    callback: str, tmp_path: Path
+) -> None:
+    run = Run(tmp_path)
+    _rates_by_callback(
+        run, lambda epoch: 0.1 if epoch < 60 else 1e-4, callback, lambda epoch: 1 / (1 + epoch / 20)
+    )
+    assert run.blamed() == []
+
+
+def test_a_low_learning_rate_at_which_nothing_more_is_learnt_is_the_cause(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    _rates_by_callback(
+        run,
+        lambda epoch: 0.1 if epoch < 30 else 1e-6,
+        "ReduceLROnPlateau",
+        lambda epoch: max(0.4, 1 - epoch / 50),
+    )
+    assert run.blamed() == ["learning-rate-collapsed"]
+    assert run.first().strength is Strength.ESTABLISHED

@@ -62,3 +62,31 @@ def test_a_loss_that_grew_and_stayed_finite(tmp_path: Path) -> None:
     assert first.title.values == {"times": 5e5, "learning_rate": 0.5}
     assert facts(first)["loss.between"] == {"first": 8.0, "first_step": 1, "last": 4e6, "last_step": 10}
     assert first.remedies[0].values == {"learning_rate": 0.05}
+
+
+def test_a_loss_that_grows_a_hundredfold_may_be_meant(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    for step in range(1, 11):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 0.01 * step**2}, learning_rate=0.5))
+    run.ended(0)
+    assert run.blamed() == []
+
+
+def test_a_loss_that_begins_next_to_nothing_may_become_an_ordinary_one(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit()
+    for step in range(1, 11):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1e-5 if step < 4 else 2.3}, learning_rate=0.5))
+    run.ended(0)
+    assert run.blamed() == []
+
+
+def test_a_loss_that_falls_far_below_zero_has_not_grown(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=2, steps=10)
+    for step in range(1, 21):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 0.1 - 3.0 * step**2}, learning_rate=1e-3))
+    run.epochs([10, 10], [-100.0, -1000.0])
+    run.ended(0)
+    assert run.verdict().findings == ()

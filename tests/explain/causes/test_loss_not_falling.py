@@ -116,3 +116,7 @@ def test_a_batch_that_always_has_the_same_loss(tmp_path: Path) -> None:
     assert (run.first().cause, run.first().strength) == ("loss-not-falling", Strength.SUPPORTED)
     expected = {"loss": "1.1121861", "times": 10, "first_step": 1, "last_step": 901}
     assert facts(run.first())["loss.same-again"] == expected
+
+
+def test_losses_that_merely_scatter_blame_nobody(tmp_path: Path) -> None:
+    assert _loop(tmp_path, [1.0 + (n * 37 % 11) / 20 + n * 1e-7 for n in range(20)]).slugs() == []

@@ -63,3 +63,18 @@ def test_a_loss_that_no_gradient_comes_from_is_no_frozen_model(
     found = run.verdict().findings[0]
     assert (found.cause, found.strength) == ("nothing-trainable", Strength.ESTABLISHED)
     assert found.title.kind == ("nothing-trainable" if reached else "nothing-trainable.no-gradient")
+
+
+def test_an_optimizer_that_is_given_no_gradient_at_all_has_nothing_to_train(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    frames = ["train.py:11 <module>", "keras/src/optimizers/base_optimizer.py:463 apply_gradients"]
+    run.raised(
+        "ValueError",
+        "not enough values to unpack (expected 2, got 0)",
+        user_line="train.py:11",
+        frames=frames,
+    )
+    assert (run.first().cause, run.first().strength) == ("nothing-trainable", Strength.ESTABLISHED)
+    other = Run(tmp_path / "other")
+    other.raised("ValueError", "not enough values to unpack (expected 2, got 0)", user_line="train.py:11")
+    assert (other.first().cause, other.first().strength) == ("script-error", Strength.ESTABLISHED)

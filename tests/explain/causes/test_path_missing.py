@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,33 @@ def test_a_month_in_a_path_is_no_guess(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.raised("FileNotFoundError", "[Errno 2] No such file or directory: '/data/2024/may/train.csv'")
     assert run.blamed() == ["path-missing"]
+
+
+def test_a_launchers_word_for_what_ended_its_child_is_not_the_cause(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    missing = "[Errno 2] No such file or directory: 'labels/classes.txt'"
+    run.probe(
+        ev.ExceptionRaised(
+            type="FileNotFoundError",
+            message=missing,
+            errno=2,
+            left="script",
+            caught=False,
+            user_line="work.py:4",
+        )
+    )
+    _written_by_another_process(run)
+    run.raised(
+        "CalledProcessError", "Command '['/usr/bin/python', 'work.py']' returned non-zero exit status 1."
+    )
+    first = run.first()
+    assert (first.cause, first.title.values["path"]) == ("path-missing", "labels/classes.txt")
+    assert facts(first)["error.user-line"]["line"] == "work.py:4"
+
+
+def _written_by_another_process(run: Run) -> None:
+    """What was written so far was written by a process of another number."""
+    journal = run.path / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    lines[-1] = re.sub(r'"pid": \d+', '"pid": 77', lines[-1], count=1)
+    journal.write_text("\n".join(lines) + "\n")

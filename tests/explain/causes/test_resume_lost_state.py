@@ -45,3 +45,15 @@ def test_what_was_restored_is_a_fact(tmp_path: Path) -> None:
     assert facts(first)["checkpoint.without-optimizer"]["path"] == "last.weights.h5"
     assert facts(first)["fit.resumed-at"] == {"epoch": 5}
     assert remedies(first) == ["checkpoint.save-with-optimizer", "checkpoint.backup-and-restore"]
+
+
+def test_a_run_that_resumes_from_its_step_0_has_lost_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.ended(130, stopped_by_us="interrupt")
+    run._supervisor.attempt = run._probe.attempt = 2
+    run.supervisor(ev.AttemptStarted(command=["python"], pid=4001))
+    run.probe(ev.Restored(path="checkpoints/step-0", by="trainer", iterations=0, optimizer_restored=True))
+    run.fit(epochs=1, steps=3, iterations=0)
+    run.epochs([3], [8.3])
+    run.ended(0)
+    assert "resume-lost-state" not in run.slugs()

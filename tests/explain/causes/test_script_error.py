@@ -250,3 +250,32 @@ def test_a_signal_that_it_sent_itself_and_handled_is_not_the_one_that_ended_it(r
     run.probe(ev.SelfSignalled(signal="SIGUSR1", where="train.py:14"))
     run.ended(signal="SIGKILL")
     assert run.first().cause == "killed-from-outside"
+
+
+_NOT_A_FAILURE = (
+    "W bfc_allocator.cc:296] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.25GiB with "
+    "freed_by_count=0. The caller indicates that this is not a failure, but this may mean that there could be "
+    "performance gains if more memory were available.\n"
+)
+
+
+_SHAPES = "Shapes (32, 10) and (32, 5) are incompatible"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WARNING cache: [Errno 2] No such file or directory: 'labels_cache.json', building it anew\n",
+        _NOT_A_FAILURE,
+        "matplotlib: Permission denied: '/root/.config/matplotlib', using /tmp\n",
+        "wandb: WARNING Network error (ConnectionError), entering retry loop. https://api.wandb.ai\n",
+        "tensorboard: upload of run-3 failed: No space left on device (server)\n",
+        "GPU monitor started on port 9400\n",
+    ],
+)
+def test_an_error_with_words_is_not_explained_by_a_line_before_it(line: str, run: Run) -> None:
+    run.fit()
+    run.output(line + "Epoch 1/3\n")
+    run.raised("ValueError", _SHAPES)
+    assert run.blamed() == ["script-error"]
+    assert run.first().strength is Strength.ESTABLISHED

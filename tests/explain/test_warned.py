@@ -1,4 +1,4 @@
-"""Runs that end well and have learnt nothing: what was found, and what is left alone."""
+"""What the framework warned of, next to an end that is no fault."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOFTMAX = (
 )
 
 
-def test_what_keras_warned_of_stands_beside_an_end_that_is_no_fault(tmp_path: Path) -> None:
+def test_what_keras_warned_of_is_shown_with_an_end_that_is_no_fault(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     for text, where in (
         (_SOFTMAX, "train.py:6"),
