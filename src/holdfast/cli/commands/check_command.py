@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.cli.arguments import PROCESSES, positive
 from holdfast.cli.recipes import refuse_script_or_run, with_absolute_paths, with_found_paths
 from holdfast.cli.slow_notice import notice_if_slow
+from holdfast.data.formats import FORMATS
 from holdfast.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path", help="a folder, an annotation file, a TFRecord glob, a URL, or a recipe (.toml)"
     )
-    parser.add_argument("--format", choices=("coco", "voc", "labelme", "yolo", "tfrecord", "csv"),
-                        help="the format of the data (default: detected)")  # fmt: skip
+    parser.add_argument("--format", choices=FORMATS, help="the format of the data (default: detected)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--no-cache", action="store_true", help="decode every image again")
     parser.add_argument(

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.cli.slow_notice import notice_if_slow
+from holdfast.data.formats import FORMATS
 from holdfast.errors import ExitCode
-
-FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:

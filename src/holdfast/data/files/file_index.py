@@ -225,6 +225,17 @@ class ImageFinder:
         return filesystem.join(self.root, f"{folder}/{wanted}" if folder else wanted)
 
 
+def siblings(folder: str, name: str) -> FileIndex:
+    """The files right beside one file, without descending: its folder may be somebody's home."""
+    if filesystem.is_url(folder):
+        return FileIndex.of(folder)
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder or ".") if entry.is_file())
+    except OSError:
+        names = [name]
+    return FileIndex(folder, tuple(names))
+
+
 def same_ending(one: str, other: str) -> int:
     """How many of the last parts of two paths are the same."""
     pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)

@@ -1,1 +1,62 @@
-"""One file a format: how to recognise it, read it and, for four of them, write it."""
+"""The data formats that are read, one module each: how to recognise a format and how to read it.
+
+This table is all that the command line and `data/reading/detect_format.py` know of the formats. The modules
+are imported when a folder is opened, so that the names are cheap to list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.data.dataset_reader import Source
+    from holdfast.data.files.file_index import FileIndex
+
+
+def _coco(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import coco
+
+    return coco.open_folder(listing)
+
+
+def _voc(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import voc
+
+    return voc.open_folder(listing, label_maps)
+
+
+def _labelme(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import labelme
+
+    return labelme.open_source(listing)
+
+
+def _yolo(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import yolo
+
+    return yolo.open_folder(listing)
+
+
+def _tfrecord(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import tfrecord
+
+    return tfrecord.open_folder(listing, label_maps)
+
+
+def _csv(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import csv
+
+    return csv.open_folder(listing)
+
+
+#: How to open a folder in each format; None where it holds none of it. In the order of trust in one folder.
+FORMATS: dict[str, Callable[[FileIndex, list[str]], Source | None]] = {
+    "coco": _coco,
+    "voc": _voc,
+    "labelme": _labelme,
+    "yolo": _yolo,
+    "tfrecord": _tfrecord,
+    "csv": _csv,
+}

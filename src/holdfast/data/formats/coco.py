@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
 from holdfast.data.files import filesystem, text_encoding
-from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name
+from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name, folder_of
 from holdfast.data.files.json_stream import BadJson, top_level
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.formats.coco_masks import box_of
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
+
+_OTHER_TASKS = re.compile(r"(person_keypoints|captions|stuff|panoptic|image_info)", re.IGNORECASE)
 
 _NONE = -(2**63)  # in the integer columns, for an id that is absent or does not fit
 
@@ -130,6 +133,44 @@ def _tail(path: str) -> bytes:
     with filesystem.open_binary(path) as handle:
         handle.seek(max(0, handle.seek(0, os.SEEK_END) - (1 << 20)))
         return handle.read()
+
+
+def open_folder(listing: FileIndex) -> CocoSource | None:
+    """The COCO files of a folder as one dataset; None when it has none."""
+    names = [name for name in listing.with_suffix(".json") if looks_like_coco(listing.path(name))]
+    if not names:
+        return None
+    source = open_source(listing, sorted(_box_files(names)), listing.root)
+    return replace(source, noted=source.noted + tuple(_broken_siblings(listing, names)))
+
+
+def _box_files(names: list[str]) -> list[str]:
+    """Without COCO's files of other tasks, which repeat the images of the instances_*.json beside them."""
+    others = {name for name in names if _OTHER_TASKS.search(name.rsplit("/", 1)[-1])}
+    boxes = {name for name in names if name not in others}
+    twins = {name: _OTHER_TASKS.sub("instances", name) for name in others}
+    kept = [name for name in names if name in boxes or twins[name] not in boxes]
+    # person_keypoints_val2017.json without its instances_val2017.json has boxes; one such file a split is enough.
+    first: dict[str, str] = {}
+    for name in kept:
+        first.setdefault(twins.get(name, name), name)
+    return list(first.values())
+
+
+def _broken_siblings(listing: FileIndex, names: list[str]) -> Iterator[Problem]:
+    """JSON files beside COCO's own that are not even JSON: half a dataset must not vanish in silence."""
+    folders = {folder_of(name) for name in names}
+    for name in listing.with_suffix(".json"):
+        if name in names or folder_of(name) not in folders:
+            continue
+        try:
+            json.loads(filesystem.read_bytes(listing.path(name), 0, 64 << 20))
+        except RecursionError:
+            yield Problem("unreadable-annotation", listing.path(name), "the JSON is nested too deeply")
+        except ValueError as error:
+            yield Problem("unreadable-annotation", listing.path(name), f"this is not JSON: {error}")
+        except HoldfastError as error:
+            yield Problem("unreadable-annotation", listing.path(name), error.what)
 
 
 def open_source(listing: FileIndex, names: list[str], path: str) -> CocoSource:

@@ -109,6 +109,12 @@ class CsvSource:
             yield Box(x1, y1, x2, y2, file.classes[label], crowd=bool(crowd))
 
 
+def open_folder(listing: FileIndex) -> CsvSource | None:
+    """The tables of boxes of a folder; None when it has none."""
+    names = [name for name in listing.with_suffix(".csv", ".tsv") if columns_of(listing.path(name))]
+    return open_source(listing, names, listing.root) if names else None
+
+
 def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
     finder = ImageFinder.of(listing.root, listing.pictures())
     files: list[CsvFile] = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
 from holdfast.data.files import filesystem
-from holdfast.data.files.file_index import FileIndex, suffix_of
+from holdfast.data.files.file_index import FileIndex, siblings, suffix_of
 from holdfast.data.files.parse_numbers import snap
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.formats import label_map
@@ -234,6 +234,24 @@ def _flags(example: Example, *keys: str) -> set[int]:
 
 def is_shard_name(name: str) -> bool:
     return suffix_of(name) in SUFFIXES or _SHARD.search(name) is not None
+
+
+def open_folder(listing: FileIndex, label_maps: list[str]) -> TfrecordSource | None:
+    """The shards of a folder, with its label maps or the only one beside it."""
+    return open_source(listing, label_maps or label_maps_above(listing.root))
+
+
+def label_maps_above(root: str) -> list[str]:
+    """Of shards in a folder without a label map: the only one beside that folder, or in `annotations` there."""
+    if filesystem.is_url(root):
+        return []
+    found = [
+        f"../{place}{name}"
+        for place in ("", "annotations/", "label_maps/")
+        if os.path.isdir(filesystem.join(root, f"../{place}"))
+        for name in siblings(filesystem.join(root, f"../{place}"), "").with_suffix(".pbtxt")
+    ]
+    return found if len(found) == 1 else []
 
 
 def open_source(listing: FileIndex, label_maps: list[str], path: str | None = None) -> TfrecordSource | None:

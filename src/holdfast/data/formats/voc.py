@@ -25,6 +25,7 @@ from holdfast.data.files.file_index import (
 )
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_path
+from holdfast.data.formats import label_map
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
@@ -121,6 +122,22 @@ class VocSource:
                 id=_id(_text(element, "id")) if exact else None,
                 area=_area(_text(element, "area")) if exact else None,
             )  # fmt: skip
+
+
+def open_folder(listing: FileIndex, label_maps: list[str]) -> VocSource | None:
+    """The VOC files of a folder, with the ids of its label map."""
+    return open_source(listing, _ids(listing, label_maps))
+
+
+def _ids(listing: FileIndex, label_maps: list[str]) -> dict[str, int]:
+    """Class ids of the only label map of a folder; of several, nobody can tell which is meant."""
+    if len(label_maps) != 1:
+        return {}
+    try:
+        labels = label_map.read(filesystem.read_bytes(listing.path(label_maps[0])), label_maps[0])
+    except HoldfastError:
+        return {}
+    return {label.name: label.id for label in labels}
 
 
 def open_source(listing: FileIndex, ids: dict[str, int]) -> VocSource | None:

@@ -141,6 +141,17 @@ class YoloSource:
 # -- opening ------------------------------------------------------------------------------------
 
 
+def open_folder(listing: FileIndex) -> YoloSource | None:
+    """The folder with the YAML that describes it, if one does: the least deep, or one of the usual names."""
+    yamls = [
+        name for name in listing.with_suffix(".yaml", ".yml") if looks_like_yolo_yaml(listing.path(name))
+    ]
+    yamls.sort(
+        key=lambda name: (name.count("/"), name.rsplit("/", 1)[-1] not in ("data.yaml", "dataset.yaml"), name)
+    )
+    return open_source(listing, yamls[0] if yamls else None)
+
+
 def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
     """The images and text files of a folder; None when no text file is YOLO's and no YAML says so."""
     yaml_path = listing.path(yaml_name) if yaml_name else None

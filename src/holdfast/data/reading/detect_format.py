@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
 
-from holdfast.data.dataset_reader import Problem, Source
+from holdfast.data.dataset_reader import Source
 from holdfast.data.files import filesystem, text_encoding
-from holdfast.data.files.file_index import FileIndex, folder_of, is_image, suffix_of
-from holdfast.data.formats import coco, csv, label_map, labelme, tfrecord, voc, yolo
+from holdfast.data.files.file_index import FileIndex, is_image, siblings, suffix_of
+from holdfast.data.formats import FORMATS, coco, csv, labelme, tfrecord, voc, yolo
 from holdfast.data.formats.tfrecord_framing import looks_framed
 from holdfast.data.reading import unsupported_formats
 from holdfast.errors import HoldfastError, PathMissing, PermissionRefused, UnknownFormat, UnreadableAnnotation
 
-FORMATS = ("coco", "voc", "labelme", "yolo", "tfrecord", "csv")  # in the order of trust in one folder
 _READABLE = "COCO JSON, Pascal VOC XML, YOLO text, labelme JSON, CSV and TFRecord are read"
 
 
@@ -144,8 +141,8 @@ def _from_folder(root: str, format: str | None) -> list[Source]:
     label_maps = listing.with_suffix(".pbtxt")
     found = [
         source
-        for name in FORMATS
-        if format in (None, name) and (source := _open(name, listing, label_maps)) is not None
+        for name, open_folder in FORMATS.items()
+        if format in (None, name) and (source := open_folder(listing, label_maps)) is not None
     ]
     if len(found) > 1:  # a folder of refused shards beside real annotations is a finding, not the dataset
         found.sort(key=lambda source: isinstance(source, tfrecord.TfrecordSource) and not source.shards)
@@ -164,101 +161,6 @@ def _half_of_a_dataset(root: str, listing: FileIndex) -> bool:
     return alone or (base in _ANNOTATION_FOLDERS and not pictures)
 
 
-def _open(format: str, listing: FileIndex, label_maps: list[str]) -> Source | None:
-    match format:
-        case "coco":
-            return _coco(listing)
-        case "voc":
-            return voc.open_source(listing, _ids(listing, label_maps))
-        case "labelme":
-            return labelme.open_source(listing)
-        case "yolo":
-            return _yolo(listing)
-        case "tfrecord":
-            return tfrecord.open_source(listing, label_maps or _maps_above(listing.root))
-        case _:
-            return _csv(listing)
-
-
-def _coco(listing: FileIndex) -> coco.CocoSource | None:
-    names = [name for name in listing.with_suffix(".json") if coco.looks_like_coco(listing.path(name))]
-    if not names:
-        return None
-    source = coco.open_source(listing, sorted(_box_files(names)), listing.root)
-    return replace(source, noted=source.noted + tuple(_broken_siblings(listing, names)))
-
-
-_OTHER_TASKS = re.compile(r"(person_keypoints|captions|stuff|panoptic|image_info)", re.IGNORECASE)
-
-
-def _box_files(names: list[str]) -> list[str]:
-    """Without COCO's files of other tasks, which repeat the images of the instances_*.json beside them."""
-    others = {name for name in names if _OTHER_TASKS.search(name.rsplit("/", 1)[-1])}
-    boxes = {name for name in names if name not in others}
-    twins = {name: _OTHER_TASKS.sub("instances", name) for name in others}
-    kept = [name for name in names if name in boxes or twins[name] not in boxes]
-    # person_keypoints_val2017.json without its instances_val2017.json has boxes; one such file a split is enough.
-    first: dict[str, str] = {}
-    for name in kept:
-        first.setdefault(twins.get(name, name), name)
-    return list(first.values())
-
-
-def _broken_siblings(listing: FileIndex, names: list[str]) -> Iterator[Problem]:
-    """JSON files beside COCO's own that are not even JSON: half a dataset must not vanish in silence."""
-    folders = {folder_of(name) for name in names}
-    for name in listing.with_suffix(".json"):
-        if name in names or folder_of(name) not in folders:
-            continue
-        try:
-            json.loads(filesystem.read_bytes(listing.path(name), 0, 64 << 20))
-        except RecursionError:
-            yield Problem("unreadable-annotation", listing.path(name), "the JSON is nested too deeply")
-        except ValueError as error:
-            yield Problem("unreadable-annotation", listing.path(name), f"this is not JSON: {error}")
-        except HoldfastError as error:
-            yield Problem("unreadable-annotation", listing.path(name), error.what)
-
-
-def _yolo(listing: FileIndex) -> yolo.YoloSource | None:
-    yamls = [
-        name for name in listing.with_suffix(".yaml", ".yml") if yolo.looks_like_yolo_yaml(listing.path(name))
-    ]
-    yamls.sort(
-        key=lambda name: (name.count("/"), name.rsplit("/", 1)[-1] not in ("data.yaml", "dataset.yaml"), name)
-    )
-    return yolo.open_source(listing, yamls[0] if yamls else None)
-
-
-def _maps_above(root: str) -> list[str]:
-    """Of shards in a folder without a label map: the only one beside that folder, or in `annotations` there."""
-    if filesystem.is_url(root):
-        return []
-    found = [
-        f"../{place}{name}"
-        for place in ("", "annotations/", "label_maps/")
-        if os.path.isdir(filesystem.join(root, f"../{place}"))
-        for name in _siblings(filesystem.join(root, f"../{place}"), "").with_suffix(".pbtxt")
-    ]
-    return found if len(found) == 1 else []
-
-
-def _csv(listing: FileIndex) -> csv.CsvSource | None:
-    names = [name for name in listing.with_suffix(".csv", ".tsv") if csv.columns_of(listing.path(name))]
-    return csv.open_source(listing, names, listing.root) if names else None
-
-
-def _ids(listing: FileIndex, label_maps: list[str]) -> dict[str, int]:
-    """Class ids of the only label map of a folder; of several, nobody can tell which is meant."""
-    if len(label_maps) != 1:
-        return {}
-    try:
-        labels = label_map.read(filesystem.read_bytes(listing.path(label_maps[0])), label_maps[0])
-    except HoldfastError:
-        return {}
-    return {label.name: label.id for label in labels}
-
-
 def _from_file(path: str, format: str | None) -> list[Source]:
     folder, name = filesystem.parent(path), path.rsplit("/", 1)[-1]
     suffix = suffix_of(name)
@@ -266,7 +168,7 @@ def _from_file(path: str, format: str | None) -> list[Source]:
         raise UnknownFormat("this is a label map, which has no images", where=path, change="give its dataset")
     head = filesystem.read_bytes(path, 0, 16)
     if tfrecord.is_shard_name(name) or looks_framed(head):
-        beside = _siblings(folder, name).with_suffix(".pbtxt") or _maps_above(folder)
+        beside = siblings(folder, name).with_suffix(".pbtxt") or tfrecord.label_maps_above(folder)
         source = tfrecord.open_source(FileIndex(folder, (name,)), beside, path)
         return [_require_usable(source)] if source else []
     if is_image(name):
@@ -337,17 +239,6 @@ def _yaml_root(folder: str, settings: dict[str, object]) -> str:
 
 def _has_images(folder: str) -> bool:
     return filesystem.is_folder(folder) and any(map(is_image, filesystem.walk(folder)))
-
-
-def _siblings(folder: str, name: str) -> FileIndex:
-    """The files right beside one file, without descending: its folder may be somebody's home."""
-    if filesystem.is_url(folder):
-        return FileIndex.of(folder)
-    try:
-        names = sorted(entry.name for entry in os.scandir(folder or ".") if entry.is_file())
-    except OSError:
-        names = [name]
-    return FileIndex(folder, tuple(names))
 
 
 _IMAGE_FOLDERS = ("images", "image", "imgs", "img", "jpegimages")
