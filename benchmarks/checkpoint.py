@@ -60,7 +60,7 @@ def main() -> None:
     batch = {
         "images": np.random.default_rng(0).normal(size=(64, net.model.input_shape[1])).astype(np.float32)
     }
-    take = lambda: step.fetch(step(batch, step=0, rate=1e-4, held=False))  # noqa: E731
+    take = lambda: step.fetch(step(batch, step=0, learning_rate=1e-4, frozen=False))  # noqa: E731
     take()
     net.model.compile(keras.optimizers.AdamW(1e-4), "mse")
     net.model.optimizer.build(net.model.trainable_variables)
@@ -71,7 +71,7 @@ def main() -> None:
 def measure(
     folder: Path, model: keras.Model, step: TensorFlowStep, take: Callable[[], Any], saves: int
 ) -> None:
-    saver = AsyncCheckpointWriter(folder / "ours", keep=3, say=lambda event: None)
+    saver = AsyncCheckpointWriter(folder / "ours", keep=3, notify=lambda event: None)
     whole = keras.callbacks.ModelCheckpoint(str(folder / "keras.keras"))
     backup = keras.callbacks.BackupAndRestore(str(folder / "backup"))
     for callback in (whole, backup):

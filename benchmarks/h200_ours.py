@@ -54,9 +54,9 @@ def step_of(size: Size) -> Any:
     model = build(spec)
     if size.frozen_blocks:
         model.backbone.freeze(size.frozen_blocks)
-    rule = OptimizerConfig("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
+    config = OptimizerConfig("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
     network = detector_network(model, changes_colour=True, seed=0)
-    return JaxStep(network, rule, batch=size.batch, micro_batch=size.batch)
+    return JaxStep(network, config, batch=size.batch, micro_batch=size.batch)
 
 
 def batch_of(size: Size, seed: int) -> dict[str, np.ndarray]:
@@ -101,7 +101,7 @@ def forward_flops(step: Any, batch: dict[str, Any]) -> float:
     from holdfast.step.network import loss_sums
 
     def forward(weights: Any, fixed: Any, batch: Any) -> Any:
-        return loss_sums(step.network, step.layout.parted(weights), fixed, batch)[0]
+        return loss_sums(step.network, step.layout.unflatten(weights), fixed, batch)[0]
 
     whole = batch | {"step": np.zeros((step.batch,), np.int32)}
     return _flops(jax.make_jaxpr(forward)(step.state[0].weights, step.state[1], whole).jaxpr)
@@ -172,18 +172,18 @@ def run(
 def _losses(step: Any, batches: list[Any], count: int) -> list[float]:
     found = []
     for index in range(count):
-        result = step(batches[index % len(batches)], step=index, rate=2e-4, held=False)
+        result = step(batches[index % len(batches)], step=index, learning_rate=2e-4, frozen=False)
         found.append(step.fetch(result)["loss"])
     return found
 
 
 def _timed(step: Any, batches: list[Any], steps: int) -> float:
     """Seconds a step, as the product's loop runs them: the numbers of a step are read when the next is sent off."""
-    before = step(batches[0], step=0, rate=2e-4, held=False)
+    before = step(batches[0], step=0, learning_rate=2e-4, frozen=False)
     step.fetch(before)
     began = time.perf_counter()
     for index in range(steps):
-        result = step(batches[index % len(batches)], step=index, rate=2e-4, held=False)
+        result = step(batches[index % len(batches)], step=index, learning_rate=2e-4, frozen=False)
         if index:
             step.fetch(before)
         before = result

@@ -105,7 +105,7 @@ def predict(to: Path, at_once: int, only: str = "") -> None:
             done.append(found)
             seal = hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()
             to.write_text(json.dumps({"sha256": seal, "card": "h200", "predictions": done}, indent=1) + "\n")
-            print(f"{from_json(found['setup']).short():58} {found.get('step_peak_bytes', 0) / GIB:7.3f} GiB  "
+            print(f"{from_json(found['setup']).label():58} {found.get('step_peak_bytes', 0) / GIB:7.3f} GiB  "
                   f"{found['seconds']} s {found.get('error', '')}", flush=True)  # fmt: skip
     print("sha256", json.loads(to.read_text())["sha256"])
 
@@ -121,10 +121,10 @@ def _predicted(one: dict[str, Any]) -> dict[str, Any]:
         raw = prediction_cache.run_worker(setup, [(setup.batch, setup.micro_batch)], card)
         answer = raw["answers"][0]
     except Exception as error:
-        return {"setup": one, "short": setup.short(), "error": f"{error}"[:400], "seconds": 0}
+        return {"setup": one, "short": setup.label(), "error": f"{error}"[:400], "seconds": 0}
     found = breakdown.device_breakdown(answer, card, method="compiled")
     return {
-        "setup": one, "short": setup.short(), "step_peak_bytes": found.step_peak_bytes,
+        "setup": one, "short": setup.label(), "step_peak_bytes": found.step_peak_bytes,
         "upper_bytes": found.upper_step_bytes, "program": answer["compiled"]["program"],
         "answer": answer, "versions": raw["versions"], "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
@@ -154,11 +154,11 @@ def one(setup_json: str) -> None:
     setup = from_json(json.loads(setup_json))
     device = jax.devices()[0]
     found: dict[str, Any] = {
-        "short": setup.short(),
+        "short": setup.label(),
         "setup": json.loads(setup_json),
         "device": device.device_kind,
     }
-    step = abstract_step.build_abstract_step(setup).step(setup.batch, setup.micro_batch)
+    step = abstract_step.build_abstract_step(setup).build_step(setup.batch, setup.micro_batch)
     batch = batch_of(setup, setup.batch)
     before = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
     placed = aot_compile.compile_target(
@@ -189,7 +189,7 @@ def _steps(step: Any, batch: dict[str, Any]) -> float:
     flight, times = None, []
     for number in range(STEPS):
         began = time.monotonic()
-        result = step(batch, step=number, rate=1e-4, held=False)
+        result = step(batch, step=number, learning_rate=1e-4, frozen=False)
         if flight is not None:
             step.fetch(flight)
         flight = result
@@ -237,7 +237,7 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
 def _short(setup: dict[str, Any]) -> str:
     from holdfast.memory.step_config import from_json
 
-    return from_json(setup).short()
+    return from_json(setup).label()
 
 
 def times(out: Path) -> None:

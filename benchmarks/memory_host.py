@@ -80,15 +80,17 @@ def main(out: Path, only: int | None) -> None:
 
 def case(setup: StepConfig, cap_bytes: int) -> dict[str, Any]:
     trials = CpuTrialEstimator(cap_bytes)
-    planned = max(size for size in range(1, 1025) if trials.drawn(setup, size).total_bytes <= cap_bytes)
-    while (account := trials(setup, [planned])[0]).judge(cap_bytes) != "fits":
+    planned = max(
+        size for size in range(1, 1025) if trials.extrapolated(setup, size).total_bytes <= cap_bytes
+    )
+    while (account := trials(setup, [planned])[0]).fits(cap_bytes) != "fits":
         planned -= max(1, planned // 20)
     more = math.ceil(planned * MORE)
     tried = {one.micro_batch: peak for one, peak in trials._tried.items()}
     return {
-        "setup": setup.short(), "cap_bytes": cap_bytes, "tried": tried, "planned": planned,
+        "setup": setup.label(), "cap_bytes": cap_bytes, "tried": tried, "planned": planned,
         "predicted_bytes": account.total_bytes, "ran": [capped(setup, planned, cap_bytes) for _ in range(RUNS)],
-        "more": more, "more_predicted_bytes": trials.drawn(setup, more).total_bytes,
+        "more": more, "more_predicted_bytes": trials.extrapolated(setup, more).total_bytes,
         "more_ran": [capped(setup, more, cap_bytes) for _ in range(RUNS)],
     }  # fmt: skip
 
@@ -96,7 +98,7 @@ def case(setup: StepConfig, cap_bytes: int) -> dict[str, Any]:
 def capped(setup: StepConfig, micro: int, cap_bytes: int) -> dict[str, Any]:
     cap = Cap(cap_bytes)
     try:
-        found = run_trial(setup.with_micro(micro), prefix=cap.prefix)
+        found = run_trial(setup.with_micro_batch(micro), prefix=cap.prefix)
         return {"ran": True, "peak_bytes": max(found["first_bytes"], found["steps_bytes"])}
     except PredictionFailed as error:
         return {"ran": False, "kernel_kills": cap.kills(), "said": list(error.found)}

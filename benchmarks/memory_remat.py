@@ -48,7 +48,7 @@ def main(out: Path, backend: str = "") -> None:
         with tempfile.TemporaryDirectory() as folder:
             lean = replace(setup, rematerialise=True)
             found = {
-                "setup": setup.short(),
+                "setup": setup.label(),
                 "backend": setup.backend,
                 "plain": _process(setup, Path(folder) / "plain.npz"),
                 "rematerialised": _process(lean, Path(folder) / "lean.npz"),
@@ -76,10 +76,10 @@ def one(setup: StepConfig, gradient: Path) -> None:
 
     from holdfast.detectors.build import build
     from holdfast.memory.estimate.cpu_trial import (
+        build_step,
         reset_peak,
         resident_bytes,
         resident_peak_bytes,
-        step_of,
         trim_allocator,
     )
     from holdfast.memory.estimate.step_inputs import batch_of, optimizer_config_of, spec_of
@@ -91,11 +91,11 @@ def one(setup: StepConfig, gradient: Path) -> None:
         for variable in net.trainable:
             value = np.asarray(variable)
             variable.assign(value * (1 + 1e-7 * dice.standard_normal(value.shape)).astype(value.dtype))
-    step = step_of(setup, net, replace(optimizer_config_of(setup), weight_decay=0.0, clip_norm=None))
+    step = build_step(setup, net, replace(optimizer_config_of(setup), weight_decay=0.0, clip_norm=None))
     batch = batch_of(setup, setup.batch)
     batch["images"] = np.random.default_rng(0).integers(0, 256, batch["images"].shape).astype(np.uint8)
     before = resident_bytes()
-    fetched = step.fetch(step(batch, step=0, rate=1e-3, held=False))  # compiles
+    fetched = step.fetch(step(batch, step=0, learning_rate=1e-3, frozen=False))  # compiles
     moments = step.export()["optimizer"]
     np.savez(gradient, **{name: value for name, value in moments.items() if name.startswith("first/")})
     trim_allocator()
@@ -103,7 +103,7 @@ def one(setup: StepConfig, gradient: Path) -> None:
     times = []
     for number in range(1, 1 + STEPS):
         began = time.process_time()
-        step.fetch(step(batch, step=number, rate=1e-3, held=False))
+        step.fetch(step(batch, step=number, learning_rate=1e-3, frozen=False))
         times.append(time.process_time() - began)
     print(json.dumps({"loss": fetched["loss"], "step_cpu_s": statistics.median(times),
                       "steps_bytes": resident_peak_bytes() - before}), flush=True)  # fmt: skip

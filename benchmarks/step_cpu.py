@@ -63,12 +63,12 @@ def plain_fit(batch: dict[str, Any], xla: bool) -> Any:
 
 def our_steps(batch: dict[str, Any], xla: bool) -> Any:
     network = detector_network(detector(), changes_colour=True, seed=0)
-    rule = OptimizerConfig("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
-    step = TensorFlowStep(network, rule, batch=SIZE.batch, micro_batch=SIZE.batch, jit=xla)
+    config = OptimizerConfig("sgd", weight_decay=1e-4, clip_norm=10.0, ema=0.9998)
+    step = TensorFlowStep(network, config, batch=SIZE.batch, micro_batch=SIZE.batch, jit=xla)
 
     def run(steps: int) -> None:
         for index in range(steps):
-            step.fetch(step(batch, step=index, rate=1e-3, held=False))
+            step.fetch(step(batch, step=index, learning_rate=1e-3, frozen=False))
 
     return run
 

@@ -134,6 +134,7 @@ def test_where_nothing_can_be_written_the_error_names_the_destination(tmp_path: 
     with pytest.raises(IsADirectoryError) as taken:
         atomic_write.write_text(tmp_path / "folder", "x")
     assert taken.value.filename == str(tmp_path / "folder") and ".part" not in str(taken.value)
+    assert "None" not in str(taken.value) and "None" not in str(absent.value)
     assert names(tmp_path) == ["folder"]
 
 

@@ -19,8 +19,8 @@ def test_sizes(bytes_: float | None, text: str) -> None:
 
 
 def test_a_size_with_more_decimals() -> None:
-    assert units.size(1.94 * GIB, decimals=2) == "1.94 GiB"
-    assert units.size(812 * MIB, decimals=2) == "812 MiB"
+    assert units.exact_size(1.94 * GIB) == "1.94 GiB"
+    assert units.exact_size(812 * MIB) == "812 MiB"
 
 
 @pytest.mark.parametrize(

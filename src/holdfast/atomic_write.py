@@ -53,7 +53,8 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         if isinstance(error, OSError) and (temporary is None or error.filename in (None, str(temporary))):
-            error.filename, error.filename2 = str(path), None
+            error.filename = str(path)
+            del error.filename2  # None would be printed as "-> None"
         raise
 
 

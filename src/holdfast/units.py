@@ -28,6 +28,11 @@ def size(count: float | None, *, decimals: int = 1) -> str:
     return f"{sign}{rest:.{places}f} {_SIZES[unit]}"
 
 
+def exact_size(count: float) -> str:
+    """With two decimals, for what is compared with a limit: "1.94 GiB", "812 MiB"."""
+    return size(count, decimals=2)
+
+
 def parse_size(text: str) -> int:
     """Bytes of "16GiB", "16 GB", "900M"; a number alone is bytes. ValueError for anything else, and for zero."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)

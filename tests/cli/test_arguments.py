@@ -9,8 +9,8 @@ from importlib import import_module
 import pytest
 
 from holdfast.cli import main as cli
-from holdfast.cli.arguments import Kind, Parser
-from holdfast.errors import ExitCode, UsageError
+from holdfast.cli.arguments import Kind, Parser, parse_memory_size
+from holdfast.errors import ExitCode, OutOfRange, UsageError
 from holdfast.launch import cluster
 from holdfast.launch.jobs import job_spec
 
@@ -191,3 +191,19 @@ def test_no_number_of_any_command_goes_unjudged(command: cli.Command) -> None:
             assert action.type.fits(action.type(action.type.such_as)), action.option_strings
             no_default = action.default in (None, argparse.SUPPRESS)
             assert no_default or action.type.fits(action.default), action.option_strings
+
+
+@pytest.mark.parametrize("text", ["sixteen", "16 parsecs", "-4GiB", "0GiB", ""])
+def test_a_memory_size_that_is_none_is_refused_with_an_example(text):
+    with pytest.raises(OutOfRange) as raised:
+        parse_memory_size(text, where="--device-memory")
+    assert "16GiB" in raised.value.change[0]
+    assert raised.value.where == "--device-memory"
+
+
+def test_a_memory_size_without_a_unit_is_bytes_unless_it_is_too_small():
+    assert parse_memory_size("17179869184") == 17179869184
+    with pytest.raises(OutOfRange) as raised:
+        parse_memory_size("16", where="--device-memory")
+    assert raised.value.what == "16 without a unit is 16 bytes, and no GPU is that small"
+    assert raised.value.change[0] == "16GiB, if that is meant"

@@ -78,7 +78,7 @@ def test_a_checkpoint_goes_up_and_comes_back_through_errors(store: Store, tmp_pa
     copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
     for step in (10, 20):
         path = checkpoint_files.write(tmp_path / "here", snapshot(step))
-        copier.say(ev.SaveDone(path=str(path), step=step))
+        copier.notify(ev.SaveDone(path=str(path), step=step))
         assert copier.close(30.0) or step == 10
         copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
     assert store.done["503"] == 2
@@ -122,7 +122,7 @@ def test_the_best_one_goes_up_and_comes_back_beside_the_newest(store: Store, tmp
         )
     checkpoint_files.set_pointer(here, checkpoint_files.BEST, "step-10")
     copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
-    copier.say(ev.SaveDone(path=str(here / "step-20"), step=20))  # step 10 was superseded before its turn
+    copier.notify(ev.SaveDone(path=str(here / "step-20"), step=20))  # step 10 was superseded before its turn
     assert copier.close(30.0)
     assert bucket_copy.checkpoint_names(url) == ["step-10", "step-20"]
     (tmp_path / "there").mkdir()
@@ -152,7 +152,7 @@ def test_a_new_run_neither_takes_nor_removes_what_another_put_there(store: Store
     for step in (2, 4):
         path = checkpoint_files.write(tmp_path / "new", snapshot(step))
         checkpoint_files.prune(tmp_path / "new", keep=1, written=step)
-        copier.say(ev.SaveDone(path=str(path), step=step))
+        copier.notify(ev.SaveDone(path=str(path), step=step))
         assert wait_until(lambda step=step: f"step-{step}" in bucket_copy.checkpoint_names(url))
     assert copier.close(30.0)
     assert bucket_copy.checkpoint_names(url) == ["step-4", "step-1800"]
@@ -187,7 +187,7 @@ def test_a_wait_for_the_last_copy_ends_soon_after_somebody_asks(store: Store, tm
     copier = bucket_copy.BucketCopier(
         bucket_copy.BucketFolders("gs://runs/slow/checkpoints"), tmp_path, Heard()
     )
-    copier.say(ev.SaveDone(path=str(checkpoint_files.write(tmp_path / "here", snapshot(1))), step=1))
+    copier.notify(ev.SaveDone(path=str(checkpoint_files.write(tmp_path / "here", snapshot(1))), step=1))
     asked = []
     assert not copier.close(600.0, hurried=lambda: len(asked) > 1 or asked.append(1) is not None, grace_s=0.1)
 

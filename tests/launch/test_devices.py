@@ -28,16 +28,16 @@ else:
 from tests.train import tiny
 
 def run(made, steps):
-    return [made.fetch(made(tiny.batch(n, 8), step=n, rate=1e-2, held=False)) for n in steps]
+    return [made.fetch(made(tiny.batch(n, 8), step=n, learning_rate=1e-2, frozen=False)) for n in steps]
 
 rule = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
 if backend == "jax":
     from holdfast.step.jax_distributed import DistributedJaxStep
-    many = DistributedJaxStep(tiny.network(), rule, batch=8, micro_batch=2, per_process=devices)
+    many = DistributedJaxStep(tiny.network(), config, batch=8, micro_batch=2, per_process=devices)
 else:
-    many = MirroredStep(tiny.network(), rule, batch=8, micro_batch=2, devices=places)
+    many = MirroredStep(tiny.network(), config, batch=8, micro_batch=2, devices=places)
 assert many.batch == 4 and many.micro_batch == 2
-one = tiny.step(rule=rule, micro=8)
+one = tiny.step(config=config, micro=8)
 losses = [[numbers["loss"] for numbers in run(step, range(12))] for step in (one, many)]
 np.testing.assert_allclose(losses[0], losses[1], rtol=2e-5)
 assert losses[0][-1] < losses[0][0]

@@ -51,24 +51,29 @@ def main() -> int:
 def trained(args: argparse.Namespace, group: process_group.ProcessGroup | None, asked: Any) -> str:
     from holdfast.step.jax_distributed import DistributedJaxStep
     from tests.train import tiny
-    from tests.train.tiny_run import PLAN, RULE
+    from tests.train.tiny_run import OPTIMIZER, PLAN
 
     attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1"))
     rank, count = (group.rank, group.count) if group else (0, 1)
     run, folder = (
         RunFolder(args.folder),
-        (RunFolder(group.group) if group else RunFolder(args.folder)).checkpoints,
+        (RunFolder(group.folder) if group else RunFolder(args.folder)).checkpoints,
     )
-    witnesses = Observers([JournalObserver(run, attempt)])
+    observers = Observers([JournalObserver(run, attempt)])
     pulse = TrainerHeartbeat(run, attempt)
     saver = (
-        AsyncCheckpointWriter(folder, keep=3, say=witnesses.say, retry_after_s=0.05)
+        AsyncCheckpointWriter(folder, keep=3, notify=observers.notify, retry_after_s=0.05)
         if rank == 0
         else NullCheckpointWriter()
     )
-    step = DistributedJaxStep(tiny.network(), RULE, batch=BATCH, micro_batch=2, peers=group)
+    step = DistributedJaxStep(tiny.network(), OPTIMIZER, batch=BATCH, micro_batch=2, group=group)
     now = LoopState()
-    newest = lambda: group.newest(folder, witnesses) if group else resume.newest_checkpoint(folder, witnesses)  # noqa: E731
+
+    def newest():
+        if group:
+            return group.newest_checkpoint(folder, observers.notify)
+        return resume.newest_checkpoint(folder, observers.notify)
+
     found = newest() if args.resume or attempt > 1 else None
     if found is not None:
         step.load(found.groups)
@@ -85,9 +90,10 @@ def trained(args: argparse.Namespace, group: process_group.ProcessGroup | None, 
             number += 1
 
     world = LoopEffects(
-        batches=batches, picture_names=lambda batch: [], validate=lambda stop: {"AP": 0.0},
-        serving=contextlib.nullcontext, newest=newest, facts=dict, saver=saver, witnesses=witnesses, pulse=pulse,
-        stop_asked=group.stop_asked if group else asked, clock=group.clock if group else time.monotonic,
+        batches=batches, image_names=lambda batch: [], validate=lambda stop: {"AP": 0.0},
+        serving_weights=contextlib.nullcontext, newest_checkpoint=newest, run_facts=dict, writer=saver,
+        observers=observers, heartbeat=pulse, stop_signal=group.stop_signal if group else asked,
+        clock=group.clock if group else time.monotonic,
     )  # fmt: skip
     loop = TrainingLoop(plan, step, now, world)
     try:

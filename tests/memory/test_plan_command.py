@@ -49,9 +49,9 @@ def recipe(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     asked = []
 
-    def raw(setup, batches, card, **_):
-        asked.extend((setup.short(), pair, card and card.slug) for pair in batches)
-        return {"answers": [answer(*pair, compiled=card is not None) for pair in batches], "versions": {}}
+    def raw(config, batches, gpu, **_):
+        asked.extend((config.label(), pair, gpu and gpu.slug) for pair in batches)
+        return {"answers": [answer(*pair, compiled=gpu is not None) for pair in batches], "versions": {}}
 
     monkeypatch.setattr(prediction_cache, "run_worker", raw)
     shapes.write(tmp_path / "data", 12)
@@ -75,9 +75,9 @@ def test_it_fits_and_says_what_it_is_made_of(recipe, capsys):
     assert first.endswith("of 4.00 GiB on NVIDIA H200")
     assert "kept for the backward pass, backbone/block1  (estimated)" in said.out
     assert "3 classes" in said.out
-    assert "memory of the host, about" in said.out
+    assert "host memory, about" in said.out
     assert [pair for _, pair, _ in asked] == [(4, 4)]
-    assert {card for _, _, card in asked} == {"h200"}
+    assert {gpu for _, _, gpu in asked} == {"h200"}
 
 
 def test_the_second_time_nothing_is_compiled(recipe, capsys):
@@ -114,12 +114,12 @@ def test_without_the_wheels_it_falls_back_and_says_which_to_install(recipe, caps
     path, _ = recipe
     usual = prediction_cache.run_worker
 
-    def without(setup, batches, card, **how):
-        if card is not None:
+    def without(config, batches, gpu, **how):
+        if gpu is not None:
             words = {"what": "this installation cannot compile", "where": "", "found": ["jax 9"]}
             change = ["pip install --no-deps jax-cuda13-plugin==9"]
             return {"error": {"error": "plan-extra-missing", **words, "change": change}}
-        return usual(setup, batches, card, **how)
+        return usual(config, batches, gpu, **how)
 
     monkeypatch.setattr(prediction_cache, "run_worker", without)
     code, said = run(capsys, path, "--gpu", "h200", "--device-memory", "8GiB")
@@ -132,12 +132,12 @@ def test_quick_asks_for_no_compilation_and_says_by_which_method(recipe, capsys):
     path, asked = recipe
     code, said = run(capsys, path, "--gpu", "h200", "--device-memory", "8GiB", "--quick")
     assert code == 0
-    assert {card for _, _, card in asked} == {None}
+    assert {gpu for _, _, gpu in asked} == {None}
     assert "method: liveness of the traced step" in said.out
     assert "not compiled for the GPU" not in said.out
 
 
-def test_a_card_that_is_not_described_is_an_error_with_the_nearest(recipe, capsys):
+def test_a_gpu_that_is_not_described_is_an_error_with_the_nearest(recipe, capsys):
     code, said = run(capsys, recipe[0], "--gpu", "rtx-4091")
     assert code == 2
     assert "rtx-4090" in said.err
@@ -148,12 +148,16 @@ def test_data_that_is_not_here_is_assumed_and_said(recipe, capsys):
     path.write_text(RECIPE.format(data="/nowhere/at/all"))
     code, said = run(capsys, path, "--device-memory", "16GiB")
     assert code == 0
-    assert "assumed are 80 classes and pictures with at most 100 boxes" in said.out
+    assert "assumed: 80 classes, at most 100 boxes in an image" in said.out
     assert "no GPU was named" in said.out
 
 
 def test_the_key_of_an_answer_changes_with_what_decides_it():
     setup = StepConfig("ssd", "vgg16", 300, 3, 9, batch=4, micro_batch=4)
     memory = prediction_cache.PredictionCache()
-    keys = {memory._key(one, pair, None) for one in (setup, setup.with_micro(2)) for pair in ((4, 4), (4, 2))}
+    keys = {
+        memory._key(one, pair, None)
+        for one in (setup, setup.with_micro_batch(2))
+        for pair in ((4, 4), (4, 2))
+    }
     assert len(keys) == 2  # of one model: the batch alone is told apart by the pair

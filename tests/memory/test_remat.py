@@ -18,7 +18,7 @@ from holdfast.detectors.build import build
 from holdfast.detectors.spec import DetectorSpec
 from holdfast.memory.estimate.step_inputs import batch_of
 from holdfast.memory.step_config import StepConfig
-from holdfast.memory.estimate.cpu_trial import step_of
+from holdfast.memory.estimate.cpu_trial import build_step
 from holdfast.step.network import detector_network
 from holdfast.step.optimizer import OptimizerConfig
 
@@ -31,8 +31,8 @@ for lean in (False, True):
     spec = DetectorSpec(setup.detector, setup.backbone, ("a", "b", "c"), (64, 64), normalization="group",
                         rematerialise=lean)
     network = detector_network(build(spec, seed=1), changes_colour=False, seed=0)
-    step = step_of(setup, network, OptimizerConfig(optimizer="sgd"))
-    fetched = step.fetch(step(batch, step=0, rate=1.0, held=False))
+    step = build_step(setup, network, OptimizerConfig(optimizer="sgd"))
+    fetched = step.fetch(step(batch, step=0, learning_rate=1.0, frozen=False))
     after.append((fetched, step.export()["optimizer"]))
 (plain, moved), (lean, lean_moved) = after
 assert abs(plain["loss"] / lean["loss"] - 1) < 1e-5, (plain["loss"], lean["loss"])

@@ -72,7 +72,9 @@ def taken(step: Any, number: int, batch: dict[str, Any], rate: float) -> float:
     from holdfast.train import schedules
 
     plan = schedules.Schedule("cosine", rate, STEPS, 3)
-    found = step.fetch(step(batch, step=number, rate=schedules.learning_rate_of(plan, number), held=False))
+    found = step.fetch(
+        step(batch, step=number, learning_rate=schedules.learning_rate_of(plan, number), frozen=False)
+    )
     return float(found["loss"])
 
 

@@ -109,7 +109,7 @@ def test_the_trainer_never_overwrites_a_run(capsys: pytest.CaptureFixture[str]) 
     Path("run/checkpoints/step-3").mkdir(parents=True)
     Path("run/recipe.toml").write_text('[data]\ntrain = "x"\n')
     assert trainer(["run"]) == 2
-    assert "this folder holds a run with checkpoints" in said(capsys)
+    assert "this folder has a run with checkpoints" in said(capsys)
 
 
 def test_data_may_be_named_from_the_root_or_by_a_pattern(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_run_that_is_being_trained_is_not_trained_twice(capsys: pytest.Capture
             assert main(words) == 2
             assert f"held by process {other.pid} on {socket.gethostname()}" in " ".join(said(capsys).split())
         assert trainer(["run", "--resume"]) == 2
-        assert "another trainer is at work in this folder" in said(capsys)
+        assert "another trainer is running in this folder" in said(capsys)
         other.kill()
     assert not Path("run/journal.jsonl").exists()
     assert run_lock.acquire_lock(Path("run")) is not None

@@ -53,7 +53,7 @@ def test_a_run_tells_its_story_in_order(whole: Tiny) -> None:
 
 def stop_after(steps: int) -> tuple[Callable[[], str], list[Tiny]]:
     holder: list[Tiny] = []
-    return lambda: "SIGTERM" if holder and holder[0].loop.now.step >= steps else "", holder
+    return lambda: "SIGTERM" if holder and holder[0].loop.state.step >= steps else "", holder
 
 
 @pytest.mark.parametrize("at", [0, 1, 9, 10, 23])
@@ -61,12 +61,12 @@ def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(
     at: int, whole: Tiny, tmp_path: Path
 ) -> None:
     asked, holder = stop_after(at)
-    first = Tiny(tmp_path / "run", SHORT, stop_asked=asked)
+    first = Tiny(tmp_path / "run", SHORT, stop_signal=asked)
     holder.append(first)
     assert first.run() == "SIGTERM"
     assert first.heard.of(ev.StopRequested)[0].step == at
     second = Tiny(tmp_path / "run", SHORT, again=True)
-    assert second.loop.now.step == at
+    assert second.loop.state.step == at
     assert second.run() == "finished"
     assert first.batches_seen + second.batches_seen == whole.batches_seen
     assert second.digest() == whole.digest()
@@ -75,13 +75,13 @@ def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(
 def test_asked_to_stop_during_validation_it_validates_after_the_resume(whole: Tiny, tmp_path: Path) -> None:
     asked: list[str] = []
 
-    def interrupted(stop_asked: Callable[[], bool]) -> None:
+    def interrupted(stop_signal: Callable[[], bool]) -> None:
         asked.append("SIGTERM")
-        assert stop_asked()
+        assert stop_signal()
 
-    first = Tiny(tmp_path / "run", SHORT, stop_asked=lambda: asked[0] if asked else "", validate=interrupted)
+    first = Tiny(tmp_path / "run", SHORT, stop_signal=lambda: asked[0] if asked else "", validate=interrupted)
     assert first.run() == "SIGTERM"
-    assert (first.loop.now.step, first.loop.now.validated_at) == (10, 0)
+    assert (first.loop.state.step, first.loop.state.validated_at) == (10, 0)
     second = Tiny(tmp_path / "run", SHORT, again=True)
     assert second.run() == "finished"
     assert len(second.heard.of(ev.ValidationDone)) == 3
@@ -91,16 +91,19 @@ def test_asked_to_stop_during_validation_it_validates_after_the_resume(whole: Ti
 def test_asked_to_stop_during_the_last_validation_it_is_not_finished_yet(whole: Tiny, tmp_path: Path) -> None:
     asked: list[str] = []
 
-    def interrupted_at_the_end(stop_asked: Callable[[], bool]) -> dict[str, float] | None:
-        if first.loop.now.step == SHORT.steps:
+    def interrupted_at_the_end(stop_signal: Callable[[], bool]) -> dict[str, float] | None:
+        if first.loop.state.step == SHORT.steps:
             asked.append("SIGTERM")
-        return None if stop_asked() else first._validate(stop_asked)
+        return None if stop_signal() else first._validate(stop_signal)
 
     first = Tiny(
-        tmp_path / "run", SHORT, stop_asked=lambda: asked[0] if asked else "", validate=interrupted_at_the_end
+        tmp_path / "run",
+        SHORT,
+        stop_signal=lambda: asked[0] if asked else "",
+        validate=interrupted_at_the_end,
     )
     assert first.run() == "SIGTERM"
-    assert (first.loop.now.step, first.loop.now.validated_at) == (24, 20)
+    assert (first.loop.state.step, first.loop.state.validated_at) == (24, 20)
     second = Tiny(tmp_path / "run", SHORT, again=True)
     assert second.run() == "finished"
     assert second.digest() == whole.digest()
@@ -109,20 +112,19 @@ def test_asked_to_stop_during_the_last_validation_it_is_not_finished_yet(whole: 
     assert [len(one.heard.of(ev.ValidationDone)) for one in (second, third)] == [1, 0]
 
 
-def test_pictures_without_anything_to_find_make_no_weights_the_best(tmp_path: Path) -> None:
-    made = Tiny(tmp_path, replace(SHORT, patience=1), validate=lambda stop_asked: {"AP": -1.0})
+def test_validation_images_without_boxes_make_no_checkpoint_the_best(tmp_path: Path) -> None:
+    made = Tiny(tmp_path, replace(SHORT, patience=1), validate=lambda stop_signal: {"AP": -1.0})
     assert made.run() == "finished"
-    assert made.loop.now.patience.best_step is None
+    assert made.loop.state.patience.best_step is None
     assert checkpoint_files.read_pointer(made.folder.checkpoints, checkpoint_files.BEST) is None
     said = [note.text for note in made.heard.of(ev.Note) if "AP" in note.text]
     (words,) = said
-    assert words == (
-        "AP is not defined: nothing is marked in the pictures that it is validated on, so no weights can be called "
-        "the best"
-    )
+    assert words == ("AP is not defined: the validation images have no boxes, so there is no best checkpoint")
 
 
-def test_saved_from_beside_while_it_waits_for_data_it_goes_on_exactly(whole: Tiny, tmp_path: Path) -> None:
+def test_saved_by_another_thread_while_waiting_for_data_it_resumes_exactly(
+    whole: Tiny, tmp_path: Path
+) -> None:
     waits, ends = threading.Event(), threading.Event()
 
     def stuck_at_9(number: int) -> dict[str, Any]:
@@ -133,8 +135,8 @@ def test_saved_from_beside_while_it_waits_for_data_it_goes_on_exactly(whole: Tin
         return tiny.batch(number)
 
     codes: list[int] = []
-    first, rescue = Tiny(tmp_path, SHORT, batch=stuck_at_9), SaveOnSignal(leave=codes.append)
-    first.loop.world = replace(first.loop.world, waiting=rescue.waiting)
+    first, on_signal = Tiny(tmp_path, SHORT, batch=stuck_at_9), SaveOnSignal(exit_process=codes.append)
+    first.loop.effects = replace(first.loop.effects, while_waiting=on_signal.waiting)
 
     def save(name: str, left_s: float) -> int:
         first.loop.end_now(name)
@@ -147,21 +149,21 @@ def test_saved_from_beside_while_it_waits_for_data_it_goes_on_exactly(whole: Tin
     trainer = threading.Thread(target=train)
     trainer.start()
     assert waits.wait(60)
-    rescue._rescue("SIGTERM", save, left_s=30.0)
+    on_signal._save("SIGTERM", save, remaining_s=30.0)
     assert codes == [143]
     assert first.heard.of(ev.StopRequested)[0].step == 9
-    rescue._whole.release()
+    on_signal._consistent.release()
     ends.set()
     trainer.join()
     second = Tiny(tmp_path, SHORT, again=True)
-    assert second.loop.now.step == 9
+    assert second.loop.state.step == 9
     assert second.run() == "finished"
     assert second.digest() == whole.digest()
 
 
 def test_a_corrupt_newest_checkpoint_is_named_and_the_one_before_taken(whole: Tiny, tmp_path: Path) -> None:
     asked, holder = stop_after(20)
-    first = Tiny(tmp_path / "run", SHORT, stop_asked=asked)
+    first = Tiny(tmp_path / "run", SHORT, stop_signal=asked)
     holder.append(first)
     first.run()
     newest = first.folder.checkpoints / "step-20"
@@ -185,7 +187,7 @@ def short_of_memory(limit: int) -> Network:
             parts["box"] = parts["box"] + ops.sum(ops.cumsum(huge, axis=0))
         return parts
 
-    return Network(net.model, losses, held_first=net.held_first)
+    return Network(net.model, losses, frozen_prefixes=net.frozen_prefixes)
 
 
 @pytest.mark.proof  # TensorFlow has been seen to hang for ever in a refused allocation
@@ -250,12 +252,12 @@ def _without_numbers(text: str) -> str:
 
 def test_skipping_goes_on_to_the_limit(tmp_path: Path) -> None:
     plan = replace(SHORT, on_nonfinite="skip", nonfinite_limit=2)
-    rule = OptimizerConfig(tolerated=2)
-    made = Tiny(tmp_path / "two", plan, batch=poisoned_at({5, 12}), rule=rule)
+    config = OptimizerConfig(tolerated=2)
+    made = Tiny(tmp_path / "two", plan, batch=poisoned_at({5, 12}), config=config)
     assert made.run() == "finished"
-    assert made.loop.now.skipped == 2
+    assert made.loop.state.skipped == 2
     assert int(made.loop.step.export()["optimizer"]["count"]) == 22
-    three = Tiny(tmp_path / "three", plan, batch=poisoned_at({5, 12, 15}), rule=rule)
+    three = Tiny(tmp_path / "three", plan, batch=poisoned_at({5, 12, 15}), config=config)
     with pytest.raises(HoldfastError, match="step 15"):
         three.run()
 
@@ -270,12 +272,12 @@ def test_rolling_back_lowers_the_rate_and_gives_up_at_the_limit(tmp_path: Path) 
 
     made = Tiny(tmp_path / "once", plan, batch=flaky)
     assert made.run() == "finished"
-    assert (made.loop.now.rollbacks, made.loop.now.rate_scale) == (1, 0.5)
+    assert (made.loop.state.rollbacks, made.loop.state.rate_scale) == (1, 0.5)
     assert [one.step for one in made.heard.of(ev.RolledBack)] == [14]
     always = Tiny(tmp_path / "always", plan, batch=poisoned_at({16}))
     with pytest.raises(HoldfastError, match="step 16"):
         always.run()
-    assert always.loop.now.rollbacks == 2
+    assert always.loop.state.rollbacks == 2
 
 
 def test_an_error_at_a_steps_numbers_saves_the_step_that_stands(tmp_path: Path) -> None:
@@ -284,7 +286,7 @@ def test_an_error_at_a_steps_numbers_saves_the_step_that_stands(tmp_path: Path) 
     fetch = made.loop.step.fetch
 
     def failing(result: Any) -> Any:
-        if made.loop.now.step >= 17:
+        if made.loop.state.step >= 17:
             raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 123 bytes")
         return fetch(result)
 
@@ -300,9 +302,9 @@ def test_an_error_at_a_steps_numbers_saves_the_step_that_stands(tmp_path: Path) 
 def test_early_stopping_is_a_reason_and_not_silence(tmp_path: Path) -> None:
     values = iter([0.1, 0.5, 0.4, 0.45, 0.9])
     plan = replace(PLAN, patience=2)
-    made = Tiny(tmp_path, plan, validate=lambda stop_asked: {"AP": next(values)})
+    made = Tiny(tmp_path, plan, validate=lambda stop_signal: {"AP": next(values)})
     assert made.run() == "early-stopping"
-    assert made.loop.now.step == 40
+    assert made.loop.state.step == 40
     asked = made.heard.of(ev.StopRequested)[0]
     assert (asked.by, asked.settings["best"], asked.settings["best_step"], asked.settings["waited"]) == (
         "early-stopping", 0.5, 20, 2,

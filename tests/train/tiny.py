@@ -1,4 +1,4 @@
-"""A detector of a few hundred weights with a loss a picture, so that a step takes milliseconds."""
+"""A detector of a few hundred weights with one loss per image, so that a step takes milliseconds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def network(**how: Any) -> Network:
         off = net(ops.cast(images_of(batch, (SIDE, SIDE)), "float32"), training=True) - wanted
         return {"box": ops.sum(ops.square(off), axis=-1), "class": 0.1 * ops.sum(ops.abs(off), axis=-1)}
 
-    return Network(net, losses, held_first=("backbone_conv",))
+    return Network(net, losses, frozen_prefixes=("backbone_conv",))
 
 
 def batch(number: int, size: int = 8) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def batch(number: int, size: int = 8) -> dict[str, Any]:
 
 def step(
     net: Network | None = None,
-    rule: OptimizerConfig | None = None,
+    config: OptimizerConfig | None = None,
     *,
     size: int = 8,
     micro: int | None = None,
@@ -61,11 +61,14 @@ def step(
     if keras.backend.backend() == "jax":
         from holdfast.step.jax_step import JaxStep
 
-        return JaxStep(net, rule or OptimizerConfig(), **settings)
+        return JaxStep(net, config or OptimizerConfig(), **settings)
     from holdfast.step.tensorflow_step import TensorFlowStep
 
-    return TensorFlowStep(net, rule or OptimizerConfig(), **settings)
+    return TensorFlowStep(net, config or OptimizerConfig(), **settings)
 
 
-def run(made: Any, steps: range, rate: float = 1e-2, **how: Any) -> list[dict[str, Any]]:
-    return [made.fetch(made(batch(n, made.batch), step=n, rate=rate, held=False, **how)) for n in steps]
+def run(made: Any, steps: range, learning_rate: float = 1e-2, **how: Any) -> list[dict[str, Any]]:
+    return [
+        made.fetch(made(batch(n, made.batch), step=n, learning_rate=learning_rate, frozen=False, **how))
+        for n in steps
+    ]

@@ -32,18 +32,20 @@ from holdfast.train.observers.observer import JournalObserver, Observers, Traine
 from holdfast.train.schedules import Schedule
 from tests.train import tiny
 
-RULE = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
+OPTIMIZER = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
 PLAN = TrainingPlan(
     name="tiny", steps=60, batch=8, images=20, schedule=Schedule("cosine", 0.01, 60, 5), checkpoint=Interval(steps=7),
-    validate=Interval(steps=10), held_steps=3,
+    validate=Interval(steps=10), freeze_steps=3,
 )  # fmt: skip
 
 
 class Heard:
+    name = "the test"
+
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def say(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         self.events.append(event)
 
     def of(self, kind: type) -> list[Any]:
@@ -59,10 +61,10 @@ class Tiny:
         plan: TrainingPlan = PLAN,
         *,
         again: bool = False,
-        rule: OptimizerConfig = RULE,
+        config: OptimizerConfig = OPTIMIZER,
         micro: int | None = None,
         network: Network | None = None,
-        stop_asked: Callable[[], str] = lambda: "",
+        stop_signal: Callable[[], str] = lambda: "",
         batch: Callable[[int], Mapping[str, Any]] = tiny.batch,
         validate: Any = None,
     ) -> None:
@@ -70,22 +72,23 @@ class Tiny:
         run = RunFolder(folder)
         self.heard, self.drawn = Heard(), batch
         self.batches_seen: list[int] = []
-        self.witnesses = Observers([JournalObserver(run, 1), self.heard])
+        self.observers = Observers([JournalObserver(run, 1), self.heard])
         self.saver = AsyncCheckpointWriter(
-            run.checkpoints, keep=3, say=self.witnesses.say, retry_after_s=0.05
+            run.checkpoints, keep=3, notify=self.observers.notify, retry_after_s=0.05
         )
-        step = tiny.step(network or tiny.network(dropout=True), rule, size=plan.batch, micro=micro)
+        step = tiny.step(network or tiny.network(dropout=True), config, size=plan.batch, micro=micro)
         now = LoopState()
-        found = resume.newest_checkpoint(run.checkpoints, self.witnesses) if again else None
+        found = resume.newest_checkpoint(run.checkpoints, self.observers.notify) if again else None
         if found is not None:
             step = step.split(found.meta["micro_batch"])
             step.load(found.groups)
             now = loop_state.from_json(dict(found.meta["progress"]))
         self.model = step.network.model
         world = LoopEffects(
-            batches=self._batches, picture_names=lambda batch: [f"{number}.jpg" for number in batch["image"]],
-            validate=validate or self._validate, serving=contextlib.nullcontext, newest=self._newest, facts=dict,
-            saver=self.saver, witnesses=self.witnesses, pulse=TrainerHeartbeat(run, 1), stop_asked=stop_asked,
+            batches=self._batches, image_names=lambda batch: [f"{number}.jpg" for number in batch["image"]],
+            validate=validate or self._validate, serving_weights=contextlib.nullcontext,
+            newest_checkpoint=self._newest, run_facts=dict, writer=self.saver, observers=self.observers,
+            heartbeat=TrainerHeartbeat(run, 1), stop_signal=stop_signal,
         )  # fmt: skip
         self.folder = run
         self.loop = TrainingLoop(plan, step, now, world)
@@ -99,7 +102,7 @@ class Tiny:
     def digest(self) -> str:
         """Of everything that must be the same: all arrays, and all that is counted beside them."""
         state = {**self.loop.step.export()}
-        facts = np.frombuffer(repr(sorted(self.loop.now.as_json().items())).encode(), np.uint8)
+        facts = np.frombuffer(repr(sorted(self.loop.state.as_json().items())).encode(), np.uint8)
         return checkpoint_files.digest_of({**state, "progress": {"json": facts}})
 
     def _batches(self, first: int) -> Iterator[Mapping[str, Any]]:
@@ -112,13 +115,13 @@ class Tiny:
                 yield self.drawn(number)
                 number += 1
 
-    def _validate(self, stop_asked: Callable[[], bool]) -> dict[str, float] | None:
+    def _validate(self, stop_requested: Callable[[], bool]) -> dict[str, float] | None:
         found = np.asarray(self.model(tiny.batch(999)["images"].astype(np.float32), training=False))
-        return None if stop_asked() else {"AP": 1.0 / (1.0 + float(np.abs(found).mean()))}
+        return None if stop_requested() else {"AP": 1.0 / (1.0 + float(np.abs(found).mean()))}
 
     def _newest(self) -> Snapshot | None:
         self.saver.flush(20.0)
-        return resume.newest_checkpoint(self.folder.checkpoints, self.witnesses)
+        return resume.newest_checkpoint(self.folder.checkpoints, self.observers.notify)
 
 
 def main() -> int:
@@ -134,7 +137,7 @@ def main() -> int:
     asked: list[str] = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append("SIGTERM"))
     plan = replace(PLAN, steps=args.steps, schedule=replace(PLAN.schedule, steps=args.steps))
-    made = Tiny(args.folder, plan, again=args.resume, micro=4, stop_asked=lambda: asked[0] if asked else "")
+    made = Tiny(args.folder, plan, again=args.resume, micro=4, stop_signal=lambda: asked[0] if asked else "")
     reason = made.run()
     print(reason, made.digest(), flush=True)
     return 0

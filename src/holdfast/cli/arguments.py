@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from holdfast.errors import OutOfRange, UsageError, nearest
+from holdfast.shared_limits import MAX_PROCESSES
+from holdfast.units import parse_size
 
 WHERE = "the command line"
-MOST_PROCESSES = 4096  # as hardware.processes has it
 
 
 class Kind:
@@ -40,7 +41,26 @@ def positive(unit: str, *, such_as: str) -> Kind:
     return Kind(float, f"a number of {unit} above 0", lambda x: x > 0 and math.isfinite(x), such_as)
 
 
-PROCESSES = integer(1, most=MOST_PROCESSES, such_as=2)
+def parse_memory_size(text: str, *, where: str = WHERE) -> int:
+    """Bytes of "16GiB". A small number without a unit was meant in GiB, and is refused with that advice."""
+    try:
+        size = parse_size(text)
+    except ValueError as error:
+        raise OutOfRange(
+            f"{text!r} is not a memory size",
+            where=where,
+            change="a number and a unit, as in 16GiB, 16GB or 900MiB",
+        ) from error
+    if size < 1 << 20 and not text.strip()[-1].isalpha():
+        raise OutOfRange(
+            f"{text} without a unit is {text} bytes, and no GPU is that small",
+            where=where,
+            change=f"{text.strip()}GiB, if that is meant",
+        )
+    return size
+
+
+PROCESSES = integer(1, most=MAX_PROCESSES, such_as=2)
 PORT = integer(0, most=65535, such_as=8080)
 SEED = integer(0, most=2**31 - 1, such_as=0)
 RESTARTS = integer(0, such_as=3)

@@ -43,7 +43,7 @@ def measure(recipe: Recipe, *, steps: int) -> dict[str, Any]:
         range_test.points(found["rates"], found["losses"]), batch=recipe.train.batch
     )
     return {
-        "suggestion": suggestion.rate, "why": suggestion.why, "recipe": recipe.train.learning_rate,
+        "suggestion": suggestion.learning_rate, "why": suggestion.reason, "recipe": recipe.train.learning_rate,
         "depends_on": depends_on(recipe), **found,
     }  # fmt: skip
 

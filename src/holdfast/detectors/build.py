@@ -50,11 +50,6 @@ def build(spec: DetectorSpec, weights: str | None = None, *, seed: int = 0) -> D
         return FasterRCNN(spec, weights)
 
 
-def suggested_normalization(backbone: str, weights: str | None) -> str:
-    """Stored statistics where there are some; groups where a network starts from nothing."""
-    return "frozen-batch" if weights is not None or backbone == "vgg16" else "group"
-
-
 @contextmanager
 def _policy(name: str) -> Iterator[None]:
     before = keras.config.dtype_policy()

@@ -51,6 +51,11 @@ class DetectorSpec:
         return dataclasses.asdict(self)
 
 
+def suggested_normalization(backbone: str, weights: str | None) -> str:
+    """Stored statistics where there are some; groups where a network starts from nothing."""
+    return "frozen-batch" if weights is not None or backbone == "vgg16" else "group"
+
+
 def from_json(content: dict[str, Any]) -> DetectorSpec:
     known = {field.name for field in dataclasses.fields(DetectorSpec)}
     values = {name: value for name, value in content.items() if name in known}

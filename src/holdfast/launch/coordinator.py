@@ -19,11 +19,11 @@ from holdfast.launch.connections import Connections
 from holdfast.launch.group_health import AgentExit, GroupProblem, ProcessStatus, StepRate
 from holdfast.launch.group_table import EVERY_S
 from holdfast.launch.messages import Hello, Message, Pong, ProcessEnded, Stacks, Status
+from holdfast.shared_limits import GROUP_GRACE_S
 from holdfast.supervise import restart_policy
 from holdfast.supervise.restart_policy import AttemptFailure, RestartAfter
 
 SETTLE_S = 2.0  # after the first ending, for those that it brings about
-GRACE_S = 55.0  # after a wish to end, until the last has saved and ended
 STACKS_TIMEOUT_S = 6.0
 KILL_TIMEOUT_S = 20.0
 WINDOW_STEPS, WINDOW_S = 4, 1.5  # least, for a rate
@@ -177,7 +177,7 @@ class Coordinator:
         self._wait(SETTLE_S, self._all_ended)
         first = group_health.first_failure(self._endings)
         if first is None:  # all that have ended ended well
-            if not self._wait(GRACE_S, self._all_ended):
+            if not self._wait(GROUP_GRACE_S, self._all_ended):
                 return self._bring_down()
             first = group_health.first_failure(self._endings)
         if first is None:
@@ -188,14 +188,14 @@ class Coordinator:
                 f"{name} came to the host of process {first.rank}: all save and end", name, first.rank
             )
             self._asked = self._asked or name
-            self._wait(GRACE_S, self._all_ended)
+            self._wait(GROUP_GRACE_S, self._all_ended)
         return self._bring_down()
 
     def _end_in_order(self) -> int:
         self._tell_asked(f"{self._asked} came: all save at the same step and end", self._asked)
         for seat in self.seats.values():
             seat.line.send(messages.Stop(self._asked))
-        if not self._wait(GRACE_S, self._all_ended):
+        if not self._wait(GROUP_GRACE_S, self._all_ended):
             return self._bring_down()
         return self._code()
 

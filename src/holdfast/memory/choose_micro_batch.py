@@ -1,88 +1,98 @@
-"""What training asks of the plan: a micro-batch that fits this machine's card, and the prediction to be held to."""
+"""For training: a micro-batch that fits this machine's GPU, and the prediction to compare with."""
 
 from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass, replace
-from typing import Any
 
 from holdfast.errors import HoldfastError
 from holdfast.memory import corrections, gpu_catalogue
 from holdfast.memory.breakdown import MemoryBreakdown
-from holdfast.memory.byte_sizes import shown
 from holdfast.memory.data_facts import DataFacts, step_config_of
 from holdfast.memory.estimate.estimators import GpuEstimator
 from holdfast.memory.estimate.prediction_cache import PredictionCache
 from holdfast.memory.measured_peak import DeviceLimit
+from holdfast.memory.memory_plan import EstimateSetup
 from holdfast.memory.micro_batch_search import largest_micro_batch
 from holdfast.memory.step_config import StepConfig
 from holdfast.settings.recipe import Recipe
+from holdfast.units import exact_size
 
 
 @dataclass(frozen=True, slots=True)
 class MicroBatchPlan:
-    """`micro_batch` is None where nothing was planned: without a card, or where no prediction could be made."""
+    """`micro_batch` is None when nothing was planned: without a GPU, or when no prediction could be made."""
 
-    setup: StepConfig
+    config: StepConfig
     micro_batch: int | None = None
     predicted_bytes: int | None = None  # the allocator's peak
     method: str = ""
-    card: str = ""
-    said: str = ""
+    gpu: str = ""
+    message: str = ""
 
 
 def plan_for_training(
     recipe: Recipe,
     *,
     classes: int,
-    boxes: int,
-    room: DeviceLimit | None,
+    max_boxes: int,
+    limit: DeviceLimit | None,
     sent_pixels: int = 0,
-    price: Any = None,
+    estimate: EstimateSetup | None = None,
 ) -> MicroBatchPlan:
     """The largest micro-batch for `train.micro_batch = "auto"`; the prediction alone where it is a number."""
-    data = DataFacts(classes, boxes, 0, 0, 0, 0, "none", "", sent_pixels)
-    setup = step_config_of(recipe, data)
-    if room is None:
-        return MicroBatchPlan(setup)
-    card = (
-        gpu_catalogue.gpu_of_driver_name(room.name) or gpu_catalogue.gpu_of_size(room.limit_bytes)
-    ).with_memory(room.limit_bytes)
-    price = price or GpuEstimator(
-        card, PredictionCache(), correction_bytes=corrections.correction_for_gpu(card.name)
+    data = DataFacts(classes, max_boxes, 0, 0, 0, 0, "none", "", sent_pixels)
+    config = step_config_of(recipe, data)
+    if limit is None:
+        return MicroBatchPlan(config)
+    described = gpu_catalogue.gpu_of_driver_name(limit.name) or gpu_catalogue.gpu_of_size(limit.limit_bytes)
+    gpu = described.with_memory(limit.limit_bytes)
+    estimate = estimate or GpuEstimator(
+        gpu, PredictionCache(), correction_bytes=corrections.correction_for_gpu(gpu.name)
     )
     try:
         if recipe.train.micro_batch == "auto":
-            return _search_micro_batch(setup, room, card.name, price)
-        made = price(setup, [setup.micro_batch])[0]
+            return _search_micro_batch(config, limit, gpu.name, estimate)
+        breakdown = estimate(config, [config.micro_batch])[0]
         return MicroBatchPlan(
-            setup, None, made.step_peak_bytes, made.method.name, card.name, _plan_text(setup, made, room)
+            config,
+            None,
+            breakdown.step_peak_bytes,
+            breakdown.method.name,
+            gpu.name,
+            _message(config, breakdown, limit),
         )
     except (HoldfastError, OSError, subprocess.TimeoutExpired) as error:
-        return MicroBatchPlan(setup, said=f"the memory of a step was not predicted: {error}")
+        return MicroBatchPlan(config, message=f"the memory of a step could not be predicted: {error}")
 
 
-def _search_micro_batch(setup: StepConfig, room: DeviceLimit, card: str, price: Any) -> MicroBatchPlan:
-    """The room is the allocator's own, so what lies outside its pool is not counted again."""
-    found = largest_micro_batch(
-        setup.batch, room.limit_bytes, lambda sizes: [_within_pool(one) for one in price(setup, sizes)]
+def _search_micro_batch(
+    config: StepConfig, limit: DeviceLimit, gpu: str, estimate: EstimateSetup
+) -> MicroBatchPlan:
+    """The limit is the allocator's own, so what is outside its pool does not count."""
+    result = largest_micro_batch(
+        config.batch,
+        limit.limit_bytes,
+        lambda sizes: [_within_pool(option) for option in estimate(config, sizes)],
     )
-    micro = (
-        found.micro_batch or 1
-    )  # too close to call at one picture: it is tried, and relief says what happened
-    chosen = replace(setup, micro_batch=micro)
-    account = found.account
+    micro = result.micro_batch or 1  # when even one image is too close to call, training tries it
+    chosen = replace(config, micro_batch=micro)
+    breakdown = result.breakdown
     return MicroBatchPlan(
-        chosen, micro, account.step_peak_bytes, account.method.name, card, _plan_text(chosen, account, room)
+        chosen,
+        micro,
+        breakdown.step_peak_bytes,
+        breakdown.method.name,
+        gpu,
+        _message(chosen, breakdown, limit),
     )
 
 
-def _within_pool(account: MemoryBreakdown) -> MemoryBreakdown:
-    return replace(account, outside_bytes=0)
+def _within_pool(breakdown: MemoryBreakdown) -> MemoryBreakdown:
+    return replace(breakdown, outside_pool_bytes=0)
 
 
-def _plan_text(setup: StepConfig, account: MemoryBreakdown, room: DeviceLimit) -> str:
-    return (
-        f"micro-batches of {setup.micro_batch} will take {shown(account.step_peak_bytes)} of {shown(room.limit_bytes)} "
-        f"on the {room.name}, by {account.method.name}"
-    )
+def _message(config: StepConfig, breakdown: MemoryBreakdown, limit: DeviceLimit) -> str:
+    peak, available = exact_size(breakdown.step_peak_bytes), exact_size(limit.limit_bytes)
+    needed = f"micro-batches of {config.micro_batch} will take {peak} of {available} on the {limit.name}"
+    return f"{needed} (method: {breakdown.method.name})"

@@ -1,8 +1,8 @@
-"""What runs on this machine took beyond their predictions: kept in a file, shown, and added to the next one.
+"""How far runs on this machine exceeded their predictions: recorded in a file, and added to the next prediction.
 
-A card, a version of JAX and a method have a correction of their own; another version starts anew, since the
-compiler is another. The correction is the largest of the last few excesses, never below zero: a prediction that
-was too high is no reason to come closer to the limit.
+Each GPU and version of JAX has its own correction; another version has another compiler and starts again. The
+correction is the largest excess of the last runs, never below zero: a prediction that was too high is no reason to
+come closer to the limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REMEMBERED = 20
 
 @dataclass(frozen=True, slots=True)
 class PredictionRecord:
-    """One run: what was predicted, by which method, and what was measured."""
+    """One run: what was predicted, and what was measured. The field names are those of the file."""
 
     card: str
     jax: str
@@ -37,12 +37,12 @@ def file() -> Path:
     return prediction_folder() / "measured.jsonl"
 
 
-def add(seen: PredictionRecord, path: Path | None = None) -> None:
+def add(record: PredictionRecord, path: Path | None = None) -> None:
     path = path or file()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a") as out:
-            out.write(json.dumps(asdict(seen)) + "\n")
+            out.write(json.dumps(asdict(record)) + "\n")
 
 
 def read(path: Path | None = None) -> list[PredictionRecord]:
@@ -50,25 +50,25 @@ def read(path: Path | None = None) -> list[PredictionRecord]:
         lines = (path or file()).read_text().splitlines()
     except OSError:
         return []
-    found = []
+    records = []
     for line in lines:
-        with contextlib.suppress(ValueError, TypeError):  # a torn last line
-            found.append(PredictionRecord(**json.loads(line)))
-    return found
+        with contextlib.suppress(ValueError, TypeError):  # a partial last line
+            records.append(PredictionRecord(**json.loads(line)))
+    return records
 
 
-def correction(seen: list[PredictionRecord], card: str, jax: str) -> int:
-    """The largest excess of the last runs on this card with this version; one of each setup counts, the latest."""
+def correction(records: list[PredictionRecord], gpu: str, jax: str) -> int:
+    """The largest excess of the last runs on this GPU with this version; of each configuration the latest counts."""
     latest: dict[str, int] = {}
-    for one in seen:
-        if one.card == card and one.jax == jax:
-            latest.pop(one.setup, None)
-            latest[one.setup] = one.excess_bytes
+    for record in records:
+        if record.card == gpu and record.jax == jax:
+            latest.pop(record.setup, None)
+            latest[record.setup] = record.excess_bytes
     return max([0, *list(latest.values())[-REMEMBERED:]])
 
 
-def correction_for_gpu(card: str, path: Path | None = None) -> int:
-    return correction(read(path), card, jax_version())
+def correction_for_gpu(gpu: str, path: Path | None = None) -> int:
+    return correction(read(path), gpu, jax_version())
 
 
 def jax_version() -> str:
@@ -80,5 +80,5 @@ def jax_version() -> str:
         return ""
 
 
-def as_lines(seen: list[PredictionRecord]) -> list[dict[str, Any]]:
-    return [{**asdict(one), "excess_bytes": one.excess_bytes} for one in seen]
+def as_lines(records: list[PredictionRecord]) -> list[dict[str, Any]]:
+    return [{**asdict(record), "excess_bytes": record.excess_bytes} for record in records]

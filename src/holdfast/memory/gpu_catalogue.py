@@ -1,4 +1,4 @@
-"""Descriptions of cards for the compiler. One was read from a real card; the others are from datasheets."""
+"""Descriptions of GPUs for the compiler. One was read from a real GPU; the others are from datasheets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_BEFORE_JAX_0_11 = (
 
 @dataclass(frozen=True, slots=True)
 class GpuSpec:
-    """`source` is "read from a card" or "datasheet". Bandwidth in bytes a second, caches and memory in bytes."""
+    """`source` is "read from a GPU" or "datasheet". Bandwidth in bytes per second, caches and memory in bytes."""
 
     slug: str
     name: str
@@ -37,13 +37,15 @@ class GpuSpec:
     bandwidth: float
 
     @property
-    def guessed(self) -> bool:
-        return self.source != "read from a card"
+    def is_from_datasheet(self) -> bool:
+        return self.source != "read from a GPU"
 
-    def described(self, *, older: bool = False) -> str:
-        """The text of the compiler's GpuTargetConfigProto, without the fields that `older` compilers do not know."""
-        if not self.guessed:
-            text = resources.files("holdfast.memory").joinpath(f"cards/{self.slug}.pbtxt").read_text()
+    def target_config(self, *, older: bool = False) -> str:
+        """The text of the compiler's GpuTargetConfigProto, without the fields that `older` compilers reject."""
+        if not self.is_from_datasheet:
+            text = (
+                resources.files("holdfast.memory").joinpath(f"gpu_descriptions/{self.slug}.pbtxt").read_text()
+            )
             if older:
                 text = re.sub(rf"(?m)^ *({'|'.join(_NOT_BEFORE_JAX_0_11)}): .*\n", "", text)
             return re.sub(r"device_memory_size: \d+", f"device_memory_size: {self.memory_bytes}", text)
@@ -55,47 +57,49 @@ class GpuSpec:
         )  # fmt: skip
 
     def with_memory(self, memory_bytes: int) -> GpuSpec:
-        """The compiler's schedule knows the limit, so a part of a card is described with its own size."""
+        """The compiler's schedule depends on the limit, so a slice of a GPU is described with its own size."""
         return replace(self, memory_bytes=memory_bytes)
 
 
 def all_gpus() -> tuple[GpuSpec, ...]:
-    content = json.loads(resources.files("holdfast.memory").joinpath("cards/cards.json").read_text())
-    return tuple(_gpu_from_json(one) for one in content["cards"])
+    content = json.loads(
+        resources.files("holdfast.memory").joinpath("gpu_descriptions/gpus.json").read_text()
+    )
+    return tuple(_gpu_from_json(gpu) for gpu in content["gpus"])
 
 
-def _gpu_from_json(one: dict[str, Any]) -> GpuSpec:
-    return GpuSpec(**{**one, "capability": tuple(one["capability"])})
+def _gpu_from_json(fields: dict[str, Any]) -> GpuSpec:
+    return GpuSpec(**{**fields, "capability": tuple(fields["capability"])})
 
 
 def gpu_named(slug: str) -> GpuSpec:
-    cards = {card.slug: card for card in all_gpus()}
-    asked = re.sub(r"[^a-z0-9]+", "-", slug.lower()).strip("-")
-    if asked in cards:
-        return cards[asked]
+    gpus = {gpu.slug: gpu for gpu in all_gpus()}
+    wanted = re.sub(r"[^a-z0-9]+", "-", slug.lower()).strip("-")
+    if wanted in gpus:
+        return gpus[wanted]
     raise OutOfRange(
         f"unknown GPU {slug!r}",
         where="--gpu",
-        found="the GPUs are " + ", ".join(cards),
-        change=f"--gpu {nearest(asked, list(cards)) or 'h100'}; or --device-memory alone",
+        found="the GPUs are " + ", ".join(gpus),
+        change=f"--gpu {nearest(wanted, list(gpus)) or 'h100'}; or --device-memory alone",
     )
 
 
-#: What the compiler of CUDA 13 still compiles for.
+#: The oldest compute capability that the compiler of CUDA 13 supports.
 _OLDEST_COMPILED = (7, 5)
 
 
 def gpu_of_size(memory_bytes: int) -> GpuSpec:
-    """The described card whose memory is nearest: what is compiled for when only a size is known."""
-    compiled = [card for card in all_gpus() if card.capability >= _OLDEST_COMPILED]
-    return min(compiled, key=lambda card: (abs(card.memory_bytes - memory_bytes), card.guessed))
+    """The described GPU with the nearest memory: what to compile for when only a size is known."""
+    compiled = [gpu for gpu in all_gpus() if gpu.capability >= _OLDEST_COMPILED]
+    return min(compiled, key=lambda gpu: (abs(gpu.memory_bytes - memory_bytes), gpu.is_from_datasheet))
 
 
 def gpu_of_driver_name(reported: str) -> GpuSpec | None:
-    """The description for a card as its driver names it, as in "NVIDIA A100-SXM4-40GB"."""
+    """The description of a GPU by the name that its driver gives, as in "NVIDIA A100-SXM4-40GB"."""
     words = set(re.findall(r"[a-z]*\d+[a-z]*", reported.lower()))
-    fitting = [card for card in all_gpus() if set(re.findall(r"[a-z]*\d+[a-z]*", card.slug)) & words]
-    exact = [card for card in fitting if set(card.slug.split("-")) <= words | {"rtx"}]
+    fitting = [gpu for gpu in all_gpus() if set(re.findall(r"[a-z]*\d+[a-z]*", gpu.slug)) & words]
+    exact = [gpu for gpu in fitting if set(gpu.slug.split("-")) <= words | {"rtx"}]
     return next(iter(exact or fitting), None)
 
 

@@ -1,4 +1,4 @@
-"""The measured peak beside the predicted one: told once after the first steps, and kept for the next prediction."""
+"""The measured peak, compared with the prediction: reported once after the first steps, and recorded."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Literal
 
 from holdfast.journal import events as ev
 from holdfast.memory import corrections
-from holdfast.memory.byte_sizes import shown
-from holdfast.memory.estimate.cpu_trial import resident_peak_bytes as resident_peak
+from holdfast.memory.estimate.cpu_trial import resident_peak_bytes
+from holdfast.units import exact_size
 
 AFTER_STEPS = 3
-#: A peak so far above the prediction is the autotuner's of a first compilation, and teaches nothing.
+#: A peak above this times the prediction comes from the autotuner in a first compilation, and is not recorded.
 AUTOTUNED = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimit:
-    """A card that this process computes on: what its allocator may take."""
+    """The GPU that this process computes on, and what its allocator may take."""
 
     name: str
     limit_bytes: int
@@ -33,7 +33,7 @@ class MeasuredPeak:
 
 
 def device_limit(backend: str) -> DeviceLimit | None:
-    """The card that the backend sees; None when it computes on the processor."""
+    """The GPU that the backend sees; None when it computes on the CPU."""
     with contextlib.suppress(Exception):
         if backend == "jax":
             import jax
@@ -45,13 +45,13 @@ def device_limit(backend: str) -> DeviceLimit | None:
 
         from holdfast.host.nvml import local_gpu
 
-        found = local_gpu() if tf.config.list_physical_devices("GPU") else None
-        return DeviceLimit(found.name, found.free_bytes) if found else None
+        gpu = local_gpu() if tf.config.list_physical_devices("GPU") else None
+        return DeviceLimit(gpu.name, gpu.free_bytes) if gpu else None
     return None
 
 
 def measure_peak(backend: str) -> MeasuredPeak:
-    """The peak so far: of the card's allocator where there is one, else of the process."""
+    """The peak so far: of the GPU's allocator if there is one, else of the process."""
     with contextlib.suppress(Exception):
         if backend == "jax":
             import jax
@@ -66,57 +66,55 @@ def measure_peak(backend: str) -> MeasuredPeak:
 
             if tf.config.list_physical_devices("GPU"):
                 return MeasuredPeak(int(tf.config.experimental.get_memory_info("GPU:0")["peak"]), "card")
-    return MeasuredPeak(resident_peak(), "host")
+    return MeasuredPeak(resident_peak_bytes(), "host")
 
 
 class MemoryObserver:
-    """Sees the losses; after the third step it says what was taken, and remembers it."""
+    """After the third step, reports and records the measured peak."""
+
+    name = "the memory observer"
 
     def __init__(
         self,
         planned: Any,
         backend: str,
-        say: Callable[[ev.Event], None],
-        look: Callable[[str], MeasuredPeak] = measure_peak,
-        remember: Callable[[corrections.PredictionRecord], None] = corrections.add,
+        notify: Callable[[ev.Event], None],
+        measure: Callable[[str], MeasuredPeak] = measure_peak,
+        record: Callable[[corrections.PredictionRecord], None] = corrections.add,
     ) -> None:
-        self._planned, self._backend, self._say = planned, backend, say
-        self._look, self._remember = look, remember
-        self._steps, self._told = 0, False
+        self._planned, self._backend, self._notify = planned, backend, notify
+        self._measure, self._record = measure, record
+        self._steps, self._reported = 0, False
 
-    def say(self, event: ev.Event) -> None:
-        if self._told or not isinstance(event, ev.LossSeen):
+    def notify(self, event: ev.Event) -> None:
+        if self._reported or not isinstance(event, ev.LossSeen):
             return
         self._steps += 1
         if self._steps >= AFTER_STEPS:
-            self._told = True
-            self._tell(self._look(self._backend))
+            self._reported = True
+            self._report(self._measure(self._backend))
 
-    def _tell(self, found: MeasuredPeak) -> None:
+    def _report(self, peak: MeasuredPeak) -> None:
         planned = self._planned
-        predicted = planned.predicted_bytes if found.where == "card" else None
+        predicted = planned.predicted_bytes if peak.where == "card" else None
         learned = False
-        if predicted is not None and found.bytes <= AUTOTUNED * predicted:
+        if predicted is not None and peak.bytes <= AUTOTUNED * predicted:
             learned = True
-            self._remember(corrections.PredictionRecord(planned.card, corrections.jax_version(), planned.setup.short(),
-                                            predicted, found.bytes))  # fmt: skip
-        self._say(
+            self._record(corrections.PredictionRecord(planned.gpu, corrections.jax_version(), planned.config.label(),
+                                            predicted, peak.bytes))  # fmt: skip
+        self._notify(
             ev.MemoryMeasured(
-                measured_bytes=found.bytes, where=found.where, limit_bytes=found.limit_bytes,
-                predicted_bytes=predicted, method=planned.method, learned=learned, setup=planned.setup.short(),
+                measured_bytes=peak.bytes, where=peak.where, limit_bytes=peak.limit_bytes,
+                predicted_bytes=predicted, method=planned.method, learned=learned, setup=planned.config.label(),
             )
         )  # fmt: skip
 
 
 def comparison_text(event: ev.MemoryMeasured) -> str:
-    where = "the card" if event.where == "card" else "the host"
-    said = f"the first steps took {shown(event.measured_bytes)} of {where}'s memory at the highest"
+    where = "GPU" if event.where == "card" else "host"
+    text = f"the first steps took {exact_size(event.measured_bytes)} of {where} memory at the peak"
     if event.predicted_bytes is None:
-        return said
+        return text
     more = event.measured_bytes / event.predicted_bytes - 1
-    said += f"; predicted were {shown(event.predicted_bytes)} ({more:+.1%})"
-    return (
-        said
-        if event.learned
-        else said + ", with the autotuner of a first compilation in it: not learned from"
-    )
+    text += f"; predicted: {exact_size(event.predicted_bytes)} ({more:+.1%})"
+    return text if event.learned else f"{text}, including the autotuner of a first compilation: not recorded"

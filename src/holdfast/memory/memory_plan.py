@@ -1,4 +1,4 @@
-"""What to change so that a step fits, in the order of least harm. Pure: what prices a setup is handed in."""
+"""What to change so that a step fits, in the order of least harm. Pure: the estimator is an argument."""
 
 from __future__ import annotations
 
@@ -29,84 +29,84 @@ class SettingChange:
         return f"{self.setting} = {self.value}"
 
 
-Rung = tuple[StepConfig, tuple[SettingChange, ...]]
+Reduction = tuple[StepConfig, tuple[SettingChange, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOption:
-    """A setup, the changes that lead to it, and its memory."""
+    """A configuration, the changes that lead to it, and its memory."""
 
-    setup: StepConfig
+    config: StepConfig
     changes: tuple[SettingChange, ...]
-    account: MemoryBreakdown
-    answer: FitAnswer
+    breakdown: MemoryBreakdown
+    fit_answer: FitAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """`chosen` is None when nothing fits; `tried` holds every option that was priced, in order."""
+    """`chosen` is None when nothing fits; `options` are all that were estimated, in order."""
 
     chosen: PlanOption | None
-    tried: tuple[PlanOption, ...]
-    asked: PlanOption  # the recipe as it stands
+    options: tuple[PlanOption, ...]
+    as_configured: PlanOption  # the recipe without changes
 
 
 def make_plan(
-    wanted: StepConfig, memory_bytes: int, price: EstimateSetup, *, half: str = "bfloat16"
+    config: StepConfig, memory_bytes: int, estimate: EstimateSetup, *, half_precision: str = "bfloat16"
 ) -> MemoryPlan:
-    """The recipe as it stands, else the largest micro-batch, else the least harmful change that makes one fit."""
-    tried: list[PlanOption] = []
-    for setup, changes in reductions(wanted, half=half):
-        found = largest_micro_batch(setup.batch, memory_bytes, partial(price, setup))
-        option = _option(setup, changes, found, memory_bytes)
-        tried.append(option)
-        if found.micro_batch is not None:
-            return MemoryPlan(option, tuple(tried), tried[0])
-        if found.account.method.never_yes and option.answer != "does-not-fit":
-            break  # a lower bound cannot say yes, and changing the recipe on its word would be a guess
-    return MemoryPlan(None, tuple(tried), tried[0])
+    """The recipe unchanged, else the largest micro-batch, else the least harmful change that makes one fit."""
+    options: list[PlanOption] = []
+    for reduced, changes in reductions(config, half_precision=half_precision):
+        result = largest_micro_batch(reduced.batch, memory_bytes, partial(estimate, reduced))
+        option = _option(reduced, changes, result, memory_bytes)
+        options.append(option)
+        if result.micro_batch is not None:
+            return MemoryPlan(option, tuple(options), options[0])
+        if result.breakdown.method.is_lower_bound and option.fit_answer != "does-not-fit":
+            break  # a lower bound never proves that something fits: no reason to change the recipe
+    return MemoryPlan(None, tuple(options), options[0])
 
 
 def _option(
-    setup: StepConfig, changes: tuple[SettingChange, ...], found: SearchResult, memory_bytes: int
+    config: StepConfig, changes: tuple[SettingChange, ...], result: SearchResult, memory_bytes: int
 ) -> PlanOption:
-    micro = found.micro_batch or 1
-    if micro != setup.batch:
+    micro = result.micro_batch or 1
+    if micro != config.batch:
         cost = "the same result, to float rounding; somewhat slower, as smaller kernels fill a GPU less"
         changes = (*changes, SettingChange("train.micro_batch", str(micro), cost))
-    answer = "fits" if found.micro_batch is not None else found.account.judge(memory_bytes)
-    return PlanOption(replace(setup, micro_batch=micro), changes, found.account, answer)
+    answer = "fits" if result.micro_batch is not None else result.breakdown.fits(memory_bytes)
+    return PlanOption(replace(config, micro_batch=micro), changes, result.breakdown, answer)
 
 
-def reductions(wanted: StepConfig, *, half: str) -> list[Rung]:
-    """Setups to try in order, each with all changes up to it; a later value of a setting replaces the earlier."""
-    rungs: list[Rung] = [(wanted, ())]
+def reductions(config: StepConfig, *, half_precision: str) -> list[Reduction]:
+    """Configurations to try in order, with all changes so far; a later change of a setting replaces the earlier."""
+    reduced: list[Reduction] = [(config, ())]
 
     def add(change: SettingChange, **changed: Any) -> None:
-        setup, before = rungs[-1]
-        kept = (one for one in before if one.setting != change.setting)
-        rungs.append((replace(setup, **changed), (*kept, change)))
+        last, before = reduced[-1]
+        others = (other for other in before if other.setting != change.setting)
+        reduced.append((replace(last, **changed), (*others, change)))
 
-    if wanted.precision == "float32":
+    if config.precision == "float32":
         cost = "results differ in about the third digit; faster on GPUs with tensor cores"
-        add(SettingChange("train.precision", f'"{half}"', cost), precision=half)
-    if not wanted.rematerialise:
+        add(SettingChange("train.precision", f'"{half_precision}"', cost), precision=half_precision)
+    if not config.rematerialise:
         cost = "the same gradient; a step takes about a third longer, as the forward pass is computed twice"
         add(SettingChange("train.rematerialise", "true", cost), rematerialise=True)
-    for smaller in _smaller_inputs(wanted):
+    for smaller in _smaller_inputs(config):
         add(
             SettingChange("model.input", str(smaller), "small objects are harder to find; faster"),
             input=smaller,
         )
-    if wanted.backbone != LIGHTER_BACKBONE:
+    if config.backbone != LIGHTER_BACKBONE:
         add(
             SettingChange("model.backbone", f'"{LIGHTER_BACKBONE}"', "less accurate; much faster"),
             backbone=LIGHTER_BACKBONE,
         )
-    return rungs
+    return reduced
 
 
-def _smaller_inputs(wanted: StepConfig) -> list[int]:
-    least = SMALLEST_INPUT[wanted.detector]
-    sizes = [int(wanted.input * factor) // 32 * 32 for factor in SMALLER_INPUTS]
+def _smaller_inputs(config: StepConfig) -> list[int]:
+    least = SMALLEST_INPUT[config.detector]
+    sizes = [int(config.input * factor) // 32 * 32 for factor in SMALLER_INPUTS]
     return [size for size in dict.fromkeys(sizes) if size >= least]

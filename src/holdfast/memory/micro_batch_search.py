@@ -1,4 +1,4 @@
-"""The largest micro-batch that fits: the whole batch, else a line through two, and the chosen one compiled. Pure."""
+"""The largest micro-batch that fits: the full batch, else by a line through two estimates. Pure."""
 
 from __future__ import annotations
 
@@ -8,60 +8,60 @@ from dataclasses import dataclass
 from holdfast.memory.breakdown import MemoryBreakdown
 
 EstimateSizes = Callable[[list[int]], list[MemoryBreakdown]]  # of micro-batches of one batch
-MAX_ESTIMATES = 4  # after the two that give the line
+MAX_ESTIMATES = 4  # after the two that define the line
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """`micro_batch` is None when not even the smallest fits; `account` is then that of the smallest."""
+    """`micro_batch` is None when not even the smallest fits; `breakdown` is then that of the smallest."""
 
     micro_batch: int | None
-    account: MemoryBreakdown
+    breakdown: MemoryBreakdown
 
 
 def divisors(batch: int) -> list[int]:
     return [size for size in range(1, batch + 1) if batch % size == 0]
 
 
-def largest_micro_batch(batch: int, memory_bytes: int, price: EstimateSizes) -> SearchResult:
-    """A compilation takes as long for one picture as for many, so the whole batch, which usually fits, comes first."""
-    sizes, priced = divisors(batch), {batch: price([batch])[0]}
-    if priced[batch].judge(memory_bytes) == "fits":
-        return SearchResult(batch, priced[batch])
+def largest_micro_batch(batch: int, memory_bytes: int, estimate: EstimateSizes) -> SearchResult:
+    """Compiling takes as long for one image as for many, so the full batch, which usually fits, comes first."""
+    sizes, estimates = divisors(batch), {batch: estimate([batch])[0]}
+    if estimates[batch].fits(memory_bytes) == "fits":
+        return SearchResult(batch, estimates[batch])
     if batch > 1:
-        priced[1] = price([1])[0]
-    if priced[1].judge(memory_bytes) != "fits":
-        return SearchResult(None, priced[1])
-    candidate = _size_by_line(sizes, priced, memory_bytes)
+        estimates[1] = estimate([1])[0]
+    if estimates[1].fits(memory_bytes) != "fits":
+        return SearchResult(None, estimates[1])
+    candidate = _size_by_line(sizes, estimates, memory_bytes)
     for _ in range(MAX_ESTIMATES):
-        if candidate not in priced:
-            priced[candidate] = price([candidate])[0]
-        if priced[candidate].judge(memory_bytes) == "fits":
+        if candidate not in estimates:
+            estimates[candidate] = estimate([candidate])[0]
+        if estimates[candidate].fits(memory_bytes) == "fits":
             larger = [size for size in sizes if size > candidate]
-            if not larger or larger[0] in priced:
+            if not larger or larger[0] in estimates:
                 break
-            if not _might_fit(larger[0], priced, memory_bytes):
+            if not _might_fit(larger[0], estimates, memory_bytes):
                 break
             candidate = larger[0]
         else:
             candidate = max(size for size in sizes if size < candidate)
-    best = max(size for size, account in priced.items() if account.judge(memory_bytes) == "fits")
-    return SearchResult(best, priced[best])
+    best = max(size for size, breakdown in estimates.items() if breakdown.fits(memory_bytes) == "fits")
+    return SearchResult(best, estimates[best])
 
 
-def _size_by_line(sizes: list[int], priced: dict[int, MemoryBreakdown], memory_bytes: int) -> int:
-    fitting = [size for size in sizes if _on_line(size, priced) <= memory_bytes]
+def _size_by_line(sizes: list[int], estimates: dict[int, MemoryBreakdown], memory_bytes: int) -> int:
+    fitting = [size for size in sizes if _on_line(size, estimates) <= memory_bytes]
     return max(fitting, default=1)
 
 
-def _on_line(size: int, priced: dict[int, MemoryBreakdown]) -> float:
-    """The upper total of a micro-batch by the line through the two outermost priced ones."""
-    low, high = min(priced), max(priced)
-    at_low, at_high = (priced[one].upper_step_bytes + priced[one].outside_bytes for one in (low, high))
+def _on_line(size: int, estimates: dict[int, MemoryBreakdown]) -> float:
+    """The upper total of a micro-batch, by the line through the smallest and the largest that were estimated."""
+    low, high = min(estimates), max(estimates)
+    at_low, at_high = (estimates[size].upper_total_bytes for size in (low, high))
     slope = (at_high - at_low) / (high - low) if high > low else 0.0
     return at_low + slope * (size - low)
 
 
-def _might_fit(size: int, priced: dict[int, MemoryBreakdown], memory_bytes: int) -> bool:
-    """Within 5 %, by which batches were seen to leave the line."""
-    return _on_line(size, priced) <= memory_bytes * 1.05
+def _might_fit(size: int, estimates: dict[int, MemoryBreakdown], memory_bytes: int) -> bool:
+    """Within 5 %, by which batches were measured to deviate from the line."""
+    return _on_line(size, estimates) <= memory_bytes * 1.05

@@ -1,4 +1,4 @@
-"""What a prediction is of: everything that decides the memory of a step, and nothing else."""
+"""Everything that decides the memory of a step, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class StepConfig:
-    """`boxes` is the number of rows that every picture's boxes are padded to: the most crowded picture's."""
+    """`boxes` is the number of rows that the boxes of every image are padded to: the maximum in an image."""
 
     detector: str
     backbone: str
@@ -27,20 +27,20 @@ class StepConfig:
     rematerialise: bool = False
     changes_colour: bool = True
     backend: str = "jax"
-    sent_pixels: int = 0  # of a picture, where the step resizes it
+    sent_pixels: int = 0  # of an image, when the step resizes it
 
-    def with_micro(self, micro_batch: int) -> StepConfig:
-        """The same, one micro-batch a step: what a search for the micro-batch compiles."""
+    def with_micro_batch(self, micro_batch: int) -> StepConfig:
+        """The same with one micro-batch per step, as the search for a micro-batch compiles it."""
         return replace(self, batch=micro_batch, micro_batch=micro_batch)
 
     @property
     def model(self) -> StepConfig:
-        """What can be compiled from one built model: all but the batch."""
+        """What needs a model of its own: everything but the batch."""
         return replace(self, batch=0, micro_batch=0)
 
     @property
-    def picture_pixels(self) -> int:
-        """Of one picture in a batch."""
+    def image_pixels(self) -> int:
+        """Of one image in a batch."""
         return self.sent_pixels or self.input**2
 
     @property
@@ -50,16 +50,16 @@ class StepConfig:
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    def short(self) -> str:
-        how = [self.precision, self.optimizer]
-        how += ["remat"] if self.rematerialise else []
-        how += [f"sent {self.sent_pixels / 1e6:.1f} MP"] if self.sent_pixels else []
+    def label(self) -> str:
+        options = [self.precision, self.optimizer]
+        options += ["remat"] if self.rematerialise else []
+        options += [f"sent {self.sent_pixels / 1e6:.1f} MP"] if self.sent_pixels else []
         many = f"b{self.batch}" + (f"/{self.micro_batch}" if self.micro_batch != self.batch else "")
-        return f"{self.detector} {self.backbone} {self.input} {many} {' '.join(how)}"
+        return f"{self.detector} {self.backbone} {self.input} {many} {' '.join(options)}"
 
 
 def from_json(content: Mapping[str, Any]) -> StepConfig:
-    known = {one.name for one in fields(StepConfig)}
+    known = {field.name for field in fields(StepConfig)}
     return StepConfig(**{name: value for name, value in content.items() if name in known})
 
 

@@ -10,6 +10,8 @@ from holdfast.errors import OutOfRange
 ResizeMode = Literal["letterbox", "stretch"]
 CacheMode = Literal["auto", "none", "encoded", "decoded"]
 GREY = 114  # beside an image
+PREFETCHED_BATCHES = 2  # that are ready while a step runs
+VALIDATION_BATCH = 16  # images at once in a validation
 MOST_AT_ONCE = 2**31 - 1  # pixels of a batch that the step can number
 
 

@@ -28,13 +28,12 @@ from holdfast.errors import DataError, UndecodableImage
 from holdfast.host.process_limits import usable_cores
 from holdfast.pipeline import batch_plan, data_service, decode, row_layout
 from holdfast.pipeline.dataset_columns import Columns
-from holdfast.pipeline.feed import Feed
+from holdfast.pipeline.feed import PREFETCHED_BATCHES, Feed
 from holdfast.pipeline.image_cache import ImageCache
 from holdfast.pipeline.pack import PackIndex, with_packed
 from holdfast.pipeline.packing import BackgroundPack
 
 ENDLESS = np.iinfo(np.int64).max
-PREFETCHED_BATCHES = 2
 PLANNED_IMAGES = 128  # decided at once: some thousand small operations, whose cost is shared by so many
 
 

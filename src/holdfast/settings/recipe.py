@@ -10,6 +10,8 @@ import json
 from dataclasses import MISSING, Field, dataclass, field
 from typing import Any, NamedTuple
 
+from holdfast.shared_limits import MAX_PROCESSES
+
 
 class Rule(NamedTuple):
     """What a setting allows, beyond its type."""
@@ -158,7 +160,7 @@ class Hardware:
         1,
         "processes that train together, on one host or several; `holdfast launch` starts them",
         low=1,
-        high=4096,
+        high=MAX_PROCESSES,
     )
     devices: int = setting(1, "devices per process", low=1, high=64)
     data_service: list[str] | None = setting(

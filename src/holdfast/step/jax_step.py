@@ -1,6 +1,6 @@
-"""The compiled step on JAX: micro-batches in a scan, one update, the new state handed back whole.
+"""The compiled step on JAX: micro-batches in a scan, one update, the complete new state returned.
 
-Nothing is donated: a result carries the state before it until it is fetched, so a step that runs out of memory
+Nothing is donated: a result keeps the state before it until it is fetched, so a step that runs out of memory
 can be undone. That costs two more copies of the weights and moments while steps run.
 """
 
@@ -23,42 +23,42 @@ class JaxStep:
     def __init__(
         self,
         network: Network,
-        rule: OptimizerConfig,
+        config: OptimizerConfig,
         *,
         batch: int,
         micro_batch: int,
         state: tuple[OptimizerState, list[Any]] | None = None,
     ) -> None:
-        self.network, self.rule, self.batch, self.micro_batch = network, rule, batch, micro_batch
+        self.network, self.config, self.batch, self.micro_batch = network, config, batch, micro_batch
         self.names, self.others = names_of(network.trainable), names_of(network.fixed)
         self.layout = network.layout()
         self._masks = optimizer.Masks(*(jax.device_put(mask) for mask in self.layout.masks()))
-        self._moving, self._fixed = state or (
-            optimizer.initial_state(_flat_weights(network.trainable), rule),
+        self._optimizer_state, self._fixed = state or (
+            optimizer.initial_state(_flat_weights(network.trainable), config),
             [jnp.asarray(variable.value) for variable in network.fixed],
         )
         self._traces = 0
         self._compiled = jax.jit(self._step)
 
-    def __call__(self, batch: Mapping[str, Any], *, step: int, rate: float, held: bool) -> Any:
+    def __call__(self, batch: Mapping[str, Any], *, step: int, learning_rate: float, frozen: bool) -> Any:
         before = self.state
-        self._moving, self._fixed, result = self._compiled(
-            *self.arguments(batch, step=step, rate=rate, held=held)
+        self._optimizer_state, self._fixed, result = self._compiled(
+            *self.arguments(batch, step=step, learning_rate=learning_rate, frozen=frozen)
         )
         return result, before
 
     @property
     def state(self) -> tuple[OptimizerState, list[Any]]:
-        return self._moving, self._fixed
+        return self._optimizer_state, self._fixed
 
     def arguments(
-        self, batch: Mapping[str, Any], *, step: int = 0, rate: float = 0.0, held: bool = False
+        self, batch: Mapping[str, Any], *, step: int = 0, learning_rate: float = 0.0, frozen: bool = False
     ) -> tuple[Any, ...]:
         used = {name: _to_device(batch[name]) for name in BATCH_KEYS if name in batch}
-        return (*self.state, self._masks, used, np.int32(step), np.float32(rate), np.bool_(held))
+        return (*self.state, self._masks, used, np.int32(step), np.float32(learning_rate), np.bool_(frozen))
 
     def traced(self, batch: Mapping[str, Any], abstract: Callable[[Any], Any]) -> Any:
-        """The compiled function traced, not run: what `holdfast plan` looks at. `abstract` gives shapes for values."""
+        """The compiled function traced, not run, for `holdfast plan`. `abstract` replaces values by their shapes."""
         return self._compiled.trace(*abstract(self.arguments(batch)))
 
     def fetch(self, result: Any) -> dict[str, Any]:
@@ -67,32 +67,32 @@ class JaxStep:
         return host_numbers({**light, "squares": lambda: jax.device_get(squares)}, self.layout, self.names)
 
     def undo(self, result: Any) -> bool:
-        """JAX computes behind our back and an error shows at `fetch`, when the state is already the new one."""
-        self._moving, self._fixed = result[1]
+        """JAX computes asynchronously: an error shows at `fetch`, when the state is already the new one."""
+        self._optimizer_state, self._fixed = result[1]
         return True
 
     def export(self) -> Groups:
-        """Also brings the Keras model up to date, which is what predicts."""
-        moving, fixed = jax.device_get((self._moving, self._fixed))
+        """Also updates the Keras model, which makes the predictions."""
+        optimizer_state, fixed = jax.device_get((self._optimizer_state, self._fixed))
         variables = [*self.network.trainable, *self.network.fixed]
         for variable, value in zip(
-            variables, [*self.layout.parted(self._moving.weights), *self._fixed], strict=True
+            variables, [*self.layout.unflatten(self._optimizer_state.weights), *self._fixed], strict=True
         ):
             variable.assign(value)
-        return to_groups(moving, list(fixed), self.layout, self.names, self.others)
+        return to_groups(optimizer_state, list(fixed), self.layout, self.names, self.others)
 
     def load(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
-        moving, fixed = from_groups(groups, self.names, self.others)
-        self._moving, self._fixed = jax.tree.map(jax.device_put, (moving, fixed))
+        optimizer_state, fixed = from_groups(groups, self.names, self.others)
+        self._optimizer_state, self._fixed = jax.tree.map(jax.device_put, (optimizer_state, fixed))
         self.export()
 
     def split(self, micro_batch: int) -> JaxStep:
         return JaxStep(
             self.network,
-            self.rule,
+            self.config,
             batch=self.batch,
             micro_batch=micro_batch,
-            state=(self._moving, self._fixed),
+            state=(self._optimizer_state, self._fixed),
         )
 
     def traces(self) -> int:
@@ -102,52 +102,55 @@ class JaxStep:
 
     def _step(
         self,
-        now: OptimizerState,
+        state: OptimizerState,
         fixed: list[Any],
         masks: Masks,
         batch: dict[str, Any],
         step: Any,
-        rate: Any,
-        held: Any,
+        learning_rate: Any,
+        frozen: Any,
     ) -> tuple[OptimizerState, list[Any], dict[str, Any]]:
         self._traces += 1  # runs when traced, not when called
         batch = batch | {"step": jnp.full((self.batch,), step)}
-        sums, gradient, fixed_after = self._accumulated(now, fixed, batch)
+        sums, gradient, fixed_after = self._accumulated(state, fixed, batch)
         parts = {name: value / self.batch for name, value in sums.items()}
         loss = sum(parts[name] for name in sorted(parts))
-        new, facts = optimizer.apply_update(now, gradient, loss, rate, held, masks, self.rule)
+        new, stats = optimizer.apply_update(state, gradient, loss, learning_rate, frozen, masks, self.config)
         fixed_new = [
-            jnp.where(facts.applied, after, old) for after, old in zip(fixed_after, fixed, strict=True)
+            jnp.where(stats.applied, after, old) for after, old in zip(fixed_after, fixed, strict=True)
         ]
-        return new, fixed_new, {"loss": loss, "parts": parts, "scale": now.scale, **facts._asdict()}
+        return new, fixed_new, {"loss": loss, "parts": parts, "scale": state.scale, **stats._asdict()}
 
     def _accumulated(
-        self, now: OptimizerState, fixed: list[Any], batch: dict[str, Any]
+        self, state: OptimizerState, fixed: list[Any], batch: dict[str, Any]
     ) -> tuple[Any, Any, list[Any]]:
         count = self.batch // self.micro_batch
         if count == 1:
-            return self._gradient(now, fixed, batch)
+            return self._gradient(state, fixed, batch)
         pieces = {
             name: value.reshape(count, self.micro_batch, *value.shape[1:]) for name, value in batch.items()
         }
-        first = self._gradient(now, fixed, {name: value[0] for name, value in pieces.items()})
+        first = self._gradient(state, fixed, {name: value[0] for name, value in pieces.items()})
 
         def more(so_far: Any, piece: Any) -> tuple[Any, None]:
             sums, gradient, fixed = so_far
-            parts, added, fixed = self._gradient(now, fixed, piece)
+            parts, added, fixed = self._gradient(state, fixed, piece)
             return (jax.tree.map(jnp.add, sums, parts), gradient + added, fixed), None
 
         total, _ = jax.lax.scan(more, first, {name: value[1:] for name, value in pieces.items()})
         return total
 
     def _gradient(
-        self, now: OptimizerState, fixed: list[Any], piece: dict[str, Any]
+        self, state: OptimizerState, fixed: list[Any], piece: dict[str, Any]
     ) -> tuple[Any, Any, list[Any]]:
         def wanted(weights: Any) -> tuple[Any, Any]:
-            parts, fixed_after = loss_sums(self.network, self.layout.parted(weights), fixed, piece)
-            return sum(parts[name] for name in sorted(parts)) * (now.scale / self.batch), (parts, fixed_after)
+            parts, fixed_after = loss_sums(self.network, self.layout.unflatten(weights), fixed, piece)
+            return sum(parts[name] for name in sorted(parts)) * (state.scale / self.batch), (
+                parts,
+                fixed_after,
+            )
 
-        (_, (parts, fixed_after)), gradient = jax.value_and_grad(wanted, has_aux=True)(now.weights)
+        (_, (parts, fixed_after)), gradient = jax.value_and_grad(wanted, has_aux=True)(state.weights)
         return parts, gradient, fixed_after
 
 

@@ -15,17 +15,17 @@ from holdfast.step.optimizer import Layout
 
 Tensor = Any
 Batch = Mapping[str, Tensor]
-#: From a batch to the parts of the loss, each one number a picture: (b,). Their sum is what is minimised.
+#: From a batch to the parts of the loss, each one number per image: (b,). Their sum is minimised.
 Losses = Callable[[Batch], Mapping[str, Tensor]]
 
 
 @dataclass(frozen=True)
 class Network:
-    """`losses` calls the model; `held_first` are path prefixes that stay as they are for the first steps."""
+    """`losses` calls the model; variables whose path has one of `frozen_prefixes` can be frozen."""
 
     model: keras.Model
     losses: Losses
-    held_first: tuple[str, ...] = ()
+    frozen_prefixes: tuple[str, ...] = ()
 
     @property
     def trainable(self) -> list[Any]:
@@ -33,19 +33,19 @@ class Network:
 
     @property
     def fixed(self) -> list[Any]:
-        """Statistics and the random state of layers: carried along, never given to the optimizer."""
+        """Statistics and the random state of layers, which the optimizer does not touch."""
         return list(self.model.non_trainable_variables)
 
     def layout(self) -> Layout:
         trainable = self.trainable
         return Layout(
             tuple(tuple(int(side) for side in variable.shape) for variable in trainable),
-            tuple(any(prefix in variable.path for prefix in self.held_first) for variable in trainable),
+            tuple(any(prefix in variable.path for prefix in self.frozen_prefixes) for variable in trainable),
         )
 
 
 def detector_network(model: Detector, *, changes_colour: bool, seed: int) -> Network:
-    """What is trained of a detector: pictures as the pipeline sends them, resized if need be and recoloured here."""
+    """A detector, trained on images as the pipeline sends them: resized here if needed, and colour-augmented."""
     offset = seed % 2**16
 
     def losses(batch: Batch) -> Mapping[str, Tensor]:
@@ -59,16 +59,16 @@ def detector_network(model: Detector, *, changes_colour: bool, seed: int) -> Net
             }
         )  # fmt: skip
 
-    return Network(model, losses, held_first=(f"{model.backbone.name}/",))
+    return Network(model, losses, frozen_prefixes=(f"{model.backbone.name}/",))
 
 
 def images_of(batch: Batch, size: tuple[int, int]) -> Tensor:
-    """The images of a batch, whether the pipeline resized the pictures or left that to the step."""
+    """The images of a batch, whether the pipeline resized them or left that to the step."""
     return batch["images"] if "images" in batch else resized(batch["pixels"], batch["view"], *size)
 
 
 def names_of(variables: Sequence[Any]) -> list[str]:
-    """A name for each, its path; a path that comes again gets a number, so that none is lost.
+    """The path of each; a repeated path gets a number, so that none is lost.
 
     Keras numbers seed generators through the whole process; here they are numbered through the model, so
     that the same model has the same names in another process.
@@ -85,7 +85,7 @@ def names_of(variables: Sequence[Any]) -> list[str]:
 def loss_sums(
     network: Network, trainable: Sequence[Tensor], fixed: Sequence[Tensor], batch: Batch
 ) -> tuple[dict[str, Tensor], list[Tensor]]:
-    """Each part of the loss summed over the batch's pictures, and the fixed variables afterwards."""
+    """Each part of the loss summed over the batch's images, and the fixed variables afterwards."""
     pairs = [*zip(network.trainable, trainable, strict=True), *zip(network.fixed, fixed, strict=True)]
     with keras.StatelessScope(state_mapping=pairs) as scope:
         parts = {

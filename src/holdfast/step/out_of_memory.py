@@ -1,4 +1,4 @@
-"""What to do when memory does not suffice: a smaller micro-batch, the same batch. Pure."""
+"""After running out of memory: a smaller micro-batch, the same batch. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.journal.reader import Entry
 
 
 class OutOfMemory(HoldfastError):
-    """Not even one picture at a time fits."""
+    """Not even one image at a time fits."""
 
     slug = "device-memory-exhausted"
 
@@ -23,23 +23,22 @@ def smaller_micro_batch(micro_batch: int, batch: int) -> int | None:
 
 def out_of_memory_error(where: str, error: BaseException) -> OutOfMemory:
     return OutOfMemory(
-        "a single picture at a time does not fit into memory",
+        "a micro-batch of one image does not fit into memory",
         where=where,
         found=" ".join(str(error).split())[:300],
-        change=["model.input smaller", 'precision = "bfloat16"', "a smaller backbone"],
+        change=["a smaller model.input", 'train.precision = "bfloat16"', "a smaller backbone"],
     )
 
 
 def micro_batch_after_kill(entries: Sequence[Entry], attempt: int, batch: int) -> tuple[int, int] | None:
-    """Micro-batch before and now, when memory ended the attempt before this one: the kernel, or a refused allocation.
+    """Micro-batch before and now, when the attempt before this one ran out of memory: killed by the kernel, or by a
+    refused allocation.
 
-    The size that was in use is the last one told. A second such end in a row quarters it, a third divides it by
-    eight, so that the few restarts that a run has are enough; when one picture at a time was too much, it stays.
+    The size in use is the last one recorded. A second such end in a row quarters it, a third divides it by eight, so
+    that the few restarts of a run are enough. It is never below one image.
     """
     in_a_row = 0
-    while attempt - 1 - in_a_row >= 1 and _ended_by_memory(
-        _events_of_attempt(entries, attempt - 1 - in_a_row)
-    ):
+    while attempt - 1 - in_a_row >= 1 and _ran_out(_events_of_attempt(entries, attempt - 1 - in_a_row)):
         in_a_row += 1
     if not in_a_row:
         return None
@@ -50,16 +49,15 @@ def micro_batch_after_kill(entries: Sequence[Entry], attempt: int, batch: int) -
 
 
 def last_micro_batch(entries: Sequence[Entry]) -> int | None:
-    """The last micro-batch that was said to be in use."""
+    """The last micro-batch that was recorded."""
     sizes = [entry.event.micro_batch for entry in entries if isinstance(entry.event, ev.MicroBatchSet)]
     return sizes[-1] if sizes else None
 
 
 def ran_out_of_memory(entries: Sequence[Entry]) -> bool:
-    """Whether memory ended any attempt of this run: then no pictures are kept in memory from there on."""
+    """Whether any attempt of this run ran out of memory. From then on no images are cached."""
     return any(
-        _ended_by_memory(_events_of_attempt(entries, attempt))
-        for attempt in {entry.attempt for entry in entries}
+        _ran_out(_events_of_attempt(entries, attempt)) for attempt in {entry.attempt for entry in entries}
     )
 
 
@@ -67,7 +65,7 @@ def _events_of_attempt(entries: Sequence[Entry], attempt: int) -> list[ev.Event]
     return [entry.event for entry in entries if entry.attempt == attempt]
 
 
-def _ended_by_memory(events: Sequence[ev.Event]) -> bool:
+def _ran_out(events: Sequence[ev.Event]) -> bool:
     ended = next((event for event in reversed(events) if isinstance(event, ev.AttemptEnded)), None)
     if ended is None:
         return False
@@ -78,7 +76,7 @@ def _ended_by_memory(events: Sequence[ev.Event]) -> bool:
 
 
 def is_out_of_memory_text(text: str) -> bool:
-    """Whether an error's words are those of a refused allocation, by TensorFlow, XLA or the interpreter."""
+    """Whether an error message is that of a refused allocation, by TensorFlow, XLA or Python."""
     return any(sign in text for sign in OUT_OF_MEMORY_TEXTS)
 
 

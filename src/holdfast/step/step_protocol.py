@@ -1,4 +1,4 @@
-"""What the loop knows of a compiled step, whichever backend made it."""
+"""What the loop knows about a compiled step, whichever backend adapted it."""
 
 from __future__ import annotations
 
@@ -6,34 +6,36 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.step.optimizer import FIRST_SCALE, Layout, OptimizerState
 from holdfast.step.out_of_memory import is_out_of_memory_text
-from holdfast.train.checkpoint.checkpoint_files import Array
 
+Array = NDArray[Any]
 Groups = dict[str, dict[str, Array]]
-SCALARS = ("count", "scale", "good", "unapplied")
-#: The keys of a pipeline's batch that the step looks at; the rest stays on the host.
+#: Scalars of the state: their names in a checkpoint, and the fields.
+SCALARS = {"count": "count", "scale": "scale", "good": "good_steps", "unapplied": "unapplied"}
+#: The keys of a pipeline's batch that the step uses; the rest stays on the host.
 BATCH_KEYS = ("images", "pixels", "view", "boxes", "labels", "real", "crowd", "colour", "image")
 
 
 class TrainStep(Protocol):
-    """One update a call. Results stay on the device until `fetch`, so that the next step can be under way."""
+    """One update per call. Results stay on the device until `fetch`, so that the next step can already run."""
 
     micro_batch: int
 
-    def __call__(self, batch: Mapping[str, Any], *, step: int, rate: float, held: bool) -> Any: ...
+    def __call__(self, batch: Mapping[str, Any], *, step: int, learning_rate: float, frozen: bool) -> Any: ...
 
     def fetch(self, result: Any) -> dict[str, Any]:
         """Plain numbers: loss, parts, gradient_norm, finite, applied, and norms by variable."""
         ...
 
     def undo(self, result: Any) -> bool:
-        """The state before the step that gave `result`, when fetching it raised; False where it stays as it is."""
+        """Restores the state before the step of `result`, when fetching it raised. False when nothing had changed."""
         ...
 
     def export(self) -> Groups:
-        """The whole state, copied to the host."""
+        """The complete state, copied to the host."""
         ...
 
     def load(self, groups: Mapping[str, Mapping[str, Array]]) -> None: ...
@@ -46,19 +48,28 @@ class TrainStep(Protocol):
 
 
 def to_groups(
-    moving: OptimizerState, fixed: list[Array], layout: Layout, trainable: list[str], others: list[str]
+    optimizer_state: OptimizerState,
+    fixed: list[Array],
+    layout: Layout,
+    trainable: list[str],
+    others: list[str],
 ) -> Groups:
     """A state on the host as the named arrays of a checkpoint."""
-    weights, first, second, average = (
-        dict(zip(trainable, parts, strict=True)) if (parts := layout.parted_on_host(vector)) else {}
-        for vector in (moving.weights, moving.first, moving.second, moving.average)
+    weights, first, second, ema = (
+        dict(zip(trainable, parts, strict=True)) if (parts := layout.unflatten_on_host(vector)) else {}
+        for vector in (
+            optimizer_state.weights,
+            optimizer_state.first_moment,
+            optimizer_state.second_moment,
+            optimizer_state.ema,
+        )
     )
     optimizer = {f"first/{name}": value for name, value in first.items()}
     optimizer |= {f"second/{name}": value for name, value in second.items()}
-    optimizer |= {name: getattr(moving, name) for name in SCALARS}
+    optimizer |= {name: getattr(optimizer_state, field) for name, field in SCALARS.items()}
     groups = {"weights": weights | dict(zip(others, fixed, strict=True)), "optimizer": optimizer}
-    if average:
-        groups["ema"] = average
+    if ema:
+        groups["ema"] = ema
     return {
         group: {name: np.asarray(value) for name, value in arrays.items()} for group, arrays in groups.items()
     }
@@ -68,16 +79,16 @@ def from_groups(
     groups: Mapping[str, Mapping[str, Array]], trainable: list[str], others: list[str]
 ) -> tuple[OptimizerState, list[Array]]:
     """The reverse. A name that is missing raises KeyError."""
-    weights, optimizer, average = groups["weights"], groups["optimizer"], groups.get("ema", {})
+    weights, optimizer, ema = groups["weights"], groups["optimizer"], groups.get("ema", {})
     adam = any(name.startswith("second/") for name in optimizer)
-    moving = OptimizerState(
+    optimizer_state = OptimizerState(
         weights=_concatenated(weights[name] for name in trainable),
-        first=_concatenated(optimizer[f"first/{name}"] for name in trainable),
-        second=_concatenated(optimizer[f"second/{name}"] for name in trainable if adam),
-        average=_concatenated(average[name] for name in trainable if average),
-        **{name: optimizer[name] for name in SCALARS},
+        first_moment=_concatenated(optimizer[f"first/{name}"] for name in trainable),
+        second_moment=_concatenated(optimizer[f"second/{name}"] for name in trainable if adam),
+        ema=_concatenated(ema[name] for name in trainable if ema),
+        **{field: optimizer[name] for name, field in SCALARS.items()},
     )
-    return moving, [weights[name] for name in others]
+    return optimizer_state, [weights[name] for name in others]
 
 
 def adapt_state(
@@ -87,21 +98,21 @@ def adapt_state(
     *,
     unapplied: int,
 ) -> dict[str, dict[str, Any]]:
-    """The saved state as the recipe of now needs it: an average that was begun or given up since, the loss scale of
-    another precision; and steps that were not finite, of which the run has heard, hold up no further one."""
-    made = {name: dict(arrays) for name, arrays in groups.items()}
-    state = made["optimizer"]
+    """The saved state as the changed recipe needs it: with or without an EMA, the loss scale of another precision.
+    `unapplied` is the number of non-finite steps that still count against the limit."""
+    adapted = {name: dict(arrays) for name, arrays in groups.items()}
+    state = adapted["optimizer"]
     if not now["train.ema"]:
-        made.pop("ema", None)
-    elif "ema" not in made:
-        trained = [name.removeprefix("first/") for name in state if name.startswith("first/")]
-        made["ema"] = {name: made["weights"][name] for name in trained}
-    scaled, scales = (recipe.get("train.precision") == "float16" for recipe in (before, now))
-    if scaled != scales:
-        state["scale"] = state["scale"] * 0 + (FIRST_SCALE if scales else 1.0)
+        adapted.pop("ema", None)
+    elif "ema" not in adapted:
+        trainable = [name.removeprefix("first/") for name in state if name.startswith("first/")]
+        adapted["ema"] = {name: adapted["weights"][name] for name in trainable}
+    was_scaled, is_scaled = (recipe.get("train.precision") == "float16" for recipe in (before, now))
+    if was_scaled != is_scaled:
+        state["scale"] = state["scale"] * 0 + (FIRST_SCALE if is_scaled else 1.0)
         state["good"] = state["good"] * 0
     state["unapplied"] = state["unapplied"] * 0 + unapplied
-    return made
+    return adapted
 
 
 def _concatenated(arrays: Iterable[Array]) -> Array:
@@ -109,7 +120,7 @@ def _concatenated(arrays: Iterable[Array]) -> Array:
 
 
 def host_numbers(result: Mapping[str, Any], layout: Layout, names: list[str]) -> dict[str, Any]:
-    """Host values of a step's result. `result["squares"]` is a function: fetched only when something is wrong."""
+    """A result as Python numbers. `result["squares"]` is a function: called only when a number is not finite."""
     plain: dict[str, Any] = {
         "loss": float(result["loss"]),
         "parts": {name: float(value) for name, value in result["parts"].items()},
@@ -119,7 +130,7 @@ def host_numbers(result: Mapping[str, Any], layout: Layout, names: list[str]) ->
         "scale": float(result["scale"]),
     }
     if not plain["finite"]:
-        parts = layout.parted_on_host(np.asarray(result["squares"]()))
+        parts = layout.unflatten_on_host(np.asarray(result["squares"]()))
         plain["norms"] = {name: float(np.sqrt(part.sum())) for name, part in zip(names, parts, strict=True)}
     return plain
 

@@ -1,7 +1,7 @@
 """The compiled step on TensorFlow: micro-batches in a while loop, one update, assigned all at once.
 
 Every new value is computed before the first variable is assigned, and an assignment allocates nothing: a step
-that runs out of memory leaves the state as it was.
+that runs out of memory does not change the state.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from holdfast.step.step_protocol import BATCH_KEYS, Groups, from_groups, host_nu
 
 class TensorFlowStep:
     def __init__(
-        self, network: Network, rule: OptimizerConfig, *, batch: int, micro_batch: int, jit: bool = False,
+        self, network: Network, config: OptimizerConfig, *, batch: int, micro_batch: int, jit: bool = False,
         state: OptimizerState | None = None,
     ) -> None:  # fmt: skip
-        self.network, self.rule, self.batch, self.micro_batch, self.jit = (
+        self.network, self.config, self.batch, self.micro_batch, self.jit = (
             network,
-            rule,
+            config,
             batch,
             micro_batch,
             jit,
@@ -36,13 +36,15 @@ class TensorFlowStep:
         self._masks = optimizer.Masks(*(tf.constant(mask) for mask in self.layout.masks()))
         self._weights = [variable.value for variable in network.trainable]
         self._fixed = [variable.value for variable in network.fixed]
-        self._moving = state or _variables(optimizer.initial_state(self.layout.joined(self._weights), rule))
+        self._optimizer_state = state or _variables(
+            optimizer.initial_state(self.layout.flatten(self._weights), config)
+        )
         self._compiled = tf.function(self._step, jit_compile=jit, autograph=False)
 
-    def __call__(self, batch: Mapping[str, Any], *, step: int, rate: float, held: bool) -> Any:
+    def __call__(self, batch: Mapping[str, Any], *, step: int, learning_rate: float, frozen: bool) -> Any:
         used = {name: tf.convert_to_tensor(batch[name]) for name in BATCH_KEYS if name in batch}
         return self._compiled(
-            used, tf.constant(step, tf.int32), tf.constant(rate, tf.float32), tf.constant(held)
+            used, tf.constant(step, tf.int32), tf.constant(learning_rate, tf.float32), tf.constant(frozen)
         )
 
     def fetch(self, result: Any) -> dict[str, Any]:
@@ -52,59 +54,63 @@ class TensorFlowStep:
         return host_numbers({**plain, "squares": lambda: squares.numpy()}, self.layout, self.names)
 
     def undo(self, result: Any) -> bool:
-        """Nothing to do: an error of the step shows in the call itself, before anything is assigned."""
+        """Nothing to do: an error of the step is raised by the call itself, before anything is assigned."""
         return False
 
     def export(self) -> Groups:
-        moving = OptimizerState(self.layout.joined(self._weights), *self._moving[1:])
-        host = OptimizerState(*(value.numpy().copy() for value in moving))
+        optimizer_state = OptimizerState(self.layout.flatten(self._weights), *self._optimizer_state[1:])
+        host = OptimizerState(*(value.numpy().copy() for value in optimizer_state))
         fixed = [variable.numpy().copy() for variable in self._fixed]
         return to_groups(host, fixed, self.layout, self.names, self.others)
 
     def load(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
-        moving, fixed = from_groups(groups, self.names, self.others)
-        self._assign(moving, self.layout.parted_on_host(moving.weights), fixed)
+        optimizer_state, fixed = from_groups(groups, self.names, self.others)
+        self._assign(optimizer_state, self.layout.unflatten_on_host(optimizer_state.weights), fixed)
 
     def split(self, micro_batch: int) -> TensorFlowStep:
         return TensorFlowStep(
             self.network,
-            self.rule,
+            self.config,
             batch=self.batch,
             micro_batch=micro_batch,
             jit=self.jit,
-            state=self._moving,
+            state=self._optimizer_state,
         )
 
     def traces(self) -> int:
         return int(self._compiled.experimental_get_tracing_count())
 
-    def _assign(self, moving: OptimizerState, weights: Sequence[Any], fixed: Sequence[Any]) -> None:
-        variables = [*self._moving[1:], *self._weights, *self._fixed]
-        for variable, value in zip(variables, [*moving[1:], *weights, *fixed], strict=True):
+    def _assign(self, optimizer_state: OptimizerState, weights: Sequence[Any], fixed: Sequence[Any]) -> None:
+        variables = [*self._optimizer_state[1:], *self._weights, *self._fixed]
+        for variable, value in zip(variables, [*optimizer_state[1:], *weights, *fixed], strict=True):
             variable.assign(value)
 
     # -- inside the compiled function ---------------------------------------------------------------
 
-    def _step(self, batch: dict[str, Any], step: Any, rate: Any, held: Any) -> dict[str, Any]:
+    def _step(self, batch: dict[str, Any], step: Any, learning_rate: Any, frozen: Any) -> dict[str, Any]:
         weights, fixed = (
-            [tf.convert_to_tensor(one) for one in variables] for variables in (self._weights, self._fixed)
+            [tf.convert_to_tensor(variable) for variable in variables]
+            for variables in (self._weights, self._fixed)
         )
-        now = OptimizerState(
-            self.layout.joined(weights), *(tf.convert_to_tensor(one) for one in self._moving[1:])
+        state = OptimizerState(
+            self.layout.flatten(weights),
+            *(tf.convert_to_tensor(value) for value in self._optimizer_state[1:]),
         )
         batch = batch | {"step": tf.fill([self.batch], step)}
-        sums, gradient, fixed_after = self._accumulated(weights, fixed, now.scale, batch)
+        sums, gradient, fixed_after = self._accumulated(weights, fixed, state.scale, batch)
         parts = {name: value / self.batch for name, value in sums.items()}
         loss = sum_in_order(parts)
-        new, facts = optimizer.apply_update(now, gradient, loss, rate, held, self._masks, self.rule)
+        new, stats = optimizer.apply_update(
+            state, gradient, loss, learning_rate, frozen, self._masks, self.config
+        )
         fixed_new = [
-            tf.where(facts.applied, after, old) for after, old in zip(fixed_after, fixed, strict=True)
+            tf.where(stats.applied, after, old) for after, old in zip(fixed_after, fixed, strict=True)
         ]
-        weights_new = self.layout.parted(new.weights)
+        weights_new = self.layout.unflatten(new.weights)
         all_computed = tf.group(*new, *weights_new, *fixed_new, loss)  # one barrier: n edges, not n squared
         with tf.control_dependencies([all_computed]):
             self._assign(new, weights_new, fixed_new)
-        return {"loss": loss, "parts": parts, "scale": now.scale, **facts._asdict()}
+        return {"loss": loss, "parts": parts, "scale": state.scale, **stats._asdict()}
 
     def _accumulated(
         self, weights: list[Any], fixed: list[Any], scale: Any, batch: dict[str, Any]
@@ -118,35 +124,39 @@ class TensorFlowStep:
         }
         first = self._gradient(weights, fixed, scale, {name: value[0] for name, value in pieces.items()})
 
-        def more(index: Any, so_far: Any) -> Any:
+        def add_piece(index: Any, so_far: Any) -> Any:
             sums, gradient, fixed = so_far
             piece = {name: value[index] for name, value in pieces.items()}
             parts, added, fixed = self._gradient(weights, fixed, scale, piece)
             return index + 1, ({name: sums[name] + parts[name] for name in sums}, gradient + added, fixed)
 
         _, total = tf.while_loop(
-            lambda index, _: index < count, more, (tf.constant(1), first), parallel_iterations=1
+            lambda index, _: index < count, add_piece, (tf.constant(1), first), parallel_iterations=1
         )
         return total
 
     def _gradient(
         self, weights: list[Any], fixed: list[Any], scale: Any, piece: dict[str, Any]
     ) -> tuple[Any, Any, list[Any]]:
-        """Two by two, as `summed`: a tape adds all gradients that meet in one tensor by one `AddN`."""
-        own = [tf.identity(one) for one in weights]
-        parts, fixed_after = loss_sums(self.network, own, fixed, piece)
+        """Added two by two, as in `sum_in_order`: a tape adds all gradients of one tensor by one `AddN`."""
+        copies = [tf.identity(weight) for weight in weights]
+        parts, fixed_after = loss_sums(self.network, copies, fixed, piece)
         gradients = tf.gradients(
-            sum_in_order(parts) * (scale / self.batch), own, unconnected_gradients=tf.UnconnectedGradients.ZERO,
+            sum_in_order(parts) * (scale / self.batch), copies, unconnected_gradients=tf.UnconnectedGradients.ZERO,
             aggregation_method=tf.AggregationMethod.EXPERIMENTAL_TREE,
         )  # fmt: skip
-        return parts, self.layout.joined([tf.convert_to_tensor(one) for one in gradients]), fixed_after
+        return (
+            parts,
+            self.layout.flatten([tf.convert_to_tensor(gradient) for gradient in gradients]),
+            fixed_after,
+        )
 
 
 def sum_in_order(parts: Mapping[str, Any]) -> Any:
-    """One after the other. `AddN` begins with the input whose memory is free by then: of three, the last bit varies."""
+    """One after the other. `AddN` starts with the input whose buffer is free first, so the last bit of three varies."""
     return functools.reduce(operator.add, [parts[name] for name in sorted(parts)])
 
 
-def _variables(fresh: OptimizerState) -> OptimizerState:
-    """Variables for all that moves, but for the weights, which are the model's own."""
-    return OptimizerState(fresh.weights, *(tf.Variable(value, trainable=False) for value in fresh[1:]))
+def _variables(initial: OptimizerState) -> OptimizerState:
+    """Variables for everything but the weights, which are the model's own."""
+    return OptimizerState(initial.weights, *(tf.Variable(value, trainable=False) for value in initial[1:]))

@@ -15,6 +15,7 @@ from holdfast.host import cgroup, kernel_log, procfs
 from holdfast.host.procfs import Stat
 from holdfast.host.signals import signal_name
 from holdfast.journal.events import AttemptEnded, SignalReceived, SignalSent, StoppedBy
+from holdfast.shared_limits import LEFTOVERS_GRACE_S
 from holdfast.supervise.child import leftovers
 from holdfast.supervise.child.spawn import BLOCKED_SIGNALS, Child, ProcessExit
 from holdfast.supervise.monitor import Monitor
@@ -31,7 +32,6 @@ from holdfast.supervise.signal_policy import (
 _RELAY_EXIT_TIMEOUT_S = 3.0
 _MAX_LISTED = 16
 _KILL_AFTER_S = 15.0  # after SIGTERM
-_GRACE_S = 30.0  # for leftover processes to save, as schedulers give it
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class AttemptRunner:
             )
             leftovers.send_signal(of_group, signal.SIGTERM, self._record_sent)
             leftovers.gone_within(
-                lambda: _remaining(self._leftovers(), of_group), _GRACE_S, self._wait_or_interrupt
+                lambda: _remaining(self._leftovers(), of_group), LEFTOVERS_GRACE_S, self._wait_or_interrupt
             )
 
     def _leftovers(self) -> dict[int, Stat]:

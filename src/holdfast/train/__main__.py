@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast import shared_limits
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, of_os
 from holdfast.journal import events as ev
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
     from holdfast.settings.recipe import Recipe
     from holdfast.train.process_group import ProcessGroup
 
-GRACE_S = 25.0  # to write what is pending after a signal; clouds give about 30 s
 UNEXPECTED_EXIT = 70  # EX_SOFTWARE of sysexits.h
 EXIT_CODES = {"finished": 0, "early-stopping": 0, "SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}
 
 
 class StopSignal:
-    """The first SIGTERM or Ctrl-C, or a terminal that closes, asks for a kind end at the next step; a second Ctrl-C
+    """The first SIGTERM or Ctrl-C, or a terminal that closes, stops the run after the current step; a second Ctrl-C
     does not wait."""
 
     def __init__(self) -> None:
@@ -48,8 +48,10 @@ class StopSignal:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m holdfast.train")
     parser.add_argument("run_dir", type=Path)
-    parser.add_argument("--resume", action="store_true", help="go on from the newest whole checkpoint")
-    parser.add_argument("--accept-changes", action="store_true", help="of the recipe, since that checkpoint")
+    parser.add_argument("--resume", action="store_true", help="resume from the newest complete checkpoint")
+    parser.add_argument(
+        "--accept-changes", action="store_true", help="resume although the recipe has changed"
+    )
     args = parser.parse_args(argv)
     try:
         return _train(RunFolder(args.run_dir), resume=args.resume, accept=args.accept_changes)
@@ -57,11 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _leave_group(_report_error(error))
     except OSError as error:
         return _leave_group(_report_error(of_os(error)))
-    except KeyboardInterrupt:  # before it could be taken as a wish, or a second one
+    except KeyboardInterrupt:  # before the handlers are set, or a second one
         return _leave_group(EXIT_CODES["SIGINT"])
-    except (
-        Exception
-    ) as error:  # a defect, or a library's: not an answer of ours, so the supervisor tries again
+    except Exception as error:  # a defect of membership or of a library: the supervisor restarts
         traceback.print_exc()
         return _leave_group(_agent_lost_exit_code(error) or UNEXPECTED_EXIT)
 
@@ -75,25 +75,31 @@ def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
     attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1") or 1)
     if not resume and attempt == 1 and any(folder.checkpoints.glob("step-*")):
         raise AlreadyThere(
-            "this folder holds a run with checkpoints, and nothing is overwritten unasked",
+            "this folder has a run with checkpoints, and nothing is overwritten unless you ask for it",
             where=folder.checkpoints,
-            change="--resume to go on with it, or another --run-dir",
+            change="--resume to continue it, or another --run-dir",
         )
     lock = run_lock.acquire_lock(folder.path)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # pages of advice about builds of TensorFlow
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # hides advice about builds of TensorFlow
     os.environ["KERAS_BACKEND"] = recipe.train.backend  # before anything imports Keras
     _enable_compile_cache(recipe.train.backend)
-    asked = StopSignal()
-    peers = _join_group(folder, recipe, asked)
+    stop_signal = StopSignal()
+    group = _join_group(folder, recipe, stop_signal)
     from holdfast.train.training_run import TrainingRun
 
-    session = TrainingRun(
-        folder, recipe, attempt=attempt, resume=resume, asked=asked, accept=accept, peers=peers
+    run = TrainingRun(
+        folder,
+        recipe,
+        attempt=attempt,
+        resume=resume,
+        stop_signal=stop_signal,
+        accept_changes=accept,
+        group=group,
     )
-    reason = session.run(grace_s=GRACE_S)
-    session.say(ev.ExitStarted(exit_code=EXIT_CODES[reason], steps=session.steps_done))
-    del lock  # to here, and however else the process ends
-    if asked() and peers is None:
+    reason = run.run(grace_s=shared_limits.TRAINER_GRACE_S)
+    run.notify(ev.ExitStarted(exit_code=EXIT_CODES[reason], steps=run.steps_done))
+    del lock  # released here, and however else the process ends
+    if stop_signal() and group is None:
         _exit_immediately(EXIT_CODES[reason])
     return EXIT_CODES[reason]
 
@@ -101,22 +107,22 @@ def _train(folder: RunFolder, *, resume: bool, accept: bool) -> int:
 def _enable_compile_cache(backend: str) -> None:
     from holdfast.step import compile_cache
 
-    kept = compile_cache.folder_for(
-        backend, os.environ, has_card=compile_cache.has_nvidia_gpu(), home=Path.home()
+    cache = compile_cache.folder_for(
+        backend, os.environ, has_gpu=compile_cache.has_nvidia_gpu(), home=Path.home()
     )
-    if kept is not None:
-        os.environ[compile_cache.VARIABLE] = str(kept)
+    if cache is not None:
+        os.environ[compile_cache.VARIABLE] = str(cache)
 
 
 def _exit_immediately(code: int) -> None:
-    """Everything is on the disk. Taking TensorFlow apart takes seconds that a pre-emption may not give."""
+    """Everything is on the disk. Unloading TensorFlow takes seconds that a pre-emption may not give."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
 def _leave_group(code: int) -> int:
-    """In a group, at once: JAX would wait for the others at the end, who wait for this process."""
+    """In a group exits at once: JAX would wait for the others, which wait for this process."""
     from holdfast.journal import group_membership
 
     if group_membership.from_environment() is not None:
@@ -124,24 +130,24 @@ def _leave_group(code: int) -> int:
     return code
 
 
-def _join_group(folder: RunFolder, recipe: Recipe, asked: StopSignal) -> ProcessGroup | None:
-    """The other processes of the run, met before anything of the engine is touched; None for a run of one."""
+def _join_group(folder: RunFolder, recipe: Recipe, stop_signal: StopSignal) -> ProcessGroup | None:
+    """Joins the process group, before JAX computes anything; None for a run of one process."""
     from holdfast.journal import group_membership
 
-    ours = group_membership.from_environment()
-    if ours is None and recipe.hardware.devices == 1:
+    membership = group_membership.from_environment()
+    if membership is None and recipe.hardware.devices == 1:
         return None
-    if ours is None:
+    if membership is None:
         split_cpu_for_recipe(recipe)
         return None
     from holdfast.train import process_group
 
-    process_group.join_group(ours, devices=recipe.hardware.devices)
-    return process_group.ProcessGroup(ours, asked, folder.path)
+    process_group.join_group(membership, devices=recipe.hardware.devices)
+    return process_group.ProcessGroup(membership, stop_signal, folder.path)
 
 
 def split_cpu_for_recipe(recipe: Recipe) -> None:
-    """Where several devices are asked for and there is no card, the processor is parted into as many."""
+    """When several devices are configured and there is no GPU, splits the CPU into as many."""
     if recipe.hardware.devices == 1:
         return
     if recipe.train.backend == "jax":
@@ -155,16 +161,16 @@ def split_cpu_for_recipe(recipe: Recipe) -> None:
 
 
 def _stop_probe() -> None:
-    """The trainer tells its own story; the probe, which the supervisor puts on every path, must not tell it twice."""
+    """The trainer writes its own events; the probe, which the supervisor injects, must not write them twice."""
     probe = sys.modules.get("_holdfast.probe.bootstrap")
     if probe is not None:
         probe.end()
 
 
 def _agent_lost_exit_code(error: Exception) -> int:
-    """The exit code for a step that another process of the group made impossible; 0 for any other error."""
-    peers = sys.modules.get("holdfast.train.process_group")
-    return int(peers.PEER_LOST) if peers is not None and peers.lost_a_peer(error) else 0
+    """The exit code when another process of the group was lost; 0 for any other error."""
+    group = sys.modules.get("holdfast.train.process_group")
+    return int(group.AGENT_LOST) if group is not None and group.is_agent_lost(error) else 0
 
 
 def _report_error(error: HoldfastError) -> int:

@@ -1,4 +1,4 @@
-"""From a recipe to the two sets of pictures: what is trained on, and what is held out to validate."""
+"""From a recipe to the training set and the validation set, and how they are fed."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from holdfast.settings.recipe import Recipe
 
 DEFAULT_VALIDATION_FRACTION = 0.1
 AUGMENTS = {"none": PLAIN, "light": LIGHT, "strong": STRONG}
-PACK_BYTES = 20 * 2**30  # what `holdfast data pack` allows a pack to take, unless told otherwise
+PACK_BYTES = 20 * 2**30  # the default limit of `holdfast data pack`
 
 
 @dataclass(frozen=True)
 class DatasetSplits:
     train: Dataset
     validation: Dataset
-    how: str  # where the validation set came from, in words
-    held_from: Dataset  # what the validation set is a part of, as it was read
+    notes: str  # where the validation set came from
+    validation_source: Dataset  # the dataset that the validation set is a part of
 
 
 def load_splits(recipe: Recipe) -> DatasetSplits:
-    """Reads the data and parts it by what the recipe says, else by the data's own splits, else a tenth."""
+    """Reads the data and splits it: as the recipe says, else by the data's own splits, else a tenth for validation."""
     everything = read(local_copy(recipe.data.train, print))
     if recipe.data.validation is not None:
-        validation = read(local_copy(recipe.data.validation, print))
-        held = _only(validation, splits.validation_splits(record.split for record in validation.records))
-        made = DatasetSplits(
-            _train_part(everything), held, f"validates on {recipe.data.validation}", validation
+        source = read(local_copy(recipe.data.validation, print))
+        validation = _only(source, splits.validation_splits(record.split for record in source.records))
+        parts = DatasetSplits(
+            _train_part(everything), validation, f"validates on {recipe.data.validation}", source
         )
     else:
-        made = _split_off_validation(everything, recipe.data.validation_fraction)
-    classes = tuple(recipe.data.classes or made.train.classes)
+        parts = _split_off_validation(everything, recipe.data.validation_fraction)
+    classes = tuple(recipe.data.classes or parts.train.classes)
     return replace(
-        made, train=_with_classes(made.train, classes), validation=_with_classes(made.validation, classes)
+        parts, train=_with_classes(parts.train, classes), validation=_with_classes(parts.validation, classes)
     )
 
 
-def build_feed(recipe: Recipe, *, share: tuple[int, int] = (0, 1)) -> Feed:
-    """What the training stream is made to; `share` is a process's part of how many."""
-    size, (part, count) = recipe.model.input, share
+def build_feed(recipe: Recipe, *, process_share: tuple[int, int] = (0, 1)) -> Feed:
+    """How the training stream is made; `process_share` is a process's part of how many."""
+    size, (part, count) = recipe.model.input, process_share
     return Feed(
         size, size, recipe.train.batch // count, seed=recipe.train.seed, fit=RESIZING[recipe.model.detector],
         augment=AUGMENTS[recipe.data.augment], part=part, parts=count,
@@ -60,29 +60,29 @@ def build_feed(recipe: Recipe, *, share: tuple[int, int] = (0, 1)) -> Feed:
 
 
 def may_resize_on_device(recipe: Recipe, *, on_gpu: bool) -> bool:
-    """Whether the recipe lets the step resize pictures there. Other machines' batches would grow on the wire, and a
-    processor that computes the steps is the one that is to be spared: `auto` leaves it to the pipeline then."""
-    wanted = recipe.data.resize
-    return wanted == "device" or (wanted == "auto" and on_gpu and not recipe.hardware.data_service)
+    """Whether the recipe lets the step resize images. With `auto` the pipeline does it when batches come from other
+    machines, which would send more bytes, and when the CPU computes the steps."""
+    configured = recipe.data.resize
+    return configured == "device" or (configured == "auto" and on_gpu and not recipe.hardware.data_service)
 
 
-def with_sent_pixels(recipe: Recipe, trained: Columns, made_to: Feed, *, on_gpu: bool) -> Feed:
-    """The feed, with the number of pixels in which pictures are sent where the step resizes them."""
+def with_sent_pixels(recipe: Recipe, trained: Columns, feed: Feed, *, on_gpu: bool) -> Feed:
+    """The feed, with the number of pixels that each image is sent with when the step resizes them."""
     if not may_resize_on_device(recipe, on_gpu=on_gpu):
-        return made_to
-    if recipe.data.resize == "auto" and not image_sizes.worth_sending(trained, made_to):
-        return made_to
-    return replace(made_to, sent_pixels=image_sizes.sent_pixels(trained, made_to))
+        return feed
+    if recipe.data.resize == "auto" and not image_sizes.worth_sending(trained, feed):
+        return feed
+    return replace(feed, sent_pixels=image_sizes.sent_pixels(trained, feed))
 
 
-def find_pack(trained: Columns, made_to: Feed, from_epoch: int = 0) -> PackIndex | None:
-    """The packed copy of these pictures, by `holdfast data pack RECIPE` or a run before, if it is there and whole."""
-    job = pack.plan_pack(trained, made_to, PACK_BYTES)
+def find_pack(trained: Columns, feed: Feed, from_epoch: int = 0) -> PackIndex | None:
+    """The packed copy of these images, made by `holdfast data pack RECIPE` or an earlier run, if it is complete."""
+    job = pack.plan_pack(trained, feed, PACK_BYTES)
     return pack.read(pack_folder() / f"pack-{job.key}", from_epoch) if job.items else None
 
 
-def pack_in_background(trained: Columns, made_to: Feed) -> BackgroundPack:
-    return BackgroundPack(pack.plan_pack(trained, made_to, PACK_BYTES), pack_folder())
+def pack_in_background(trained: Columns, feed: Feed) -> BackgroundPack:
+    return BackgroundPack(pack.plan_pack(trained, feed, PACK_BYTES), pack_folder())
 
 
 def pack_folder() -> Path:
@@ -92,38 +92,40 @@ def pack_folder() -> Path:
 def _split_off_validation(everything: Dataset, fraction: float | None) -> DatasetSplits:
     own = splits.splits_called(everything.splits, splits.VALIDATION_NAMES)
     if fraction is None and own and splits.splits_called(everything.splits, splits.TRAINING_NAMES):
-        how = f"validates on the data's own split {' and '.join(map(repr, own))}"
-        return DatasetSplits(_train_part(everything), _only(everything, frozenset(own)), how, everything)
+        notes = f"validates on the data's own split {' and '.join(map(repr, own))}"
+        return DatasetSplits(_train_part(everything), _only(everything, frozenset(own)), notes, everything)
     trained = _train_part(everything)
-    kept, held = split_records(trained.records, fraction or DEFAULT_VALIDATION_FRACTION)
-    if not held:
+    kept, validation = split_records(trained.records, fraction or DEFAULT_VALIDATION_FRACTION)
+    if not validation:
         raise DataError(
-            "no picture is left to validate on",
+            "no image is left to validate on",
             where=everything.path,
-            found=f"{len(trained.records)} pictures",
-            change="data.validation with a folder of its own, or a larger data.validation_fraction",
+            found=f"{len(trained.records)} images",
+            change="set data.validation to a separate folder, or use a larger data.validation_fraction",
         )
     why = "" if fraction else " (the recipe names no validation set)"
-    how = f"validates on {len(held)} of {len(trained.records)} pictures, held out by their names{why}"
-    return DatasetSplits(replace(trained, records=kept), replace(trained, records=held), how, everything)
+    notes = f"validates on {len(validation)} of {len(trained.records)} images, held out by a hash of their names{why}"
+    return DatasetSplits(
+        replace(trained, records=kept), replace(trained, records=validation), notes, everything
+    )
 
 
 def split_records(
     records: tuple[Record, ...], fraction: float
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-    """Trained and held out: those whose names hash lowest are held out, at least one when there are two.
+    """Training and validation: images whose names have the lowest hashes are held out, at least one of two.
 
-    A picture stays on its side when others are added, but for a few at the edge.
+    An image stays on its side when others are added, but for a few at the boundary.
     """
     ranked = sorted(
         records,
         key=lambda record: hashlib.sha256(record.file_name.encode("utf-8", "surrogateescape")).digest(),
     )
     count = min(len(records) - 1, max(1, round(len(records) * fraction))) if len(records) > 1 else 0
-    held = {id(record) for record in ranked[:count]}
+    held_out = {id(record) for record in ranked[:count]}
     return (
-        tuple(record for record in records if id(record) not in held),
-        tuple(record for record in records if id(record) in held),
+        tuple(record for record in records if id(record) not in held_out),
+        tuple(record for record in records if id(record) in held_out),
     )
 
 

@@ -1,4 +1,4 @@
-"""Events of a training run in words: one line each, for the terminal and the log."""
+"""Events of a training run as text: one line each, for the terminal and the log."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from holdfast.journal import events as ev
 from holdfast.journal.events import Event
 from holdfast.memory import measured_peak
 from holdfast.train.checkpoint import resume
+from holdfast.units import size
 
 
-def words(event: Event) -> str:
-    """One line for what a person wants to hear of; nothing for the rest."""
+def event_line(event: Event) -> str:
+    """One line for events that are shown; empty for the rest."""
     match event:
         case (
             ev.Note(text=text)
@@ -19,58 +20,56 @@ def words(event: Event) -> str:
         ):
             return text
         case ev.Restored(path=path, iterations=iterations):
-            return f"goes on from step {iterations} ({path})"
+            return f"resumes from step {iterations} ({path})"
         case ev.FitStarted(planned_steps_per_epoch=steps, iterations=done) if (
             steps and done and done >= steps
         ):
             more = f"--resume --set train.steps={2 * max(steps, done)}"
-            return f"all {steps} steps were done before; more are trained with {more}"
+            return f"all {steps} steps are done already; {more} trains more"
         case ev.FitStarted():
-            return "compiling the first step, which takes longer than those after it"
+            return "compiling the first step; later steps are faster"
         case ev.SaveFailed(path=path, error=error, free_bytes=free):
-            room = f", {free / 2**20:.0f} MiB free" if free is not None else ""
+            room = f", {size(free)} free" if free is not None else ""
             return f"not saved: {path}: {error}{room}"
         case ev.StopRequested(by="early-stopping", settings=known):
             return (
-                f"early stopping: {known.get('monitor')} has not risen in {known.get('waited')} validations; the best "
-                f"was {known.get('best'):.3f} at step {known.get('best_step')}"
+                f"early stopping: {known.get('monitor')} has not improved in {known.get('waited')} validations; "
+                f"the best was {known.get('best'):.3f} at step {known.get('best_step')}"
             )
         case ev.StopRequested(by=by):
             return f"stopping: {by}"
         case ev.NonFiniteSeen(name=name, step=step, value=value):
             return f"step {step}: {name} is {value}; the step was not applied"
         case ev.RolledBack(step=step, rollbacks=times):
-            return f"back to step {step}, at half the learning rate (time {times})"
+            return f"rolled back to step {step}, with half the learning rate (rollback {times})"
         case ev.WeightsHashed(sha256=digest):
             return f"weights {digest}"
-    return _of_data(event) or _of_memory(event) or _of_checkpoints(event)
+    return _data_line(event) or _memory_line(event) or _checkpoint_line(event)
 
 
-def _of_data(event: Event) -> str:
+def _data_line(event: Event) -> str:
     match event:
         case ev.BadImageSkipped():
             return (
-                f"a picture cannot be decoded and another is shown in its place: {event.image}: {event.why} "
+                f"an image cannot be decoded and is replaced by another: {event.image}: {event.why} "
                 f"({event.skipped} of at most {event.allowed}, data.skip_bad)"
             )
         case ev.BoxLeftOut(file=file, why=why):
             return f"a box is left out: {file}: {why}"
         case ev.ImagesPacked(images=images, from_epoch=epoch):
-            return (
-                f"small copies of {images} large pictures are made; they are read from epoch {epoch + 1} on"
-            )
+            return f"small copies of {images} large images are ready; they are read from epoch {epoch + 1} on"
         case ev.RecipeChanged(changes=changes):
             return resume.describe_changes({key: (before, now) for key, (before, now) in changes.items()})
     return ""
 
 
-def _of_memory(event: Event) -> str:
+def _memory_line(event: Event) -> str:
     match event:
         case ev.MicroBatchSet():
             return _micro_batch(event)
         case ev.ValidationBatchReduced(batch=batch, was=was):
             return (
-                f"out of memory in validation: {batch} pictures at once instead of {was} from here on; the result is "
+                f"out of memory in validation: {batch} images at once instead of {was} from here on; the result is "
                 "the same, and validation takes somewhat longer"
             )
         case ev.MemoryMeasured():
@@ -79,7 +78,7 @@ def _of_memory(event: Event) -> str:
 
 
 def _micro_batch(event: ev.MicroBatchSet) -> str:
-    """What was changed, what it costs, and how far results may differ."""
+    """The change, its cost, and how far results may differ."""
     now, was, batch = event.micro_batch, event.was, event.batch
     if event.reason == "out-of-memory":
         return (
@@ -89,34 +88,34 @@ def _micro_batch(event: ev.MicroBatchSet) -> str:
         )
     if event.reason == "killed-for-memory":
         return (
-            f"the kernel ended the attempt before this one for its memory; micro-batches of {now} instead of {was}, "
-            f"the batch stays {batch}, and no pictures are kept in memory"
+            f"the attempt before this one ran out of memory; micro-batches of {now} instead of {was}, "
+            f"the batch stays {batch}, and no images are cached"
         )
     return f"micro-batches of {now}"
 
 
-def _of_checkpoints(event: Event) -> str:
+def _checkpoint_line(event: Event) -> str:
     match event:
         case ev.CheckpointRejected(path=path, why=why, instead=instead):
             what = f"the copy {path}" if "://" in path else f"checkpoint {path.rpartition('/')[2]}"
-            return f"{what} is not whole: {why}; {instead}"
+            return f"{what} is corrupt: {why}; {instead}"
         case ev.CheckpointAgreed(step=None):
-            return "rank 0 has no checkpoint: all begin at the first step"
+            return "rank 0 has no checkpoint: all start at the first step"
         case ev.CheckpointAgreed(step=step, sent=True):
             return f"rank 0 sends its checkpoint of step {step} to the others"
         case ev.CheckpointAgreed(step=step):
-            return f"goes on from step {step}, the newest that all processes have"
+            return f"resumes from step {step}, the newest that all processes have"
         case ev.CheckpointCopied(url=url, duration_s=took_s):
             return f"{url.rpartition('/')[2]} is copied to {url} ({took_s:.1f} s)"
         case ev.CopyFailed(what=what, url=url, error=error, retries=True):
-            return f"{what} is not copied to {url}: {error}; it is tried again"
+            return f"{what} could not be copied to {url}: {error}; trying again"
         case ev.CopyFailed(what=what, error=error):
-            return f"the model is not copied to its bucket: {error}; it is on this machine, in {what}"
+            return f"the model could not be copied to the bucket: {error}; it is on this machine, in {what}"
         case ev.CheckpointFetched(url=url):
             folder, _, name = url.rpartition("/")
             return f"{name} is fetched from {folder}"
         case ev.FetchFailed(url=url, error=error):
-            return f"{url} was not looked into: {error}; goes on from what is on this machine"
+            return f"{url} could not be read: {error}; resumes from what is on this machine"
         case ev.ModelWritten(path=path):
             return f"the model is in {path}"
     return ""

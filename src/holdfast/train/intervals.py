@@ -14,7 +14,7 @@ class Interval:
     seconds: float | None = None
 
     def due(self, step: int, *, last_step: int, since_s: float) -> bool:
-        """Whether it is time at `step`, when it was last done at `last_step`, `since_s` seconds ago."""
+        """Whether it is due at `step`, when it was last done at `last_step`, `since_s` seconds ago."""
         if step <= last_step:
             return False
         if self.steps is not None:

@@ -1,4 +1,4 @@
-"""How far a run is: all that a checkpoint holds beside arrays, so that going on is going on."""
+"""Loop state stored in every checkpoint, so that resume is exact."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from holdfast.train.early_stop_policy import EarlyStoppingState
 @dataclass
 class LoopState:
     step: int = 0  # steps done, which is also the position in the data
-    epoch: int = 0  # passes over the data begun, less one
-    sums: dict[str, float] = field(
-        default_factory=dict
-    )  # of the loss and its parts since the last validation
+    epoch: int = 0  # index of the current pass over the data
+    #: Of the loss and its parts, since the last validation.
+    sums: dict[str, float] = field(default_factory=dict)
     summed: int = 0
     patience: EarlyStoppingState = field(default_factory=EarlyStoppingState)
     validated_at: int = 0
@@ -24,7 +23,7 @@ class LoopState:
     skipped: int = 0
 
     def add(self, numbers: dict[str, Any]) -> None:
-        """One step's losses. Python floats in a fixed order: the sums are the same bits however often resumed."""
+        """One step's losses. Python floats added in a fixed order, so a resumed run has the same bits."""
         for name, value in {"loss": numbers["loss"], **numbers["parts"]}.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.summed += 1

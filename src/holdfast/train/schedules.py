@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Where "steps" divides the rate by ten, as shares of the run (Detectron's 60k and 80k of 90k).
+#: Where "steps" divides the learning rate by ten, as shares of the run (Detectron's 60k and 80k of 90k).
 DROPS = (2 / 3, 8 / 9)
 
 
@@ -15,11 +15,11 @@ class Schedule:
     peak: float
     steps: int
     warmup_steps: int = 0
-    scale: float = 1.0  # below 1 after a roll-back that lowered the rate
+    scale: float = 1.0  # below 1 after a rollback that lowered the learning rate
 
 
 def learning_rate_of(schedule: Schedule, step: int) -> float:
-    """The rate of the update that makes step `step` of 0 … steps - 1. Never zero, so that no step is idle."""
+    """The learning rate of step `step` of 0 … steps - 1. Never zero, so that no step is idle."""
     peak = schedule.peak * schedule.scale
     if step < schedule.warmup_steps:
         return peak * (step + 1) / (schedule.warmup_steps + 1)
@@ -32,5 +32,5 @@ def learning_rate_of(schedule: Schedule, step: int) -> float:
 
 
 def default_warmup(steps: int) -> int:
-    """A tenth of the run, at most 500 steps: what is taken when the recipe says nothing."""
+    """A tenth of the run, at most 500 steps: when the recipe does not set it."""
     return min(500, steps // 10)

@@ -122,7 +122,7 @@ def _with_rate(report: Report, path: Path, recipe: Recipe, *, now: bool) -> Repo
         placed = with_absolute_paths(recipe, path.parent)
         lr_suggestion.store(path, lr_suggestion.measure(placed, steps=lr_suggestion.STEPS))
     suggested = lr_suggestion.suggested_for(path, recipe)
-    detail = range_test.rate_verdict(recipe.train.learning_rate, suggested) if suggested else ""
+    detail = range_test.learning_rate_verdict(recipe.train.learning_rate, suggested) if suggested else ""
     return with_problem(report, Problem("learning-rate-far", str(path), detail)) if detail else report
 
 

@@ -177,8 +177,8 @@ def _dataset(args: argparse.Namespace) -> tuple[Dataset, Dataset]:
         from holdfast.train.dataset_setup import load_splits
 
         parts = load_splits(settings.read(RunFolder(args.model).recipe))
-        print_line(parts.how)
-        source, dataset = parts.held_from, parts.validation
+        print_line(parts.notes)
+        source, dataset = parts.validation_source, parts.validation
     else:
         from holdfast.data.reading.load import read
 

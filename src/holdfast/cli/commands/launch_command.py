@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.arguments import (
-    MOST_PROCESSES,
     PROCESSES,
     RESTARTS,
     add_hidden_alias,
@@ -22,6 +21,7 @@ from holdfast.cli.run_folders import attempts_before, new_run_folder
 from holdfast.cli.verdicts import explain_and_print
 from holdfast.errors import HoldfastError, UsageError, nearest
 from holdfast.journal.folder import RunFolder
+from holdfast.shared_limits import MAX_PROCESSES
 from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host", type=integer(0, such_as=0), metavar="I", help="the number of this host, from 0"
     )
     hosts.add_argument(
-        "--hosts", type=integer(1, most=MOST_PROCESSES, such_as=2), metavar="N", help="the number of hosts"
+        "--hosts", type=integer(1, most=MAX_PROCESSES, such_as=2), metavar="N", help="the number of hosts"
     )
     hosts.add_argument("--coordinator", metavar="HOST:PORT", help="the address of the coordinator on host 0")
     add_hidden_alias(hosts, "--conductor", of="--coordinator", metavar="HOST:PORT")

@@ -7,7 +7,7 @@ import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.arguments import add_hidden_alias, add_overrides
+from holdfast.cli.arguments import add_hidden_alias, add_overrides, parse_memory_size
 from holdfast.cli.recipes import refuse_missing_data, resolve_recipe
 from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import ExitCode
@@ -36,25 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from holdfast.memory import data_facts, host_memory, plan_text
     from holdfast.memory.memory_plan import make_plan
+    from holdfast.train.dataset_facts import read_data_facts
 
     recipe = resolve_recipe(args.source, args.overrides)
     if not args.source.endswith(".toml"):  # the data of a recipe may be on another machine
         refuse_missing_data(recipe, args.source, args.overrides)
     card, memory_bytes, target, notes = _target(args, recipe)
     with notice_if_slow(f"reading {recipe.data.train}"):
-        data = data_facts.read_data_facts(recipe, on_gpu=card is not None)
-    wanted = data_facts.step_config_of(recipe, data)
-    notes = [data.said, *notes]
-    price = _pricer(card, memory_bytes, args)
+        data = read_data_facts(recipe, on_gpu=card is not None)
+    config = data_facts.step_config_of(recipe, data)
+    notes = [data.notes, *notes]
+    estimate = _estimator(card, memory_bytes, args)
     with (
-        notice_if_slow(f"predicting the memory of {wanted.short()}") if args.json else nullcontext()
+        notice_if_slow(f"predicting the memory of {config.label()}") if args.json else nullcontext()
     ):  # else it prints each
-        made = make_plan(wanted, memory_bytes, price, half=_half(card))
-    option = made.chosen or made.tried[-1]
-    notes += _notes(price, recipe, card)
-    state = option.account.state_bytes
+        made = make_plan(config, memory_bytes, estimate, half_precision=_half(card))
+    option = made.chosen or made.options[-1]
+    notes += _notes(estimate, recipe, card)
+    state = option.breakdown.state_bytes
     beside = host_memory.host_items(
-        data_facts.host_facts_of(recipe, data, state_bytes=state, on_card=card is not None)
+        data_facts.host_facts_of(recipe, data, state_bytes=state, on_gpu=card is not None)
     )
     told: dict[str, Any] = {"memory_bytes": memory_bytes, "target": target, "host": beside, "notes": notes}
     print(json.dumps(plan_text.as_json(made, **told)) if args.json else plan_text.as_text(made, **told))
@@ -66,9 +67,8 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, i
     from holdfast.host.nvml import local_gpu
     from holdfast.host.process_limits import free_memory_bytes
     from holdfast.memory import gpu_catalogue
-    from holdfast.memory.byte_sizes import parse
 
-    size = parse(args.device_memory, where="--device-memory") if args.device_memory else None
+    size = parse_memory_size(args.device_memory, where="--device-memory") if args.device_memory else None
     if args.gpu:
         card = gpu_catalogue.gpu_named(args.gpu)
         memory = size or card.memory_bytes
@@ -93,7 +93,7 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, i
     )
 
 
-def _pricer(card: GpuSpec | None, memory_bytes: int, args: argparse.Namespace) -> Any:
+def _estimator(card: GpuSpec | None, memory_bytes: int, args: argparse.Namespace) -> Any:
     from holdfast.memory import corrections
     from holdfast.memory.estimate import estimators, prediction_cache
 
@@ -102,13 +102,13 @@ def _pricer(card: GpuSpec | None, memory_bytes: int, args: argparse.Namespace) -
             print_line(f"… {text}")
 
     if card is None:
-        return estimators.CpuTrialEstimator(memory_bytes, say=say)
+        return estimators.CpuTrialEstimator(memory_bytes, print_line=say)
     return estimators.GpuEstimator(
         card,
         prediction_cache.PredictionCache(),
         correction_bytes=corrections.correction_for_gpu(card.name),
         compiles=not args.quick,
-        say=say,
+        print_line=say,
     )
 
 
@@ -117,15 +117,15 @@ def _half(card: GpuSpec | None) -> str:
     return "float16" if card is not None and card.capability < (8, 0) else "bfloat16"
 
 
-def _notes(price: Any, recipe: Recipe, card: GpuSpec | None) -> list[str]:
+def _notes(estimate: Any, recipe: Recipe, card: GpuSpec | None) -> list[str]:
     notes = []
-    missing = getattr(price, "missing", None)
+    missing = getattr(estimate, "compile_error", None)
     if missing is not None:
         notes += [
             f"not compiled for the GPU: {missing.what}: {' '.join(missing.found)}",
             *missing.change,
         ]
-    if card is not None and card.guessed:
+    if card is not None and card.is_from_datasheet:
         notes.append(f"the description of the {card.name} is from its datasheet, not read from a GPU")
     if recipe.hardware.processes > 1 or getattr(recipe.hardware, "devices", 1) > 1:
         notes.append("planned for one device; several share the batch, so each needs at most this")

@@ -8,8 +8,7 @@ from typing import Any
 
 from holdfast.launch.cluster import PORT
 from holdfast.launch.jobs.job_spec import Job, require_image
-
-GRACE_S = 60  # between SIGTERM and SIGKILL: a checkpoint is written then
+from holdfast.shared_limits import SCHEDULER_GRACE_S
 
 
 def slurm(job: Job) -> str:
@@ -32,8 +31,8 @@ def slurm(job: Job) -> str:
 {gpus}#SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output={job.name}-%j.log
-# SIGTERM comes {GRACE_S} s before the end of the time limit: all save at the same step and end.
-#SBATCH --signal=TERM@{GRACE_S}
+# SIGTERM comes {SCHEDULER_GRACE_S} s before the end of the time limit: all save at the same step and end.
+#SBATCH --signal=TERM@{SCHEDULER_GRACE_S}
 {"#SBATCH --qos=preemptible" if job.spot else "# --spot would add a preemptible QOS"}
 
 # Processes: {shared}. The folder must be one that all hosts see.
@@ -65,7 +64,7 @@ def kubernetes(job: Job) -> dict[str, list[dict[str, Any]] | Any]:
     pod: dict[str, Any] = {
         "subdomain": job.name,
         "restartPolicy": "OnFailure",
-        "terminationGracePeriodSeconds": GRACE_S,
+        "terminationGracePeriodSeconds": SCHEDULER_GRACE_S,
         "containers": [container],
         "volumes": [{"name": "run", "emptyDir": {}}],
     }

@@ -1,4 +1,4 @@
-"""The real training step of a setup, with arguments that have shapes and no contents. JAX only."""
+"""The real training step of a configuration, with arguments that have shapes and no values. JAX only."""
 
 from __future__ import annotations
 
@@ -23,37 +23,38 @@ from holdfast.step.network import detector_network
 class AbstractStep:
     """A built detector: steps of any batch are made from it."""
 
-    setup: StepConfig
+    config: StepConfig
     detector: Detector
 
-    def step(self, batch: int, micro_batch: int) -> JaxStep:
-        setup = self.setup
-        net = detector_network(self.detector, changes_colour=setup.changes_colour, seed=0)
-        return JaxStep(net, optimizer_config_of(setup), batch=batch, micro_batch=micro_batch)
+    def build_step(self, batch: int, micro_batch: int) -> JaxStep:
+        network = detector_network(self.detector, changes_colour=self.config.changes_colour, seed=0)
+        return JaxStep(network, optimizer_config_of(self.config), batch=batch, micro_batch=micro_batch)
 
     def traced_validation(self, batch: int, sharding: Any = None) -> Any:
-        """Detection as a validation makes it (`detectors.inference`), traced and not run."""
+        """Detection as in a validation (`detectors.inference`), traced and not run."""
         variables = list(self.detector.variables)
 
         def detect(values: list[Any], images: Any) -> Any:
             with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
                 return self.detector.detect(images)
 
-        images = np.zeros((batch, self.setup.input, self.setup.input, 3), np.uint8)
-        return jax.jit(detect).trace(*abstract(([one.value for one in variables], images), sharding))
+        images = np.zeros((batch, self.config.input, self.config.input, 3), np.uint8)
+        return jax.jit(detect).trace(
+            *abstract(([variable.value for variable in variables], images), sharding)
+        )
 
 
-def build_abstract_step(setup: StepConfig) -> AbstractStep:
+def build_abstract_step(config: StepConfig) -> AbstractStep:
     with _zeros_for_weights():
-        return AbstractStep(setup, build(spec_of(setup)))
+        return AbstractStep(config, build(spec_of(config)))
 
 
 @contextlib.contextmanager
 def _zeros_for_weights() -> Iterator[None]:
-    """Weights of zeros: JAX compiles every initialiser for every shape, 15 s for values that nobody looks at."""
+    """Weights of zeros: JAX compiles every initialiser for every shape, 15 s for values that are not used."""
     variable = keras.Variable
-    usual = getattr(variable, "_initialize_with_initializer", None)
-    if usual is None:  # another Keras: slower, not wrong
+    original = getattr(variable, "_initialize_with_initializer", None)
+    if original is None:  # another version of Keras: slower, not wrong
         yield
         return
     variable._initialize_with_initializer = lambda self, initializer: self._initialize(
@@ -62,7 +63,7 @@ def _zeros_for_weights() -> Iterator[None]:
     try:
         yield
     finally:
-        variable._initialize_with_initializer = usual
+        variable._initialize_with_initializer = original
 
 
 def abstract(tree: Any, sharding: Any = None) -> Any:

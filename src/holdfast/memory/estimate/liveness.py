@@ -1,8 +1,8 @@
-"""The peak of a traced step by walking its operations in order: what is born, what is last used, what is fused.
+"""The peak of a traced step, by a liveness analysis: when arrays are created, when last used, and which are fused.
 
-A model of the compiler, not the compiler: it knows that chains of elementwise operations become one kernel and
-leave nothing behind, and that reshapes cost nothing. It knows no workspaces, no layout copies and no schedule
-other than the program's own order, so `account.METHODS` says how far off it was seen to be.
+A model of the compiler: chains of elementwise operations become one kernel and store nothing, and reshapes cost
+nothing. It has no workspaces, no layout copies and no schedule but the order of the program; `breakdown.METHODS` has
+its errors so far.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHEAP = frozenset((
 ))  # fmt: skip
 #: The same bytes under another shape.
 FREE = frozenset(["reshape", "squeeze", "expand_dims", "bitcast_convert_type"])
-#: Called with a body of their own, which is walked in their place.
+#: Called with a body, which is analysed in their place.
 INLINED = frozenset((
     "jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_jvp_call",
     "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin",
@@ -34,7 +34,8 @@ INLINED = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """`temp_bytes` is what the step needs beside its arguments; `at` what lives at the peak, by part of the network."""
+    """`temp_bytes` is what the step needs in addition to its arguments; `at` what is alive at the peak, by part of the
+    network."""
 
     temp_bytes: int
     largest_bytes: int
@@ -54,7 +55,7 @@ class _Operation:
 
 
 def peak_of(closed: Any) -> Peak:
-    """The peak of a ClosedJaxpr. Its arguments and constants count as living elsewhere."""
+    """The peak of a ClosedJaxpr. Its arguments and constants do not count."""
     operations, outputs = _flattened(closed.jaxpr)
     return _walk(operations, set(map(id, outputs)))
 
@@ -71,25 +72,27 @@ def _flattened(jaxpr: Any) -> tuple[list[_Operation], list[Any]]:
 def _inline(jaxpr: Any, known: dict[Any, Any], operations: list[_Operation], outer: str) -> dict[Any, Any]:
     """Appends the operations of `jaxpr`; `known` maps its variables to those of the program around it."""
 
-    def seen(variable: Any) -> Any:
+    def outer_variable(variable: Any) -> Any:
         return known.get(variable, variable)
 
     for eqn in jaxpr.eqns:
-        takes = [seen(one) for one in eqn.invars if not _is_literal(one)]
+        takes = [outer_variable(one) for one in eqn.invars if not _is_literal(one)]
         name = eqn.primitive.name
         where = _block_of(str(eqn.source_info.name_stack)) or outer
         bodies = list(_bodies(eqn))
         if name in INLINED and bodies:
             body = bodies[0]
-            inner = dict(zip(body.invars, [_value(one, seen) for one in eqn.invars], strict=False))
-            # A body is one object however often it is called: its variables are made new for every call.
+            inner = dict(zip(body.invars, [_value(one, outer_variable) for one in eqn.invars], strict=False))
+            # A body is one object however often it is called: every call gets new variables.
             inner |= {one: _InlinedVariable(one.aval) for sub in body.eqns for one in sub.outvars}
             inner = _inline(body, inner, operations, where)
             for out, result in zip(eqn.outvars, body.outvars, strict=True):
                 known[out] = _value(result, lambda one, inner=inner: inner.get(one, one))
             continue
         inside = max((peak_of_body(body) for body in bodies), default=0)
-        operations.append(_Operation(name, takes, [seen(one) for one in eqn.outvars], where, inside))
+        operations.append(
+            _Operation(name, takes, [outer_variable(one) for one in eqn.outvars], where, inside)
+        )
     return known
 
 
@@ -102,12 +105,12 @@ class _InlinedVariable:
         self.aval = aval
 
 
-def _value(one: Any, seen: Any) -> Any:
-    return _InlinedVariable(one.aval) if _is_literal(one) else seen(one)
+def _value(one: Any, resolve: Any) -> Any:
+    return _InlinedVariable(one.aval) if _is_literal(one) else resolve(one)
 
 
 def peak_of_body(jaxpr: Any) -> int:
-    """A loop's body: its arguments live outside, its results are the next round's."""
+    """A loop's body: its arguments are outside, its results are those of the next iteration."""
     operations, outputs = _flattened(jaxpr)
     return _walk(operations, set(map(id, outputs))).temp_bytes
 

@@ -1,7 +1,7 @@
-"""`python -m holdfast.memory.estimate.parameter_count`: the weights of a setup's detector, on whichever backend
+"""`python -m holdfast.memory.estimate.parameter_count`: counts the weights of a detector, on whichever backend
 is installed.
 
-All that is left where neither compiling nor tracing works: what a step needs at the very least.
+The last resort when neither compiling nor tracing works: what a step needs at least.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from holdfast.memory.step_config import StepConfig, from_json
 FLOAT_BYTES = 4  # weights and moments are kept in float32 whatever the precision
 
 
-def counted_breakdown(counted: Mapping[str, int], setup: StepConfig) -> MemoryBreakdown:
+def counted_breakdown(counted: Mapping[str, int], config: StepConfig) -> MemoryBreakdown:
     """Each weight once, its gradient, its moments, and the batch: a lower bound."""
     weights = counted["trainable"] * FLOAT_BYTES
-    moments = 2 if setup.optimizer == "adamw" else 1
+    moments = 2 if config.optimizer == "adamw" else 1
     state = [
         MemoryItem("weights", weights, "counted"),
         MemoryItem("statistics", counted["fixed"] * FLOAT_BYTES, "counted"),
         MemoryItem("optimizer moments", moments * weights, "counted"),
-        MemoryItem("EMA of the weights", weights if setup.ema else 0, "counted"),
+        MemoryItem("EMA of the weights", weights if config.ema else 0, "counted"),
     ]
-    lines = [
+    items = [
         *state,
         MemoryItem("gradients", weights, "counted"),
-        MemoryItem("one batch", setup.batch * setup.picture_pixels * 3, "counted"),
+        MemoryItem("one batch", config.batch * config.image_pixels * 3, "counted"),
     ]
-    kept = tuple(line for line in lines if line.bytes)
-    total, once = sum(line.bytes for line in kept), sum(line.bytes for line in state)
-    return MemoryBreakdown(kept, METHODS["counted"], total, 0, state_bytes=once)
+    present = tuple(item for item in items if item.bytes)
+    total, once = sum(item.bytes for item in present), sum(item.bytes for item in state)
+    return MemoryBreakdown(present, METHODS["counted"], total, 0, state_bytes=once)
 
 
 def main() -> int:
-    setup = from_json(json.loads(sys.stdin.read())["setup"])
+    config = from_json(json.loads(sys.stdin.read())["setup"])
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from holdfast.detectors.build import build
     from holdfast.memory.estimate.step_inputs import spec_of
 
-    model = build(spec_of(setup))
+    model = build(spec_of(config))
     trainable, fixed = (
-        sum(math.prod(one.shape) for one in variables)
+        sum(math.prod(variable.shape) for variable in variables)
         for variables in (model.trainable_variables, model.non_trainable_variables)
     )
     print("\n" + json.dumps({"trainable": trainable, "fixed": fixed}), flush=True)

@@ -1,4 +1,4 @@
-"""Asking the worker, and remembering what it said: the same question is compiled once."""
+"""Predictions by a worker process, cached on disk: the same step is compiled once."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class PredictionFailed(HoldfastError):
 
 
 def run_worker(
-    setup: StepConfig,
+    config: StepConfig,
     batches: Sequence[tuple[int, int]],
-    card: GpuSpec | None,
+    gpu: GpuSpec | None,
     *,
     python: str = sys.executable,
 ) -> dict[str, Any]:
-    """The worker's answers for these (batch, micro-batch), freshly made."""
-    asked = {
-        "setup": setup.as_json(), "batches": [list(pair) for pair in batches],
-        "card": card.slug if card else None, "memory_bytes": card.memory_bytes if card else 0,
+    """The worker's answers for these (batch, micro-batch), without the cache."""
+    question = {
+        "setup": config.as_json(), "batches": [list(pair) for pair in batches],
+        "card": gpu.slug if gpu else None, "memory_bytes": gpu.memory_bytes if gpu else 0,
     }  # fmt: skip
     reply = ask_process(
-        "holdfast.memory.estimate.prediction_worker", question=asked, python=python, timeout_s=TIMEOUT_S
+        "holdfast.memory.estimate.prediction_worker", question=question, python=python, timeout_s=TIMEOUT_S
     )
     if reply.answer is None:
         raise PredictionFailed(
             "the training step could not be built to predict its memory",
-            where=setup.short(),
+            where=config.label(),
             found=_reason(reply),
             change="pip install 'holdfast[jax]'" if b"No module named" in reply.stderr else "",
         )
@@ -54,18 +54,18 @@ def run_worker(
     return answer
 
 
-def count_weights(setup: StepConfig, *, python: str = sys.executable) -> dict[str, int]:
-    """The numbers of weights, where JAX is missing or the step cannot be traced."""
-    question = {"setup": setup.as_json()}
+def count_weights(config: StepConfig, *, python: str = sys.executable) -> dict[str, int]:
+    """The numbers of weights, when JAX is missing or the step cannot be traced."""
+    question = {"setup": config.as_json()}
     reply = ask_process(
         "holdfast.memory.estimate.parameter_count", question=question, python=python, timeout_s=TIMEOUT_S
     )
     if reply.answer is None:
         raise PredictionFailed(
-            "the detector could not be built to count its weights", where=setup.short(), found=_reason(reply)
+            "the detector could not be built to count its weights", where=config.label(), found=_reason(reply)
         )
-    found: dict[str, int] = reply.answer
-    return found
+    counts: dict[str, int] = reply.answer
+    return counts
 
 
 def _reason(reply: Reply) -> str:
@@ -73,35 +73,38 @@ def _reason(reply: Reply) -> str:
 
 
 class PredictionCache:
-    """Answers kept on disk under the fingerprint of all that decides them: setup, card, versions, our source."""
+    """Answers on disk, by a fingerprint of everything they depend on: configuration, GPU, versions, our source."""
 
     def __init__(self, folder: Path | None = None, *, python: str = sys.executable) -> None:
         self.folder = folder or prediction_folder() / "predictions"
         self.python = python
-        self.compiled = 0  # how many were made new
+        self.compiled_count = 0
 
-    def answers(
-        self, setup: StepConfig, batches: Sequence[tuple[int, int]], card: GpuSpec | None
+    def predict(
+        self, config: StepConfig, batches: Sequence[tuple[int, int]], gpu: GpuSpec | None
     ) -> list[dict[str, Any]]:
-        """One answer for each (batch, micro-batch); what is not known yet is asked in one process."""
-        names = [self.folder / f"{self._key(setup, pair, card)}.json" for pair in batches]
-        found = [_read(name) for name in names]
-        missing = [pair for pair, one in zip(batches, found, strict=True) if one is None]
+        """One answer for each (batch, micro-batch); those not in the cache are computed in one process."""
+        paths = [self.folder / f"{self._key(config, pair, gpu)}.json" for pair in batches]
+        cached = [_read(path) for path in paths]
+        missing = [pair for pair, answer in zip(batches, cached, strict=True) if answer is None]
         fresh: dict[tuple[int, int], dict[str, Any]] = {}
         if missing:
-            answer = run_worker(setup, missing, card, python=self.python)
-            if "error" in answer:
-                raise _error_from_json(answer["error"])
-            fresh = dict(zip(missing, answer["answers"], strict=True))
-            self.compiled += len(fresh)
-        for name, pair in zip(names, batches, strict=True):
+            reply = run_worker(config, missing, gpu, python=self.python)
+            if "error" in reply:
+                raise _error_from_json(reply["error"])
+            fresh = dict(zip(missing, reply["answers"], strict=True))
+            self.compiled_count += len(fresh)
+        for path, pair in zip(paths, batches, strict=True):
             if pair in fresh:
-                _write(name, fresh[pair])
-        return [one if one is not None else fresh[pair] for pair, one in zip(batches, found, strict=True)]
+                _write(path, fresh[pair])
+        return [
+            answer if answer is not None else fresh[pair]
+            for pair, answer in zip(batches, cached, strict=True)
+        ]
 
-    def _key(self, setup: StepConfig, pair: tuple[int, int], card: GpuSpec | None) -> str:
-        described = fingerprint({"text": card.described()}) if card else "none"
-        model = {**setup.model.as_json(), "backend": "jax"}
+    def _key(self, config: StepConfig, pair: tuple[int, int], gpu: GpuSpec | None) -> str:
+        described = fingerprint({"text": gpu.target_config()}) if gpu else "none"
+        model = {**config.model.as_json(), "backend": "jax"}
         return fingerprint(
             {"model": model, "pair": list(pair), "card": described, "source": _source_fingerprint()}
         )
@@ -113,7 +116,7 @@ def prediction_folder() -> Path:
 
 @functools.cache
 def _source_fingerprint() -> str:
-    """A fingerprint of what the step is made by: our own source, and the versions of what compiles it."""
+    """Of what the step depends on: our own source, and the versions of the compiler."""
     from importlib.metadata import PackageNotFoundError, version
 
     package = Path(__file__).resolve().parents[2]
@@ -121,23 +124,23 @@ def _source_fingerprint() -> str:
         path for part in ("detectors", "step", "memory") for path in sorted((package / part).rglob("*.py"))
     ]
     files.append(package / "pipeline" / "device_transforms.py")
-    seen = {str(path.relative_to(package)): path.read_text() for path in files}
+    contents = {str(path.relative_to(package)): path.read_text() for path in files}
     for name in ("jax", "jaxlib", "keras", "jax-cuda13-pjrt"):
         with contextlib.suppress(PackageNotFoundError):
-            seen[name] = version(name)
-    return fingerprint(seen)
+            contents[name] = version(name)
+    return fingerprint(contents)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text())
+        answer = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return answer if isinstance(answer, dict) else None
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # a full or read-only home: compiled again next time
+    with contextlib.suppress(OSError):  # a full or read-only disk: compiled again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write.write_text(path, json.dumps(content), sync=False)
 

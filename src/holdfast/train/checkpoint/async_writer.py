@@ -1,7 +1,7 @@
-"""Writes checkpoints behind the training loop's back, and goes on when the disk does not take them.
+"""Writes checkpoints in the background, and tries again when the disk refuses them.
 
-`save` hands over a host copy and returns. One thread writes. While it is busy or the disk is full, at most
-two snapshots wait: the newest, and the newest that is the best so far; an older one is superseded.
+`save` takes a host copy and returns. One thread writes. While it is busy or the disk is full, at most two snapshots
+wait: the newest, and the best so far; older ones are superseded.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from holdfast.journal.events import Event, SaveDone, SaveFailed, SaveStarted
 from holdfast.train.checkpoint import checkpoint_files
 from holdfast.train.checkpoint.checkpoint_files import Snapshot
 
-EmitEvent = Callable[[Event], None]
 RETRY_AFTER_S = 20.0
 
 
 class AsyncCheckpointWriter:
-    """`close` waits for what is pending; `failure` is what the disk said when it last took nothing."""
+    """`close` waits for pending snapshots; `failure` is the error of the last try, None after a success."""
 
     def __init__(
-        self, folder: Path, *, keep: int, say: EmitEvent, retry_after_s: float = RETRY_AFTER_S
+        self,
+        folder: Path,
+        *,
+        keep: int,
+        notify: Callable[[Event], None],
+        retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
         self._folder = folder
         self._keep = keep
-        self._say = say
+        self._notify = notify
         self._retry_after_s = retry_after_s
         self._wake = threading.Condition()
         self._newest: Snapshot | None = None
@@ -36,15 +40,13 @@ class AsyncCheckpointWriter:
         self._busy = False
         self._closing = False
         self._broken: BaseException | None = None
-        self.failure: OSError | None = None  # of the last try that the disk did not take
-        self.given_up: Snapshot | None = (
-            None  # the best so far, where the thread ended before the disk took it
-        )
+        self.failure: OSError | None = None
+        self.given_up: Snapshot | None = None  # the best so far, if it was never written
         self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
         self._thread.start()
 
     def save(self, snapshot: Snapshot, *, best: bool = False) -> None:
-        """Takes the snapshot over. Raises only when the writer itself is broken, never for a full disk."""
+        """Hands over a snapshot. Raises only when the writer thread has failed, never for a full disk."""
         with self._wake:
             if self._broken is not None:
                 raise RuntimeError("the thread that writes checkpoints has ended") from self._broken
@@ -54,19 +56,19 @@ class AsyncCheckpointWriter:
             self._wake.notify_all()
 
     def flush(self, timeout_s: float, *, patient: bool = False) -> bool:
-        """Waits until nothing is pending. False when that took too long; `patient` waits for a slow disk as long as it
-        takes, and no longer for one that refuses."""
+        """Waits until nothing is pending. False after the timeout; `patient` has no timeout for a slow disk, only for
+        one that refuses."""
         until = time.monotonic() + timeout_s
         with self._wake:
             while (self._busy or self._next() is not None) and self._broken is None:
-                left_s = until - time.monotonic()
-                if left_s <= 0 and not (patient and self.failure is None):
+                remaining_s = until - time.monotonic()
+                if remaining_s <= 0 and not (patient and self.failure is None):
                     return False
-                self._wake.wait(max(left_s, 1.0))
+                self._wake.wait(max(remaining_s, 1.0))
             return self._broken is None
 
     def close(self, timeout_s: float = 60.0, *, patient: bool = False) -> bool:
-        """Ends the thread. True when everything that was handed over is on the disk."""
+        """Ends the thread. True when every snapshot is on the disk."""
         done = self.flush(timeout_s, patient=patient)
         with self._wake:
             self._closing = True
@@ -80,11 +82,11 @@ class AsyncCheckpointWriter:
 
     def _work(self) -> None:
         try:
-            while (taken := self._take()) is not None:
-                snapshot, best = taken
-                whole = self._write(snapshot, best)
-                self._put_back_or_done(snapshot, best, whole)
-        except BaseException as error:  # a defect: the loop hears of it at its next save
+            while (pending := self._take()) is not None:
+                snapshot, best = pending
+                written = self._write(snapshot, best)
+                self._finish(snapshot, best, written)
+        except BaseException as error:  # a defect: the next save raises it
             with self._wake:
                 self._broken = error
                 self._busy = False
@@ -106,10 +108,10 @@ class AsyncCheckpointWriter:
             self._busy = True
             return snapshot, best
 
-    def _put_back_or_done(self, snapshot: Snapshot, best: bool, whole: bool) -> None:
+    def _finish(self, snapshot: Snapshot, best: bool, written: bool) -> None:
         with self._wake:
             self._busy = False
-            if not whole:
+            if not written:
                 self._newest = self._newest or snapshot
                 if best:
                     self._best = self._best or snapshot
@@ -121,23 +123,23 @@ class AsyncCheckpointWriter:
 
     def _write(self, snapshot: Snapshot, best: bool) -> bool:
         path = self._folder / snapshot.name
-        self._say(SaveStarted(path=str(path), by="trainer"))
+        self._notify(SaveStarted(path=str(path), by="trainer"))
         started = time.monotonic()
         try:
-            written = checkpoint_files.write(self._folder, snapshot)
+            path = checkpoint_files.write(self._folder, snapshot)
             if best:
                 checkpoint_files.set_pointer(self._folder, checkpoint_files.BEST, snapshot.name)
             checkpoint_files.prune(self._folder, keep=self._keep, written=snapshot.step)
-            size = sum(file.stat().st_size for file in written.iterdir())
+            size = sum(file.stat().st_size for file in path.iterdir())
         except OSError as error:
             self.failure = error
-            self._say(
-                SaveFailed(path=str(path), error=f"{error.strerror or error}; it is tried again",
+            self._notify(
+                SaveFailed(path=str(path), error=f"{error.strerror or error}; trying again",
                            errno=error.errno, free_bytes=_free_bytes(self._folder))
             )  # fmt: skip
             return False
         self.failure = None
-        self._say(
+        self._notify(
             SaveDone(path=str(path), bytes=size, duration_s=time.monotonic() - started, step=snapshot.step)
         )
         return True
@@ -151,7 +153,7 @@ def _free_bytes(folder: Path) -> int | None:
 
 
 class NullCheckpointWriter:
-    """In a process of a group that writes no checkpoints: rank 0 does."""
+    """For the processes of a group that write no checkpoints: rank 0 does."""
 
     failure: OSError | None = None
     given_up: Snapshot | None = None

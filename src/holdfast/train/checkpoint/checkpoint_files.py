@@ -1,7 +1,7 @@
-"""A checkpoint: a folder `step-N` of named arrays and facts, whole or not there at all.
+"""A checkpoint: a folder `step-N` of named arrays and facts, complete or absent.
 
 ```
-checkpoints/step-200/weights.npz     one file a group of arrays; `numpy.load` opens it
+checkpoints/step-200/weights.npz     one file per group of arrays; `numpy.load` opens it
                      optimizer.npz …
                      meta.json       everything that is not an array
                      SHA256SUMS      of the others; `sha256sum -c` checks it
@@ -9,7 +9,7 @@ checkpoints/latest, best             the name of a folder, for people and script
 ```
 
 It is written as `step-N.part`, synced, and renamed: a folder without `.part` was complete when it got its
-name. What happened to it since is found by its sums. Nothing here knows a framework.
+name. Later damage is found by its checksums. Independent of any framework.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ REPLACED_SUFFIX = ".was"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A run at one step, on the host: nothing in it changes while it is being written."""
+    """A run at one step, on the host; not modified while it is written."""
 
     step: int
     groups: Groups  # "weights", "optimizer", … -> name -> array
-    meta: Mapping[str, Any]  # JSON values; floats come back bit for bit
+    meta: Mapping[str, Any]  # JSON values; floats are restored bit for bit
 
     @property
     def name(self) -> str:
@@ -55,17 +55,17 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCheckpoint:
-    """A checkpoint that is not whole, and what is wrong with it."""
+    """A corrupt checkpoint, and what is wrong with it."""
 
     path: Path
-    why: str
+    reason: str
 
 
 # -- writing --------------------------------------------------------------------------------------
 
 
 def write(folder: Path, snapshot: Snapshot) -> Path:
-    """Writes and commits. Raises OSError when the disk does not take it, and leaves nothing behind then."""
+    """Writes and commits. After an OSError nothing is left behind."""
     folder.mkdir(parents=True, exist_ok=True)
     final = folder / snapshot.name
     part = folder / f"{snapshot.name}.part"
@@ -102,7 +102,7 @@ def _write_file(path: Path, *, arrays: Mapping[str, Array] | None = None, text: 
 
 
 def _commit(part: Path, final: Path) -> None:
-    """Renames. One of the same step that is there already (a corrupt one, redone) makes way first."""
+    """Renames. An existing one of the same step (a corrupt one, redone) is moved out of the way first."""
     was = final.with_name(f"{final.name}{REPLACED_SUFFIX}")
     if final.exists():
         shutil.rmtree(was, ignore_errors=True)
@@ -113,26 +113,26 @@ def _commit(part: Path, final: Path) -> None:
 
 
 def recover(folder: Path) -> None:
-    """While nobody writes: one that made way for another that never came gets its name back."""
+    """While nobody writes: undoes a commit that was interrupted after it moved the old checkpoint."""
     for was in folder.glob(f"step-*{REPLACED_SUFFIX}"):
         final = was.with_name(was.name.removesuffix(REPLACED_SUFFIX))
         if final.exists():
             shutil.rmtree(was, ignore_errors=True)
         else:
-            with contextlib.suppress(OSError):  # a folder that cannot be written still has the one before
+            with contextlib.suppress(OSError):  # in a read-only folder the one before is used
                 was.rename(final)
 
 
 def set_pointer(folder: Path, name: str, target: str) -> None:
-    """Makes `latest` or `best` say `target`, at once or not at all."""
+    """Makes `latest` or `best` name `target`, atomically."""
     atomic_write.write_text(folder / name, target + "\n")
 
 
 def restore_pointer(folder: Path, name: str, step: int) -> None:
-    """Where the checkpoint of that step is there and the note does not name it."""
+    """When the checkpoint of that step exists and the pointer does not name it."""
     target = f"step-{step}"
     if (folder / target).is_dir() and read_pointer(folder, name) != folder / target:
-        with contextlib.suppress(OSError):  # a folder that takes nothing is told of at the next save
+        with contextlib.suppress(OSError):  # an unwritable folder is reported at the next save
             set_pointer(folder, name, target)
 
 
@@ -145,7 +145,7 @@ def _sync_folder(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
-    except OSError:  # a network file system may not know how; the rename is still whole or not there
+    except OSError:  # not supported by some network file systems; the rename is still atomic
         pass
     finally:
         os.close(fd)
@@ -155,47 +155,47 @@ def _sync_folder(path: Path) -> None:
 
 
 def committed(folder: Path) -> list[Path]:
-    """All checkpoints that have their name, oldest first."""
+    """All checkpoints that were completely written, oldest first."""
     found = [(_step(path), path) for path in folder.glob("step-*") if path.is_dir()]
     return [path for step, path in sorted((s, p) for s, p in found if s is not None)]
 
 
 def read_pointer(folder: Path, name: str) -> Path | None:
-    """The checkpoint that `latest` or `best` names, if it is there."""
+    """The checkpoint that `latest` or `best` names, if it exists."""
     try:
         target = folder / (folder / name).read_text().strip()
-    except (OSError, ValueError):  # the latter for bytes that are no text
+    except (OSError, ValueError):  # ValueError for bytes that are no text
         return None
     return target if target.is_dir() and _step(target) is not None else None
 
 
 def newest_complete(folder: Path) -> tuple[Snapshot | None, list[RejectedCheckpoint]]:
-    """The newest checkpoint that is whole, and the newer ones that are not."""
+    """The newest complete checkpoint, and the newer ones that are corrupt."""
     rejected: list[RejectedCheckpoint] = []
     for path in reversed(committed(folder)):
         try:
             return read(path), rejected
-        except CorruptCheckpoint as torn:
-            rejected.append(RejectedCheckpoint(path, str(torn)))
+        except CorruptCheckpoint as error:
+            rejected.append(RejectedCheckpoint(path, str(error)))
     return None, rejected
 
 
 class CorruptCheckpoint(Exception):
-    """A checkpoint is not as it was written; the text says in which way."""
+    """A checkpoint differs from what was written; the message says how."""
 
 
 def read(path: Path, groups: tuple[str, ...] | None = None) -> Snapshot:
-    """A checkpoint, its sums checked. `groups` reads some of the arrays only."""
+    """A checkpoint, with its checksums verified. `groups` reads only some of the arrays."""
     sums = _checksums(path)
     wanted = [
         name for name in sums if name == META_FILE or groups is None or name.removesuffix(".npz") in groups
     ]
     for name in wanted:
         try:
-            real = _digest(path / name)
+            actual = _digest(path / name)
         except OSError as error:
             raise CorruptCheckpoint(f"{name} cannot be read: {error.strerror}") from error
-        if real != sums[name]:
+        if actual != sums[name]:
             raise CorruptCheckpoint(f"{name} has another checksum than when it was written")
     try:
         meta = json.loads((path / META_FILE).read_text())
@@ -230,22 +230,22 @@ def _step(path: Path) -> int | None:
 
 
 def superseded(steps: list[int], *, keep: int, best: int | None) -> list[int]:
-    """The steps whose checkpoints can go: all but the newest `keep` and the best."""
+    """The steps whose checkpoints can be removed: all but the newest `keep` and the best."""
     newest = set(sorted(steps)[-keep:])
     return [step for step in sorted(steps) if step not in newest and step != best]
 
 
 def prune(folder: Path, *, keep: int, written: int) -> None:
-    """Removes what step `written` supersedes, and what a killed writer left. A folder loses its name before its files.
+    """Removes what step `written` supersedes, and what a killed writer left. A folder is renamed before its files go.
 
-    Later steps are of a time that the run went back from, since they are not whole: they do not count, and stay.
+    Checkpoints of later steps are corrupt, since the run resumed before them: they do not count, and stay.
     """
     best = read_pointer(folder, BEST)
     steps = [step for path in committed(folder) if (step := _step(path)) is not None and step <= written]
     for step in superseded(steps, keep=keep, best=_step(best) if best else None):
         path = folder / f"step-{step}"
-        gone = path.rename(path.with_name(f"{path.name}.old"))
-        shutil.rmtree(gone, ignore_errors=True)
+        old = path.rename(path.with_name(f"{path.name}.old"))
+        shutil.rmtree(old, ignore_errors=True)
     recover(folder)
     for leftover in (*folder.glob("step-*.part"), *folder.glob("step-*.old")):
         shutil.rmtree(leftover, ignore_errors=True)

@@ -1,22 +1,27 @@
-"""Going on from a checkpoint: what changed since, whether that can be, and where to go on from."""
+"""Resuming from a checkpoint: which one, what changed since it was written, and whether that is possible."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError
 from holdfast.journal import events as ev
 from holdfast.settings.recipe import Recipe, toml_value
+from holdfast.train import loop_state
 from holdfast.train.checkpoint import checkpoint_files
 from holdfast.train.checkpoint.checkpoint_files import Snapshot
-from holdfast.train.observers.observer import Observers
+from holdfast.train.early_stop_policy import EarlyStoppingState
+from holdfast.train.loop_state import LoopState
+
+if TYPE_CHECKING:
+    from holdfast.step.step_protocol import TrainStep
 
 
 class CannotResume(HoldfastError):
-    """What is on the disk is not the run that the recipe describes."""
+    """The checkpoint does not belong to the run that the recipe describes."""
 
     slug = "cannot-resume"
 
@@ -25,21 +30,21 @@ class NoCompleteCheckpoint(HoldfastError):
     slug = "checkpoint-torn"
 
 
-#: With another value of these the saved state means something else, so going on would be nonsense.
+#: With another value of one of these the saved state means something else, and resuming would be wrong.
 FIXED = {
-    "model.detector": "the saved weights are another network's",
-    "model.backbone": "the saved weights are another network's",
-    "model.input": "the anchors that the weights were trained for are others",
-    "model.anchors": "the anchors that the weights were trained for are others",
-    "data.classes": "the class heads are those of other classes",
-    "data.train": "the position in the data is a position in other data",
+    "model.detector": "the saved weights belong to another network",
+    "model.backbone": "the saved weights belong to another network",
+    "model.input": "the weights were trained for other anchors",
+    "model.anchors": "the weights were trained for other anchors",
+    "data.classes": "the class heads were trained for other classes",
+    "data.train": "the saved position is a position in other data",
     "train.batch": "the position in the data and the schedule count steps of the old batch",
-    "train.seed": "the order of the pictures is another",
-    "train.optimizer": "the saved moments are another optimizer's",
+    "train.seed": "the images come in another order",
+    "train.optimizer": "the saved moments belong to another optimizer",
 }
-#: Of these, the weights and moments still fit: whoever says so may go on.
+#: With these the weights and moments still fit: --accept-changes resumes all the same.
 UNLESS_ACCEPTED = frozenset({"model.input", "data.train", "train.batch", "train.seed"})
-#: These change where or how fast it runs; the result may differ by rounding at most.
+#: These change where or how fast it runs; the result differs by rounding at most.
 HARMLESS = frozenset(
     {
         "train.checkpoint_every",
@@ -62,12 +67,12 @@ def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[
     return {key: (before[key], now[key]) for key in before if key in now and before[key] != now[key]}
 
 
-#: With another value of these a metric is no longer the one that the best so far was the best by.
+#: With another value of one of these the best checkpoint so far was chosen by another metric.
 BEST_CRITERIA = ("train.monitor", "data.validation", "data.validation_fraction")
 
 
 def changed_best_criteria(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """In words, what changed of that by which the best is told; nothing where nothing did."""
+    """What changed of how the best checkpoint is chosen, as text; empty when nothing did."""
     changed = {key: pair for key, pair in changed_settings(before, now).items() if key in BEST_CRITERIA}
     return ", ".join(
         f"{key} was {_value_text(was)}, is {_value_text(now_is)}" for key, (was, now_is) in changed.items()
@@ -75,10 +80,10 @@ def changed_best_criteria(before: Mapping[str, Any], now: Mapping[str, Any]) -> 
 
 
 def check_changes(changed: Mapping[str, tuple[Any, Any]], *, where: str, accepted: bool = False) -> None:
-    """Refuses what would make nonsense. `accepted`: the user wants it all the same, where the weights still fit."""
+    """Refuses changes across which a run cannot be resumed; `accepted` allows those where the weights still fit."""
     refused = [key for key in changed if key in FIXED and not (accepted and key in UNLESS_ACCEPTED)]
     if refused:
-        may = all(key in UNLESS_ACCEPTED for key in refused)
+        acceptable = all(key in UNLESS_ACCEPTED for key in refused)
         raise CannotResume(
             f"{refused[0]} was changed, and a run cannot be resumed across that: {FIXED[refused[0]]}",
             where=where,
@@ -87,10 +92,10 @@ def check_changes(changed: Mapping[str, tuple[Any, Any]], *, where: str, accepte
                 for key in refused
             ],
             change=[
-                "set it back to resume this run, or start one of its own: model.weights takes a run's folder",
+                "set it back to resume this run, or start a new run from its weights: model.weights takes a run folder",
                 *(
-                    ["--accept-changes goes on all the same; the result is then no longer that of one run"]
-                    if may
+                    ["--accept-changes resumes all the same; the result is then not that of a single run"]
+                    if acceptable
                     else []
                 ),
             ],
@@ -102,38 +107,38 @@ def describe_changes(changed: Mapping[str, tuple[Any, Any]]) -> str:
         f"{key} {_value_text(old)} → {_value_text(new)}" for key, (old, new) in changed.items()
     )
     exact = all(key in HARMLESS for key in changed)
-    return f"the recipe was changed since: {listed}" + (
-        "" if exact else " (the result will not be that of one run)"
+    return f"the recipe has changed: {listed}" + (
+        "" if exact else " (the result will not be that of a single run)"
     )
 
 
 def check_spec(
     before: Mapping[str, Any], now: Mapping[str, Any], *, where: str, accepted: bool = False
 ) -> None:
-    """The network that the weights belong to, as far as it comes from the data and not from the recipe."""
+    """The part of the network that comes from the data and not from the recipe."""
     changed = changed_settings(before, now)
     if "classes" in changed:
         raise CannotResume(
-            "the classes of the data are others than when the run began, and the class heads are those of then",
+            "the classes of the data have changed since the run began, and the class heads belong to the old ones",
             where=where,
             found=[f"then {_listed(before['classes'])}", f"now {_listed(now['classes'])}"],
             change=[
-                "bring the annotations back as they were; data.classes in the recipe holds names and order fast",
-                "start a run of its own from this one's weights: model.weights takes a run's folder",
+                "restore the annotations; data.classes in the recipe fixes the names and their order",
+                "start a new run from this one's weights: model.weights takes a run folder",
             ],
         )
     if "anchors" in changed and not accepted:
         raise CannotResume(
-            'model.anchors = "fitted" fits others to the boxes of the data than when the run began',
+            'model.anchors = "fitted" gives other anchors for the boxes of the data than when the run began',
             where=where,
             change=[
-                "bring the annotations back as they were, or start a run of its own from this one's weights",
-                "--accept-changes goes on all the same; the weights were trained for the old ones",
+                "restore the annotations, or start a new run from this one's weights",
+                "--accept-changes resumes all the same; the weights were trained for the old anchors",
             ],
         )
     if "normalization" in changed:
         raise CannotResume(
-            "the network normalises otherwise than when the run began, and the saved weights are of that one",
+            "the network has another normalization than when the run began, and the saved weights do not fit it",
             where=where,
             found=f"{before['normalization']} then, {now['normalization']} now",
             change="set model.weights back to what it was",
@@ -145,37 +150,39 @@ def check_images(
 ) -> None:
     if before.get("images") != now.get("images") and not accepted:
         raise CannotResume(
-            "the dataset has another number of pictures than when the run began",
+            "the dataset has another number of images than when the run began",
             where=where,
-            found=f"{before.get('images')} pictures then, {now.get('images')} now",
+            found=f"{before.get('images')} images then, {now.get('images')} now",
             change=[
-                "bring the data, or data.validation_fraction, back as it was",
-                "start a run of its own from this one's weights",
-                "--accept-changes goes on all the same; some pictures are then seen more often than others",
+                "restore the data, or data.validation_fraction",
+                "start a new run from this one's weights",
+                "--accept-changes resumes all the same; some images are then seen more often than others",
             ],
         )
     if before.get("packed_from_epoch") is not None and now.get("packed_from_epoch") is None:
         raise CannotResume(
-            "the run reads packed copies of its pictures, and they are gone",
+            "the run reads packed copies of its images, and they are gone",
             where=where,
-            change="`holdfast data pack RECIPE` makes them again, to the same bytes",
+            change="`holdfast data pack RECIPE` makes them again, with the same bytes",
         )
 
 
 def resize_note(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """A sentence where `data.resize = "auto"` means something else on this machine than where the run began."""
+    """A note when `data.resize = "auto"` means something else on this machine than where the run began."""
     then, here = (data.get("feed", {}).get("sent_pixels") for data in (before, now))
     if then == here:
         return ""
     was, now_is = (
-        f"in the step, from {sent} pixels each," if sent else "by the processor" for sent in (then, here)
+        f"in the step, from {sent} pixels each," if sent else "by the CPU" for sent in (then, here)
     )
-    return f"pictures were resized {was} so far, and are resized {now_is} now (the result may differ by rounding)"
+    return (
+        f"images were resized {was} so far, and are resized {now_is} now (the result may differ by rounding)"
+    )
 
 
 def pack_start_epoch(folder: Path) -> int | None:
-    """The epoch from which the run reads packed copies, by its newest checkpoint: None where it reads none so far,
-    and the first where there is no checkpoint that would say otherwise."""
+    """The epoch from which the run reads packed copies, by its newest checkpoint; None when it reads none so far.
+    0 without a checkpoint."""
     for path in reversed(checkpoint_files.committed(folder)):
         try:
             meta = checkpoint_files.read(path, groups=()).meta
@@ -186,21 +193,58 @@ def pack_start_epoch(folder: Path) -> int | None:
     return 0
 
 
-def newest_checkpoint(folder: Path, witnesses: Observers) -> Snapshot | None:
-    """The newest whole checkpoint. Each that is not whole is named out loud; none whole of several is an error."""
+def newest_checkpoint(folder: Path, notify: Callable[[ev.Event], None]) -> Snapshot | None:
+    """The newest complete checkpoint. Corrupt ones are reported; when all are corrupt, that is an error."""
     found, rejected = checkpoint_files.newest_complete(folder)
-    for one in rejected:
-        witnesses.say(
-            ev.CheckpointRejected(path=str(one.path), why=one.why, instead="the one before is taken")
+    for corrupt in rejected:
+        notify(
+            ev.CheckpointRejected(
+                path=str(corrupt.path), why=corrupt.reason, instead="using the one before it"
+            )
         )
     if found is None and rejected:
         raise NoCompleteCheckpoint(
-            "no checkpoint of this run is whole",
+            "all checkpoints of this run are corrupt",
             where=folder,
-            found=[f"{one.path.name}: {one.why}" for one in rejected[:4]],
+            found=[f"{corrupt.path.name}: {corrupt.reason}" for corrupt in rejected[:4]],
             change="start again without --resume, in another --run-dir",
         )
     return found
+
+
+def check_checkpoint(
+    found: Snapshot, recipe: Recipe, data: Mapping[str, Any], spec: Mapping[str, Any], *, where: str, accepted: bool
+) -> list[ev.Event]:  # fmt: skip
+    """Refuses to resume a run that the recipe or the data no longer describe; else what is worth reporting."""
+    changed = changed_settings(found.meta["recipe"], flatten(recipe))
+    check_changes(changed, where=where, accepted=accepted)
+    check_images(found.meta["data"], data, where=where, accepted=accepted)
+    check_spec(found.meta["spec"], spec, where=where, accepted=accepted)
+    note = resize_note(found.meta["data"], data)
+    events: list[ev.Event] = [ev.Note(text=note)] if note else []
+    if changed:
+        events.append(ev.RecipeChanged(changes={key: list(pair) for key, pair in changed.items()}))
+    return events
+
+
+def adapted(found: Snapshot, recipe: Recipe, *, unapplied: int) -> Snapshot:
+    """The checkpoint as the recipe needs it now; it may be from before a change."""
+    from holdfast.step.step_protocol import (
+        adapt_state,
+    )  # brings Keras in, and a command asks this module first
+
+    groups = adapt_state(found.groups, found.meta["recipe"], flatten(recipe), unapplied=unapplied)
+    return replace(found, groups=groups)
+
+
+def restore(step: TrainStep, found: Snapshot, recipe: Recipe, *, tolerated: int) -> tuple[LoopState, str]:
+    """Loads the checkpoint into the step. Returns the loop's state, and a note when the best is chosen differently."""
+    state, note = loop_state.from_json(found.meta["progress"]), ""
+    if changed := changed_best_criteria(found.meta["recipe"], flatten(recipe)):
+        state.patience = EarlyStoppingState()
+        note = f"{changed}: the best checkpoint is chosen again from here"
+    step.load(adapted(found, recipe, unapplied=min(state.skipped, tolerated)).groups)
+    return state, note
 
 
 def _listed(names: Sequence[str]) -> str:

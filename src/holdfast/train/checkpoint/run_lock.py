@@ -1,6 +1,6 @@
-"""One trainer at a time in a run's folder: two would write into each other's checkpoints and journal.
+"""One trainer at a time in a run folder: two would write into each other's checkpoints and journal.
 
-The lock is the process's own and goes with it, however it ends; processes that it forks do not keep it.
+The lock belongs to the process and is released however it ends; forked processes do not inherit it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RunInUse(HoldfastError):
 
 
 def acquire_lock(folder: Path) -> IO[str] | None:
-    """The lock, for as long as the file is open; None where files cannot be written or locked, which stops no run."""
+    """The lock, while the file is open. None where files cannot be written or locked, which stops no run."""
     path = folder / LOCK_FILE
     try:
         file = path.open("a+")
@@ -32,14 +32,14 @@ def acquire_lock(folder: Path) -> IO[str] | None:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         raise RunInUse(
-            "another trainer is at work in this folder",
+            "another trainer is running in this folder",
             where=folder,
             found=f"{path.name} is held by {path.read_text().strip() or 'another process'}",
-            change="`holdfast top` shows it; wait for its end or stop it, or train in another --run-dir",
+            change="`holdfast top` shows it; wait until it ends or stop it, or train in another --run-dir",
         ) from None
     except OSError:
         return None
-    with contextlib.suppress(OSError):  # on a full disk it is held all the same
+    with contextlib.suppress(OSError):  # on a full disk it is locked all the same
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
@@ -47,7 +47,7 @@ def acquire_lock(folder: Path) -> IO[str] | None:
 
 
 def refuse_if_locked(folder: Path) -> None:
-    """Raises when a trainer is at work there, before anything is written beside it."""
+    """Raises when a trainer is running there, before anything is written."""
     file = acquire_lock(folder) if folder.is_dir() else None
     if file is not None:
         file.close()

@@ -1,5 +1,5 @@
-"""`python -m holdfast.train.lr_range.lr_find_process RECIPE STEPS`: the process of the LR range test. Trains a
-copy and saves nothing.
+"""`python -m holdfast.train.lr_range.lr_find_process RECIPE STEPS`: the process of the LR range test. Trains and
+saves nothing.
 
 Prints a line of progress for each step, and at the end the learning rates and losses as JSON.
 """
@@ -24,15 +24,17 @@ def main(recipe_path: str, steps: int) -> int:
     recipe = read(Path(recipe_path))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ["KERAS_BACKEND"] = recipe.train.backend
-    rates: list[float] = []
+    learning_rates: list[float] = []
     losses: list[float] = []
     for number, loss in _losses(recipe, steps):
-        rates.append(range_test.learning_rate_at(number, steps))
+        learning_rates.append(range_test.learning_rate_at(number, steps))
         losses.append(loss)
-        print(f"step {number + 1}/{steps}  learning rate {rates[-1]:.2e}  loss {loss:.4g}", flush=True)
+        print(
+            f"step {number + 1}/{steps}  learning rate {learning_rates[-1]:.2e}  loss {loss:.4g}", flush=True
+        )
         if range_test.has_diverged(losses):
             break
-    print(json.dumps({"rates": rates, "losses": losses}), flush=True)
+    print(json.dumps({"rates": learning_rates, "losses": losses}), flush=True)
     return 0
 
 
@@ -49,11 +51,11 @@ def _losses(recipe: Any, steps: int) -> Iterator[tuple[int, float]]:
     step = components.build_step(components.build_network(model, recipe), recipe, None)
     batches = data.train.numpy_batches() if recipe.train.backend == "jax" else data.train.batches()
     for number, batch in zip(range(steps), batches, strict=False):
-        rate = range_test.learning_rate_at(number, steps)
+        learning_rate = range_test.learning_rate_at(number, steps)
         while True:
             result = None
             try:
-                result = step(batch, step=number, rate=rate, held=False)
+                result = step(batch, step=number, learning_rate=learning_rate, frozen=False)
                 yield number, step.fetch(result)["loss"]
                 break
             except Exception as error:
@@ -68,6 +70,6 @@ def _losses(recipe: Any, steps: int) -> Iterator[tuple[int, float]]:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1], int(sys.argv[2])))
-    except HoldfastError as error:  # as data: the command that asked prints it
+    except HoldfastError as error:  # as JSON: the command that started this process prints it
         print(json.dumps({"error": error.as_json()}), flush=True)
         sys.exit(error.exit_code)

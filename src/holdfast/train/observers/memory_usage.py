@@ -17,7 +17,7 @@ def host_memory(root: Path = Path("/")) -> MemoryUsage:
 
 
 def device_memory(backend: str) -> MemoryUsage | None:
-    """The first accelerator's, as its own allocator counts; None on a CPU."""
+    """Of the first accelerator, as its allocator counts; None on a CPU."""
     if backend == "jax":
         import jax
 
@@ -38,7 +38,7 @@ def device_memory(backend: str) -> MemoryUsage | None:
 
 def current_usage(backend: str) -> tuple[MemoryUsage, ...]:
     on_device = None
-    # Some allocators do not count, and a run never ends for what is shown of it.
+    # Some allocators do not count, and the display must never stop a run.
     with contextlib.suppress(Exception):
         on_device = device_memory(backend)
     return (*([on_device] if on_device else []), host_memory())

@@ -1,6 +1,6 @@
-"""Who sees a run: the journal, the heartbeats, the table of results, the terminal. They see and cannot steer.
+"""Observers of a run: the journal, results.csv, the terminal, and so on. They watch and cannot steer.
 
-The loop says what happened once, as an event of the journal; each witness makes of it what it shows.
+The loop reports what happened once, as an event of the journal; each observer makes of it what it shows.
 """
 
 from __future__ import annotations
@@ -17,42 +17,47 @@ from holdfast.journal.writer import JournalWriter
 
 
 class Observer(Protocol):
-    def say(self, event: Event) -> None: ...
+    @property
+    def name(self) -> str: ...  # for the message when it fails
+
+    def notify(self, event: Event) -> None: ...
 
 
 class Observers:
-    """Tells all, in order, from any thread. One that goes wrong is told of once and never stops the run."""
+    """Notifies all, in order, from any thread. A failing observer is reported once and never stops the run."""
 
-    def __init__(self, all_of_them: Sequence[Observer]) -> None:
-        self._all = tuple(all_of_them)
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._all = tuple(observers)
         self._lock = threading.RLock()
-        self._complained: set[str] = set()
+        self._reported: set[str] = set()
 
-    def say(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         with self._lock:
-            for witness in self._all:
+            for observer in self._all:
                 try:
-                    witness.say(event)
-                except Exception as error:  # they see, and cannot steer: not by a defect of their own either
-                    self._complain(type(witness).__name__, error)
+                    observer.notify(event)
+                except Exception as error:  # not even a defect of theirs stops the run
+                    self._report_failure(observer.name, error)
 
-    def _complain(self, who: str, error: Exception) -> None:
-        if who not in self._complained:
-            self._complained.add(who)
+    def _report_failure(self, who: str, error: Exception) -> None:
+        if who not in self._reported:
+            self._reported.add(who)
             what = "cannot be written" if isinstance(error, OSError) else f"raised {type(error).__name__}"
-            print(f"holdfast: {who} {what}: {error}; training goes on", file=sys.stderr, flush=True)
+            print(f"holdfast: {who} {what}: {error}; training continues", file=sys.stderr, flush=True)
 
 
 class JournalObserver:
+    name = "the journal"
+
     def __init__(self, folder: RunFolder, attempt: int) -> None:
         self._writer = JournalWriter(folder.journal, by="trainer", attempt=attempt)
 
-    def say(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         self._writer.append(event)
 
 
 class TrainerHeartbeat:
-    """The heartbeats: where the loop is, in about a microsecond. Silent when the ring cannot be made."""
+    """Writes the heartbeats: where the loop is, in about a microsecond. Does nothing when the file cannot be made."""
 
     def __init__(self, folder: RunFolder, attempt: int) -> None:
         self.step = 0
@@ -62,10 +67,10 @@ class TrainerHeartbeat:
             self._ring: BeatWriter | None = BeatWriter(folder.beats, attempt=attempt)
         except OSError as error:
             self._ring = None
-            print(f"holdfast: the heartbeats cannot be written: {error}; training goes on", file=sys.stderr)
+            print(f"holdfast: the heartbeats cannot be written: {error}; training continues", file=sys.stderr)
 
     def wait_share(self) -> float:
-        """The part of the loop's time that was spent waiting for data."""
+        """The share of the loop's time spent waiting for data."""
         return self.wait_ns / max(1, self.wait_ns + self.compute_ns)
 
     def beat(self, phase: Phase, *, test_batches: int = 0, step_ns: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Progress for a person: a block that is redrawn in place on a terminal, plain lines in a file."""
+"""The progress display: a block that is redrawn in place on a terminal, plain lines in a file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from typing import TextIO
 from holdfast.journal import events as ev
 from holdfast.journal.events import Event
 from holdfast.report.text import wants_colour
-from holdfast.train.event_text import words
+from holdfast.train.event_text import event_line
 from holdfast.train.observers import progress_text
 from holdfast.train.observers.memory_usage import host_memory
-from holdfast.train.observers.progress_text import MemoryUsage, ProgressState, span
+from holdfast.train.observers.progress_text import MemoryUsage, ProgressState
 from holdfast.train.observers.throughput import ThroughputMeter
+from holdfast.units import duration
 
 LIVE_EVERY_S = 0.2
-#: A line every 10 s for the first minutes, then every minute: a run of a day leaves a log that can be read.
+#: A line every 10 s for the first minutes, then every minute: the log of a long run stays readable.
 PLAIN_EVERY_S, SLOW_LINES_AFTER_S, SLOW_LINES_EVERY_S = 10.0, 300.0, 60.0
 
 
 class ProgressDisplay:
-    """`memory` gives what is in use, `wait_share` the part of the time that is spent waiting for data."""
+    """`memory` gives the memory in use, `wait_share` the share of time spent waiting for data."""
+
+    name = "the progress display"
 
     def __init__(
         self,
@@ -42,53 +45,53 @@ class ProgressDisplay:
         self._wait_share = wait_share
         self._live, self._colour = out.isatty(), wants_colour(out)
         self._began = self._shown_at = -math.inf
-        self._pace = ThroughputMeter()
+        self._throughput = ThroughputMeter()
         self._last: ev.LossSeen | None = None
         self._validation, self._monitor = "", monitor
         self._best = -math.inf if best is None else best
         self._saved_at: int | None = None
-        self._doing = ""
-        self._drawn = 0  # lines of the block that stand on the terminal
+        self._activity = ""
+        self._drawn = 0  # lines of the block on the terminal
 
-    def say(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         match event:
             case ev.LossSeen(gradient_norm=None) if self._last is not None and self._last.step == event.step:
-                return  # the means before a validation: the step itself was shown
+                return  # the means before a validation; the step itself was shown
             case ev.LossSeen():
-                self._seen(event)
+                self._show_loss(event)
                 return
             case ev.ValidationStarted():
-                self._pace.idle_from(self._clock())
-                self._doing = "validating"
+                self._throughput.idle_from(self._clock())
+                self._activity = "validating"
                 self._draw()
             case ev.ValidationDone(logs=logs):
-                self._pace.idle_until(self._clock())
-                self._doing = ""
-                self._line(self._validated(event))
+                self._throughput.idle_until(self._clock())
+                self._activity = ""
+                self._line(self._validation_line(event))
                 self._validation = f"AP {logs['AP']:.3f}" if "AP" in logs else ""
             case ev.SaveDone(step=step):
                 self._saved_at = step
             case ev.FitDone():
                 self._draw()
-                self._drawn, self._live = 0, False  # what is said from here on stands below
-        if not isinstance(event, ev.ValidationDone) and (text := words(event)):
+                self._drawn, self._live = 0, False  # later lines come below
+        if not isinstance(event, ev.ValidationDone) and (text := event_line(event)):
             self._line(text)
 
-    def _validated(self, event: ev.ValidationDone) -> str:
+    def _validation_line(self, event: ev.ValidationDone) -> str:
         at = f" at step {self._last.step}" if self._last is not None else ""
         value = event.logs.get(self._monitor, -math.inf)
         best = ", the best so far" if value > self._best > -math.inf else ""
         self._best = max(self._best, value)
-        shown = "  ".join(
+        metrics = "  ".join(
             f"{name} {event.logs[name]:.3f}" for name in ("AP", "AP50", "AP75") if name in event.logs
         )
-        return f"validation{at}: {shown}{best}  ({span(event.duration_s)})"
+        return f"validation{at}: {metrics}{best}  ({duration(event.duration_s)})"
 
-    def _seen(self, event: ev.LossSeen) -> None:
+    def _show_loss(self, event: ev.LossSeen) -> None:
         now = self._clock()
         self._began = now if self._last is None else self._began
         self._last = event
-        self._pace.step_done(event.step, now)
+        self._throughput.step_done(event.step, now)
         if now - self._shown_at >= self._every_s(now) or event.step == self._steps:
             self._shown_at = now
             if self._live:
@@ -103,18 +106,18 @@ class ProgressDisplay:
 
     def _state(self) -> ProgressState:
         assert self._last is not None
-        seen, speed = self._last, self._pace.steps_per_s()
+        last, speed = self._last, self._throughput.steps_per_s()
         return ProgressState(
-            step=seen.step, steps=self._steps, epoch=(seen.epoch or 0) + 1, loss=seen.logs.get("loss", math.nan),
-            parts={name: value for name, value in seen.logs.items() if name != "loss"},
-            rate=seen.learning_rate or 0.0, images_per_s=speed * self._batch if speed else None,
-            left_s=(self._steps - seen.step) / speed if speed else None,
+            step=last.step, steps=self._steps, epoch=(last.epoch or 0) + 1, loss=last.logs.get("loss", math.nan),
+            parts={name: value for name, value in last.logs.items() if name != "loss"},
+            learning_rate=last.learning_rate or 0.0, images_per_s=speed * self._batch if speed else None,
+            remaining_s=(self._steps - last.step) / speed if speed else None,
             wait_share=self._wait_share() if self._wait_share else None, memory=self._memory(),
-            validation=self._validation, saved_at=self._saved_at, doing=self._doing,
+            validation=self._validation, saved_at=self._saved_at, activity=self._activity,
         )  # fmt: skip
 
     def _draw(self) -> None:
-        """Redraws the block over the one that stands there, and leaves the cursor below it for whoever comes next."""
+        """Redraws the block in place, and leaves the cursor below it for other output."""
         if not self._live or self._last is None:
             return
         lines = progress_text.live_block(self._state(), width=_width(), colour=self._colour)
@@ -134,7 +137,7 @@ class ProgressDisplay:
         try:
             self._out.write(text)
             self._out.flush()
-        except ValueError:  # closed under us: nobody reads it any more
+        except ValueError:  # closed meanwhile
             pass
 
 

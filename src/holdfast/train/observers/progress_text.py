@@ -1,4 +1,4 @@
-"""What a person sees of a run under way, as text: a block of three lines, or one plain line. Pure."""
+"""The progress of a run as text: a block of three lines, or one plain line. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.report.text import BOLD, DIM, PLAIN
+from holdfast.units import duration
 
 CYAN = "\x1b[36m"
 BAR = 24
@@ -14,7 +15,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class MemoryUsage:
-    """Of one place, in bytes. No limit: none is known."""
+    """Of the host or a device, in bytes. `limit` is None when it is not known."""
 
     name: str
     now: int
@@ -24,95 +25,96 @@ class MemoryUsage:
 
 @dataclass(frozen=True, slots=True)
 class ProgressState:
-    """The newest of everything that is shown. None: not known yet."""
+    """The newest values. None: not known yet."""
 
     step: int
     steps: int
     epoch: int
     loss: float
     parts: Mapping[str, float] = field(default_factory=dict)
-    rate: float = 0.0
+    learning_rate: float = 0.0
     images_per_s: float | None = None
-    left_s: float | None = None
+    remaining_s: float | None = None
     wait_share: float | None = None
     memory: tuple[MemoryUsage, ...] = ()
     validation: str = ""
     saved_at: int | None = None
-    doing: str = ""  # instead of steps: validating
+    activity: str = ""  # instead of steps: validating
 
 
 Span = tuple[str, str]  # text and its style
 
 
-def live_block(seen: ProgressState, *, width: int, colour: bool) -> list[str]:
+def live_block(state: ProgressState, *, width: int, colour: bool) -> list[str]:
     """Three lines, each no wider than the terminal."""
-    return [_painted(spans, width, colour) for spans in (_where(seen), _learning(seen), _machine(seen))]
+    return [_painted(spans, width, colour) for spans in (_where(state), _learning(state), _machine(state))]
 
 
-def plain_line(seen: ProgressState) -> str:
-    """The same for a file."""
-    parts = ", ".join(f"{name} {value:.3f}" for name, value in seen.parts.items())
-    found = [f"step {seen.step}/{seen.steps}", f"epoch {seen.epoch}", f"loss {seen.loss:.3f} ({parts})",
-             f"rate {seen.rate:.2e}"]  # fmt: skip
-    if seen.images_per_s is not None:
-        found.append(f"{seen.images_per_s:.1f} images/s")
-    if seen.wait_share is not None:
-        found.append(f"data wait {seen.wait_share:.0%}")
-    found += [_memory(one) for one in seen.memory]
-    if seen.left_s is not None:
-        found.append(f"{span(seen.left_s)} left")
-    return "  ".join(found)
+def plain_line(state: ProgressState) -> str:
+    """The same, for a file."""
+    parts = ", ".join(f"{name} {value:.3f}" for name, value in state.parts.items())
+    fields = [f"step {state.step}/{state.steps}", f"epoch {state.epoch}", f"loss {state.loss:.3f} ({parts})",
+             f"learning rate {state.learning_rate:.2e}"]  # fmt: skip
+    if state.images_per_s is not None:
+        fields.append(f"{state.images_per_s:.1f} images/s")
+    if state.wait_share is not None:
+        fields.append(f"data wait {state.wait_share:.0%}")
+    fields += [_memory(usage) for usage in state.memory]
+    if state.remaining_s is not None:
+        fields.append(f"{duration(state.remaining_s)} left")
+    return "  ".join(fields)
 
 
-def _where(seen: ProgressState) -> list[Span]:
-    share = min(1.0, seen.step / max(1, seen.steps))
+def _where(state: ProgressState) -> list[Span]:
+    share = min(1.0, state.step / max(1, state.steps))
     full = round(share * BAR)
-    spans = [(f"step {seen.step}/{seen.steps}", BOLD), ("  ", ""), ("━" * full, CYAN), ("─" * (BAR - full), DIM),
-             (f" {share:.0%}", BOLD), (f"  epoch {seen.epoch}", "")]  # fmt: skip
-    if seen.doing:
-        return [*spans, (f"  {seen.doing}", CYAN)]
-    if seen.images_per_s is not None:
-        spans.append((f"  {seen.images_per_s:.1f} images/s", ""))
-    if seen.left_s is not None:
-        spans.append((f"  {span(seen.left_s)} left", BOLD))
+    spans = [(f"step {state.step}/{state.steps}", BOLD), ("  ", ""), ("━" * full, CYAN), ("─" * (BAR - full), DIM),
+             (f" {share:.0%}", BOLD), (f"  epoch {state.epoch}", "")]  # fmt: skip
+    if state.activity:
+        return [*spans, (f"  {state.activity}", CYAN)]
+    if state.images_per_s is not None:
+        spans.append((f"  {state.images_per_s:.1f} images/s", ""))
+    if state.remaining_s is not None:
+        spans.append((f"  {duration(state.remaining_s)} left", BOLD))
     return spans
 
 
-def _learning(seen: ProgressState) -> list[Span]:
+def _learning(state: ProgressState) -> list[Span]:
     parts = [("  " + name + " ", DIM) if turn == 0 else (text, "")
-             for name, value in seen.parts.items() for turn, text in ((0, ""), (1, f"{value:.3f}"))]  # fmt: skip
-    return [("loss ", DIM), (f"{seen.loss:.3f}", BOLD), *parts, ("  rate ", DIM), (f"{seen.rate:.1e}", "")]
+             for name, value in state.parts.items() for turn, text in ((0, ""), (1, f"{value:.3f}"))]  # fmt: skip
+    return [
+        ("loss ", DIM),
+        (f"{state.loss:.3f}", BOLD),
+        *parts,
+        ("  lr ", DIM),
+        (f"{state.learning_rate:.1e}", ""),
+    ]
 
 
-def _machine(seen: ProgressState) -> list[Span]:
+def _machine(state: ProgressState) -> list[Span]:
     spans: list[Span] = []
-    for one in seen.memory:
-        label, _, numbers = _memory(one).partition(" ")
+    for usage in state.memory:
+        label, _, numbers = _memory(usage).partition(" ")
         spans += [(f"{label} ", DIM), (f"{numbers}  ", "")]
-    if seen.wait_share is not None:
-        spans += [("data wait ", DIM), (f"{seen.wait_share:.0%}  ", "")]
-    if seen.saved_at is not None:
-        spans += [("saved at ", DIM), (f"{seen.saved_at}  ", "")]
-    if seen.validation:
-        spans += [(seen.validation, BOLD)]
+    if state.wait_share is not None:
+        spans += [("data wait ", DIM), (f"{state.wait_share:.0%}  ", "")]
+    if state.saved_at is not None:
+        spans += [("saved at ", DIM), (f"{state.saved_at}  ", "")]
+    if state.validation:
+        spans += [(state.validation, BOLD)]
     return spans
 
 
-def _memory(one: MemoryUsage) -> str:
-    limit = f" of {one.limit / GIB:.1f}" if one.limit else ""
-    return f"{one.name} {one.now / GIB:.1f} GiB, peak {one.peak / GIB:.1f}{limit}"
+def _memory(usage: MemoryUsage) -> str:
+    """All in GiB, named once: the line must fit into a terminal."""
+    limit = f" of {usage.limit / GIB:.1f}" if usage.limit else ""
+    return f"{usage.name} {usage.now / GIB:.1f} GiB, peak {usage.peak / GIB:.1f}{limit}"
 
 
 def _painted(spans: Iterable[Span], width: int, colour: bool) -> str:
-    text, left = "", max(10, width - 1)
+    text, remaining = "", max(10, width - 1)
     for part, style in spans:
-        shown = part[:left]
-        left -= len(shown)
+        shown = part[:remaining]
+        remaining -= len(shown)
         text += f"{style}{shown}{PLAIN}" if colour and style and shown else shown
     return text
-
-
-def span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""results.csv: one row a validation and one for the end, the same columns to the last row."""
+"""results.csv: one row per validation and one for the end, all with the same columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ FIRST_COLUMNS = ("step", "epoch", "learning_rate", "loss")
 
 
 class ResultsCsv:
-    """Rows beyond the step that a run resumes from are dropped: they will be made again. So is the row that the end of
-    an attempt left without a validation, which a run that nobody interrupted does not have."""
+    """Rows after the step that a run resumes from are dropped: they will be written again. So is the row without a
+    validation that an interrupted attempt left."""
+
+    name = "results.csv"
 
     def __init__(self, path: Path, *, resumed_at: int, parts: tuple[str, ...]) -> None:
         self._path = path
@@ -24,10 +26,10 @@ class ResultsCsv:
         self._last: LossSeen | None = None
         kept = _rows_until(path, resumed_at) if resumed_at else []
         self._rows = {int(row["step"]): _line([row.get(name, "") for name in self._columns]) for row in kept}
-        with contextlib.suppress(OSError):  # a full disk, which the next row may find with room
-            self._put()
+        with contextlib.suppress(OSError):  # a full disk, which may have room for the next row
+            self._write()
 
-    def say(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         if isinstance(event, LossSeen):
             self._last = event
         elif isinstance(event, ValidationDone):
@@ -36,20 +38,20 @@ class ResultsCsv:
             self._row({})
 
     def _row(self, metrics: dict[str, float]) -> None:
-        seen = self._last or LossSeen()
+        last = self._last or LossSeen()
         values = {
-            "step": seen.step,
-            "epoch": seen.epoch,
-            "learning_rate": seen.learning_rate,
-            **seen.logs,
+            "step": last.step,
+            "epoch": last.epoch,
+            "learning_rate": last.learning_rate,
+            **last.logs,
             **metrics,
         }
-        # After going back to an earlier step, rows of later ones are made again; one without a validation gives way.
-        self._rows = {step: row for step, row in self._rows.items() if step < seen.step}
-        self._rows[seen.step] = _line([values.get(column, "") for column in self._columns])
-        self._put()
+        # After a rollback the rows of later steps are written again; one without a validation is replaced.
+        self._rows = {step: row for step, row in self._rows.items() if step < last.step}
+        self._rows[last.step] = _line([values.get(column, "") for column in self._columns])
+        self._write()
 
-    def _put(self) -> None:
+    def _write(self) -> None:
         atomic_write.write_text(self._path, _line(self._columns) + "".join(self._rows.values()))
 
 

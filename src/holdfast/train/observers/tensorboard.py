@@ -1,7 +1,7 @@
-"""Event files for TensorBoard with the tags of TensorFlow's Object Detection API, so that its charts and scripts fit.
+"""Event files for TensorBoard with the tags of TensorFlow's Object Detection API, so that its charts and scripts work.
 
-`tensorboard/train` and `tensorboard/eval`, as the API has them. Written without TensorFlow: an event is a few
-fields in a TFRecord frame. A resumed run begins a new file with a session mark, at which TensorBoard forgets what an
+`tensorboard/train` and `tensorboard/eval`, as in the API. Written without TensorFlow: an event is a few
+fields in a TFRecord frame. A resumed run starts a new file with a session mark, which makes TensorBoard drop what an
 earlier attempt wrote for later steps.
 """
 
@@ -45,7 +45,9 @@ METRICS = {
 
 
 class TensorBoard:
-    """A witness. The files are made when there is something to write."""
+    """An observer. The files are made when there is something to write."""
+
+    name = "TensorBoard"
 
     def __init__(
         self, folder: Path, detector: str, *, resumed_at: int, clock: Callable[[], float] = time.time,
@@ -55,10 +57,10 @@ class TensorBoard:
         self._train = _EventFile(folder / "train", resumed_at, clock)
         self._eval = _EventFile(folder / "eval", resumed_at, clock)
         self._monotonic = monotonic
-        self._last: tuple[int, float] | None = None  # step, when: for steps a second
+        self._last: tuple[int, float] | None = None  # step and time, for steps per second
         self._step = resumed_at
 
-    def say(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         match event:
             case LossSeen(step=step, gradient_norm=float()):
                 self._train.write(step, self._scalars(event))
@@ -66,33 +68,33 @@ class TensorBoard:
                 self._step = step
                 self._last = None
             case ValidationDone(logs=logs):
-                found = {METRICS[name]: value for name, value in logs.items() if name in METRICS}
-                self._eval.write(self._step, found)
+                metrics = {METRICS[name]: value for name, value in logs.items() if name in METRICS}
+                self._eval.write(self._step, metrics)
             case FitStarted():
                 self._last = None
             case RolledBack(step=step):
                 self._last = None
-                self._train.go_back(step)
-                self._eval.go_back(step)
+                self._train.roll_back(step)
+                self._eval.roll_back(step)
             case FitDone():
                 self._train.close()
                 self._eval.close()
 
-    def _scalars(self, seen: LossSeen) -> dict[str, float]:
+    def _scalars(self, loss: LossSeen) -> dict[str, float]:
         tags = {
             self._losses.get(name, f"Loss/{name}"): value
-            for name, value in seen.logs.items()
+            for name, value in loss.logs.items()
             if name != "loss"
         }
-        tags["Loss/total_loss"] = seen.logs["loss"]
-        if seen.learning_rate is not None:
-            tags["learning_rate"] = seen.learning_rate
-        if seen.gradient_norm is not None:
-            tags["gradient_norm"] = seen.gradient_norm
+        tags["Loss/total_loss"] = loss.logs["loss"]
+        if loss.learning_rate is not None:
+            tags["learning_rate"] = loss.learning_rate
+        if loss.gradient_norm is not None:
+            tags["gradient_norm"] = loss.gradient_norm
         now = self._monotonic()
-        if self._last is not None and seen.step > self._last[0] and now > self._last[1]:
-            tags["steps_per_sec"] = (seen.step - self._last[0]) / (now - self._last[1])
-        self._last = (seen.step, now)
+        if self._last is not None and loss.step > self._last[0] and now > self._last[1]:
+            tags["steps_per_sec"] = (loss.step - self._last[0]) / (now - self._last[1])
+        self._last = (loss.step, now)
         return tags
 
 
@@ -109,11 +111,11 @@ class _EventFile:
                 self._fd = self._opened()
             os.write(self._fd, framed(encode_event(self._clock(), step, scalars=scalars)))
         except OSError:
-            self.close()  # a full disk may have taken half an event, after which nothing more is read of a file
+            self.close()  # a full disk may have cut an event, after which nothing more of a file is read
             raise
 
-    def go_back(self, step: int) -> None:
-        """What was written of later steps is of no account: the next file says so."""
+    def roll_back(self, step: int) -> None:
+        """What was written for later steps is void: the next file has a session mark."""
         self.close()
         self._resumed_at, self._begins = step, True
 
@@ -137,7 +139,7 @@ class _EventFile:
 
 
 def to_float32(value: float) -> float:
-    """What a float of four bytes makes of it: beyond its range it is infinite."""
+    """As a float of four bytes: beyond its range it is infinite."""
     return math.copysign(math.inf, value) if abs(value) > LARGEST else value
 
 
@@ -150,15 +152,15 @@ def encode_event(
     session_start: bool = False,
 ) -> bytes:
     """tensorflow.Event {1: wall time, 2: step, 3: version, 5: Summary {1: Value {1: tag, 2: float}}, 7: SessionLog}."""
-    made = b"\x09" + struct.pack("<d", at) + b"\x10" + encoded(step)
+    event = b"\x09" + struct.pack("<d", at) + b"\x10" + encoded(step)
     if version:
-        made += delimited(3, version.encode())
+        event += delimited(3, version.encode())
     if scalars:
         values = [
             delimited(1, tag.encode()) + b"\x15" + struct.pack("<f", to_float32(value))
             for tag, value in scalars.items()
         ]
-        made += delimited(5, b"".join(delimited(1, value) for value in values))
+        event += delimited(5, b"".join(delimited(1, value) for value in values))
     if session_start:
-        made += delimited(7, b"\x08\x01")  # status: START
-    return made
+        event += delimited(7, b"\x08\x01")  # status: START
+    return event

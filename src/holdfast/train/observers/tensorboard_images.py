@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a validation beside its numbers: pictures, precision over recall, the recipe as hparams.
+"""Images, precision-recall curves and the recipe (as hparams) for TensorBoard, after every validation.
 
 Written as `tensorboard.py` does, in the wire format of its plugins, without TensorFlow:
 Summary.Value {1: tag, 4: Image, 8: Tensor, 9: Metadata {1: PluginData {1: name, 2: content}}}.
@@ -31,26 +31,28 @@ _COLOURS = {True: (61, 220, 132), False: (255, 90, 95)}  # right or found, wrong
 
 
 class TensorBoardImages:
-    """One file an attempt, made with the first validation; the recipe is its first entry."""
+    """One file per attempt, made with the first validation; the recipe is its first entry."""
 
     def __init__(self, folder: Path, recipe: Mapping[str, Any]) -> None:
         self._folder, self._recipe = folder, recipe
         self._file: Path | None = None
 
-    def write(self, step: int, truth: GroundTruth, found: Predictions, shown: Mapping[str, Any]) -> None:
+    def write(
+        self, step: int, truth: GroundTruth, predictions: Predictions, shown: Mapping[str, Any]
+    ) -> None:
         if self._file is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.album.v2"
             self._file = self._folder / name
             version = _event(0, b"") + delimited(3, b"brain.Event:2")
             self._file.write_bytes(framed(version) + framed(_event(0, hparams(self._recipe))))
-        values = b"".join([*image_summaries(shown["pictures"]), *pr_curve_summaries(truth, found)])
+        values = b"".join([*image_summaries(shown["pictures"]), *pr_curve_summaries(truth, predictions)])
         with self._file.open("ab") as file:
             file.write(framed(_event(step, values)))
 
 
 def image_summaries(shown: list[dict[str, Any]]) -> list[bytes]:
-    """`worst/0`, `worst/1` …: what is there on the left, what was found on the right."""
+    """`worst/0`, `worst/1` …: the ground truth on the left, the predictions on the right."""
     made = []
     for number, one in enumerate(one for one in shown[:MAX_IMAGES] if one["jpeg"]):
         drawn = side_by_side(one)
@@ -64,11 +66,11 @@ def image_summaries(shown: list[dict[str, Any]]) -> list[bytes]:
 
 
 def side_by_side(one: Mapping[str, Any]) -> Image.Image:
-    picture = Image.open(io.BytesIO(base64.b64decode(one["jpeg"]))).convert("RGB")
-    scale = picture.width / max(1, one["width"])
-    both = Image.new("RGB", (picture.width * 2 + 4, picture.height))
-    for left, rows, key in ((0, one["truth"], "found"), (picture.width + 4, one["found"], "right")):
-        side = picture.copy()
+    image = Image.open(io.BytesIO(base64.b64decode(one["jpeg"]))).convert("RGB")
+    scale = image.width / max(1, one["width"])
+    both = Image.new("RGB", (image.width * 2 + 4, image.height))
+    for left, rows, key in ((0, one["truth"], "found"), (image.width + 4, one["found"], "right")):
+        side = image.copy()
         pen = ImageDraw.Draw(side)
         for row in rows:
             box = [corner * scale for corner in row["box"]]
@@ -79,27 +81,27 @@ def side_by_side(one: Mapping[str, Any]) -> Image.Image:
     return both
 
 
-def pr_curve_summaries(truth: GroundTruth, found: Predictions) -> list[bytes]:
-    """`precision_recall/all`, and one a class for the classes with the most boxes."""
-    right = true_positives(truth, found)
-    real = truth.category[~truth.crowd]
-    boxes = np.bincount(real, minlength=len(truth.names))
-    everything = [("all", np.ones(len(found), bool), len(real))]
+def pr_curve_summaries(truth: GroundTruth, predictions: Predictions) -> list[bytes]:
+    """`precision_recall/all`, and one for each of the classes with the most boxes."""
+    right = true_positives(truth, predictions)
+    categories = truth.category[~truth.crowd]
+    boxes = np.bincount(categories, minlength=len(truth.names))
+    everything = [("all", np.ones(len(predictions), bool), len(categories))]
     of_classes = [
-        (truth.names[at], found.category == at, int(boxes[at]))
+        (truth.names[at], predictions.category == at, int(boxes[at]))
         for at in np.argsort(-boxes, kind="stable")[:MAX_CLASSES]
         if boxes[at]
     ]
     content = _number(2, THRESHOLDS)  # PrCurvePluginData {2: num_thresholds}
     return [
-        _value(f"precision_recall/{name}", delimited(8, _tensor(pr_table(found.score[of], right[of], there))),
+        _value(f"precision_recall/{name}", delimited(8, _tensor(pr_table(predictions.score[of], right[of], there))),
                "pr_curves", content)
         for name, of, there in [*everything, *of_classes]
     ]  # fmt: skip
 
 
 def pr_table(score: np.ndarray, right: np.ndarray, there: int) -> np.ndarray:
-    """Rows as the plugin wants them: true and false positives, true and false negatives, precision, recall."""
+    """Rows in the order of the plugin: true and false positives, true and false negatives, precision, recall."""
     cuts = np.linspace(0.0, 1.0, THRESHOLDS)
     hit = np.array([(right & (score >= cut)).sum() for cut in cuts], float)
     wrong = np.array([(~right & (score >= cut)).sum() for cut in cuts], float)
@@ -136,8 +138,10 @@ def _event(step: int, values: bytes) -> bytes:
 
 def _value(tag: str, body: bytes, plugin: str, content: bytes) -> bytes:
     metadata = delimited(1, delimited(1, plugin.encode()) + delimited(2, content))
-    told = b"" if plugin == "images" else delimited(9, metadata)  # TensorBoard knows an Image by its field
-    return delimited(1, delimited(1, tag.encode()) + body + told)
+    plugin_field = (
+        b"" if plugin == "images" else delimited(9, metadata)
+    )  # TensorBoard knows an Image by its field
+    return delimited(1, delimited(1, tag.encode()) + body + plugin_field)
 
 
 def _tensor(values: np.ndarray) -> bytes:

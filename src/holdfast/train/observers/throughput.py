@@ -1,4 +1,4 @@
-"""How fast a run moves: over the last half minute of training, without the time that validation took. Pure."""
+"""Steps per second, over the last half minute of training without validation. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ThroughputMeter:
     def step_done(self, step: int, now: float) -> None:
         trained_s = now - self._idle_s
         if self._points and step <= self._points[-1][1]:
-            self._points = []  # it went back to a checkpoint
+            self._points = []  # rolled back to a checkpoint
         self._points.append((trained_s, step))
         while len(self._points) > 2 and trained_s - self._points[1][0] >= WINDOW_S:
             self._points.pop(0)
@@ -28,7 +28,7 @@ class ThroughputMeter:
             self._idle_since = None
 
     def steps_per_s(self) -> float | None:
-        """None before two points a moment apart."""
+        """None before two points at different times."""
         if len(self._points) < 2:
             return None
         (began, first), (ended, last) = self._points[0], self._points[-1]

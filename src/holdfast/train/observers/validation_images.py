@@ -1,11 +1,12 @@
-"""What a run leaves to look at: dataset.json at its beginning; after every validation validation.json and the same
-for TensorBoard.
+"""Files for the report page: dataset.json at the start; validation.json after every validation, and the same for
+TensorBoard.
 
-All are for eyes alone: nothing reads them to train, and one that cannot be written never stops the run.
+Nothing reads them to train, and one that cannot be written never stops the run.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import tomllib
 from collections.abc import Callable
@@ -35,27 +36,27 @@ class ValidationImages:
     ) -> None:
         self._folder, self._validation, self._step = folder, validation, step
         self._events = TensorBoardImages(folder.path / "tensorboard" / "eval", _recipe(folder.recipe))
-        self._put(
+        self._write(
             folder.dataset,
             lambda: {"train": dataset_statistics(train), "validation": dataset_statistics(validation)},
         )
 
-    def validated(self, truth: GroundTruth, found: Predictions, score: CocoScore) -> None:
-        pictures = lambda row: page_image(self._validation, row)  # noqa: E731
+    def validated(self, truth: GroundTruth, predictions: Predictions, score: CocoScore) -> None:
+        load_image = functools.partial(page_image, self._validation)
         step = self._step()
 
-        def made() -> dict[str, Any]:
-            shown = report_data(truth, found, score, pictures)
-            self._events.write(step, truth, found, shown)
+        def build() -> dict[str, Any]:
+            shown = report_data(truth, predictions, score, load_image)
+            self._events.write(step, truth, predictions, shown)
             return {"step": step, **shown}
 
-        self._put(self._folder.validation, made)
+        self._write(self._folder.validation, build)
 
-    def _put(self, path: Path, make: Callable[[], dict[str, Any]]) -> None:
+    def _write(self, path: Path, build: Callable[[], dict[str, Any]]) -> None:
         try:
-            atomic_write.write_text(path, json.dumps(make()), sync=False)
-        except Exception as error:  # pictures of users' files: whatever is wrong with them was said before
-            print(f"holdfast: {path.name} is not written: {error}; training goes on", flush=True)
+            atomic_write.write_text(path, json.dumps(build()), sync=False)
+        except Exception as error:  # of users' files, whose problems were reported before
+            print(f"holdfast: {path.name} cannot be written: {error}; training continues", flush=True)
 
 
 def _recipe(path: Path) -> dict[str, Any]:
@@ -66,12 +67,12 @@ def _recipe(path: Path) -> dict[str, Any]:
 
 
 def dataset_statistics(columns: Columns) -> dict[str, Any]:
-    """A dataset in numbers that can be drawn."""
+    """The numbers behind the charts of a dataset."""
     boxes = columns.boxes.astype(float)
     sides = boxes[:, 2:] - boxes[:, :2]
     counts = np.bincount(columns.labels, minlength=len(columns.classes))
     order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
-    per_picture = np.bincount(np.diff(columns.first)) if len(columns) else np.zeros(0, int)
+    per_image = np.bincount(np.diff(columns.first)) if len(columns) else np.zeros(0, int)
     sizes = np.unique(columns.sizes, axis=0)
     return {
         "pictures": len(columns),
@@ -79,7 +80,7 @@ def dataset_statistics(columns: Columns) -> dict[str, Any]:
         "left_out": len(columns.left_out),
         "classes": [[columns.classes[at], int(counts[at])] for at in order],
         "class_count": len(columns.classes),
-        "boxes_per_picture": [[number, int(times)] for number, times in enumerate(per_picture) if times],
+        "boxes_per_picture": [[number, int(times)] for number, times in enumerate(per_image) if times],
         "sides_px": _subsample(np.sqrt(sides.prod(axis=1))),
         "ratios": _subsample(sides[:, 0] / np.maximum(sides[:, 1], 1e-6)),
         "picture_sizes": sizes[_even_indices(len(sizes), 500)].tolist(),
@@ -88,12 +89,12 @@ def dataset_statistics(columns: Columns) -> dict[str, Any]:
 
 
 def page_image(columns: Columns, row: int) -> PageImage:
-    """One picture of a dataset, for a page; an unreadable one is a name and a size."""
+    """One image of a dataset, for a page; an unreadable one has a name and a size only."""
     at, name = int(columns.offsets[row]), columns.ids[row]
     width, height = (int(side) for side in columns.sizes[row])
-    picture = ImageRef(columns.paths[row], *((at, int(columns.lengths[row])) if at >= 0 else ()))
+    image = ImageRef(columns.paths[row], *((at, int(columns.lengths[row])) if at >= 0 else ()))
     try:
-        jpeg = thumbnail(picture.read())[1]
+        jpeg = thumbnail(image.read())[1]
     except Exception:
         jpeg = b""
     return PageImage(name if at >= 0 else Path(columns.paths[row]).name, width, height, jpeg)

@@ -1,0 +1,65 @@
+"""The measured peak, compared with the predicted one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.journal import events as ev
+from holdfast.memory import choose_micro_batch
+from holdfast.memory.breakdown import METHODS, MemoryBreakdown, MemoryItem
+from holdfast.memory.measured_peak import DeviceLimit, MeasuredPeak, MemoryObserver, comparison_text
+from holdfast.settings import resolve
+
+GIB = 2**30
+
+
+LIMIT = DeviceLimit("NVIDIA H200", 8 * GIB)
+
+
+def recipe(**train):
+    return resolve({"data": {"train": "there"}, "train": {"batch": 16, "backend": "jax", **train}}, [])
+
+
+def estimate(config, sizes):
+    """A gigabyte, and half of one for each image; more outside the allocator's pool."""
+    sure = replace(METHODS["compiled"], low_factor=1.0, high_factor=1.0, extra_bytes=0)
+    totals = [GIB + size * GIB // 2 for size in sizes]
+    return [MemoryBreakdown((MemoryItem("all", total, "counted"),), sure, total, 5 * GIB) for total in totals]
+
+
+def planned(limit=LIMIT, estimate=estimate, **train):
+    return choose_micro_batch.plan_for_training(
+        recipe(**train), classes=3, max_boxes=9, limit=limit, estimate=estimate
+    )
+
+
+def observe(peak, plan):
+    events, records = [], []
+    observer = MemoryObserver(plan, "jax", events.append, measure=lambda backend: peak, record=records.append)
+    for step in range(1, 6):
+        observer.notify(ev.LossSeen(step=step))
+    return events, records
+
+
+def test_reported_and_recorded_once_after_the_third_step():
+    events, records = observe(MeasuredPeak(int(5.1 * GIB), "card", 8 * GIB), planned())
+    assert len(events) == 1
+    assert comparison_text(events[0]) == (
+        "the first steps took 5.10 GiB of GPU memory at the peak; predicted: 5.00 GiB (+2.0%)"
+    )
+    assert events[0].predicted_bytes == 5 * GIB
+    assert records[0].excess_bytes == pytest.approx(0.1 * GIB, abs=2)
+
+
+def test_the_autotuner_of_a_first_compilation_is_not_recorded():
+    events, records = observe(MeasuredPeak(20 * GIB, "card"), planned())
+    assert records == []
+    assert comparison_text(events[0]).endswith("including the autotuner of a first compilation: not recorded")
+
+
+def test_on_a_cpu_there_is_no_prediction():
+    events, records = observe(MeasuredPeak(2 * GIB, "host"), planned(limit=None))
+    assert comparison_text(events[0]) == "the first steps took 2.00 GiB of host memory at the peak"
+    assert records == []
