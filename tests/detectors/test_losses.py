@@ -83,7 +83,7 @@ def test_priors_give_their_probability():
 
 def test_a_box_loss_of_each_kind_by_hand():
     from holdfast.detectors.ops.boxes import UNSCALED
-    from holdfast.detectors.ops.regression import box_loss
+    from holdfast.detectors.ops.losses import box_loss
 
     anchors = np.array([[0, 0, 10, 10]], np.float32)
     box = np.array([[5, 0, 15, 10]], np.float32)

@@ -3,7 +3,7 @@ import pytest
 from keras import ops
 
 from holdfast.detectors.anchors.balanced_sampler import sample, uniform
-from holdfast.detectors.ops.mining import hardest_negatives
+from holdfast.detectors.ops.losses import hardest_negatives
 from tests.detectors import detector_reference as reference
 
 pytestmark = pytest.mark.hot

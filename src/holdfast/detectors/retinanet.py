@@ -17,9 +17,8 @@ from holdfast.detectors.batch import Batch, box_targets, count, sum_per_image
 from holdfast.detectors.fpn import FeaturePyramid
 from holdfast.detectors.heads import PyramidHead
 from holdfast.detectors.ops.boxes import UNSCALED, clip, decode
-from holdfast.detectors.ops.losses import focal_sum
+from holdfast.detectors.ops.losses import box_loss, focal_sum
 from holdfast.detectors.ops.nms import Detections, per_class_nms
-from holdfast.detectors.ops.regression import box_loss
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any

@@ -17,10 +17,8 @@ from holdfast.detectors.batch import Batch, box_targets, count, sum_per_image
 from holdfast.detectors.fusion.relu_from_output import Relu
 from holdfast.detectors.heads import CLASS_PRIOR, MergedPredictors, Predictor
 from holdfast.detectors.ops.boxes import SCALED, clip, decode
-from holdfast.detectors.ops.losses import background_bias, softmax_cross_entropy
-from holdfast.detectors.ops.mining import hardest_negatives
+from holdfast.detectors.ops.losses import background_bias, box_loss, hardest_negatives, softmax_cross_entropy
 from holdfast.detectors.ops.nms import Detections, per_class_nms
-from holdfast.detectors.ops.regression import box_loss
 from holdfast.detectors.spec import DetectorSpec
 
 Tensor = Any

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from holdfast.detectors.ops.boxes import area, intersection
+from holdfast.detectors.ops.boxes import area, decode, encode, intersection
 
 Tensor = Any
 
@@ -122,6 +122,29 @@ def giou_loss(predicted: Tensor, target: Tensor) -> Tensor:
     union = area(predicted) + area(target) - shared
     giou = shared / ops.maximum(union, 1e-7) - (hull - union) / ops.maximum(hull, 1e-7)
     return 1.0 - giou
+
+
+def box_loss(
+    offsets: Tensor, boxes: Tensor, anchors: Tensor, weights: tuple[float, ...], *, kind: str, beta: float
+) -> Tensor:
+    """One number an anchor: smooth L1 over the four offsets, or 1 - generalised IoU of the decoded box."""
+    if kind == "giou":
+        return giou_loss(decode(offsets, anchors, weights), boxes)
+    return ops.sum(smooth_l1(offsets, encode(boxes, anchors, weights), beta), axis=-1)
+
+
+def hardest_negatives(
+    loss_ba: Tensor, negative_ba: Tensor, positives_b: Tensor, *, ratio: float = 3.0, at_least: int = 3
+) -> Tensor:
+    """A mask of the `ratio` x positives negatives with the largest loss, by image (Liu et al. 2016, 2.2).
+
+    An image without boxes has no positives and would teach nothing; it trains `at_least` negatives, as
+    an image with one box does. Of equal losses the lower index is taken.
+    """
+    wanted = ops.maximum(ops.cast(positives_b, "float32") * ratio, float(at_least))
+    ordered = ops.argsort(ops.where(negative_ba, -loss_ba, float("inf")), axis=-1)
+    rank = ops.cast(ops.argsort(ordered, axis=-1), "float32")
+    return ops.logical_and(negative_ba, rank < wanted[:, None])
 
 
 def prior_bias(probability: float) -> float:
