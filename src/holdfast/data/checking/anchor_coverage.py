@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +12,24 @@ from holdfast.data.records import Box
 
 COVERED_IOU = 0.5  # what SSD and RetinaNet call a match
 WORTH_SAYING = 0.02  # of all boxes; the best anchor is forced on a box anyway
-CHUNK = 64
+_CHUNK_PAIRS = 4_000_000  # pairs of box and anchor at a time: about 200 MB of temporaries
 
 
-def best_overlaps(boxes_n4: NDArray[np.float64], anchors_a4: NDArray[np.float32]) -> NDArray[np.float64]:
+def best_overlaps(
+    boxes_n4: NDArray[np.float64], anchors_a4: NDArray[np.floating[Any]]
+) -> NDArray[np.float64]:
     """For each box the IoU with its best anchor. Chunked: the whole matrix can be larger than memory."""
     anchors = np.asarray(anchors_a4, np.float64)
     areas = (anchors[:, 2] - anchors[:, 0]) * (anchors[:, 3] - anchors[:, 1])
     best = np.zeros(len(boxes_n4))
-    for start in range(0, len(boxes_n4), CHUNK):
-        part = boxes_n4[start : start + CHUNK, None]
+    chunk = max(1, _CHUNK_PAIRS // max(1, len(anchors)))
+    for start in range(0, len(boxes_n4), chunk):
+        part = boxes_n4[start : start + chunk, None]
         wide = np.minimum(part[..., 2], anchors[:, 2]) - np.maximum(part[..., 0], anchors[:, 0])
         high = np.minimum(part[..., 3], anchors[:, 3]) - np.maximum(part[..., 1], anchors[:, 1])
         shared = np.clip(wide, 0, None) * np.clip(high, 0, None)
         own = (part[..., 2] - part[..., 0]) * (part[..., 3] - part[..., 1])
-        best[start : start + CHUNK] = (shared / np.maximum(own + areas - shared, 1e-9)).max(
+        best[start : start + chunk] = (shared / np.maximum(own + areas - shared, 1e-9)).max(
             axis=1, initial=0.0
         )
     return best

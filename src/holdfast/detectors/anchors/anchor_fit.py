@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.data.checking.anchor_coverage import best_overlaps
 from holdfast.detectors.anchors.anchor_defaults import Size, anchors_of, feature_sizes, shapes_of
 from holdfast.detectors.anchors.grid import LevelShapes
 from holdfast.detectors.anchors.letterbox import map_to_input
@@ -15,7 +16,6 @@ from holdfast.detectors.spec import DetectorSpec
 Floats = NDArray[np.float64]
 
 _MOST_BOXES = 1000  # to fit to before training
-_CHUNK_PAIRS = 4_000_000  # pairs of box and anchor at a time: about 200 MB of temporaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,7 @@ def coverage(
     detector: str, backbone: str, size: Size, boxes_n4: Floats, shapes: LevelShapes | None = None
 ) -> Coverage:
     """How near the anchors come to boxes that are given in pixels of the input."""
-    anchors = anchors_of(detector, backbone, size, shapes).astype(np.float64)
-    step = max(1, _CHUNK_PAIRS // len(anchors))
-    parts = [
-        _best_overlap(boxes_n4[start : start + step], anchors) for start in range(0, len(boxes_n4), step)
-    ]
-    return Coverage(np.concatenate(parts) if parts else np.zeros(0))
+    return Coverage(best_overlaps(boxes_n4, anchors_of(detector, backbone, size, shapes)))
 
 
 def fit(detector: str, backbone: str, size: Size, boxes_n4: Floats, *, seed: int = 0) -> LevelShapes:
@@ -139,14 +134,3 @@ def _spread_start(sizes: Floats, count: int, rng: np.random.Generator) -> Floats
         chance = far / far.sum() if far.sum() > 0 else None
         centres = np.concatenate([centres, sizes[[rng.choice(len(sizes), p=chance)]]])
     return centres.astype(np.float64)
-
-
-def _best_overlap(boxes: Floats, anchors: Floats) -> Floats:
-    low = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
-    sides = np.clip(high - low, 0.0, None)
-    shared = sides[..., 0] * sides[..., 1]
-    areas = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)[:, None] + (anchors[:, 2:] - anchors[:, :2]).prod(
-        axis=1
-    )
-    return np.asarray((shared / np.maximum(areas - shared, 1e-9)).max(axis=1))
