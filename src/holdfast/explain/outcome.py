@@ -77,15 +77,11 @@ def fell_short(evidence: Evidence) -> bool:
         told = [one for one in evidence.fits[:-1] if one.done is not None and one.done.event.stopped]
         given_up = sum((one.planned_steps or 0) - one.steps for one in [*evidence.given_up, *told])
         return step < _NEARLY_ALL * (planned - given_up) or (several and bool(left_on_signal(evidence)))
-    if left_on_signal(evidence) or (not step and _got_nothing(evidence)):
+    if left_on_signal(evidence) or (not step and evidence.all(ev.EmptyPassSeen)):
         return True
     return any(
         _ended_short(one) for one in evidence.fits if not (one.done is not None and one.done.event.stopped)
     )
-
-
-def _got_nothing(evidence: Evidence) -> bool:
-    return bool(evidence.all(ev.EmptyPassSeen))
 
 
 def _ended_short(fit: Fit) -> bool:

@@ -113,33 +113,40 @@ def _started_with(evidence: Evidence, sources: Sources) -> dict[str, Any]:
 
 
 def _settings(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dict[str, Any]:
-    data = evidence.data()
-    found: dict[str, Any] = {}
-    if data is not None:
-        event = data.event
-        found |= {
-            "data: kind": event.type,
-            "data: batches": event.cardinality,
-            "data: files": event.file_count,
-            "data: bytes of arrays": event.array_bytes,
-            "data: element": _shapes(event.element_spec),
-            "data: bytes of a batch": evidence.batch_bytes,
-            "data: workers": event.workers,
-        }
-        found |= {
-            f"data: largest {name}": values.get("max")
-            for name, values in event.statistics.items()
-            if isinstance(values, dict)
-        }
-    found |= {"pipeline": " > ".join(_node(node) for node in evidence.nodes)}
-    fit = (
-        evidence.fit.started.event if evidence.fit is not None and evidence.fit.started is not None else None
+    nodes = {"pipeline": " > ".join(_node(node) for node in evidence.nodes)}
+    return (
+        _data(evidence) | nodes | _training(evidence, model, batch) | _versions(evidence) | _machine(evidence)
     )
-    found |= {
+
+
+def _data(evidence: Evidence) -> dict[str, Any]:
+    data = evidence.data()
+    if data is None:
+        return {}
+    event = data.event
+    return {
+        "data: kind": event.type,
+        "data: batches": event.cardinality,
+        "data: files": event.file_count,
+        "data: bytes of arrays": event.array_bytes,
+        "data: element": str(event.element_spec or ""),
+        "data: bytes of a batch": evidence.batch_bytes,
+        "data: workers": event.workers,
+    } | {
+        f"data: largest {name}": values.get("max")
+        for name, values in event.statistics.items()
+        if isinstance(values, dict)
+    }
+
+
+def _training(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dict[str, Any]:
+    started = evidence.fit.started if evidence.fit is not None else None
+    fit = started.event if started is not None else None
+    return {
         "model: parameters": model.parameters,
         "model: trainable parameters": model.trainable_parameters,
         "model: layers": model.layers,
-        "model: input": _shapes(model.input_shape),
+        "model: input": str(model.input_shape or ""),
         "model: loss": model.loss,
         "training: batch": batch,
         "training: optimizer": model.optimizer,
@@ -152,16 +159,17 @@ def _settings(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dic
         "training: steps an epoch": fit.planned_steps_per_epoch if fit else None,
         "training: callbacks": ", ".join(str(one.get("class")) for one in fit.callbacks) if fit else None,
     }
-    for said in evidence.all(ev.FrameworkSeen):
-        found |= {f"version: {name}": version for name, version in said.event.versions.items()}
-        found |= {
-            f"version: {said.event.name}": said.event.version,
-            "machine: devices": ", ".join(said.event.devices),
-        }
-        found |= {f"environment: {name}": value for name, value in said.event.environment.items()}
+
+
+def _versions(evidence: Evidence) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for framework in (seen.event for seen in evidence.all(ev.FrameworkSeen)):
+        found |= {f"version: {name}": version for name, version in framework.versions.items()}
+        found[f"version: {framework.name}"] = framework.version
+        found["machine: devices"] = ", ".join(framework.devices)
+        found |= {f"environment: {name}": value for name, value in framework.environment.items()}
     joined = evidence.first(ev.ProcessJoined)
-    found |= {"version: Python": joined.event.python} if joined is not None else {}
-    return found | _machine(evidence)
+    return found | ({"version: Python": joined.event.python} if joined is not None else {})
 
 
 def _machine(evidence: Evidence) -> dict[str, Any]:
@@ -187,10 +195,6 @@ def _machine(evidence: Evidence) -> dict[str, Any]:
 def _node(node: PipelineNode) -> str:
     size = node.buffer_size or node.settings.get("batch_size") or node.settings.get("count")
     return f"{node.op}({size})" if size else node.op
-
-
-def _shapes(spec: Any) -> str:
-    return str(spec) if spec else ""
 
 
 def _batch(evidence: Evidence) -> int | None:

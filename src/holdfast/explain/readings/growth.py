@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.explain.readings.numbers import median
 from holdfast.journal.beats import Beat
-from holdfast.journal.vitals import Process, Sample
+from holdfast.journal.vitals import Sample
 
 # -- thresholds ---------------------------------------------------------------------------------------
 # All are chosen: they separate the memory curves of the test programs, whose shapes are known. No measurement on runs
@@ -106,7 +106,6 @@ class Growth:
     rise: Rise = Rise()  # the one that `when` speaks of
     total: Rise = Rise()  # from the first sample in training (or the first of all) to the highest
     peak_bytes: int = 0
-    last_bytes: int = 0
     last_step: int = 0
     since_step: int = 0
     fill: Rise = Rise()  # while the first batch of a fit was awaited
@@ -141,7 +140,6 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
     grown = Growth(
         total=total,
         peak_bytes=max(s.rss_bytes for _, s in samples),
-        last_bytes=samples[-1][1].rss_bytes,
         last_step=samples[-1][1].step,
         since_step=start[0][1].step,
         fill=_fill(start),
@@ -199,7 +197,7 @@ def _last_only(samples: list[tuple[int, Sample]]) -> Growth:
     if not samples:
         return Growth()
     sample = samples[-1][1]
-    return Growth(peak_bytes=sample.rss_bytes, last_bytes=sample.rss_bytes, last_step=sample.step)
+    return Growth(peak_bytes=sample.rss_bytes, last_step=sample.step)
 
 
 def _shape(grown: Growth, inside: list[tuple[int, Sample]]) -> tuple[GrowthShape, Rise]:
@@ -432,7 +430,7 @@ def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
     steps: list[int] = []
     for line, sample in samples:
         for process in sample.processes:
-            own = _own(process)
+            own = process.private_bytes
             if own is None:
                 continue
             first.setdefault(process.pid, own)
@@ -444,7 +442,3 @@ def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
     if not grown:
         return Rise(), ()
     return Rise(sum(grown), seen[0], seen[-1], max(0, steps[-1] - steps[0])), grown
-
-
-def _own(process: Process) -> int | None:
-    return process.private_bytes if process.private_bytes is not None else None

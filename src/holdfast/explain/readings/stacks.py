@@ -116,7 +116,6 @@ class StackReading:
     source: str
     phase: str
     step: int
-    looked_for_s: float
     process: ProcessState  # the one that trains
     others: tuple[ProcessState, ...]
 
@@ -235,7 +234,6 @@ def read_stacks(capture: Capture, *, source: str) -> StackReading | None:
         source=source,
         phase=capture.phase,
         step=capture.step,
-        looked_for_s=span_s,
         process=trains,
         others=tuple(one for one in merged if one.pid != trains.pid),
     )
