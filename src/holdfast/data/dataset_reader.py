@@ -75,7 +75,7 @@ class Source(Protocol):
 
     def parse(self, entry: SourceEntry) -> ParsedEntry: ...
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
+    def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         """Entries for images that no annotation names, where the format means "nothing in it"."""
         ...
 

@@ -30,15 +30,15 @@ def folder_of(source: Source) -> str:
     return listing.root or "."
 
 
-def problem_of(picture: ImageRef, folder: str) -> Problem | None:
+def problem_of(image: ImageRef, folder: str) -> Problem | None:
     """A note where the file of an image is outside `folder`, by its path or by a link."""
-    if not folder or picture.in_shard or picture.inside or filesystem.is_url(picture.path):
+    if not folder or image.in_shard or image.inside or filesystem.is_url(image.path):
         return None
-    place = _real(picture.path)
+    place = _real(image.path)
     if place.is_relative_to(_real_folder(folder)):
         return None
-    named = str(place) == os.path.abspath(picture.path)
-    return Problem("outside-dataset", picture.path, "named by this path" if named else f"a link to {place}")
+    named = str(place) == os.path.abspath(image.path)
+    return Problem("outside-dataset", image.path, "named by this path" if named else f"a link to {place}")
 
 
 def outside(dataset: Dataset) -> list[Problem]:
@@ -59,25 +59,25 @@ def without_other_files(records: Iterable[Record]) -> tuple[tuple[Record, ...], 
     return tuple(kept), problems
 
 
-def _no_image(picture: ImageRef) -> Problem | None:
+def _no_image(image: ImageRef) -> Problem | None:
     """Only a whole file of this machine can be another than the dataset's: a slice of a shard is the shard's own."""
-    path = picture.path.removeprefix(_HERE)
-    if picture.in_shard or picture.inside or filesystem.is_url(path):
+    path = image.path.removeprefix(_HERE)
+    if image.in_shard or image.inside or filesystem.is_url(path):
         return None
     facts = refusal(ImageRef(path))
     if facts is not None:
-        return None if facts.problem == "missing-image" else _not_copied(picture, facts.detail)
+        return None if facts.problem == "missing-image" else _not_copied(image, facts.detail)
     try:
         head = filesystem.read_bytes(path, 0, HEAD_BYTES)
     except HoldfastError as error:
-        return _not_copied(picture, error.what)
+        return _not_copied(image, error.what)
     if begins_an_image(head):
         return None
-    return _not_copied(picture, unrecognised(head if head.strip(b"\0") else filesystem.read_bytes(path)))
+    return _not_copied(image, unrecognised(head if head.strip(b"\0") else filesystem.read_bytes(path)))
 
 
-def _not_copied(picture: ImageRef, why: str) -> Problem:
-    return Problem("unreadable-image", picture.path, f"{why}: it is not copied")
+def _not_copied(image: ImageRef, why: str) -> Problem:
+    return Problem("unreadable-image", image.path, f"{why}: it is not copied")
 
 
 def _real(path: str) -> Path:

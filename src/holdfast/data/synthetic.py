@@ -37,8 +37,8 @@ def make_dataset(
     drawn = [
         (f"{number:05d}.jpg", *draw(np.random.default_rng((seed, number)), side)) for number in range(count)
     ]
-    for name, picture, _ in drawn:
-        picture.save(pictures / name, quality=90)
+    for name, image, _ in drawn:
+        image.save(pictures / name, quality=90)
     coco = _annotations([(name, shapes) for name, _, shapes in drawn], side)
     planted = _plant(pictures, coco) if dirt else []
     (folder / "annotations.json").write_text(json.dumps(coco))
@@ -47,8 +47,8 @@ def make_dataset(
 
 def draw(rng: np.random.Generator, side: int) -> tuple[Image.Image, list[Shape]]:
     """One image and the shapes on it; about one image in twelve is empty."""
-    picture = _background(rng, side)
-    canvas = ImageDraw.Draw(picture)
+    image = _background(rng, side)
+    canvas = ImageDraw.Draw(image)
     shapes: list[Shape] = []
     wanted = 0 if rng.random() < 1 / 12 else int(rng.integers(1, 5))
     for _ in range(wanted):
@@ -58,7 +58,7 @@ def draw(rng: np.random.Generator, side: int) -> tuple[Image.Image, list[Shape]]
         if all(_overlap(shape, other) < 0.15 for other in shapes):
             _DRAW[shape.name](canvas, shape, _COLOURS[int(rng.integers(len(_COLOURS)))])
             shapes.append(shape)
-    return picture.filter(ImageFilter.GaussianBlur(0.6)), [_inside(shape, side) for shape in shapes]
+    return image.filter(ImageFilter.GaussianBlur(0.6)), [_inside(shape, side) for shape in shapes]
 
 
 def _background(rng: np.random.Generator, side: int) -> Image.Image:

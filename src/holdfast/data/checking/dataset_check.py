@@ -249,12 +249,12 @@ def _tally_entry(
 
 
 def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Iterator[GradedProblem]:
-    picture, annotation = file_of_record(record), record.source or file_of_record(record)
+    image, annotation = file_of_record(record), record.source or file_of_record(record)
     for verdict in image_violations(record, facts):
-        yield GradedProblem(Problem(verdict.finding, picture, verdict.detail), verdict.severity)
+        yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity)
     for verdict in size_violations(record, facts, relative=relative):
         extra = (("boxes_fit", verdict.boxes_fit),) if verdict.boxes_fit else ()
-        yield GradedProblem(Problem(verdict.finding, picture, verdict.detail), verdict.severity, extra)
+        yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity, extra)
     for _, verdict in box_violations(record.boxes, frame_size(record, facts, relative=relative)):
         detail = verdict.detail if record.picture.in_shard else f"{record.file_name}: {verdict.detail}"
         yield GradedProblem(Problem(verdict.finding, annotation, detail), verdict.severity)

@@ -146,8 +146,8 @@ class DatasetStatistics:
 
 def file_of_record(record: Record) -> str:
     """The file to name in a finding: the image, or what it is inside of."""
-    picture = record.picture
-    return f"{picture.path} ({record.file_name})" if picture.in_shard or picture.inside else picture.path
+    image = record.picture
+    return f"{image.path} ({record.file_name})" if image.in_shard or image.inside else image.path
 
 
 def _keep(heap: list[tuple], item: tuple, most: int = 50) -> None:  # type: ignore[type-arg]

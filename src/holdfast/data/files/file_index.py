@@ -83,18 +83,18 @@ def bare_url(name: str) -> str:
     return unquote(name.split("?", 1)[0])
 
 
-def without_masks(pictures: list[str]) -> list[str]:
+def without_masks(images: list[str]) -> list[str]:
     """Without the masks of images: files of a folder of masks that are called like an image elsewhere.
 
     YOLO and labelme would take them for images with nothing in them.
     """
-    folders = {folder for folder in set(map(folder_of, pictures)) if _MASKS.search(f"/{folder}/")}
+    folders = {folder for folder in set(map(folder_of, images)) if _MASKS.search(f"/{folder}/")}
     if not folders:
-        return pictures
-    masks = [name for name in pictures if folder_of(name) in folders]
-    stems = {stem_of(name) for name in set(pictures) - set(masks)}
+        return images
+    masks = [name for name in images if folder_of(name) in folders]
+    stems = {stem_of(name) for name in set(images) - set(masks)}
     gone = {name for name in masks if stem_of(name) in stems and suffix_of(name) not in (".jpg", ".jpeg")}
-    return [name for name in pictures if name not in gone]
+    return [name for name in images if name not in gone]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class ImageFinder:
     taken: frozenset[str] = field(default=frozenset(), repr=False)  # no other name may be taken to mean these
 
     @classmethod
-    def of(cls, root: str, pictures: Iterable[str]) -> ImageFinder:
-        names = list(pictures)
+    def of(cls, root: str, images: Iterable[str]) -> ImageFinder:
+        names = list(images)
         by_stem: dict[str, list[str]] = {}
         for name in names:
             by_stem.setdefault(normalized_name(stem_of(name)), []).append(name)
@@ -245,10 +245,10 @@ def same_ending(one: str, other: str) -> int:
     )
 
 
-def _of_another_split(picture: str, near: str) -> bool:
+def _of_another_split(image: str, near: str) -> bool:
     """The image is in a folder of one split, and the annotation that lists it is another's."""
-    theirs = split_in_path(picture)
-    if theirs is None or stem_of(near) == stem_of(picture):
+    theirs = split_in_path(image)
+    if theirs is None or stem_of(near) == stem_of(image):
         return False
     ours = split_in_path(near) or split_in_name(near)
     return ours is not None and bare_split(ours) != bare_split(theirs)

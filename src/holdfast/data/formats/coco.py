@@ -69,7 +69,7 @@ class CocoSource:
             for position in range(len(file.images)):
                 yield SourceEntry(file.name, file.split, position, number_of)
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
+    def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())  # a negative is listed under "images" and has no annotation
 
     def class_ids(self) -> dict[str, int]:

@@ -63,7 +63,7 @@ class CsvSource:
             for position, (_, split, _, _) in enumerate(file.images):
                 yield SourceEntry(file.name, split, position, number_of)
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
+    def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())
 
     def class_ids(self) -> dict[str, int]:

@@ -276,14 +276,14 @@ def _by_content(rows: list[list[str]]) -> CsvColumns | None:
     if any(row and len(row) != width for row in rows):
         return None
     fields = [[row[column].strip() for row in rows if row] for column in range(width)]
-    pictures = [column for column in range(width) if all(is_image(field) for field in fields[column])]
+    images = [column for column in range(width) if all(is_image(field) for field in fields[column])]
     numbers = [
         column for column in range(width) if all(parse_number(field) is not None for field in fields[column])
     ]
-    rest = [column for column in range(width) if column not in (*pictures, *numbers)]
-    if len(pictures) != 1 or len(numbers) != 4 or len(rest) > 1:
+    rest = [column for column in range(width) if column not in (*images, *numbers)]
+    if len(images) != 1 or len(numbers) != 4 or len(rest) > 1:
         return None
-    return CsvColumns(pictures[0], rest[0] if rest else None, tuple(numbers), has_header=False)
+    return CsvColumns(images[0], rest[0] if rest else None, tuple(numbers), has_header=False)
 
 
 def _numbers_or_nothing(fields: list[str]) -> bool:

@@ -43,8 +43,8 @@ class LabelmeSource:
         for name in self.files:
             yield SourceEntry(name, self._split(name))
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
-        for name in pictures:
+    def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
+        for name in images:
             yield SourceEntry(name, self._split(name))
 
     def _split(self, name: str) -> str | None:
@@ -73,7 +73,7 @@ class LabelmeSource:
         own = self.finder.own(found, entry.key, self.stems)
         path = self.listing.path(own or found) if found else self.finder.expected(name, entry.key)
         declared = parse_size(document.get("imageWidth")), parse_size(document.get("imageHeight"))
-        picture = ImageRef(path, width=declared[0], height=declared[1])
+        image = ImageRef(path, width=declared[0], height=declared[1])
         boxes, problems = _shapes(document["shapes"], file)
         lost = len(problems)
         problems += wrong_image(own, found, file) or ambiguous_image(
@@ -82,9 +82,9 @@ class LabelmeSource:
         if not found and isinstance(document.get("imageData"), str) and document["imageData"]:
             said = f"{name} is not there, and the image is only inside the JSON (imageData)"
             problems.append(Problem("picture-inside-annotation", file, said))
-            picture = replace(picture, path=file, inside="imageData")
+            image = replace(image, path=file, inside="imageData")
         shown = portable(own or found or name).rsplit("/", 1)[-1]
-        record = Record(stem_of(entry.key), shown, picture, tuple(boxes), entry.split, file)
+        record = Record(stem_of(entry.key), shown, image, tuple(boxes), entry.split, file)
         return ParsedEntry(record, tuple(problems), lost)
 
 
@@ -160,8 +160,8 @@ def open_source(listing: FileIndex) -> LabelmeSource | None:
         return None
     folders = {name.rsplit("/", 1)[0] for name in files if "/" in name}
     others = set(names) - set(files)
-    pictures = listing.pictures()
-    beside = {without_suffix(name) for name in pictures}
+    images = listing.pictures()
+    beside = {without_suffix(name) for name in images}
     # A damaged file among labelme's own, or one called like the image beside it, is one of them.
     files += sorted(
         name
@@ -169,7 +169,7 @@ def open_source(listing: FileIndex) -> LabelmeSource | None:
         if without_suffix(name) in beside
         or ("/" in name and name.rsplit("/", 1)[0] in folders and not _is_json(listing.path(name)))
     )
-    finder = ImageFinder.of(listing.root, pictures)
+    finder = ImageFinder.of(listing.root, images)
     splits = _splits(listing, sorted(others - set(files)))
     stems = frozenset(map(stem_of, files))
     return LabelmeSource(listing.root, listing, finder, tuple(sorted(files)), splits, stems=stems)
@@ -203,9 +203,9 @@ def _splits(listing: FileIndex, names: list[str]) -> dict[str, str]:
             continue
         rows = document.get("images") if isinstance(document, dict) else document
         for row in rows if isinstance(rows, list) else []:
-            picture = (row.get("filename") or row.get("file_name")) if isinstance(row, dict) else None
-            if isinstance(picture, str):
+            image = (row.get("filename") or row.get("file_name")) if isinstance(row, dict) else None
+            if isinstance(image, str):
                 for split in (row.get(key) for key in _SPLIT_KEYS):
                     if isinstance(split, str) and split:
-                        splits[stem_of(picture)] = split
+                        splits[stem_of(image)] = split
     return splits

@@ -51,7 +51,7 @@ class TfrecordSource:
                 else:  # the length is not known: parse() says what is wrong there
                     yield SourceEntry(shard, split, position, found.offset, -1)
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
+    def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())
 
     def class_ids(self) -> dict[str, int]:
@@ -94,11 +94,11 @@ class TfrecordSource:
         where = f"{shard}, record {entry.position} ({name})"
         size = _frame_size(declared, facts)
         boxes, problems = self._boxes(example, size, where)
-        picture = ImageRef(shard, entry.offset + part.start, part.stop - part.start, *declared)
+        image = ImageRef(shard, entry.offset + part.start, part.stop - part.start, *declared)
         split = example.text("image/split") or entry.split  # our writer's, where a file's name cannot say it
         said = max(len(example.features.get(_BOX + key, ())) for key in ("xmin", "ymin", "xmax", "ymax"))
         frame = "" if facts is None else "upright" if size == facts.upright_size else "stored"
-        record = Record(identity, name, picture, tuple(boxes), split, where, frame)
+        record = Record(identity, name, image, tuple(boxes), split, where, frame)
         return ParsedEntry(record, tuple(problems), said - len(boxes))
 
     def _boxes(

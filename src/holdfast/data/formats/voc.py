@@ -63,7 +63,7 @@ class VocSource:
             split = next((self.splits[one] for one in known if one in self.splits), None)
             yield SourceEntry(name, split or split_in_path(name))
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
+    def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())  # in VOC a negative has an XML file without objects
 
     def class_ids(self) -> dict[str, int]:
@@ -163,7 +163,7 @@ def open_source(listing: FileIndex, ids: dict[str, int]) -> VocSource | None:
 def _voc_files(listing: FileIndex) -> list[str]:
     """The XML files of every folder in which one of the first few is VOC; damaged ones among them count."""
     by_folder: dict[str, list[str]] = {}
-    pictures = set(map(stem_of, listing.pictures()))
+    images = set(map(stem_of, listing.pictures()))
     for name in listing.with_suffix(".xml"):
         by_folder.setdefault(folder_of(name), []).append(name)
     return [
@@ -171,7 +171,7 @@ def _voc_files(listing: FileIndex) -> list[str]:
         for names in by_folder.values()
         if any(_looks_like_voc(listing.path(name)) for name in names[:5])
         for name in names
-        if stem_of(name) in pictures or not _is_other_xml(listing.path(name))
+        if stem_of(name) in images or not _is_other_xml(listing.path(name))
     ]
 
 
@@ -250,8 +250,8 @@ def _splits_among(lists: dict[str, str]) -> list[tuple[str, str]]:
     return sorted(kept.items())
 
 
-def _split_key(devkit: str, picture: str) -> str:
-    return f"{devkit}/ImageSets/{picture}"
+def _split_key(devkit: str, image: str) -> str:
+    return f"{devkit}/ImageSets/{image}"
 
 
 def _devkit(name: str) -> str:

@@ -64,8 +64,8 @@ class YoloSource:
             if name in self.labels:
                 yield SourceEntry(name, self.pictures[name])
 
-    def negatives(self, pictures: Iterable[str]) -> Iterator[SourceEntry]:
-        for name in pictures:
+    def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
+        for name in images:
             yield SourceEntry(name, self.pictures.get(name))
 
     def class_ids(self) -> dict[str, int]:
@@ -132,9 +132,9 @@ class YoloSource:
                 id=parse_integer(flags.get("id")), area=parse_number(flags.get("area")),
             )  # fmt: skip
 
-    def _notes(self, picture: str) -> dict[str, Any]:
+    def _notes(self, image: str) -> dict[str, Any]:
         records = self.sidecar.get("records")
-        notes = records.get(picture) if isinstance(records, dict) else None
+        notes = records.get(image) if isinstance(records, dict) else None
         return notes if isinstance(notes, dict) else {}
 
 

@@ -24,18 +24,18 @@ def as_files(dataset: Dataset) -> Dataset:
     return replace(dataset, records=records)
 
 
-def _as_file(picture: ImageRef) -> ImageRef:
-    if not picture.inside:
-        return picture
+def _as_file(image: ImageRef) -> ImageRef:
+    if not image.inside:
+        return image
     try:
-        data = picture.read()
+        data = image.read()
     except HoldfastError:
-        return picture
+        return image
     facts = header_of(data)
     if facts is None:
-        return picture
+        return image
     name = hashlib.sha256(data).hexdigest()[:32] + right_suffix(facts.format)
     path = str(cache_folder() / "embedded" / name)
     if not filesystem.exists(path):
         filesystem.write_bytes(path, data)
-    return replace(picture, path=path, inside="")
+    return replace(image, path=path, inside="")

@@ -36,14 +36,14 @@ def cache_file(dataset: str) -> Path:
     )
 
 
-def key_of(picture: ImageRef) -> tuple[str, str] | None:
+def key_of(image: ImageRef) -> tuple[str, str] | None:
     """Name and stamp of an image; None where the storage gives no time."""
-    stamp = filesystem.size_and_time(picture.path)
+    stamp = filesystem.size_and_time(image.path)
     if stamp is None:
         return None
-    name = picture.path if filesystem.is_url(picture.path) else os.path.abspath(picture.path)
-    place = f"@{picture.offset}+{picture.length}" if picture.in_shard else ""
-    place += f"#{picture.inside}" if picture.inside else ""
+    name = image.path if filesystem.is_url(image.path) else os.path.abspath(image.path)
+    place = f"@{image.offset}+{image.length}" if image.in_shard else ""
+    place += f"#{image.inside}" if image.inside else ""
     return name + place, f"{stamp[0]}.{stamp[1]}"
 
 
@@ -73,8 +73,8 @@ class ImageFactsCache:
         base.commit()
         return base
 
-    def get(self, picture: ImageRef) -> ImageFacts | None:
-        key = key_of(picture) if self._base is not None else None
+    def get(self, image: ImageRef) -> ImageFacts | None:
+        key = key_of(image) if self._base is not None else None
         if self._base is None or key is None:
             return None
         try:

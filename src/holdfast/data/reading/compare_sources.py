@@ -32,13 +32,13 @@ class AnnotationComparison:
     @classmethod
     def of(cls, source: Source) -> AnnotationComparison:
         boxes: dict[str, Boxes] = {}
-        pictures: dict[str, str] = {}
+        images: dict[str, str] = {}
         for parsed in parse_all(source):
             if parsed.record is not None and parsed.record.source:
                 boxes.setdefault(_key(parsed.record), []).extend(_boxes(parsed.record))
                 if parsed.record.boxes and not parsed.record.picture.in_shard:
-                    pictures[_key(parsed.record)] = parsed.record.picture.path
-        return cls(source.path, source.format, boxes, pictures=pictures)
+                    images[_key(parsed.record)] = parsed.record.picture.path
+        return cls(source.path, source.format, boxes, pictures=images)
 
     def problems(self) -> Iterator[Problem]:
         # Sets that agree nowhere are of other images with the same names, or of another task.

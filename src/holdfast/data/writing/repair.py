@@ -209,8 +209,8 @@ def repaired_record(
     elif facts.orientation != 1 and frame_of(record, facts)[1].name == "stored":
         boxes = [turned_upright(box, facts.size, facts.orientation) for box in boxes]
     width, height = facts.upright_size
-    picture = replace(record.picture, width=width, height=height)
-    return replace(record, boxes=tuple(boxes), picture=picture, frame="upright")
+    image = replace(record.picture, width=width, height=height)
+    return replace(record, boxes=tuple(boxes), picture=image, frame="upright")
 
 
 def _usable_boxes(
