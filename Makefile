@@ -12,7 +12,7 @@ COLD_TESTS := $(filter-out tests/test_contracts.py tests/test_zoo_quick.py,$(wil
 DATA_TESTS := tests/test_contracts.py tests/data
 HOT_TESTS := tests $(addprefix --ignore=,$(COLD_TESTS) $(DATA_TESTS))  # all others
 # The tests of the cold zone mostly wait for processes that they started, the hot ones now and then. A file of hot
-# tests stays in one worker, which builds its models once; files with a test that is marked as long come first.
+# tests stays in one worker, which builds its models once; files that are marked as long come first.
 CORES := $(shell nproc 2>/dev/null || echo 2)
 SPREAD_TESTS := --dist worksteal -n
 SPREAD_FILES := --dist loadfile --no-loadscope-reorder -n

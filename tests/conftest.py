@@ -25,9 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that hold a long test come first: several workers then end at about the same time."""
-    long = {item.path for item in items if item.get_closest_marker("long")}
-    items.sort(key=lambda item: item.path not in long)
+    """Files that take long come first, the longest before all: several workers then end at about the same time."""
+    takes = {item.path: mark.args[0] for item in items if (mark := item.get_closest_marker("long"))}
+    items.sort(key=lambda item: -takes.get(item.path, 0))
 
 
 @pytest.fixture

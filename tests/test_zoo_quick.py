@@ -14,7 +14,7 @@ from tests.zoo.names import own_names, rename
 from tests.zoo.runs import run
 from tests.zoo.trials import Trial, all_trials
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(150)]
 
 QUICK = [trial for trial in all_trials() if trial.quick]
 

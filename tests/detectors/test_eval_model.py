@@ -10,7 +10,7 @@ from PIL import Image
 
 from holdfast.cli.main import main
 
-pytestmark = [pytest.mark.hot, pytest.mark.long, pytest.mark.usefixtures("built_once")]
+pytestmark = [pytest.mark.hot, pytest.mark.long(20), pytest.mark.usefixtures("built_once")]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_numbers_are_the_converters_with_a_broken_picture_in_the_middle(model, d
     assert main(["data", "convert", str(data), str(voc), "--to", "voc"]) == 0
     for annotation in voc.rglob("*.xml"):  # as anybody else writes it
         annotation.write_text(re.sub("<imageid>.*</imageid>", "", annotation.read_text()))
-    (broken,) = voc.rglob("picture-2.png")
+    (broken,) = voc.rglob("image-2.png")
     broken.write_bytes(broken.read_bytes()[:200])
     assert main(["data", "convert", str(voc), str(coco), "--to", "coco"]) == 0
     capsys.readouterr()

@@ -8,7 +8,7 @@ from holdfast.cli.commands.export_command import _decoded
 from holdfast.cli.main import main
 from tests.data import made
 
-pytestmark = [pytest.mark.hot, pytest.mark.long, pytest.mark.usefixtures("built_once")]
+pytestmark = [pytest.mark.hot, pytest.mark.long(25), pytest.mark.usefixtures("built_once")]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from holdfast.detectors.build import build
 from holdfast.detectors.spec import DetectorSpec
 from tests.detectors.detector_gradients import loss_and_gradients, part_of, small_batch
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(50)]
 
 SIDE = 128
 NAMES = ("ssd", "retinanet", "faster-rcnn")

@@ -13,7 +13,7 @@ from holdfast.cli.main import main
 from holdfast.errors import PathMissing
 from tests.data import made
 
-pytestmark = [pytest.mark.hot, pytest.mark.long, pytest.mark.usefixtures("built_once")]
+pytestmark = [pytest.mark.hot, pytest.mark.long(20), pytest.mark.usefixtures("built_once")]
 
 
 def write_pictures(folder):

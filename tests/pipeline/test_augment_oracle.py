@@ -12,7 +12,7 @@ from holdfast.pipeline import dataset_columns, feed
 from holdfast.pipeline.feed import Augment, Feed
 from holdfast.pipeline.stream import Stream
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(30)]
 
 KINDS = {
     "none": Augment(),

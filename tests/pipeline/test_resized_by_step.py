@@ -22,7 +22,7 @@ from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Augment, Feed, ResizeMo
 from holdfast.pipeline.image_cache import ImageCache
 from holdfast.pipeline.stream import Stream
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(35)]
 
 FEED = Feed(height=96, width=128, batch=6, seed=3)
 CASES: tuple[tuple[Augment, ResizeMode], ...] = (

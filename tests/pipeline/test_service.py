@@ -19,7 +19,7 @@ from holdfast.errors import DataError, UndecodableImage
 from holdfast.pipeline import data_service, dataset_columns, loopback
 from holdfast.pipeline.stream import BadImage, Stream
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(20)]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from holdfast.pipeline.feed import Augment, Feed
 from holdfast.pipeline.image_cache import ImageCache
 from holdfast.pipeline.stream import BadImage, Stream
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(40)]
 
 EVERYTHING = Augment(
     flip=0.5,

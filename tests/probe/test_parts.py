@@ -18,7 +18,7 @@ from holdfast.journal.events import (
 
 from .probed import FAULTS, SCRIPTS, Run, run, run_program
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(40)]
 
 
 def _trained(done: Run) -> None:

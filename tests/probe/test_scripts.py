@@ -38,7 +38,7 @@ from holdfast.journal.events import (
 
 from .probed import SCRIPTS, Run, line, run
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(60)]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(30)]
 
 HERE = Path(__file__).parent
 FILES = [str(HERE / name) for name in ("test_optimizer.py", "test_step_protocol.py", "test_network.py")]

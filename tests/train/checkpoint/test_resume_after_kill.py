@@ -27,7 +27,7 @@ from holdfast.train.checkpoint import checkpoint_files
 from tests.train import shapes
 from tests.train.nursery import Child, Nursery
 
-pytestmark = [pytest.mark.hot, pytest.mark.long]
+pytestmark = [pytest.mark.hot, pytest.mark.long(20)]
 
 ROOT = Path(__file__).parent.parent.parent
 KILLS = int(os.environ.get("HOLDFAST_KILLS", "0"))
