@@ -33,7 +33,7 @@ def _finding(cause: str, strength: str = "established") -> dict[str, str]:
     return {"cause": cause, "strength": strength}
 
 
-SICK = Trial(Path("a.py"), "a", "sick", ("cache-too-large",), leads_to="killed-for-memory")
+FAULTY = Trial(Path("a.py"), "a", "faulty", ("cache-too-large",), leads_to="killed-for-memory")
 CACHE = "cache-too-large (established)"
 NEAR = Trial(Path("a.py"), "a", "near", (), not_blamed="cache-too-large")
 
@@ -41,11 +41,11 @@ NEAR = Trial(Path("a.py"), "a", "near", (), not_blamed="cache-too-large")
 @pytest.mark.parametrize(
     ("trial", "findings", "expected"),
     [
-        (SICK, [_finding("cache-too-large"), _finding("killed-for-memory")], Mark("right", CACHE)),
-        (SICK, [_finding("killed-for-memory")], Mark("wrong", "killed-for-memory (established)")),
-        (SICK, [_finding("disk-full")], Mark("wrong", "disk-full (established)", fatal=True)),
-        (SICK, [_finding("memory-leak", "supported")], Mark("wrong", "memory-leak (supported)")),
-        (SICK, [], Mark("unknown", "-")),
+        (FAULTY, [_finding("cache-too-large"), _finding("killed-for-memory")], Mark("right", CACHE)),
+        (FAULTY, [_finding("killed-for-memory")], Mark("wrong", "killed-for-memory (established)")),
+        (FAULTY, [_finding("disk-full")], Mark("wrong", "disk-full (established)", fatal=True)),
+        (FAULTY, [_finding("memory-leak", "supported")], Mark("wrong", "memory-leak (supported)")),
+        (FAULTY, [], Mark("unknown", "-")),
         (NEAR, [], Mark("quiet", "-")),
         (NEAR, [_finding("cache-too-large", "possible")], Mark("quiet", "cache-too-large (possible)")),
         (NEAR, [_finding("disk-full", "supported")], Mark("false alarm", "disk-full (supported)")),
@@ -59,9 +59,9 @@ def test_a_verdict_is_marked_for_what_it_is_worth(
 
 
 def test_a_root_without_its_mechanism_is_not_right() -> None:
-    assert mark(SICK, {"findings": [_finding("cache-too-large")]}).word == "wrong"
+    assert mark(FAULTY, {"findings": [_finding("cache-too-large")]}).word == "wrong"
     led = {**_finding("cache-too-large"), "led_to": "killed-for-memory"}
-    assert mark(SICK, {"findings": [led]}).word == "right"
+    assert mark(FAULTY, {"findings": [led]}).word == "right"
 
 
 def test_a_program_under_other_names_is_the_same_program() -> None:
@@ -78,7 +78,7 @@ def test_a_program_under_other_names_is_the_same_program() -> None:
 
 def test_every_sick_program_has_a_near_miss() -> None:
     trials = all_trials()
-    causes = {trial.causes[0] for trial in trials if trial.kind == "sick"}
+    causes = {trial.causes[0] for trial in trials if trial.kind == "faulty"}
     near = {trial.not_blamed for trial in trials if trial.kind == "near"}
     # A swapping machine has no near miss that could be made here; moving silently is no illness.
     assert causes - near <= {"swapping", "silent-but-moving"}

@@ -8,7 +8,7 @@ from tests.zoo.table import table
 
 
 def result(kind: str, mark: str, cause: str = "", **more: Any) -> dict[str, Any]:
-    expected = [cause] if kind == "sick" else []
+    expected = [cause] if kind == "faulty" else []
     return {"kind": kind, "mark": mark, "expected": expected, "not_blamed": cause if kind == "near" else "",
             "established_and_wrong": False, "not_made": "", "verdict": {"findings": []}, **more}  # fmt: skip
 
@@ -17,9 +17,9 @@ def test_right_and_wrong_are_counted_by_cause() -> None:
     alarm = {"findings": [{"cause": "disk-full", "strength": "supported"}]}
     page = table(
         [
-            result("sick", "right", "disk-full"),
-            result("sick", "wrong", "disk-full", established_and_wrong=True),
-            result("sick", "right", "retracing", not_made="no swap here"),
+            result("faulty", "right", "disk-full"),
+            result("faulty", "wrong", "disk-full", established_and_wrong=True),
+            result("faulty", "right", "retracing", not_made="no swap here"),
             result("near", "quiet", "disk-full"),
             result("healthy", "quiet"),
             result("healthy", "false alarm", verdict=alarm),

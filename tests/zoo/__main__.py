@@ -50,7 +50,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help="only trials whose name begins with one of these")
     parser.add_argument("--all", action="store_true", help="everything (the default without names)")
     parser.add_argument("--quick", action="store_true", help="only the quick ones")
-    parser.add_argument("--kind", choices=("sick", "near", "healthy"))
+    parser.add_argument("--kind", choices=("faulty", "near", "healthy"))
     parser.add_argument("--base", action="store_true", help="leave out variants and near misses by flag")
     parser.add_argument("--others", action="store_true", help="only what --base leaves out")
     parser.add_argument("--bare", action="store_true", help="without Holdfast: see that each is ill as meant")
@@ -107,7 +107,7 @@ def _summary(marked: Iterable[tuple[Outcome, Mark]]) -> str:
         for outcome, verdict in marked
     ]
     lines = []
-    for kind in ("sick", "near", "healthy"):
+    for kind in ("faulty", "near", "healthy"):
         words = Counter(word for of, word, _ in rows if of == kind)
         if words:
             lines.append(f"{kind:8} " + ", ".join(f"{count} {word}" for word, count in words.most_common()))

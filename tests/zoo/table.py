@@ -30,7 +30,7 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
     faulty: dict[str, Counter[bool]] = defaultdict(Counter)
     near: dict[str, Counter[bool]] = defaultdict(Counter)
     for one in made:
-        if one["kind"] == "sick":
+        if one["kind"] == "faulty":
             faulty[one["expected"][0]][one["mark"] in GOOD] += 1
         elif one["kind"] == "near":
             near[one["not_blamed"]][one["mark"] in GOOD] += 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-SICK, HEALTHY = TESTS / "sick", TESTS / "healthy"
+FAULTY, HEALTHY = TESTS / "faulty", TESTS / "healthy"
 _HEADER = re.compile(r"^# /// zoo\n(.*?)^# ///$", re.DOTALL | re.MULTILINE)
 
 
@@ -40,7 +40,7 @@ class Trial:
 
     program: Path
     name: str
-    kind: str  # sick | near | healthy
+    kind: str  # faulty | near | healthy
     causes: tuple[str, ...]  # any of these may come first; empty: nothing may be blamed
     not_blamed: str = ""
     leads_to: str = ""  # the mechanism that must come with the root
@@ -73,7 +73,7 @@ def trials_of(program: Path) -> Iterator[Trial]:
     cause = header["cause"]
     causes = () if cause == "healthy" else tuple(cause) if isinstance(cause, list) else (str(cause),)
     slug = program.name.removesuffix(".py")
-    kind = "healthy" if program.parent == HEALTHY else "near" if slug.endswith(".near") else "sick"
+    kind = "healthy" if program.parent == HEALTHY else "near" if slug.endswith(".near") else "faulty"
     same = {
         key: header[key]
         for key in ("leads_to", "limit_s", "stall_after_s", "explain_at_s", "alone", "twice")
@@ -100,5 +100,5 @@ def trials_of(program: Path) -> Iterator[Trial]:
 
 
 def all_trials() -> list[Trial]:
-    programs = sorted(path for folder in (SICK, HEALTHY) for path in folder.glob("*.py"))
+    programs = sorted(path for folder in (FAULTY, HEALTHY) for path in folder.glob("*.py"))
     return [trial for path in programs if "# /// zoo\n" in path.read_text() for trial in trials_of(path)]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .trials import SICK, Trial, World
+from .trials import FAULTY, Trial, World
 
 CONTROL = Path("/sys/fs/cgroup")
 
@@ -29,7 +29,7 @@ def work_folder(trial: Trial, *, renamed: str = "") -> Iterator[tuple[Path, Path
     try:
         program = folder / (renamed or trial.program.name.replace(".near", "_near"))
         shutil.copy(trial.program, program)
-        for helper in SICK.glob("own_*.py"):
+        for helper in FAULTY.glob("own_*.py"):
             shutil.copy(helper, folder)
         if trial.world.tmpfs_mib:
             small.mkdir()

@@ -76,6 +76,17 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_run_folder(parser: argparse.ArgumentParser, *, resume: str) -> None:
+    """`--run-dir`, `--resume` and `--accept-changes`, for the commands that train. `resume` is the help of that one."""
+    parser.add_argument("--run-dir", metavar="D", help="the run folder (default: runs/<name>-<n>)")
+    parser.add_argument("--resume", action="store_true", help=resume)
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="with --resume: accept a changed recipe or dataset, as far as the weights fit",
+    )
+
+
 def add_hidden_alias(parser: argparse._ActionsContainer, old: str, of: str, **options: Any) -> None:
     """An older name of the option `of`. It works as before, and no help lists it."""
     dest = of.removeprefix("--").replace("-", "_")

@@ -13,6 +13,7 @@ from holdfast.cli.arguments import (
     RESTARTS,
     add_hidden_alias,
     add_overrides,
+    add_run_folder,
     integer,
     positive,
 )
@@ -44,13 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of processes that train together (hardware.processes)",
     )
-    parser.add_argument("--run-dir", metavar="D", help="the run folder (default: runs/<name>-<n>)")
-    parser.add_argument("--resume", action="store_true", help="resume the run in --run-dir, or start it")
-    parser.add_argument(
-        "--accept-changes",
-        action="store_true",
-        help="with --resume: accept a changed recipe or dataset, as far as the weights fit",
-    )
+    add_run_folder(parser, resume="resume the run in --run-dir, or start it")
     add_overrides(parser)
     parser.add_argument("--restarts", metavar="N", type=RESTARTS, default=3,
                         help="how often the group is restarted when a process fails (default: 3)")  # fmt: skip

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.arguments import RESTARTS, add_overrides
+from holdfast.cli.arguments import RESTARTS, add_overrides, add_run_folder
 from holdfast.cli.recipes import absolute_override, refuse_missing_data, resolve_recipe
 from holdfast.cli.run_folders import attempts_before, new_run_folder
 from holdfast.cli.verdicts import explain_and_print
@@ -30,13 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RECIPE_OR_DATA",
         help="a recipe (.toml), or a folder or file of images and boxes to train on with the default recipe",
     )
-    parser.add_argument("--run-dir", metavar="D", help="the run folder (default: runs/<name>-<n>)")
-    parser.add_argument("--resume", action="store_true", help="resume the run in --run-dir")
-    parser.add_argument(
-        "--accept-changes",
-        action="store_true",
-        help="with --resume: accept a changed recipe or dataset, as far as the weights fit",
-    )
+    add_run_folder(parser, resume="resume the run in --run-dir")
     add_overrides(parser)
     parser.add_argument("--restarts", metavar="N", type=RESTARTS, default=3,
                         help="how often a killed or crashed trainer is restarted (default: 3)")  # fmt: skip
