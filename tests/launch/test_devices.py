@@ -30,7 +30,7 @@ from tests.train import tiny
 def run(made, steps):
     return [made.fetch(made(tiny.batch(n, 8), step=n, learning_rate=1e-2, frozen=False)) for n in steps]
 
-rule = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
+config = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
 if backend == "jax":
     from holdfast.step.jax_distributed import DistributedJaxStep
     many = DistributedJaxStep(tiny.network(), config, batch=8, micro_batch=2, per_process=devices)

@@ -29,7 +29,7 @@ from tests.train.nursery import Child, Nursery
 
 pytestmark = [pytest.mark.hot, pytest.mark.long(20)]
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 KILLS = int(os.environ.get("HOLDFAST_KILLS", "0"))
 SEED = int(os.environ.get("HOLDFAST_KILL_SEED", "0"))
 

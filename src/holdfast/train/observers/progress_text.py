@@ -60,7 +60,7 @@ def plain_line(state: ProgressState) -> str:
     if state.wait_share is not None:
         fields.append(f"data wait {state.wait_share:.0%}")
     fields += [_memory(usage) for usage in state.memory]
-    if state.remaining_s is not None:
+    if state.remaining_s:  # not at the last step
         fields.append(f"{duration(state.remaining_s)} left")
     return "  ".join(fields)
 
@@ -74,7 +74,7 @@ def _where(state: ProgressState) -> list[Span]:
         return [*spans, (f"  {state.activity}", CYAN)]
     if state.images_per_s is not None:
         spans.append((f"  {state.images_per_s:.1f} images/s", ""))
-    if state.remaining_s is not None:
+    if state.remaining_s:  # not at the last step
         spans.append((f"  {duration(state.remaining_s)} left", BOLD))
     return spans
 
