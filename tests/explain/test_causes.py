@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.explain import Strength, Verdict, readings
-from holdfast.explain.causes import CAUSES, declare
-from holdfast.explain.causes.declare import Cause
+from holdfast.explain import Strength, Verdict, causes, readings
+from holdfast.explain.causes import CAUSES
+from holdfast.explain.rule import Cause
 from holdfast.report import wording
 from holdfast.report.verdict import render
 from holdfast.report.verdict_json import as_json
@@ -102,14 +102,14 @@ def test_every_relation_names_a_cause(cause: Cause) -> None:
 
 def test_slugs_and_pages_are_one_to_one() -> None:
     assert len(set(SLUGS)) == len(SLUGS)
-    pages = Path(declare.__file__).parent.parent / "pages"
+    pages = Path(causes.__file__).parent.parent / "pages"
     assert sorted(page.stem for page in pages.iterdir()) == sorted(SLUGS)
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        *sorted(Path(declare.__file__).parent.rglob("*.py")),
+        *sorted(Path(causes.__file__).parent.rglob("*.py")),
         *sorted(Path(readings.__file__).parent.glob("*.py")),
     ],
     ids=lambda path: path.stem,

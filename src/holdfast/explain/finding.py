@@ -6,8 +6,8 @@ All of it is data: a kind and its values. `holdfast.report.wording` makes the se
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ class Remedy:
 class Finding:
     strength: Strength
     title: Title
-    because: tuple[Fact, ...] = ()
-    against: tuple[Fact, ...] = ()
-    remedies: tuple[Remedy, ...] = ()
+    because: Sequence[Fact] = ()
+    remedies: Sequence[Remedy] = ()
+    _: KW_ONLY
+    against: Sequence[Fact] = ()
     led_to: str | None = None
     ends: bool = True  # it says why the run ended or does not move; False: what spoiled or slowed it
     normal: bool = False  # what was asked for, and no fault: EarlyStopping at work

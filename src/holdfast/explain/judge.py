@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.explain.causes import BY_SLUG, CAUSES
-from holdfast.explain.causes.declare import Group
 from holdfast.explain.compare.last_good import since_last_good
 from holdfast.explain.evidence import Attempt, Evidence
 from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict
 from holdfast.explain.gather import gather
 from holdfast.explain.outcome import outcome, summary
 from holdfast.explain.rank import rank
+from holdfast.explain.rule import Group
 from holdfast.explain.unknown import unknown
 from holdfast.explain.warned import warned
 from holdfast.journal import events as ev

@@ -14,9 +14,9 @@ def unknown(evidence: Evidence, how: Outcome) -> Finding:
     return Finding(
         Strength.POSSIBLE,
         Title("unknown", {"outcome": how}),
-        (*facts, *at_the_end(evidence)),
-        tuple(Fact(kind) for kind in _not_found(evidence)),
-        (Remedy("unknown.shorter-limit", safety="guess"), Remedy("unknown.send-the-folder")),
+        [*facts, *at_the_end(evidence)],
+        [Remedy("unknown.shorter-limit", safety="guess"), Remedy("unknown.send-the-folder")],
+        against=[Fact(kind) for kind in _not_found(evidence)],
         cause="unknown",
     )
 

@@ -13,7 +13,7 @@ from holdfast.explain.causes import (
     steps,
     storage,
 )
-from holdfast.explain.causes.declare import Cause
+from holdfast.explain.rule import Cause
 
 #: Group by group; the order inside a group decides between equals.
 CAUSES: tuple[Cause, ...] = (

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.finding import Values
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 
-@cause("already-at-target", Group.CONTROL, specialises=("dataset-empty",))
+@cause("already-at-target", specialises=("dataset-empty",))
 def already_at_target(evidence: Evidence) -> Finding | None:
     fit, restored = evidence.fit, evidence.last(ev.Restored)
     if fit is None:
@@ -32,9 +29,8 @@ def already_at_target(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("already-at-target", values),
-        tuple(facts),
-        (),
-        (Remedy("fit.more-epochs", more), Remedy("checkpoint.remove-to-start-over")),
+        because=facts,
+        remedies=[Remedy("fit.more-epochs", more), Remedy("checkpoint.remove-to-start-over")],
     )
 
 
@@ -53,7 +49,7 @@ def _loop(evidence: Evidence, restored: Recorded[ev.Restored] | None) -> Finding
     )
     remedies = (Remedy("loop.look-at-its-end"), Remedy("checkpoint.remove-to-start-over"))
     title = Title("already-at-target.loop", {"path": path})
-    return Finding(Strength.SUPPORTED, title, facts, (), remedies)
+    return Finding(Strength.SUPPORTED, title, facts, remedies)
 
 
 def _restored(restored: Recorded[ev.Restored]) -> Fact:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import StackReading, ThreadState, is_users, plain_name
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
 from holdfast.journal.stack_files import Frame
 
 _METHOD = re.compile(r"on_(train|test|predict|epoch|batch)\w*")
 
 
-@cause("callback-blocked", Group.CONTROL, mechanism=True)
+@cause("callback-blocked", mechanism=True)
 def callback_blocked(evidence: Evidence) -> Finding | None:
     stall, stacks = evidence.stall, evidence.stacks
     if stall is None:
@@ -33,9 +30,8 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if place else Strength.SUPPORTED,
         Title("callback-blocked", {"callback": name, "where": place}),
-        tuple(facts),
-        (),
-        (Remedy("wait.set-timeout"), Remedy("callback.use-a-thread")),
+        because=facts,
+        remedies=[Remedy("wait.set-timeout"), Remedy("callback.use-a-thread")],
     )
 
 

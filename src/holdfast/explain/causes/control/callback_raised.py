@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
+from holdfast.explain.finding import Values
 from holdfast.explain.readings.error import Raised, reader_gone, user_line
 from holdfast.explain.readings.fits import steps_short
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _METHOD = re.compile(r"\bon_(train|test|predict|epoch|batch)\w*$")
 
 
 @cause(
     "callback-raised",
-    Group.CONTROL,
     specialises=("script-error", "dataset-exhausted"),
     mechanism=True,
     breaks=True,
@@ -46,9 +42,8 @@ def callback_raised(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("callback-raised", values),
-        (*facts, *user_line(evidence)),
-        (),
-        (Remedy("line.change", values), Remedy("callback.catch-its-errors")),
+        because=[*facts, *user_line(evidence)],
+        remedies=[Remedy("line.change", values), Remedy("callback.catch-its-errors")],
     )
 
 
@@ -69,6 +64,4 @@ def _swallowed(evidence: Evidence, raised: list[Recorded[ev.ExceptionRaised]]) -
     if short is not None:
         facts.append(short.fit.by_epoch(short.planned))
     remedies = (Remedy("callback.set-stop-training", values),)
-    return Finding(
-        Strength.ESTABLISHED, Title("callback-raised.swallowed", values), tuple(facts), (), remedies
-    )
+    return Finding(Strength.ESTABLISHED, Title("callback-raised.swallowed", values), facts, remedies)

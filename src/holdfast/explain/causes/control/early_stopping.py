@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
+from holdfast.explain.finding import Values
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause
 from holdfast.journal.events import StopRequested
 
 OURS = "early-stopping"  # as our own trainer names it
@@ -20,7 +18,7 @@ _GROWS = re.compile(r"acc|auc|precision|recall|iou|f1|map\b", re.IGNORECASE)
 _LONGER_PATIENCE = 5
 
 
-@cause("early-stopping", Group.CONTROL, specialises=("stopped-by-callback",))
+@cause("early-stopping", specialises=("stopped-by-callback",))
 def early_stopping(evidence: Evidence) -> Finding | None:
     asked = stop_request(evidence, _is_early_stopping)
     if asked is None or evidence.went_wrong or evidence.stall is not None:
@@ -60,7 +58,7 @@ def _by_keras(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
     reached = {"epoch": done if planned else None, "epochs": planned if done is not None else None}
     kind = "early-stopping.wrong-mode" if wrong else "early-stopping"
     title = Title(kind, {**reached, "monitor": monitor, "mode": mode})
-    return Finding(Strength.ESTABLISHED, title, tuple(facts), (), (remedy,), normal=not wrong)
+    return Finding(Strength.ESTABLISHED, title, facts, [remedy], normal=not wrong)
 
 
 def _by_our_trainer(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
@@ -77,7 +75,7 @@ def _by_our_trainer(evidence: Evidence, asked: Recorded[StopRequested]) -> Findi
     planned = evidence.fit.planned_steps if evidence.fit is not None else None
     title = Title("early-stopping.ours", {"step": asked.event.step or 0, "steps": planned or None})
     remedy = Remedy("early-stopping.resume", {"patience": _longer(known.get("patience"))})
-    return Finding(Strength.ESTABLISHED, title, tuple(facts), (), (remedy,), normal=True)
+    return Finding(Strength.ESTABLISHED, title, facts, [remedy], normal=True)
 
 
 def _longer(patience: object) -> int:

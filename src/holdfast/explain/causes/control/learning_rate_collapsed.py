@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.explain.causes.control import thresholds
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
+from holdfast.explain.finding import Values
 from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _PATIENCE, _SCHEDULE = Remedy("learning-rate.more-patience"), Remedy("learning-rate.schedule-to-the-end")
 
 
-@cause("learning-rate-collapsed", Group.CONTROL, specialises=("loss-not-falling",))
+@cause("learning-rate-collapsed", specialises=("loss-not-falling",))
 def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
     fit = evidence.fit
     if fit is None:
@@ -57,9 +54,8 @@ def _fell(evidence: Evidence, fit: Fit, epochs: list[Recorded[ev.EpochDone]]) ->
     return Finding(
         Strength.ESTABLISHED if reducers and len(later) > 1 else Strength.SUPPORTED,
         Title("learning-rate-collapsed", {"last": rates[-1], "epochs_done": done, "epochs": planned}),
-        tuple(facts),
-        (),
-        (_PATIENCE, _SCHEDULE) if reducers else (_SCHEDULE,),
+        because=facts,
+        remedies=[_PATIENCE, _SCHEDULE] if reducers else [_SCHEDULE],
         ends=False,
     )
 
@@ -85,7 +81,7 @@ def _always_zero(fit: Fit, epochs: list[Recorded[ev.EpochDone]]) -> Finding:
         facts.append(Fact("weights.none-changed", {"steps": fit.done.event.steps}, fit.done.source))
     strength = Strength.ESTABLISHED if unchanged else Strength.SUPPORTED
     title = Title("learning-rate-collapsed.zero", {"epochs": len(epochs)})
-    return Finding(strength, title, tuple(facts), (), (_SCHEDULE,), ends=False)
+    return Finding(strength, title, facts, [_SCHEDULE], ends=False)
 
 
 def _in_a_loop(evidence: Evidence) -> Finding | None:
@@ -105,7 +101,7 @@ def _in_a_loop(evidence: Evidence) -> Finding | None:
         Fact("learning-rate.low-since", since, low[0].source),
     )
     title = Title("learning-rate-collapsed.loop", {"last": rates[-1], "steps": done})
-    return Finding(Strength.SUPPORTED, title, facts, (), (_SCHEDULE,), ends=False)
+    return Finding(Strength.SUPPORTED, title, facts, [_SCHEDULE], ends=False)
 
 
 def _callbacks(fit: Fit, *names: str) -> list[dict[str, Any]]:

@@ -6,10 +6,7 @@ import re
 from typing import Any
 
 from holdfast.errors import nearest
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _REFUSED = re.compile(
     r"received monitor=|conditioned on metric|[`'\"]?monitor[`'\"]?.{0,60}(not available|not found|does not exist)"
@@ -20,7 +17,7 @@ _NOT_THERE = re.compile(
 _NAME = re.compile(r"metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]")
 
 
-@cause("monitor-missing", Group.CONTROL, specialises=("script-error", "callback-raised"))
+@cause("monitor-missing", specialises=("script-error", "callback-raised"))
 def monitor_missing(evidence: Evidence) -> Finding | None:
     epochs = evidence.all(ev.EpochDone)
     logged = set(epochs[-1].event.logs) if epochs else set()
@@ -42,9 +39,8 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("monitor-missing", {"callback": callback, "monitor": monitor, "never_acts": raised is None}),
-        tuple(facts),
-        (),
-        (Remedy("monitor.watch-another", {"callback": callback, "metric": close}),),
+        because=facts,
+        remedies=[Remedy("monitor.watch-another", {"callback": callback, "metric": close})],
         ends=raised is not None,
     )
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 
 from holdfast.explain.causes.control.thresholds import FEWEST_STEPS_OF_A_FIT
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _WARNING = "does not have any trainable weights"
 _REFUSED = ErrorText(r"No gradients provided for any variable|does not have any trainable")
 _EMPTY = re.compile(r"not enough values to unpack \(expected 2, got 0\)")
 
 
-@cause("nothing-trainable", Group.CONTROL, specialises=("script-error", "loss-not-falling"))
+@cause("nothing-trainable", specialises=("script-error", "loss-not-falling"))
 def nothing_trainable(evidence: Evidence) -> Finding | None:
     by_batch = any(loop.event.by == "train_on_batch" for loop in evidence.all(ev.LoopSeen))
     frozen = _frozen(evidence, by_batch)
@@ -39,9 +36,8 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("nothing-trainable.no-gradient" if none_reached else "nothing-trainable", {}),
-        tuple(facts),
-        (),
-        (Remedy("gradient.find-the-break"), unfreeze) if none_reached else (unfreeze,),
+        because=facts,
+        remedies=[Remedy("gradient.find-the-break"), unfreeze] if none_reached else [unfreeze],
         ends=refused is not None,
     )
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _SKIPPED = "Skipping variable loading for optimizer"
 
 
-@cause("resume-lost-state", Group.CONTROL)
+@cause("resume-lost-state")
 def resume_lost_state(evidence: Evidence) -> Finding | None:
     fit = evidence.fit
     restored, skipped = _restored_without(evidence), _skipped(evidence)
@@ -32,9 +28,8 @@ def resume_lost_state(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if fresh and restored is not None else Strength.SUPPORTED,
         Title("resume-lost-state", {}),
-        tuple(facts),
-        (),
-        (Remedy("checkpoint.save-with-optimizer"), Remedy("checkpoint.backup-and-restore")),
+        because=facts,
+        remedies=[Remedy("checkpoint.save-with-optimizer"), Remedy("checkpoint.backup-and-restore")],
         ends=False,
     )
 

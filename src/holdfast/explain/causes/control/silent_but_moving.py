@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from holdfast.explain.causes.control import thresholds
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 from holdfast.journal.vitals import Sample
 
 
-@cause("silent-but-moving", Group.CONTROL)
+@cause("silent-but-moving")
 def silent_but_moving(evidence: Evidence) -> Finding | None:
     over = evidence.ended is not None or not evidence.alive or evidence.stall is not None
     if over or len(evidence.samples) < thresholds.FEWEST_SAMPLES:
@@ -25,7 +23,7 @@ def silent_but_moving(evidence: Evidence) -> Finding | None:
     if last.loss is not None:
         facts.append(Fact("loss.now", {"loss": last.loss}, f"vitals.jsonl:{last_line}"))
     title, remedies = Title("silent-but-moving", values), (Remedy("output.print-progress"),)
-    return Finding(Strength.ESTABLISHED, title, tuple(facts), (), remedies, ends=False, normal=True)
+    return Finding(Strength.ESTABLISHED, title, facts, remedies, ends=False, normal=True)
 
 
 def _quiet_stretch(evidence: Evidence) -> tuple[tuple[int, Sample], tuple[int, Sample]]:

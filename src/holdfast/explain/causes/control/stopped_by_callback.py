@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 
-@cause("stopped-by-callback", Group.CONTROL)
+@cause("stopped-by-callback")
 def stopped_by_callback(evidence: Evidence) -> Finding | None:
     asked = stop_request(evidence, lambda by, settings: True)
     if asked is None or evidence.went_wrong or evidence.stall is not None:
@@ -23,4 +21,4 @@ def stopped_by_callback(evidence: Evidence) -> Finding | None:
         logs = {name: number_of(value) for name, value in event.logs.items()}
         facts.append(Fact("logs.then", {"logs": logs}, asked.source))
     title, remedies = Title("stopped-by-callback", values), (Remedy("condition.read", values),)
-    return Finding(Strength.ESTABLISHED, title, tuple(facts), (), remedies)
+    return Finding(Strength.ESTABLISHED, title, facts, remedies)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _RAISED = ErrorText(r"Invalid loss|NaN or Inf found in loss")
 
 
-@cause("stopped-on-nan", Group.CONTROL, specialises=("script-error", "stopped-by-callback"), mechanism=True)
+@cause("stopped-on-nan", specialises=("script-error", "stopped-by-callback"), mechanism=True)
 def stopped_on_nan(evidence: Evidence) -> Finding | None:
     asked = stop_request(evidence, lambda by, settings: "TerminateOnNaN" in by)
     printed = evidence.output.last(r"Batch \d+: Invalid loss, terminating training")
@@ -35,4 +32,4 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
         facts.append(became_non_finite(broken))
     keras2 = any(framework.event.name == "tf_keras" for framework in evidence.all(ev.FrameworkSeen))
     remedies = (Remedy("nan.cure-the-loss"), Remedy("nan.raise-keras-2" if keras2 else "nan.raise-an-error"))
-    return Finding(Strength.ESTABLISHED, Title("stopped-on-nan", {}), tuple(facts), (), remedies)
+    return Finding(Strength.ESTABLISHED, Title("stopped-on-nan", {}), facts, remedies)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import enum
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, ThreadState
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _DEBUGGER = ("/pdb.py", "/bdb.py", "ipdb", "cmdloop", "code.interact")
 _WINDOW = ("/matplotlib/backends", "start_main_loop", "/tkinter/", "mainloop", "PyQt", "PySide", "wx/core")
@@ -23,7 +20,7 @@ class AwaitedInput(enum.StrEnum):
     STANDARD_INPUT = "standard-input"
 
 
-@cause("waiting-for-a-person", Group.CONTROL, specialises=("callback-blocked", "input-blocked"))
+@cause("waiting-for-a-person", specialises=("callback-blocked", "input-blocked"))
 def waiting_for_a_person(evidence: Evidence) -> Finding | None:
     stacks = evidence.stacks
     if evidence.stall is None or stacks is None:
@@ -99,7 +96,6 @@ def _finding(
     return Finding(
         Strength.ESTABLISHED,
         Title("waiting-for-a-person", {"awaited": awaited, "where": where}),
-        tuple(facts),
-        (),
-        (Remedy("input.answer-or-close"), Remedy("plot.without-windows")),
+        because=facts,
+        remedies=[Remedy("input.answer-or-close"), Remedy("plot.without-windows")],
     )

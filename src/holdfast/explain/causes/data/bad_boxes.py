@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numerics import became_non_finite, grew_before, non_finite
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: What the probe counts in a batch of boxes.
 _FAULTS = ("inverted", "zero_area", "outside", "not_finite", "wrapped")
@@ -16,7 +13,6 @@ _FAULTS = ("inverted", "zero_area", "outside", "not_finite", "wrapped")
 
 @cause(
     "bad-boxes",
-    Group.DATA,
     specialises=("script-error", "loss-not-finite", "input-not-finite", "loss-not-falling"),
 )
 def bad_boxes(evidence: Evidence) -> Finding | None:
@@ -33,9 +29,9 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE if against else Strength.SUPPORTED,
         Title("bad-boxes", boxes.values),
-        because=tuple(facts),
-        against=tuple(against),
-        remedies=(Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop")),
+        because=facts,
+        against=against,
+        remedies=[Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop")],
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
     )

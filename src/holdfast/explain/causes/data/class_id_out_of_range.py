@@ -6,14 +6,10 @@ import math
 import re
 from typing import NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, Quote, user_line
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _TENSORFLOW = ErrorText(
     r"[Rr]eceived a label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)"
@@ -35,7 +31,7 @@ class _Targets(NamedTuple):
         return Fact("targets.range", {"low": self.low, "high": self.high}, self.source)
 
 
-@cause("class-id-out-of-range", Group.DATA, specialises=("script-error", "loss-not-finite"))
+@cause("class-id-out-of-range", specialises=("script-error", "loss-not-finite"))
 def class_id_out_of_range(evidence: Evidence) -> Finding | None:
     if (quote := _TENSORFLOW.match(evidence)) is not None:
         return _raised(evidence, quote, int(quote.match[1]), int(quote.match[2]))
@@ -49,7 +45,7 @@ def _raised(evidence: Evidence, quote: Quote, class_id: int | None, classes: int
     return Finding(
         Strength.ESTABLISHED,
         Title("class-id-out-of-range", {"class_id": class_id, "classes": classes}),
-        because=(quote.fact, *user_line(evidence)),
+        because=[quote.fact, *user_line(evidence)],
         remedies=_remedies(classes, class_id),
     )
 
@@ -72,12 +68,12 @@ def _not_raised(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("class-id-out-of-range.outputs", {"class_id": int(targets.high), "classes": classes}),
-        because=(
+        because=[
             targets.fact,
             Fact("model.output-shape", {"shape": list(model.event.output_shape)}, model.source),
             *([became_non_finite(broken)] if broken is not None else []),
             silent,
-        ),
+        ],
         remedies=_remedies(classes, int(targets.high)),
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
@@ -99,8 +95,8 @@ def _negative_loss(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if ranges else Strength.SUPPORTED,
         Title("class-id-out-of-range.binary-loss", ranges[0].values if ranges else {}),
-        because=(Fact("loss.negative", {"loss": loss, "step": step}, source), *ranges),
-        remedies=(Remedy("loss.one-output-a-class"), Remedy("targets.zero-and-one")),
+        because=[Fact("loss.negative", {"loss": loss, "step": step}, source), *ranges],
+        remedies=[Remedy("loss.one-output-a-class"), Remedy("targets.zero-and-one")],
         ends=False,
     )
 

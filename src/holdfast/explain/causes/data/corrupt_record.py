@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, Raised, file_named, user_line
 from holdfast.explain.readings.files import RECORDS, damaged_file, damaged_files
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _AT_OFFSET = re.compile(r"(truncated|corrupted) record at (\d+)")
 _CORRUPT = ErrorText(
@@ -18,7 +16,7 @@ _CORRUPT = ErrorText(
 _CHECKPOINT = re.compile(r"not an sstable|checkpoint")
 
 
-@cause("corrupt-record", Group.DATA, specialises=("script-error",))
+@cause("corrupt-record", specialises=("script-error",))
 def corrupt_record(evidence: Evidence) -> Finding | None:
     error, quote = evidence.error, _CORRUPT.match(evidence)
     if quote is None or error is None or _CHECKPOINT.search(error.text):
@@ -33,8 +31,8 @@ def corrupt_record(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if quote.says("Could not parse example") else Strength.ESTABLISHED,
         Title("corrupt-record", {"file": file, "truncated": truncated, "offset": offset}),
-        because=tuple(facts),
-        remedies=(Remedy("record.write-again"), Remedy("record.check", safety="automatic")),
+        because=facts,
+        remedies=[Remedy("record.write-again"), Remedy("record.check", safety="automatic")],
     )
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.fits import steps_short
 from holdfast.explain.readings.output import clipped
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _LOGGED = r"(truncated|corrupted) record at|Error raised with error message"
 
 
-@cause("data-silently-dropped", Group.DATA, specialises=("dataset-exhausted",))
+@cause("data-silently-dropped", specialises=("dataset-exhausted",))
 def data_silently_dropped(evidence: Evidence) -> Finding | None:
     ignoring = _ignores_errors(evidence)
     if ignoring is None or evidence.exit_code not in (0, None) or not (evidence.fit or evidence.step):
@@ -28,8 +25,8 @@ def data_silently_dropped(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if dropped else Strength.SUPPORTED,
         Title("data-silently-dropped"),
-        because=(ignoring, *facts),
-        remedies=(Remedy("data.repair", safety="automatic"), Remedy("pipeline.log-errors")),
+        because=[ignoring, *facts],
+        remedies=[Remedy("data.repair", safety="automatic"), Remedy("pipeline.log-errors")],
         ends=False,
     )
 

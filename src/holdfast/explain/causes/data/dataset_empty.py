@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.fits import Fit
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _EMPTY = ErrorText(
     r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)"
 )
 
 
-@cause("dataset-empty", Group.DATA, specialises=("script-error", "dataset-exhausted"))
+@cause("dataset-empty", specialises=("script-error", "dataset-exhausted"))
 def dataset_empty(evidence: Evidence) -> Finding | None:
     fits, data, passes = _fits_without_steps(evidence), evidence.data(), evidence.all(ev.EmptyPassSeen)[-1:]
     counted_empty = data is not None and data.event.cardinality == 0
@@ -37,8 +33,8 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if fits or counted_empty else Strength.SUPPORTED,
         Title("dataset-empty", {"where": data.event.where if data is not None else ""}),
-        because=tuple(facts),
-        remedies=(Remedy("data.refuse-empty"), Remedy("data.check-path", safety="automatic")),
+        because=facts,
+        remedies=[Remedy("data.refuse-empty"), Remedy("data.check-path", safety="automatic")],
     )
 
 
@@ -82,11 +78,11 @@ def _validation_empty(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("dataset-empty.validation", {"where": data.event.where if data is not None else ""}),
-        because=(
+        because=[
             Fact("validations.without-batches", {"count": len(done)}, done[-1].source),
             *_known_of(data),
-        ),
-        remedies=(Remedy("data.check-the-split"), Remedy("data.check-path", safety="automatic")),
+        ],
+        remedies=[Remedy("data.check-the-split"), Remedy("data.check-path", safety="automatic")],
         led_to="monitor-missing" if _watches_validation(fit) else None,
         ends=False,
     )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 
-@cause("dataset-smaller-than-batch", Group.DATA, specialises=("dataset-exhausted", "dataset-empty"))
+@cause("dataset-smaller-than-batch", specialises=("dataset-exhausted", "dataset-empty"))
 def dataset_smaller_than_batch(evidence: Evidence) -> Finding | None:
     if evidence.step or (evidence.exit_code != 0 and evidence.stall is None):
         return None
@@ -22,7 +20,7 @@ def dataset_smaller_than_batch(evidence: Evidence) -> Finding | None:
             return Finding(
                 Strength.ESTABLISHED,
                 Title("dataset-smaller-than-batch", values),
-                because=(batched, Fact("steps.none", {}, "beats")),
-                remedies=(Remedy("batch.shrink-to-dataset", values), Remedy("pipeline.repeat-first", values)),
+                because=[batched, Fact("steps.none", {}, "beats")],
+                remedies=[Remedy("batch.shrink-to-dataset", values), Remedy("pipeline.repeat-first", values)],
             )
     return None

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.readers import Awaits, Nearness, Reader, nearest_reader, only_trains
 from holdfast.explain.readings.stacks import StackReading, ThreadState, silence
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
 
 _NO_DATA_NEEDED = (Phase.CALLBACK, Phase.SAVE, Phase.EXIT, Phase.AFTER, Phase.IMPORT, Phase.START)
 _WAITS_FOR_DATA = (Phase.FILL, Phase.DATA_WAIT)
@@ -22,7 +19,7 @@ _QUEUES = (Awaits.QUEUE, Awaits.PROCESS_QUEUE)
 _PRODUCERS_SHOWN = 3
 
 
-@cause("input-blocked", Group.DATA)
+@cause("input-blocked")
 def input_blocked(evidence: Evidence) -> Finding | None:
     stacks, reader = evidence.stacks, nearest_reader(evidence)
     if evidence.stall is None or evidence.phase in _NO_DATA_NEEDED:
@@ -47,8 +44,8 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     return Finding(
         _strength(reader, stacks),
         Title("input-blocked", values),
-        because=tuple(facts),
-        against=() if evidence.data() is not None or evidence.fits else (Fact("data.not-seen"),),
+        because=facts,
+        against=() if evidence.data() is not None or evidence.fits else [Fact("data.not-seen")],
         remedies=_remedies(reader.awaits),
     )
 
@@ -58,7 +55,7 @@ def _by_phase(evidence: Evidence) -> Finding | None:
     if evidence.phase not in _WAITS_FOR_DATA:
         return None
     because, remedies = silence(evidence), _remedies(Awaits.OTHER)
-    return Finding(Strength.POSSIBLE, Title("input-blocked.no-stacks"), because=because, remedies=remedies)
+    return Finding(Strength.POSSIBLE, Title("input-blocked.no-stacks"), because, remedies)
 
 
 def _data_seen(evidence: Evidence) -> bool:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _RAISED = ErrorText(r"[Ii]nput.*(contains|has) (NaN|inf)|Tensor had (NaN|Inf)|CheckNumerics")
 _OF_THE_DATA = ("input", "target")
 
 
-@cause("input-not-finite", Group.DATA, specialises=("script-error", "loss-not-finite", "loss-not-falling"))
+@cause("input-not-finite", specialises=("script-error", "loss-not-finite", "loss-not-falling"))
 def input_not_finite(evidence: Evidence) -> Finding | None:
     broken, seen = non_finite(evidence), _seen(evidence)
     found = [*seen, *_in_batch(evidence), *_in_arrays(evidence)]
@@ -25,8 +21,8 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("input-not-finite"),
-        because=tuple(found),
-        remedies=(Remedy("data.check-numerics"), Remedy("data.replace-non-finite")),
+        because=found,
+        remedies=[Remedy("data.check-numerics"), Remedy("data.replace-non-finite")],
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
     )

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import median, number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite, outlier
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _SCALING_LAYERS = frozenset(
     {"Rescaling", "Normalization", "BatchNormalization", "LayerNormalization", "GroupNormalization", "Lambda",
@@ -55,7 +51,7 @@ class _Range(NamedTuple):
         return Fact("inputs.range", {"low": self.low, "high": self.high, "pixels": self.pixels}, self.source)
 
 
-@cause("input-scale-mismatch", Group.DATA, specialises=("loss-not-finite", "loss-not-falling"))
+@cause("input-scale-mismatch", specialises=("loss-not-finite", "loss-not-falling"))
 def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     broken, far = non_finite(evidence), outlier(evidence)
     if far is not None:
@@ -76,12 +72,12 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if blamed else Strength.POSSIBLE,
         Title("input-scale-mismatch", {"high": inputs.high}),
-        because=(inputs.fact, Fact("model.does-not-scale", {}, model.source), course),
+        because=[inputs.fact, Fact("model.does-not-scale", {}, model.source), course],
         against=half,
-        remedies=(
+        remedies=[
             Remedy("model.scale-inputs", {"pixels": inputs.pixels}),
             Remedy("model.use-its-preprocessing"),
-        ),
+        ],
         ends=False,
     )
 
@@ -94,8 +90,8 @@ def _one_value(evidence: Evidence, far: Fact, broken: Recorded[ev.NonFiniteSeen]
     return Finding(
         Strength.SUPPORTED if broken is not None or stays_high else Strength.POSSIBLE,
         Title("input-scale-mismatch.outlier", far.values),
-        because=(far, *([became_non_finite(broken)] if broken is not None else [])),
-        remedies=(Remedy("sample.remove-or-repair"), Remedy("inputs.clip")),
+        because=[far, *([became_non_finite(broken)] if broken is not None else [])],
+        remedies=[Remedy("sample.remove-or-repair"), Remedy("inputs.clip")],
         ends=False,
     )
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.pipeline import waits_for_data, waits_throughout
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause
 
 #: Share of the time of steps; below it the model computes for a good part of the time, and a faster pipeline gains
 #: little. Chosen: separates the starved test programs from the healthy ones.
@@ -17,7 +15,7 @@ _SAMPLES_NEEDED = 3
 _ONE_CORE = 1.5
 
 
-@cause("input-starved", Group.DATA)
+@cause("input-starved")
 def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
     wait, steps = waits_for_data(evidence), evidence.step or 0
     if wait is None or not steps:  # what waits for its first batch waits for no share of a step
@@ -34,7 +32,7 @@ def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         Strength.SUPPORTED,
         Title("input-starved", {"share": wait.share}),
-        because=(wait.fact, *_cores(evidence, python=python)),
+        because=[wait.fact, *_cores(evidence, python=python)],
         remedies=(Remedy("pipeline.out-of-python"), parallel)
         if python
         else (parallel, Remedy("pipeline.do-once")),

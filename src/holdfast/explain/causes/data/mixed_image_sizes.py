@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.arrays import Shape, differ_in_channels, shapes_not_batched, unlike_shapes
 from holdfast.explain.readings.error import Raised, error_quoted, user_line
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _NOT_STACKED = re.compile(
     r"(?:all input arrays must have the same shape|Shapes of all inputs must match|could not broadcast "
@@ -32,7 +30,7 @@ class _Unlike(NamedTuple):
         return len(one) == len(other) == 2 and one[1] == other[1] and one[1] in _BOX_NUMBERS
 
 
-@cause("mixed-image-sizes", Group.DATA, specialises=("script-error",))
+@cause("mixed-image-sizes", specialises=("script-error",))
 def mixed_image_sizes(evidence: Evidence) -> Finding | None:
     error = evidence.error
     unlike = _unlike(evidence, error) if error is not None else None
@@ -43,9 +41,9 @@ def mixed_image_sizes(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if known else Strength.SUPPORTED,
         Title("mixed-image-sizes", {"shapes": [list(shape) for shape in unlike.shapes or ()]}),
-        because=(error_quoted(error), *user_line(evidence), *unlike.facts, *_batched_at(evidence)),
-        against=() if known else (Fact("arrays.shapes-unknown"),),
-        remedies=(Remedy("boxes.pad-batch") if unlike.boxes else resize,),
+        because=[error_quoted(error), *user_line(evidence), *unlike.facts, *_batched_at(evidence)],
+        against=() if known else [Fact("arrays.shapes-unknown")],
+        remedies=[Remedy("boxes.pad-batch") if unlike.boxes else resize],
     )
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import number_of
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _OF_BOXES = ("box", "regress", "reg_", "_reg", "locali", "loc_", "_loc", "iou", "offset")
 _LOGS_NEEDED, _STEPS_NEEDED = 3, 5  # a part of a loss may be 0.0 once or twice by chance
 _LOGS_TO_BLAME = 5  # and is not, at as many records
 
 
-@cause("no-positive-anchors", Group.DATA, specialises=("loss-not-falling",))
+@cause("no-positive-anchors", specialises=("loss-not-falling",))
 def no_positive_anchors(evidence: Evidence) -> Finding | None:
     points, epochs = evidence.all(ev.LossSeen), evidence.all(ev.EpochDone)
     logs = [one.event.logs for one in points] + [one.event.logs for one in epochs]
@@ -31,8 +28,8 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if blamed else Strength.POSSIBLE,
         Title("no-positive-anchors", {"zero": zero}),
-        because=(Fact("loss.part-zero", values, source),),
-        remedies=(Remedy("anchors.fit"), Remedy("boxes.check-scale", safety="guess")),
+        because=[Fact("loss.part-zero", values, source)],
+        remedies=[Remedy("anchors.fit"), Remedy("boxes.check-scale", safety="guess")],
         ends=False,
     )
 

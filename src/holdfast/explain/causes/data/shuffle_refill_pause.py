@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import median
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: A first step that is worth a finding: in seconds, as a multiple of the other steps, as a share of the epoch.
 #: Chosen: separates the test program with a slow map before `shuffle` from those with it behind.
 _PAUSE_S, _TIMES_A_STEP, _SHARE_OF_EPOCH = 1.0, 10, 0.1
 
 
-@cause("shuffle-refill-pause", Group.DATA, specialises=("input-starved",))
+@cause("shuffle-refill-pause", specialises=("input-starved",))
 def shuffle_refill_pause(evidence: Evidence) -> Finding | None:
     passes = evidence.fit.epochs if evidence.fit is not None else evidence.all(ev.PassDone)
     timed = [one for one in passes if one.event.first_step_s is not None and one.event.steps > 2]
@@ -32,10 +29,10 @@ def shuffle_refill_pause(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("shuffle-refill-pause", {"pause_s": pause_s}),
-        because=(
+        because=[
             Fact("epochs.first-step-slow", {"pause_s": pause_s, "step_s": step_s}, later[-1].source),
             Fact("pipeline.shuffle-refilled", buffer, node.source),
-        ),
-        remedies=(Remedy("shuffle.names"), Remedy("pipeline.repeat-before-batch")),
+        ],
+        remedies=[Remedy("shuffle.names"), Remedy("pipeline.repeat-before-batch")],
         ends=False,
     )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.pipeline import DataWait, waits_for_data
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 from holdfast.journal.vitals import Sample
 
 _STORAGE = re.compile(
@@ -49,7 +47,7 @@ class _Look(NamedTuple):
         return self.share >= _WAITING or under_pressure
 
 
-@cause("storage-slow", Group.DATA, specialises=("input-starved",))
+@cause("storage-slow", specialises=("input-starved",))
 def storage_slow(evidence: Evidence) -> Finding | None:
     wait, look = waits_for_data(evidence), _look(evidence)
     if look is None or not look.waits or (wait is not None and wait.share < _FED_SHARE):
@@ -62,7 +60,7 @@ def storage_slow(evidence: Evidence) -> Finding | None:
         Strength.SUPPORTED if starved or look.share > _MOSTLY_WAITING else Strength.POSSIBLE,
         Title("storage-slow", {"file": data.event.files[0] if data is not None and data.event.files else ""}),
         because=_facts(look, wait),
-        remedies=(Remedy("data.copy-to-local-disk"), Remedy("data.fewer-larger-files")),
+        remedies=[Remedy("data.copy-to-local-disk"), Remedy("data.fewer-larger-files")],
         ends=False,
     )
 

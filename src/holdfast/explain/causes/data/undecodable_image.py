@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, Quote, Raised, file_named, user_line
 from holdfast.explain.readings.files import IMAGES, damaged_file, damaged_files
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _NOT_DECODED = ErrorText(
     r"Unknown image file format|jpeg::Uncompress failed|Invalid PNG|PNG.*(invalid|corrupt)|Input is empty\.|"
@@ -19,7 +17,7 @@ _NOT_DECODED = ErrorText(
 )
 
 
-@cause("undecodable-image", Group.DATA, specialises=("script-error",))
+@cause("undecodable-image", specialises=("script-error",))
 def undecodable_image(evidence: Evidence) -> Finding | None:
     error, quote = evidence.error, _NOT_DECODED.match(evidence)
     if quote is None or error is None:
@@ -32,8 +30,8 @@ def undecodable_image(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("undecodable-image", {"file": file}),
-        because=(quote.fact, *user_line(evidence), *damaged_files(evidence), named),
-        remedies=(replace, Remedy("image.leave-out")),
+        because=[quote.fact, *user_line(evidence), *damaged_files(evidence), named],
+        remedies=[replace, Remedy("image.leave-out")],
     )
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.arrays import CHANNELS, differ_in_channels, shapes_not_batched, unlike_shapes
 from holdfast.explain.readings.error import error_quoted, file_named, user_line
 from holdfast.explain.readings.files import IMAGES
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _KERAS_AXIS = re.compile(
     r"expected axis -1 of input shape to have value (\d+), but received input with shape \(?([^)\n]*)"
@@ -26,7 +24,7 @@ _OTHERS = re.compile(
 )
 
 
-@cause("wrong-channels", Group.DATA, specialises=("script-error",))
+@cause("wrong-channels", specialises=("script-error",))
 def wrong_channels(evidence: Evidence) -> Finding | None:
     error = evidence.error
     if error is None:
@@ -42,8 +40,8 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         title,
-        because=tuple(facts),
-        remedies=(Remedy("image.decode-three-channels"), Remedy("image.check-modes", safety="automatic")),
+        because=facts,
+        remedies=[Remedy("image.decode-three-channels"), Remedy("image.check-modes", safety="automatic")],
     )
 
 

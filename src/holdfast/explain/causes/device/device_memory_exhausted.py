@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import user_line
 from holdfast.explain.readings.memory import gpu_refused
 from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _SHAPE = re.compile(r"shape ?\[([\d,]+)\](?: and type (\w+))?")
 _REQUESTED = re.compile(r"(?:trying to )?allocate ([\d.]+ ?[KMGT]?i?B|\d+ bytes)")
@@ -19,7 +17,6 @@ _GPUS_SHOWN = 4
 
 @cause(
     "device-memory-exhausted",
-    Group.DEVICE,
     specialises=("script-error", "native-crash", "callback-raised"),
     mechanism=True,
 )
@@ -37,8 +34,8 @@ def device_memory_exhausted(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("device-memory-exhausted", values),
-        because=(*facts, *_gpus(evidence)),
-        remedies=(Remedy("batch.accumulate-gradients", torch), Remedy("precision.half", torch)),
+        because=[*facts, *_gpus(evidence)],
+        remedies=[Remedy("batch.accumulate-gradients", torch), Remedy("precision.half", torch)],
     )
 
 

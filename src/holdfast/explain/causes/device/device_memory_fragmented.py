@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.memory import gpu_refused
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _REQUESTED = re.compile(r"allocate ([\d.]+) ?([KMGT]?i?B|bytes)")
 _TENSORFLOW_LIMIT, _TENSORFLOW_USED = re.compile(r"Limit:\s+(\d+)"), re.compile(r"InUse:\s+(\d+)")
@@ -28,7 +26,7 @@ class _Pool(NamedTuple):
     used_bytes: int | None
 
 
-@cause("device-memory-fragmented", Group.DEVICE, specialises=("script-error",))
+@cause("device-memory-fragmented", specialises=("script-error",))
 def device_memory_fragmented(evidence: Evidence) -> Finding | None:
     quote = gpu_refused(evidence)
     if quote is None:
@@ -41,8 +39,8 @@ def device_memory_fragmented(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("device-memory-fragmented", {"requested_bytes": requested, "free_bytes": pool.free_bytes}),
-        because=(quote.fact, Fact("gpu.allocator", pool._asdict(), quote.source)),
-        remedies=(Remedy("gpu.allocator-without-fragments", {"torch": pool.limit_bytes is None}),),
+        because=[quote.fact, Fact("gpu.allocator", pool._asdict(), quote.source)],
+        remedies=[Remedy("gpu.allocator-without-fragments", {"torch": pool.limit_bytes is None})],
         led_to="device-memory-exhausted",
     )
 

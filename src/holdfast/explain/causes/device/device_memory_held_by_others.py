@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.memory import gpu_refused
 from holdfast.explain.readings.numbers import number_of
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _NO_HANDLE = ErrorText(
     r"Could not create cudnn handle|CUDNN_STATUS_(INTERNAL|NOT_INITIALIZED|ALLOC)|"
@@ -29,7 +26,7 @@ class _Gpu(NamedTuple):
     processes: list[dict[str, Any]]
 
 
-@cause("device-memory-held-by-others", Group.DEVICE, specialises=("script-error",))
+@cause("device-memory-held-by-others", specialises=("script-error",))
 def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
     machine, refused = evidence.last(ev.MachineRead), gpu_refused(evidence)
     quote = refused or _NO_HANDLE.match(evidence)

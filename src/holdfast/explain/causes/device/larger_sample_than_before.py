@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import at_the_end, gpu_refused, growth_values, memory_end
 from holdfast.explain.readings.pipeline import part_bytes
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _STEPS_NEEDED = 3  # before it, so that "before" means something
 #: The last batch as a multiple of the smallest. Chosen: more than padding and the last incomplete batch make of it.
@@ -18,7 +15,7 @@ _LAST_SAMPLES = 3  # within which a jump of memory counts as the end
 _FLAT, _BELOW_LIMIT = 0.2, 0.8
 
 
-@cause("larger-sample-than-before", Group.DEVICE, specialises=("script-error",))
+@cause("larger-sample-than-before", specialises=("script-error",))
 def larger_sample_than_before(evidence: Evidence) -> Finding | None:
     ended = memory_end(evidence).cause or ("device-memory-exhausted" if gpu_refused(evidence) else None)
     if not ended or (evidence.step or 0) < _STEPS_NEEDED:
@@ -33,8 +30,8 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if batch is not None or varies else Strength.POSSIBLE,
         Title("larger-sample-than-before"),
-        because=(*facts, *at_the_end(evidence)),
-        remedies=(Remedy("images.limit-size"), Remedy("data.check", safety="automatic")),
+        because=[*facts, *at_the_end(evidence)],
+        remedies=[Remedy("images.limit-size"), Remedy("data.check", safety="automatic")],
         led_to=ended,
     )
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Finding, Remedy, Strength, Title
 from holdfast.explain.readings.end import before_first_step
 from holdfast.explain.readings.error import ErrorText, Quote, lost_process, user_line
 from holdfast.explain.readings.stacks import ThreadState, stalled_thread
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Finding, Phase, Remedy, Strength, Title, cause
 
 _UNREACHABLE = ErrorText(
     r"URL fetch failure|URLError|ConnectionError|Connection (refused|reset|timed out)|Temporary failure in "
@@ -49,7 +46,7 @@ _NETWORK_WAITS = re.compile(r"sk_wait|tcp|inet|poll|unix_stream|wait_woken|selec
 _BEFORE_TRAINING = (Phase.START, Phase.IMPORT, Phase.BUILD, None, Phase.FILL)
 
 
-@cause("download-blocked", Group.ENVIRONMENT, specialises=("script-error", "input-blocked"))
+@cause("download-blocked", specialises=("script-error", "input-blocked"))
 def download_blocked(evidence: Evidence) -> Finding | None:
     error = evidence.error
     if error is None or not error.callback:
@@ -70,7 +67,7 @@ def download_blocked(evidence: Evidence) -> Finding | None:
     return Finding(
         strength,
         Title("download-blocked", {"address": address}),
-        because=(quote.fact, *user_line(evidence)),
+        because=[quote.fact, *user_line(evidence)],
         remedies=_REMEDIES,
     )
 
@@ -86,8 +83,8 @@ def _refused(evidence: Evidence, quote: Quote) -> Finding:
         Title(
             "download-blocked.refused", {"address": address, "status": int(status), "reason": reason.strip()}
         ),
-        because=(quote.fact, *user_line(evidence)),
-        remedies=(Remedy("download.check-address"), Remedy("download.fetch-beforehand")),
+        because=[quote.fact, *user_line(evidence)],
+        remedies=[Remedy("download.check-address"), Remedy("download.fetch-beforehand")],
     )
 
 
@@ -96,7 +93,7 @@ def _broke_off(evidence: Evidence, quote: Quote) -> Finding:
     return Finding(
         Strength.ESTABLISHED if error is not None else Strength.SUPPORTED,
         Title("download-blocked.broke-off", {"error": error.essence if error is not None else quote.text}),
-        because=(quote.fact, *user_line(evidence)),
+        because=[quote.fact, *user_line(evidence)],
         remedies=_REMEDIES,
     )
 
@@ -122,10 +119,10 @@ def _hanging(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("download-blocked.waits", {"where": thread.where if thread.users is not None else ""}),
-        because=(
+        because=[
             waiting.fact_inside(inside) if inside is not None else waiting.fact,
             *before_first_step(evidence),
-        ),
+        ],
         remedies=_REMEDIES,
     )
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _WARNINGS = ("run_functions_eagerly", "Even though the `tf.config")
 #: Shorter training may be debugging, where eager execution is meant. Chosen; no measurement is recorded.
 _STEPS_THAT_COUNT, _SECONDS_THAT_COUNT = 100, 5.0
 
 
-@cause("eager-execution", Group.ENVIRONMENT)
+@cause("eager-execution")
 def eager_execution(evidence: Evidence) -> Finding | None:
     model = next((one for one in reversed(evidence.all(ev.ModelSeen)) if one.event.run_eagerly), None)
     switched = [
@@ -38,8 +35,8 @@ def eager_execution(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if counts else Strength.POSSIBLE,
         Title("eager-execution"),
-        because=tuple(facts),
-        remedies=(Remedy("eager.switch-off") if everywhere else Remedy("eager.leave-out"),),
+        because=facts,
+        remedies=[Remedy("eager.switch-off") if everywhere else Remedy("eager.leave-out")],
         ends=False,
     )
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.output import clipped
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _NO_DRIVER = (
     r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w+.*(cannot open|not found)|failed "
@@ -17,7 +13,7 @@ _HIDES = "CUDA_VISIBLE_DEVICES"
 _PLATFORM = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME")
 
 
-@cause("gpu-not-used", Group.ENVIRONMENT)
+@cause("gpu-not-used")
 def gpu_not_used(evidence: Evidence) -> Finding | None:
     machine, frameworks = evidence.last(ev.MachineRead), evidence.all(ev.FrameworkSeen)
     opened = [one for one in frameworks if one.event.devices]
@@ -33,12 +29,12 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE if on_purpose else strength,
         Title("gpu-not-used", {"gpus": gpus}),
-        because=(
+        because=[
             Fact("machine.gpus", {"gpus": gpus}, machine.source),
             Fact("framework.devices", {"devices": devices}, opened[-1].source),
             *_details(frameworks, opened),
             *_printed(evidence),
-        ),
+        ],
         against=on_purpose,
         remedies=_remedies(frameworks, opened[-1].event.name),
         ends=False,

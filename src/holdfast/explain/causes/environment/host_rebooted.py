@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.remedies import resume
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 
-@cause("host-rebooted", Group.ENVIRONMENT, specialises=("killed-from-outside",))
+@cause("host-rebooted", specialises=("killed-from-outside",))
 def host_rebooted(evidence: Evidence) -> Finding | None:
     if evidence.ended is not None or evidence.same_boot is not False:
         return None
@@ -17,7 +15,7 @@ def host_rebooted(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("host-rebooted"),
-        because=(Fact("boot.changed", {}, opened), Fact("end.not-recorded", {}, last)),
-        against=(Fact("boot.other-host"),),
-        remedies=(resume(evidence) or Remedy("run.start-if-it-resumes"), Remedy("boot.find-out-why")),
+        because=[Fact("boot.changed", {}, opened), Fact("end.not-recorded", {}, last)],
+        against=[Fact("boot.other-host")],
+        remedies=[resume(evidence) or Remedy("run.start-if-it-resumes"), Remedy("boot.find-out-why")],
     )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.end import before_first_step, end_seen
 from holdfast.explain.readings.output import clipped
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 
-@cause("illegal-instruction", Group.ENVIRONMENT, specialises=("native-crash",))
+@cause("illegal-instruction", specialises=("native-crash",))
 def illegal_instruction(evidence: Evidence) -> Finding | None:
     if evidence.exit_signal != "SIGILL":
         return None
@@ -18,6 +16,6 @@ def illegal_instruction(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("illegal-instruction"),
-        because=(*end_seen(evidence), *printed, *before_first_step(evidence)),
-        remedies=(Remedy("cpu.use-one-with-avx"),),
+        because=[*end_seen(evidence), *printed, *before_first_step(evidence)],
+        remedies=[Remedy("cpu.use-one-with-avx")],
     )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import StalledThread, plain_name, stalled_thread
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 from holdfast.journal.stack_files import Frame
 
 _NO_PEER = ErrorText(
@@ -38,7 +34,7 @@ _FACTS_OF_PEER = 3
 _START_ALL = Remedy("group.start-all")
 
 
-@cause("peer-missing", Group.ENVIRONMENT, specialises=("script-error", "input-blocked"))
+@cause("peer-missing", specialises=("script-error", "input-blocked"))
 def peer_missing(evidence: Evidence) -> Finding | None:
     by_coordinator = _seen_by_coordinator(evidence)
     if by_coordinator is not None:
@@ -54,8 +50,8 @@ def peer_missing(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED,
         Title("peer-missing"),
-        because=(quote.fact, *user_line(evidence)),
-        remedies=(_START_ALL, Remedy("group.same-addresses")),
+        because=[quote.fact, *user_line(evidence)],
+        remedies=[_START_ALL, Remedy("group.same-addresses")],
     )
 
 
@@ -75,8 +71,8 @@ def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Findi
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("peer-missing.joining"),
-        because=(waiting.fact_inside(inside), *configured),
-        remedies=(_START_ALL, Remedy("group.same-addresses")),
+        because=[waiting.fact_inside(inside), *configured],
+        remedies=[_START_ALL, Remedy("group.same-addresses")],
     )
 
 
@@ -105,8 +101,8 @@ def _lost(lost: Recorded[ev.AgentLost]) -> Finding | None:
         Title(
             "peer-missing.lost", {"rank": event.rank, "signal": event.signal, "exit_code": event.exit_code}
         ),
-        because=(remark, *because),
-        remedies=(Remedy("group.explain-agent", {"rank": event.rank}), _START_ALL),
+        because=[remark, *because],
+        remedies=[Remedy("group.explain-agent", {"rank": event.rank}), _START_ALL],
     )
 
 
@@ -114,10 +110,10 @@ def _held_up(remark: Recorded[ev.GroupRemark]) -> Finding:
     kind, rank = remark.event.remark, next(iter(remark.event.ranks), None)
     because = (Fact("group.remark", {"text": remark.event.text}, remark.source),)
     if kind == "network":
-        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), because, remedies=(_START_ALL,))
+        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), because, [_START_ALL])
     return Finding(
         Strength.ESTABLISHED,
         Title("peer-missing.agent", {"rank": rank, "remark": kind}),
         because=because,
-        remedies=(Remedy("group.explain-agent", {"rank": rank}), _START_ALL),
+        remedies=[Remedy("group.explain-agent", {"rank": rank}), _START_ALL],
     )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.readings.end import (
     continued_after,
@@ -15,12 +12,11 @@ from holdfast.explain.readings.end import (
     passed_on,
     seen_by_script,
 )
-from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.remedies import resume
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 
-@cause("preempted", Group.ENVIRONMENT, specialises=("script-error", "killed-from-outside"))
+@cause("preempted", specialises=("script-error", "killed-from-outside"))
 def preempted(evidence: Evidence) -> Finding | None:
     received = [one for one in evidence.all(ev.SignalReceived) if _ended_it(evidence, one)]
     seen = [one for one in evidence.all(ev.SignalSeen) if _ended_it(evidence, one)]
@@ -44,8 +40,8 @@ def preempted(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else strength,
         Title("preempted.group-interrupted") if interrupted else Title("preempted"),
-        because=(*facts, *_end(evidence)),
-        remedies=(resume(evidence) or _start_again(evidence), Remedy("scheduler.ask-for-more")),
+        because=[*facts, *_end(evidence)],
+        remedies=[resume(evidence) or _start_again(evidence), Remedy("scheduler.ask-for-more")],
         ends=not evidence.is_stalled,
     )
 

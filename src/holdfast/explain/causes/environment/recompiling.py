@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.output import clipped
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 #: A training step is compiled a few times in any run: for the first batch, the last one, validation. Chosen; no
 #: measurement is recorded.
@@ -22,7 +18,7 @@ _FEWEST_BY_MEMORY, _COMPILES_PER_STEP = 4, 0.5
 _SHOWN = 3  # signatures
 
 
-@cause("recompiling", Group.ENVIRONMENT)
+@cause("recompiling")
 def recompiling(evidence: Evidence) -> Finding | None:
     counted = [one for one in evidence.all(ev.TracesCounted) if one.event.traces >= _FEWEST_COMPILES]
     if not counted:
@@ -39,11 +35,11 @@ def recompiling(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if most.event.traces >= _CERTAIN_COMPILES else Strength.SUPPORTED,
         Title("recompiling", _values(most.event, calls)),
-        because=(*_compiled(most, calls), Fact("compile.by-xla", {"jit_compile": by_jit}, source)),
-        remedies=(
+        because=[*_compiled(most, calls), Fact("compile.by-xla", {"jit_compile": by_jit}, source)],
+        remedies=[
             Remedy("shapes.pad"),
             Remedy("compile.without-xla") if by_jit else Remedy("shapes.use-a-few"),
-        ),
+        ],
         ends=False,
     )
 
@@ -71,8 +67,8 @@ def _slow(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE,
         Title("recompiling.slow"),
-        because=(Fact("error.quoted", {"text": clipped(line.text)}, line.source),),
-        remedies=(Remedy("shapes.pad"),),
+        because=[Fact("error.quoted", {"text": clipped(line.text)}, line.source)],
+        remedies=[Remedy("shapes.pad")],
         ends=False,
     )
 
@@ -92,10 +88,10 @@ def _by_machine_code(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if compiles >= _CERTAIN_COMPILES else Strength.SUPPORTED,
         Title("recompiling.every-batch", values),
-        because=(
+        because=[
             Fact("compile.by-xla", {"jit_compile": True}, counted[0].source),
             Fact("compile.machine-code", {**values, **regions}, counted[-1].source),
-        ),
-        remedies=(Remedy("shapes.pad"), Remedy("compile.without-xla")),
+        ],
+        remedies=[Remedy("shapes.pad"), Remedy("compile.without-xla")],
         ends=False,
     )

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.readings.end import end_seen, exit_called, last_line
 from holdfast.explain.readings.error import Raised, reader_gone, user_line
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 #: Signals by which a process ends itself: a timer of its own, or a write to a pipe without a reader.
 _TIMERS = ("SIGALRM", "SIGVTALRM", "SIGPROF")
@@ -22,7 +18,7 @@ _SAME_MESSAGE = 60  # characters in which the same error is known again in anoth
 _MESSAGE_KEPT = 2000  # characters of a message that the journal keeps
 
 
-@cause("script-error", Group.ENVIRONMENT, breaks=True)
+@cause("script-error", breaks=True)
 def script_error(evidence: Evidence) -> Finding | None:
     error = evidence.error
     if error is None or error.type == "SystemExit":
@@ -53,8 +49,8 @@ def _raised(evidence: Evidence, error: Raised) -> Finding:
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else strength,
         Title("script-error", values),
-        because=tuple(facts),
-        remedies=(_what_to_change(error, generator),),
+        because=facts,
+        remedies=[_what_to_change(error, generator)],
     )
 
 
@@ -86,8 +82,8 @@ def _reader_gone(evidence: Evidence, error: Raised) -> Finding:
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else Strength.ESTABLISHED,
         Title("script-error.reader-gone", values),
-        because=(raised, *user_line(evidence)),
-        remedies=(Remedy("output.write-to-a-file"),),
+        because=[raised, *user_line(evidence)],
+        remedies=[Remedy("output.write-to-a-file")],
     )
 
 
@@ -103,7 +99,7 @@ def _refused_by_trainer(evidence: Evidence, raised: Raised) -> Finding | None:
             Strength.ESTABLISHED,
             Title("script-error.trainer", values),
             because=tuple(facts) or (Fact("error.found", {"text": error.what}, reported.source),),
-            remedies=tuple(Remedy("error.change", {"text": line}) for line in error.change),
+            remedies=[Remedy("error.change", {"text": line}) for line in error.change],
         )
     return None
 
@@ -128,8 +124,8 @@ def _sent_itself(evidence: Evidence, signal: str, where: str, source: str) -> Fi
     return Finding(
         Strength.ESTABLISHED,
         Title("script-error.self-signal", {"signal": signal, "where": where}),
-        because=(Fact("signal.self-sent", {"where": where}, source), *end_seen(evidence)),
-        remedies=(Remedy("line.find-what-reaches-it", {"where": where}),),
+        because=[Fact("signal.self-sent", {"where": where}, source), *end_seen(evidence)],
+        remedies=[Remedy("line.find-what-reaches-it", {"where": where})],
     )
 
 
@@ -139,8 +135,8 @@ def _by_timer(evidence: Evidence) -> Finding:
     return Finding(
         Strength.SUPPORTED,
         Title("script-error.timer", {"signal": evidence.exit_signal}),
-        because=(*end_seen(evidence), *over),
-        remedies=(Remedy("timer.handle-or-stop"),),
+        because=[*end_seen(evidence), *over],
+        remedies=[Remedy("timer.handle-or-stop")],
     )
 
 
@@ -149,7 +145,7 @@ def _by_closed_pipe(evidence: Evidence) -> Finding:
         Strength.SUPPORTED,
         Title("script-error.closed-pipe"),
         because=end_seen(evidence),
-        remedies=(Remedy("output.write-to-a-file"),),
+        remedies=[Remedy("output.write-to-a-file")],
     )
 
 
@@ -162,8 +158,8 @@ def _called_exit(evidence: Evidence, called: Recorded[ev.ExitCalled]) -> Finding
     return Finding(
         Strength.POSSIBLE if on_purpose else Strength.ESTABLISHED,
         Title("script-error.exit-call", values),
-        because=(exit_called(called), *end_seen(evidence), *(last_line(evidence) if wordless else ())),
-        remedies=(Remedy("line.find-what-reaches-it", {"where": event.where}),),
+        because=[exit_called(called), *end_seen(evidence), *(last_line(evidence) if wordless else ())],
+        remedies=[Remedy("line.find-what-reaches-it", {"where": event.where})],
     )
 
 
@@ -173,9 +169,9 @@ def _with_exit_code(evidence: Evidence) -> Finding:
     return Finding(
         Strength.SUPPORTED,
         Title("script-error.exit-code", {"exit_code": evidence.exit_code, "complaint": complaint}),
-        because=(
+        because=[
             Fact("exit.no-traceback", {"exit_code": evidence.exit_code}, evidence.exit_source),
             *last_line(evidence),
-        ),
-        remedies=(Remedy("output.read-its-end"),),
+        ],
+        remedies=[Remedy("output.read-its-end")],
     )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _UNEVEN = ErrorText(
     r"(mismatch|different|uneven) (number of )?(batches|steps).*(rank|worker|process)|Inconsistent number "
@@ -15,7 +12,7 @@ _UNEVEN = ErrorText(
 )
 
 
-@cause("uneven-batches", Group.ENVIRONMENT, specialises=("script-error",))
+@cause("uneven-batches", specialises=("script-error",))
 def uneven_batches(evidence: Evidence) -> Finding | None:
     quote = _UNEVEN.match(evidence)
     remarks = [one for one in evidence.all(ev.GroupRemark) if one.event.rank_steps]
@@ -24,9 +21,4 @@ def uneven_batches(evidence: Evidence) -> Finding | None:
         return None
     facts = [quote.fact] if quote is not None else []
     facts += [Fact("group.steps", {"by_rank": one.event.rank_steps}, one.source) for one in uneven]
-    return Finding(
-        Strength.SUPPORTED,
-        Title("uneven-batches"),
-        because=tuple(facts),
-        remedies=(Remedy("group.same-batches"),),
-    )
+    return Finding(Strength.SUPPORTED, Title("uneven-batches"), facts, [Remedy("group.same-batches")])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _AT_THE_START = (*WHILE_FILLING, GrowthShape.BEFORE_FIT, GrowthShape.ONE_JUMP)
 #: Share of the limit below which a copy of the arrays is not what memory ran out for. Chosen.
@@ -16,7 +14,7 @@ _LITTLE = 0.15
 _FILLS = 0.7
 
 
-@cause("array-copied", Group.MEMORY)
+@cause("array-copied")
 def array_copied(evidence: Evidence) -> Finding | None:
     data, ended, growth = evidence.data(), memory_end(evidence), evidence.growth
     if data is None or ended is MemoryEnd.NO or not data.event.array_bytes:
@@ -32,7 +30,7 @@ def array_copied(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("array-copied", {"bytes": arrays}),
-        because=(*facts, *at_the_end(evidence)),
-        remedies=(Remedy("array.feed-in-parts"), Remedy("array.use-uint8")),
+        because=[*facts, *at_the_end(evidence)],
+        remedies=[Remedy("array.feed-in-parts"), Remedy("array.use-uint8")],
         led_to=ended.cause,
     )

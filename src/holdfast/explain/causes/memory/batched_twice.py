@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.memory import MemoryEnd, memory_end
 from holdfast.explain.readings.output import clipped
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 #: Nodes between which a second batch is right.
 _REGROUPING = {"unbatch", "window", "zip"}
 
 
-@cause("batched-twice", Group.MEMORY, specialises=("script-error",))
+@cause("batched-twice", specialises=("script-error",))
 def batched_twice(evidence: Evidence) -> Finding | None:
     data, model, error = evidence.data(), evidence.model, evidence.error
     batches = [node for node in evidence.nodes if node.op == "batch"]
@@ -39,8 +37,8 @@ def batched_twice(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if mismatch else Strength.SUPPORTED,
         Title("batched-twice", {"sizes": sizes}),
-        because=tuple(facts),
-        remedies=(Remedy("pipeline.batch-once", {"size": sizes[-1]}),),
+        because=facts,
+        remedies=[Remedy("pipeline.batch-once", {"size": sizes[-1]})],
         led_to=ended.cause,
     )
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.memory.thresholds import MOST_OF_LIMIT
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
 from holdfast.explain.readings.pipeline import PipelineNode, largest
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause
 
 #: Growth in which a cache has no part.
 _ELSEWHERE = (GrowthShape.IN_WORKERS, GrowthShape.IN_VALIDATION, GrowthShape.BETWEEN_FITS, GrowthShape.NONE)
@@ -19,7 +17,7 @@ _LEAST_BATCHES, _MOST_BATCHES = 0.5, 2
 _ENOUGH_STEPS = 10
 
 
-@cause("cache-too-large", Group.MEMORY, specialises=("memory-leak",))
+@cause("cache-too-large", specialises=("memory-leak",))
 def cache_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     ended, growth = memory_end(evidence), evidence.growth
     cache = largest([node for node in evidence.nodes if node.op == "cache" and not _on_disk(node)])
@@ -38,9 +36,9 @@ def cache_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         _strength(evidence, cache, fits=fits),
         Title("cache-too-large", {"full_bytes": cache.holds_bytes()}),
-        because=(*facts, *at_the_end(evidence)),
-        against=(Fact("memory.not-a-batch-a-step", values, growth.rise.source),) if unlike else (),
-        remedies=(Remedy("cache.encoded"), Remedy("cache.on-disk")),
+        because=[*facts, *at_the_end(evidence)],
+        against=[Fact("memory.not-a-batch-a-step", values, growth.rise.source)] if unlike else (),
+        remedies=[Remedy("cache.encoded"), Remedy("cache.on-disk")],
         led_to=ended.cause,
     )
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.memory.thresholds import EXPLAINS_GROWTH, PART_OF_GROWTH
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, kept_by_objects, memory_end
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 #: Share of validation's growth below which training steps count as flat. Chosen.
 _FLAT = 0.3
 
 
-@cause("evaluation-accumulates", Group.MEMORY, specialises=("memory-leak",))
+@cause("evaluation-accumulates", specialises=("memory-leak",))
 def evaluation_accumulates(evidence: Evidence) -> Finding | None:
     growth, ended = evidence.growth, memory_end(evidence)
     if ended is MemoryEnd.NO or growth.when != GrowthShape.IN_VALIDATION:
@@ -29,7 +27,7 @@ def evaluation_accumulates(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if named else Strength.SUPPORTED,
         Title("evaluation-accumulates", {"name": kept.name if named and kept is not None else ""}),
-        because=(*facts, *at_the_end(evidence)),
-        remedies=(Remedy("evaluation.keep-numbers"),),
+        because=[*facts, *at_the_end(evidence)],
+        remedies=[Remedy("evaluation.keep-numbers")],
         led_to=ended.cause,
     )

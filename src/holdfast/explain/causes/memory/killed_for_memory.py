@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.end import end_seen
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import at_the_end, grew, near_the_limit, oom_kills
 from holdfast.explain.readings.workers import worker_ended
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 #: "Out of memory: Killed process 4000", "oom-kill:constraint=…", "invoked oom-killer"; not "illegal", not "filled".
 _KILL = re.compile(r"\bkill", re.IGNORECASE)
 
 
-@cause("killed-for-memory", Group.MEMORY, specialises=("killed-from-outside",), mechanism=True)
+@cause("killed-for-memory", specialises=("killed-from-outside",), mechanism=True)
 def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
     counted = (evidence.oom_kills or 0) > 0
     if evidence.exit_signal != "SIGKILL" or evidence.stopped_by_us or evidence.oom_of_others:
@@ -39,8 +36,8 @@ def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         strength,
         Title("killed-for-memory", values),
-        because=tuple(facts),
-        against=(oom_kills(evidence),) if strength == Strength.POSSIBLE else (),
+        because=facts,
+        against=[oom_kills(evidence)] if strength == Strength.POSSIBLE else (),
         remedies=_REMEDIES,
     )
 
@@ -53,7 +50,7 @@ def _worker_killed(evidence: Evidence) -> Finding:
     return Finding(
         strength if harmed else Strength.POSSIBLE,
         Title("killed-for-memory.worker", {"stalled": evidence.is_stalled}),
-        because=(*facts, *at_the_end(evidence)),
+        because=[*facts, *at_the_end(evidence)],
         remedies=_REMEDIES,
         led_to="worker-died" if gone else None,
         ends=harmed,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.end import end_seen
 from holdfast.explain.readings.memory import at_the_end, near_the_limit, oom_kills
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: Signals that schedulers send before the time of a job is over; unhandled, they end a program.
 _WARNINGS = ("SIGUSR1", "SIGUSR2")
@@ -18,7 +15,7 @@ _WARNINGS = ("SIGUSR1", "SIGUSR2")
 _USED_UP = 0.95
 
 
-@cause("killed-from-outside", Group.MEMORY, breaks=True)
+@cause("killed-from-outside", breaks=True)
 def killed_from_outside(evidence: Evidence) -> Finding | None:
     if evidence.own_signal is not None or evidence.stopped_by_us:
         return None
@@ -26,7 +23,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     if signal in _WARNINGS:
         title = Title("killed-from-outside.warned", {"signal": signal})
         remedies = (Remedy("signal.handle", {"signal": signal}),)
-        return Finding(Strength.ESTABLISHED, title, (*end_seen(evidence), *cpu_time), remedies=remedies)
+        return Finding(Strength.ESTABLISHED, title, [*end_seen(evidence), *cpu_time], remedies)
     if signal == "SIGXCPU":
         return _out_of_cpu_time(*end_seen(evidence), *cpu_time)
     if signal != "SIGKILL" or (evidence.oom_kills or 0) > 0 or evidence.oom_ended:
@@ -40,8 +37,8 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     return Finding(
         _strength(evidence),
         Title("killed-from-outside.training-left", left[0]) if left else Title("killed-from-outside"),
-        because=tuple(facts),
-        against=() if counted else (oom_kills(evidence),),
+        because=facts,
+        against=() if counted else [oom_kills(evidence)],
         remedies=(Remedy("wrapper.exec"), Remedy("process.end-what-is-left"))
         if left
         else (Remedy("signal.find-the-sender"), Remedy("run.let-it-restart")),
@@ -72,7 +69,7 @@ def _cpu_time(evidence: Evidence) -> tuple[Fact, ...]:
 def _out_of_cpu_time(*facts: Fact) -> Finding:
     title = Title("killed-from-outside.cpu-time")
     remedies = Remedy("limit.raise-cpu-time"), Remedy("checkpoint.save-often")
-    return Finding(Strength.ESTABLISHED, title, facts, remedies=remedies)
+    return Finding(Strength.ESTABLISHED, title, facts, remedies)
 
 
 def _left_running(evidence: Evidence) -> list[dict[str, Any]]:

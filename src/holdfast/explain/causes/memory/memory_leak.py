@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE, EXPLAINS_GROWTH, PART_OF_GROWTH
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
 from holdfast.explain.readings.memory import (
     Kept,
@@ -16,7 +13,7 @@ from holdfast.explain.readings.memory import (
     kept_by_objects,
     memory_end,
 )
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 _NOT_AT_STEPS = (
     *WHILE_FILLING,
@@ -34,7 +31,7 @@ _MUCH_OF_PEAK = 0.2
 _WORTH_SHOWING_BYTES = 256 << 20
 
 
-@cause("memory-leak", Group.MEMORY)
+@cause("memory-leak")
 def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
     growth, ended, kept = evidence.growth, memory_end(evidence), kept_by_objects(evidence)
     if ended is MemoryEnd.NO:
@@ -54,8 +51,8 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         strength,
         _title(named, growth.rise.per_step),
-        because=(grew(evidence), *shown, *at_the_end(evidence)),
-        against=tuple(against) if strength == Strength.POSSIBLE else (),
+        because=[grew(evidence), *shown, *at_the_end(evidence)],
+        against=against if strength == Strength.POSSIBLE else (),
         remedies=_remedies(named),
         led_to=ended.cause,
     )
@@ -92,8 +89,8 @@ def _harmless(evidence: Evidence, kept: Kept | None) -> Finding | None:
     return Finding(
         Strength.POSSIBLE,
         _title(kept, growth.rise.per_step),
-        because=(grew(evidence), kept.fact),
-        against=(Fact("memory.did-not-run-out", {}, evidence.exit_source),),
+        because=[grew(evidence), kept.fact],
+        against=[Fact("memory.did-not-run-out", {}, evidence.exit_source)],
         remedies=_remedies(kept),
         ends=False,
     )

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.end import end_seen
 from holdfast.explain.readings.error import ErrorText, full_disk, user_line
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import at_the_end, grew, refused_memory
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 from holdfast.units import parse_size
 
 #: TensorFlow's words: "OOM when allocating tensor with shape[64,512,512,256]"
@@ -29,7 +26,6 @@ _LIMITS = ("as", "data")  # of address space and of data, as `rlimits` names the
 
 @cause(
     "memory-refused",
-    Group.MEMORY,
     specialises=("script-error", "native-crash", "callback-raised"),
     mechanism=True,
 )
@@ -52,7 +48,7 @@ def memory_refused(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("memory-refused", values),
-        because=(*facts, grew(evidence)) if grown else tuple(facts),
+        because=[*facts, grew(evidence)] if grown else facts,
         remedies=_remedies(array[4] if array else None),
     )
 
@@ -89,8 +85,8 @@ def _without_words(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("memory-refused.without-words", {"limit_bytes": limit, "signal": evidence.exit_signal}),
-        because=(*facts, *signs),
-        against=(Fact("output.names-no-memory", {}, "output.log"),),
+        because=[*facts, *signs],
+        against=[Fact("output.names-no-memory", {}, "output.log")],
         remedies=_remedies(None),
     )
 

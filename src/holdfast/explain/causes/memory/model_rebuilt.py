@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, kept_by_objects, memory_end
 from holdfast.explain.readings.numbers import number_of
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _MODELS = ("Model", "Functional", "Sequential")
 #: Fits, models or predictions that make a loop. All chosen: a script may well have two of each, …
@@ -23,7 +20,7 @@ _MOST_ALIVE = 0.6
 _CONTAINER = 0.5
 
 
-@cause("model-rebuilt", Group.MEMORY, specialises=("memory-leak",))
+@cause("model-rebuilt", specialises=("memory-leak",))
 def model_rebuilt(evidence: Evidence) -> Finding | None:
     growth, ended = evidence.growth, memory_end(evidence)
     if ended is MemoryEnd.NO:
@@ -45,8 +42,8 @@ def model_rebuilt(evidence: Evidence) -> Finding | None:
     return Finding(
         _strength(evidence, alive, between=between),
         Title("model-rebuilt"),
-        because=(*facts, *at_the_end(evidence)),
-        remedies=(Remedy("model.clear-session"), Remedy("model.call-directly")),
+        because=[*facts, *at_the_end(evidence)],
+        remedies=[Remedy("model.clear-session"), Remedy("model.call-directly")],
         led_to=ended.cause,
     )
 

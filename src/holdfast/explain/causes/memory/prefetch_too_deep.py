@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE, MOST_OF_LIMIT
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
 from holdfast.explain.readings.pipeline import PipelineNode, holders, largest
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause
 
 _ELSEWHERE = (GrowthShape.IN_WORKERS, GrowthShape.IN_VALIDATION, GrowthShape.BETWEEN_FITS)
 #: Share of the limit below which a full queue is a small part of the memory, and ruled out. Chosen.
@@ -18,7 +16,7 @@ _LITTLE = 0.1
 _FULL_LONG_AGO = 5
 
 
-@cause("prefetch-too-deep", Group.MEMORY, specialises=("memory-leak",))
+@cause("prefetch-too-deep", specialises=("memory-leak",))
 def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
     ended, queue, growth = memory_end(evidence), _queue(evidence), evidence.growth
     depth = (queue.buffer_size or 0) if queue is not None else 0
@@ -34,9 +32,9 @@ def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         Strength.POSSIBLE if full_long_ago else _strength(evidence, held),
         Title("prefetch-too-deep", {"batches": depth, "full_bytes": held}),
-        because=(*facts, *at_the_end(evidence)),
-        against=(steps,) if full_long_ago else (),
-        remedies=(Remedy("prefetch.two-batches"),),
+        because=[*facts, *at_the_end(evidence)],
+        against=[steps] if full_long_ago else (),
+        remedies=[Remedy("prefetch.two-batches")],
         led_to=ended.cause,
     )
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, grew, memory_end
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 #: All chosen. Traces of one function below which it is ordinary: one shape of full batches, one of the last, and so on.
 _FEW = 8
@@ -19,7 +16,7 @@ _MOST, _SOME, _HARDLY_ANY = 0.5, 0.2, 0.01
 _WARNING = r"triggered tf\.function retracing"
 
 
-@cause("retracing", Group.MEMORY, specialises=("memory-leak", "recompiling"))
+@cause("retracing", specialises=("memory-leak", "recompiling"))
 def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     worst = max(evidence.all(ev.TracesCounted), key=lambda one: one.event.traces, default=None)
     if worst is None or worst.event.traces < _FEW:
@@ -39,8 +36,8 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         _strength(event.traces, share),
         Title("retracing", {**values, "reason": event.reason}),
-        because=tuple(facts),
-        remedies=(_REMEDIES.get(event.reason, _ANY_REASON),),
+        because=facts,
+        remedies=[_REMEDIES.get(event.reason, _ANY_REASON)],
         led_to=ended.cause,
         ends=ended is not MemoryEnd.NO,
     )
@@ -71,8 +68,8 @@ def _warned(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE,
         Title("retracing.warned"),
-        because=(Fact("tensorflow.warned-of-retracing", {}, sources[0]),),
-        remedies=(_ANY_REASON,),
+        because=[Fact("tensorflow.warned-of-retracing", {}, sources[0])],
+        remedies=[_ANY_REASON],
         ends=False,
     )
 

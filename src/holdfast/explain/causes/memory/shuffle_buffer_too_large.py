@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.memory.thresholds import MOST_OF_LIMIT
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.end import before_first_step
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
 from holdfast.explain.readings.pipeline import largest
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, RuledOut, Strength, Title, cause
 
 #: TensorFlow logs this about every ten seconds while it fills a buffer.
 _LOGGED = r"[Ff]illing up shuffle buffer.*?(\d+) of (\d+)"
@@ -19,7 +16,7 @@ _LOGGED = r"[Ff]illing up shuffle buffer.*?(\d+) of (\d+)"
 _EXPLAINS = 0.3
 
 
-@cause("shuffle-buffer-too-large", Group.MEMORY, specialises=("memory-leak",))
+@cause("shuffle-buffer-too-large", specialises=("memory-leak",))
 def shuffle_buffer_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     ended, growth = memory_end(evidence), evidence.growth
     node = largest([node for node in evidence.nodes if node.op == "shuffle"])
@@ -39,9 +36,9 @@ def shuffle_buffer_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         Strength.POSSIBLE if too_small else _strength(evidence, held),
         Title("shuffle-buffer-too-large", values),
-        because=(*facts, *at_the_end(evidence)),
-        against=(_less_than_growth(held, growth.rise.bytes, node.source),) if too_small and node else (),
-        remedies=(Remedy("shuffle.before-decoding"), Remedy("shuffle.smaller-buffer")),
+        because=[*facts, *at_the_end(evidence)],
+        against=[_less_than_growth(held, growth.rise.bytes, node.source)] if too_small and node else (),
+        remedies=[Remedy("shuffle.before-decoding"), Remedy("shuffle.smaller-buffer")],
         led_to=ended.cause,
     )
 

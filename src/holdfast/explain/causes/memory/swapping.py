@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.memory import at_the_end
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 #: Major page faults, and pages read back from swap: from here on it is possible, and so many are blamed. All chosen.
 _FAULTS_PER_S, _MANY_FAULTS_PER_S = 50, 200
@@ -27,7 +25,7 @@ class _Paging(NamedTuple):
     source: str
 
 
-@cause("swapping", Group.MEMORY, mechanism=True)
+@cause("swapping", mechanism=True)
 def swapping(evidence: Evidence) -> Finding | None:
     paging = _paging(evidence)
     if paging is None or paging.seconds < _LEAST_S or paging.faults_per_s < _FAULTS_PER_S:
@@ -44,8 +42,8 @@ def swapping(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if heavy else Strength.POSSIBLE,
         Title("swapping"),
-        because=(*facts, *at_the_end(evidence)),
-        remedies=(Remedy("memory.more-or-need-less"),),
+        because=[*facts, *at_the_end(evidence)],
+        remedies=[Remedy("memory.more-or-need-less")],
         ends=evidence.is_stalled,
     )
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, at_the_end, memory_end
 from holdfast.explain.readings.workers import workers_started
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 #: Growth of all workers together that is worth blaming. Chosen: an interpreter and its libraries take some
 #: while workers warm up.
@@ -17,7 +15,7 @@ _WORTH_BLAMING_BYTES = 128 << 20
 _ALONE = 0.25
 
 
-@cause("worker-memory-grows", Group.MEMORY, specialises=("memory-leak",))
+@cause("worker-memory-grows", specialises=("memory-leak",))
 def worker_memory_grows(evidence: Evidence) -> Finding | None:
     growth, ended = evidence.growth, memory_end(evidence)
     gains, parent = growth.worker_gains, max(0, growth.total.bytes)
@@ -36,15 +34,15 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
         return Finding(
             Strength.POSSIBLE,
             Title("worker-memory-grows.one", {"bytes": gains[0]}),
-            because=tuple(facts),
-            against=(Fact("workers.next-grew", {"bytes": gains[1]}, "vitals.jsonl"),),
-            remedies=(Remedy("worker.look-at-its-input"), Remedy("data.check", safety="automatic")),
+            because=facts,
+            against=[Fact("workers.next-grew", {"bytes": gains[1]}, "vitals.jsonl")],
+            remedies=[Remedy("worker.look-at-its-input"), Remedy("data.check", safety="automatic")],
             led_to=ended.cause,
         )
     return Finding(
         Strength.ESTABLISHED if in_workers and len(gains) > 1 else Strength.SUPPORTED,
         Title("worker-memory-grows"),
-        because=tuple(facts),
-        remedies=(Remedy("workers.share-arrays"), Remedy("workers.fewer")),
+        because=facts,
+        remedies=[Remedy("workers.share-arrays"), Remedy("workers.fewer")],
         led_to=ended.cause,
     )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.numerics.thresholds import FAR_BEYOND_FLOAT16
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numerics import became_non_finite, grew_before, non_finite
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 
-@cause("half-precision-overflow", Group.NUMERICS, specialises=("loss-not-finite",))
+@cause("half-precision-overflow", specialises=("loss-not-finite",))
 def half_precision_overflow(evidence: Evidence) -> Finding | None:
     broken = non_finite(evidence)
     if broken is None:
@@ -27,9 +25,9 @@ def half_precision_overflow(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE if grown else Strength.SUPPORTED,
         Title("half-precision-overflow", {"precision": precision}),
-        tuple(facts),
-        against,
-        (Remedy("precision.use-bfloat16"), Remedy("precision.keep-float32")),
+        because=facts,
+        against=against,
+        remedies=[Remedy("precision.use-bfloat16"), Remedy("precision.keep-float32")],
         led_to="loss-not-finite",
         ends=False,
     )

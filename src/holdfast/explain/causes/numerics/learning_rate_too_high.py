@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.numerics import thresholds
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.numerics import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 
-@cause("learning-rate-too-high", Group.NUMERICS, specialises=("loss-not-finite", "loss-not-falling"))
+@cause("learning-rate-too-high", specialises=("loss-not-finite", "loss-not-falling"))
 def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
     broken = non_finite(evidence)
     far = outlier(evidence)
@@ -87,7 +84,7 @@ def _finding(
 ) -> Finding:
     lower = {"learning_rate": learning_rate / 10 if learning_rate else None}
     remedies = (Remedy("learning-rate.lower", lower), Remedy("gradients.clip"))
-    return Finding(strength, title, tuple(facts), against, remedies, led_to=led_to, ends=False)
+    return Finding(strength, title, facts, remedies, against=against, led_to=led_to, ends=False)
 
 
 def _learning_rate(learning_rate: float | None, source: str) -> list[Fact]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.numerics import thresholds
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
+from holdfast.explain.finding import Values
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-dead-units", {}, "guess"))
 
 
-@cause("loss-not-falling", Group.NUMERICS)
+@cause("loss-not-falling")
 def loss_not_falling(evidence: Evidence) -> Finding | None:
     by_weights = _never_applied(evidence) or _unchanged(evidence)
     if by_weights is not None:
@@ -56,9 +53,9 @@ def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("loss-not-falling", values),
-        tuple(facts),
-        (*against, Fact("loss-not-falling.not-found", {}, "")),
-        _TRY,
+        because=facts,
+        against=[*against, Fact("loss-not-falling.not-found", {}, "")],
+        remedies=_TRY,
         ends=False,
     )
 
@@ -100,9 +97,8 @@ def _never_applied(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("loss-not-falling.never-applied", values),
-        tuple(Fact(kind, values, seen.source) for kind in kinds),
-        (),
-        (Remedy("gradients.apply"),),
+        because=[Fact(kind, values, seen.source) for kind in kinds],
+        remedies=[Remedy("gradients.apply")],
         ends=False,
     )
 
@@ -125,9 +121,8 @@ def _unchanged(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if no_step else Strength.POSSIBLE,
         Title("loss-not-falling.no-weight-changed", values),
-        tuple(facts),
-        (),
-        (Remedy("gradients.apply-in-train-step"),),
+        because=facts,
+        remedies=[Remedy("gradients.apply-in-train-step")],
         ends=False,
     )
 
@@ -142,9 +137,9 @@ def _same_again(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("loss-not-falling.same-again", values),
-        (Fact("loss.same-again", values, "journal.jsonl"),),
-        (Fact("weights.not-compared", {}, ""),),
-        _TRY,
+        because=[Fact("loss.same-again", values, "journal.jsonl")],
+        against=[Fact("weights.not-compared", {}, "")],
+        remedies=_TRY,
         ends=False,
     )
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.numerics.thresholds import QUOTED_LOSSES
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title, Values
+from holdfast.explain.finding import Values
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite, steps_before
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 
-@cause("loss-not-finite", Group.NUMERICS, specialises=("loss-not-falling",), mechanism=True)
+@cause("loss-not-finite", specialises=("loss-not-falling",), mechanism=True)
 def loss_not_finite(evidence: Evidence) -> Finding | None:
     broken = non_finite(evidence)
     if broken is None:
@@ -71,4 +68,4 @@ def _finding(evidence: Evidence, title: Title, facts: list[Fact], against: Fact)
         Remedy("nan.find-operation", {"backend": evidence.backend}),
         Remedy("nan.try-rate-zero", {}, "guess"),
     )
-    return Finding(Strength.SUPPORTED, title, tuple(facts), (against,), remedies, ends=False)
+    return Finding(Strength.SUPPORTED, title, facts, remedies, against=[against], ends=False)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numerics import grew_before, non_finite
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 
-@cause("loss-singular", Group.NUMERICS, specialises=("loss-not-finite", "loss-not-falling"))
+@cause("loss-singular", specialises=("loss-not-finite", "loss-not-falling"))
 def loss_singular(evidence: Evidence) -> Finding | None:
     broken = non_finite(evidence)
     if broken is None or grew_before(broken):
@@ -30,9 +28,8 @@ def loss_singular(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE if late and event.input_finite is not True else Strength.SUPPORTED,
         Title("loss-singular", {}),
-        (Fact(kind, values, broken.source), Fact("gradient.none-there", {}, broken.source)),
-        (),
-        (Remedy("loss.add-epsilon"), Remedy("nan.find-operation", {"backend": evidence.backend})),
+        because=[Fact(kind, values, broken.source), Fact("gradient.none-there", {}, broken.source)],
+        remedies=[Remedy("loss.add-epsilon"), Remedy("nan.find-operation", {"backend": evidence.backend})],
         led_to="loss-not-finite",
         ends=False,
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.workers import workers_started
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 from holdfast.journal.vitals import Sample
 
 _TRAINING = ("fill", "data-wait", "step", "compile")
@@ -21,7 +19,7 @@ _MANY_TASKS_PER_CORE, _HIGH_PRESSURE_PERCENT = 3.0, 50.0
 _NOTABLE_PRESSURE_PERCENT = 20.0
 
 
-@cause("cpu-oversubscribed", Group.PROCESSES)
+@cause("cpu-oversubscribed")
 def cpu_oversubscribed(evidence: Evidence) -> Finding | None:
     cores = evidence.opened.event.cpus if evidence.opened is not None else 0
     training = [(line, one) for line, one in evidence.samples if one.step > 0 or one.phase in _TRAINING]
@@ -52,8 +50,8 @@ def cpu_oversubscribed(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED if sure else Strength.POSSIBLE,
         Title("cpu-oversubscribed", {"tasks": tasks, "cores": cores}),
-        because=(crowd, *workers_started(evidence)),
-        remedies=(Remedy("cpu.workers-as-cores", {"cores": cores}),),
+        because=[crowd, *workers_started(evidence)],
+        remedies=[Remedy("cpu.workers-as-cores", {"cores": cores})],
         ends=False,
     )
 

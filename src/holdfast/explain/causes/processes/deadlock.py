@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import StackReading, StalledThread, ThreadState, stalled_threads
 from holdfast.explain.readings.workers import thread_raised
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
 
 _TAKES = re.compile(r"(async )?with \S*|.*\.(acquire|wait)\(")
 _LOCK_NAME = re.compile(r"(?:with )?([A-Za-z_]\w*)(?:\s*:|\.acquire\()")
@@ -19,7 +16,7 @@ _AT_WORK_SHARE = 0.1
 _NAMED = 4  # threads that a finding names
 
 
-@cause("deadlock", Group.PROCESSES, specialises=("callback-blocked", "input-blocked"))
+@cause("deadlock", specialises=("callback-blocked", "input-blocked"))
 def deadlock(evidence: Evidence) -> Finding | None:
     stacks = evidence.stacks
     if evidence.stall is None or stacks is None or evidence.phase == Phase.EXIT or stacks.busy:
@@ -38,7 +35,7 @@ def deadlock(evidence: Evidence) -> Finding | None:
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("deadlock", {"places": places}),
         because=_facts(stacks, waiting),
-        remedies=(Remedy("lock.order"), Remedy("lock.timeout")),
+        remedies=[Remedy("lock.order"), Remedy("lock.timeout")],
     )
 
 
@@ -54,8 +51,8 @@ def _never_released(evidence: Evidence, stacks: StackReading, waiting: list[Stal
     return Finding(
         Strength.SUPPORTED,
         Title("deadlock.never-released", {"where": named[0].thread.where}),
-        because=(*_facts(stacks, named), *thread_raised(evidence)[:1]),
-        remedies=(Remedy("lock.release-always", safety="guess"),),
+        because=[*_facts(stacks, named), *thread_raised(evidence)[:1]],
+        remedies=[Remedy("lock.release-always", safety="guess")],
     )
 
 
@@ -76,7 +73,7 @@ def _waits_for_itself(stacks: StackReading, pool: list[StalledThread]) -> Findin
         Strength.SUPPORTED,
         Title("deadlock.pool", {"where": pool[0].thread.where}),
         because=_facts(stacks, pool),
-        remedies=(Remedy("pool.separate-inner-tasks"),),
+        remedies=[Remedy("pool.separate-inner-tasks")],
     )
 
 

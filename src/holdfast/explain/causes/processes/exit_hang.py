@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import StackReading, StalledThread, silence, stalled_threads
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 
-@cause("exit-hang", Group.PROCESSES, mechanism=True)
+@cause("exit-hang", mechanism=True)
 def exit_hang(evidence: Evidence) -> Finding | None:
     stall, leaving, stacks = evidence.stall, evidence.last(ev.ExitStarted), evidence.stacks
     if stall is None or not (stall.event.phase == "exit" or (stall.event.phase == "after" and leaving)):
@@ -28,12 +25,7 @@ def exit_hang(evidence: Evidence) -> Finding | None:
     pool = _pool(evidence)
     facts += [Fact("pool.awaited", {"where": pool}, stacks.source)] if pool and stacks is not None else []
     facts += _python_fed(evidence)
-    return Finding(
-        Strength.ESTABLISHED,
-        Title("exit-hang", {"pool": pool}),
-        because=tuple(facts),
-        remedies=_remedies(pool, own),
-    )
+    return Finding(Strength.ESTABLISHED, Title("exit-hang", {"pool": pool}), facts, _remedies(pool, own))
 
 
 def _remedies(pool: str, own: list[StalledThread]) -> tuple[Remedy, ...]:

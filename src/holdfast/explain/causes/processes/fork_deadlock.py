@@ -5,9 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import (
     ProcessState,
     StackReading,
@@ -17,8 +14,7 @@ from holdfast.explain.readings.stacks import (
     plain_name,
 )
 from holdfast.explain.readings.workers import workers_started
-from holdfast.journal import events as ev
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
 from holdfast.journal.stack_files import Frame
 
 _FRAMEWORK = re.compile(r"/(tensorflow/python/(eager|framework|client)|jax/_src|jaxlib|torch)/")
@@ -34,7 +30,7 @@ _QUEUES = (
 _INNERMOST, _NAMED = 3, 3
 
 
-@cause("fork-deadlock", Group.PROCESSES, specialises=("input-blocked",))
+@cause("fork-deadlock", specialises=("input-blocked",))
 def fork_deadlock(evidence: Evidence) -> Finding | None:
     stacks = evidence.stacks
     if evidence.stall is None or stacks is None or evidence.phase == Phase.EXIT or not stacks.idle:
@@ -55,7 +51,7 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("fork-deadlock", {"pid": stuck[0].pid}),
         because=_facts(evidence, stacks, stuck),
-        remedies=(Remedy("worker.spawn"), Remedy("worker.use-threads-or-tf-data")),
+        remedies=[Remedy("worker.spawn"), Remedy("worker.use-threads-or-tf-data")],
     )
 
 
@@ -67,7 +63,7 @@ def _without_its_threads(evidence: Evidence, stacks: StackReading, inside: list[
         Strength.SUPPORTED,
         Title("fork-deadlock.framework", {"pid": inside[0].pid, "where": where}),
         because=_facts(evidence, stacks, inside),
-        remedies=(Remedy("worker.spawn-with-framework"), Remedy("worker.keep-framework-in-parent")),
+        remedies=[Remedy("worker.spawn-with-framework"), Remedy("worker.keep-framework-in-parent")],
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _EXECUTING = ErrorText(r"generator already executing")
 
 
-@cause("generator-not-thread-safe", Group.PROCESSES, specialises=("script-error",))
+@cause("generator-not-thread-safe", specialises=("script-error",))
 def generator_not_thread_safe(evidence: Evidence) -> Finding | None:
     quote, data = _EXECUTING.match(evidence), evidence.data()
     if quote is None:
@@ -21,6 +19,6 @@ def generator_not_thread_safe(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("generator-not-thread-safe"),
-        because=tuple(facts),
-        remedies=(Remedy("generator.make-a-dataset"), Remedy("worker.use-one")),
+        because=facts,
+        remedies=[Remedy("generator.make-a-dataset"), Remedy("worker.use-one")],
     )

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import ThreadState, silence, stalled_thread
-from holdfast.journal import events as ev
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
 
 _NOT_LOADING = (Phase.CALLBACK, Phase.EXIT, Phase.AFTER, Phase.START, Phase.IMPORT, Phase.BUILD)
 _LOADER = ("script_ops.py", "generator_data_adapter", "py_dataset_adapter")
@@ -23,7 +19,7 @@ _TRAINING = (
 )
 
 
-@cause("loader-swallows-errors", Group.PROCESSES, specialises=("input-blocked",))
+@cause("loader-swallows-errors", specialises=("input-blocked",))
 def loader_swallows_errors(evidence: Evidence) -> Finding | None:
     if evidence.phase in _NOT_LOADING:
         return None
@@ -33,8 +29,8 @@ def loader_swallows_errors(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("loader-swallows-errors", {"where": loader.thread.where}),
-        because=(loader.busy_fact, *silence(evidence), *_swallowed(evidence)),
-        remedies=(Remedy("loader.raise-errors"), Remedy("loader.look-for-an-endless-wait", safety="guess")),
+        because=[loader.busy_fact, *silence(evidence), *_swallowed(evidence)],
+        remedies=[Remedy("loader.raise-errors"), Remedy("loader.look-for-an-endless-wait", safety="guess")],
     )
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.end import before_first_step
 from holdfast.explain.readings.output import clipped
 from holdfast.explain.readings.stacks import is_users
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
 
 _FATAL = (
     r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|\*\*\* stack "
@@ -31,7 +28,7 @@ class _Place(NamedTuple):
     source: str
 
 
-@cause("native-crash", Group.PROCESSES, breaks=True)
+@cause("native-crash", breaks=True)
 def native_crash(evidence: Evidence) -> Finding | None:
     if not evidence.crashed:
         return None
@@ -50,11 +47,11 @@ def native_crash(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("native-crash", values),
-        because=tuple(facts),
-        remedies=(
+        because=facts,
+        remedies=[
             look if where else Remedy("crash.use-faulthandler"),
             Remedy("crash.separate-libraries", safety="guess"),
-        ),
+        ],
     )
 
 

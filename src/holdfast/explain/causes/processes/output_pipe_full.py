@@ -6,10 +6,8 @@ import enum
 import re
 from dataclasses import dataclass
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, stalled_threads
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _WRITE = re.compile(r"(write|writev|sendto|sendmsg)\b.*fd=(\d+) \((.*)\)")
 _PIPE_WAIT = re.compile(r"pipe_write|pipe_wait_writable")
@@ -35,7 +33,7 @@ class _Write:
         return self.blocked.thread.where if self.blocked.thread.users is not None else ""
 
 
-@cause("output-pipe-full", Group.PROCESSES, specialises=("callback-blocked", "input-blocked"))
+@cause("output-pipe-full", specialises=("callback-blocked", "input-blocked"))
 def output_pipe_full(evidence: Evidence) -> Finding | None:
     stacks = evidence.stacks
     if stacks is None:
@@ -91,6 +89,6 @@ def _finding(write: _Write, reader: ProcessState | None) -> Finding:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("output-pipe-full", values),
-        because=tuple(facts),
-        remedies=(Remedy("pipe.read-or-use-a-file"), Remedy("pipe.communicate")),
+        because=facts,
+        remedies=[Remedy("pipe.read-or-use-a-file"), Remedy("pipe.communicate")],
     )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _STOPPED = "T"  # the state in /proc
 
 
-@cause("process-suspended", Group.PROCESSES, specialises=("callback-blocked", "input-blocked"))
+@cause("process-suspended", specialises=("callback-blocked", "input-blocked"))
 def process_suspended(evidence: Evidence) -> Finding | None:
     change, pid = (
         evidence.last(ev.ChildStateChanged),
@@ -26,8 +23,8 @@ def process_suspended(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("process-suspended"),
-        because=tuple(Fact("process.stopped", {"pid": pid}, source) for source in sources[:1]),
-        remedies=(Remedy("process.continue", {"pid": pid}),),
+        because=[Fact("process.stopped", {"pid": pid}, source) for source in sources[:1]],
+        remedies=[Remedy("process.continue", {"pid": pid})],
     )
 
 

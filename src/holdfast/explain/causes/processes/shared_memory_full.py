@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.end import end_seen
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _REFUSED = ErrorText(
     r"Bus error|/dev/shm.*(No space|full|denied)|No space left.*/dev/shm|shm.*(No space left|insufficient)|"
@@ -19,7 +16,7 @@ _FULL_SHM_BYTES = 16 << 20
 _FULL_DISK_BYTES = 4 << 20
 
 
-@cause("shared-memory-full", Group.PROCESSES, specialises=("script-error", "native-crash"))
+@cause("shared-memory-full", specialises=("script-error", "native-crash"))
 def shared_memory_full(evidence: Evidence) -> Finding | None:
     quote, bus_error = _REFUSED.match(evidence), evidence.exit_signal == "SIGBUS"
     if quote is None and not bus_error:
@@ -43,9 +40,9 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if full or worded else Strength.SUPPORTED,
         Title("shared-memory-full.page-missing") if never_low else Title("shared-memory-full"),
-        because=tuple(facts),
-        against=(Fact("shared-memory.never-low"),) if never_low else (),
-        remedies=(Remedy("shared-memory.raise"), Remedy("shared-memory.use-less")),
+        because=facts,
+        against=[Fact("shared-memory.never-low")] if never_low else (),
+        remedies=[Remedy("shared-memory.raise"), Remedy("shared-memory.use-less")],
     )
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.outcome import fell_short
 from holdfast.explain.readings.end import (
     continued_after,
@@ -15,13 +12,12 @@ from holdfast.explain.readings.end import (
     seen_by_script,
 )
 from holdfast.explain.readings.error import user_line
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _SIGNALS = ("SIGINT", "SIGHUP")
 
 
-@cause("terminal-signal", Group.PROCESSES, specialises=("script-error",))
+@cause("terminal-signal", specialises=("script-error",))
 def terminal_signal(evidence: Evidence) -> Finding | None:
     sent = [one for one in evidence.all(ev.SignalReceived) if one.event.signal in _SIGNALS]
     received = [one for one in sent if may_have_ended_it(evidence, one)]
@@ -48,8 +44,8 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else strength,
         Title("terminal-signal", {"signal": by_signal or next(iter(seen), "SIGINT")}),
-        because=tuple(facts),
-        remedies=(Remedy("terminal.start-without"), Remedy("terminal.use-another", safety="guess")),
+        because=facts,
+        remedies=[Remedy("terminal.start-without"), Remedy("terminal.use-another", safety="guess")],
         ends=not evidence.is_stalled,
     )
 

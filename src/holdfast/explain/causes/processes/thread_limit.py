@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _REFUSED = ErrorText(
     r"pthread_create\(?\)? failed|can't start new thread|Thread \S+ creation via pthread_create|(fork|"
@@ -15,7 +12,7 @@ _REFUSED = ErrorText(
 )
 
 
-@cause("thread-limit", Group.PROCESSES, specialises=("script-error", "native-crash"))
+@cause("thread-limit", specialises=("script-error", "native-crash"))
 def thread_limit(evidence: Evidence) -> Finding | None:
     quote, counted = _REFUSED.match(evidence), _counter_rose(evidence)
     if not evidence.went_wrong or (quote is None and not (counted and evidence.crashed)):
@@ -30,9 +27,9 @@ def thread_limit(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.POSSIBLE if memory else Strength.ESTABLISHED,
         Title("thread-limit.or-memory") if memory else Title("thread-limit"),
-        because=tuple(facts),
+        because=facts,
         against=against,
-        remedies=(Remedy("limit.raise-threads"), Remedy("threads.use-fewer")),
+        remedies=[Remedy("limit.raise-threads"), Remedy("threads.use-fewer")],
     )
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, Quote, lost_process, user_line
-from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import silence, stalled_threads
 from holdfast.explain.readings.workers import has_loader, thread_raised, worker_ended, workers_gone
-from holdfast.journal import events as ev
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Recorded, Remedy, Strength, Title, cause, ev
 
 _DIED = ErrorText(
     r"worker.*(died|killed|exited) unexpectedly|BrokenProcessPool|A process in the process pool was "
@@ -25,7 +20,7 @@ _SEEN_LATE_S = 5.0
 _LONG_BEFORE_S = 600.0
 
 
-@cause("worker-died", Group.PROCESSES, specialises=("script-error", "input-blocked"), mechanism=True)
+@cause("worker-died", specialises=("script-error", "input-blocked"), mechanism=True)
 def worker_died(evidence: Evidence) -> Finding | None:
     quote, broken, gone = _DIED.match(evidence), lost_process(evidence), workers_gone(evidence)
     stall = evidence.stall
@@ -44,8 +39,8 @@ def worker_died(evidence: Evidence) -> Finding | None:
     return Finding(
         _strength(evidence, quote, before),
         Title("worker-died", {"waits": stall is not None}),
-        because=tuple(facts),
-        remedies=(first,) if raises_already else (first, Remedy("worker.use-a-pool-that-raises")),
+        because=facts,
+        remedies=[first] if raises_already else [first, Remedy("worker.use-a-pool-that-raises")],
     )
 
 
@@ -89,8 +84,8 @@ def _pipe_broke(evidence: Evidence, broken: Fact) -> Finding:
     return Finding(
         Strength.ESTABLISHED if known else Strength.SUPPORTED,
         Title("worker-died.while-read"),
-        because=(broken, *(worker_ended(one) for one in gone[-2:]), *user_line(evidence)),
-        remedies=(Remedy("worker.load-without"), Remedy("worker.use-fewer-or-smaller")),
+        because=[broken, *(worker_ended(one) for one in gone[-2:]), *user_line(evidence)],
+        remedies=[Remedy("worker.load-without"), Remedy("worker.use-fewer-or-smaller")],
     )
 
 
@@ -111,6 +106,6 @@ def _thread_ended(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if readers[0].thread.within("queue.py") else Strength.SUPPORTED,
         Title("worker-died.thread", {"error": event.type, "where": event.user_line}),
-        because=(thread_raised(evidence)[-1], readers[0].fact, *silence(evidence)),
-        remedies=(Remedy("line.fix", {"where": event.user_line}), Remedy("thread.pass-its-exception-on")),
+        because=[thread_raised(evidence)[-1], readers[0].fact, *silence(evidence)],
+        remedies=[Remedy("line.fix", {"where": event.user_line}), Remedy("thread.pass-its-exception-on")],
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.pipeline import from_generator
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 #: Epochs that show a variation, and not one short epoch.
 _LEAST_EPOCHS = 3
@@ -13,7 +11,7 @@ _LEAST_EPOCHS = 3
 _VARIES = 1.3
 
 
-@cause("cardinality-changes", Group.STEPS, specialises=("dataset-exhausted",))
+@cause("cardinality-changes", specialises=("dataset-exhausted",))
 def cardinality_changes(evidence: Evidence) -> Finding | None:
     fit, data = evidence.fit, evidence.data()
     if fit is None or data is None or evidence.stall is not None or evidence.error is not None:
@@ -30,7 +28,7 @@ def cardinality_changes(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("cardinality-changes", {"least": min(steps), "most": max(steps)}),
-        because=(fit.by_epoch(), Fact("dataset.length-of-first-epoch", {}, data.source)),
-        remedies=(Remedy("dataset.repeat"),),
+        because=[fit.by_epoch(), Fact("dataset.length-of-first-epoch", {}, data.source)],
+        remedies=[Remedy("dataset.repeat")],
         ends=False,
     )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
 from holdfast.explain.readings.fits import Fit, steps_short
 from holdfast.explain.readings.pipeline import from_generator
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 _RAN_OUT = "ran out of data"
 
 
-@cause("dataset-exhausted", Group.STEPS)
+@cause("dataset-exhausted")
 def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     short = steps_short(evidence)
     if short is None:
@@ -28,8 +25,8 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("dataset-exhausted", done),
-        because=(*facts, *_asked_for(short.fit)),
-        remedies=(Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch")),
+        because=[*facts, *_asked_for(short.fit)],
+        remedies=[Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch")],
         ends=evidence.exit_code == 0,
     )
 
@@ -57,8 +54,8 @@ def _asked_again(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("dataset-exhausted.iterator", values),
-        because=(Fact("iterator.asked-after-its-end", values, used.source),),
-        remedies=(Remedy("iterator.make-one-an-epoch"), Remedy("iterator.repeat")),
+        because=[Fact("iterator.asked-after-its-end", values, used.source)],
+        remedies=[Remedy("iterator.make-one-an-epoch"), Remedy("iterator.repeat")],
         ends=False,
     )
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Recorded, Remedy, Strength, Title, cause, ev
 
 #: Batches after which an epoch of unknown length is long enough to be shown. Chosen; it is only possible then.
 _LONG_EPOCH = 500
 _BY_HAND = ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
 
 
-@cause("epoch-never-ends", Group.STEPS)
+@cause("epoch-never-ends")
 def epoch_never_ends(evidence: Evidence) -> Finding | None:
     if not _ended_by_hand(evidence) or evidence.oom_ended:
         return None
@@ -50,10 +45,10 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
         Strength.ESTABLISHED if sure else Strength.POSSIBLE,
         Title("epoch-never-ends", {"generator": generator}),
         because=facts,
-        remedies=(
+        remedies=[
             Remedy("fit.give-steps-per-epoch"),
             Remedy("generator.return-after-one-pass") if generator else Remedy("dataset.without-repeat"),
-        ),
+        ],
     )
 
 
@@ -87,11 +82,11 @@ def _own_loop(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("epoch-never-ends.loop", values),
-        because=(
+        because=[
             Fact("dataset.infinite", {"where": data.event.where}, data.source),
             Fact("loop.without-break", {**values, "steps": evidence.step}, loop.source),
-        ),
-        remedies=(Remedy("loop.take-steps"), Remedy("dataset.without-repeat")),
+        ],
+        remedies=[Remedy("loop.take-steps"), Remedy("dataset.without-repeat")],
     )
 
 
@@ -106,6 +101,6 @@ def _open_loop(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("epoch-never-ends.condition", values),
-        because=(Fact("loop.open", values, loop.source), Fact("loop.no-progress", progress, seen[-1].source)),
-        remedies=(Remedy("loop.bound"), Remedy("loop.reachable-goal", safety="guess")),
+        because=[Fact("loop.open", values, loop.source), Fact("loop.no-progress", progress, seen[-1].source)],
+        remedies=[Remedy("loop.bound"), Remedy("loop.reachable-goal", safety="guess")],
     )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.pipeline import INFINITE, PipelineNode
 from holdfast.explain.readings.stacks import StackReading
-from holdfast.journal import events as ev
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
 
 #: Phases in which a batch may be awaited.
 _AWAITS_DATA = (Phase.FILL, Phase.COMPILE, Phase.DATA_WAIT, Phase.STEP, Phase.BETWEEN, Phase.VALIDATION)
@@ -16,7 +12,7 @@ _AWAITS_DATA = (Phase.FILL, Phase.COMPILE, Phase.DATA_WAIT, Phase.STEP, Phase.BE
 _MANY = 1000
 
 
-@cause("filter-never-passes", Group.STEPS, specialises=("input-blocked",))
+@cause("filter-never-passes", specialises=("input-blocked",))
 def filter_never_passes(evidence: Evidence) -> Finding | None:
     if evidence.stall is None or evidence.phase not in _AWAITS_DATA:
         return None
@@ -36,8 +32,8 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if rejected else supported,
         Title("filter-never-passes"),
-        because=tuple(facts),
-        remedies=(Remedy("filter.count-what-passes"), Remedy("filter.before-repeat")),
+        because=facts,
+        remedies=[Remedy("filter.count-what-passes"), Remedy("filter.before-repeat")],
     )
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.pipeline import from_generator
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 #: Batches that Keras 3 draws before it trains, and puts back in front of every epoch.
 _PEEKED = 2
@@ -17,7 +13,7 @@ _LEAST_VALIDATIONS = 3
 _REMEDIES = (Remedy("generator.make-endless"), Remedy("generator.make-a-class"))
 
 
-@cause("generator-exhausted", Group.STEPS, specialises=("dataset-exhausted",))
+@cause("generator-exhausted", specialises=("dataset-exhausted",))
 def generator_exhausted(evidence: Evidence) -> Finding | None:
     return _of_training(evidence) or _of_validation(evidence)
 
@@ -33,7 +29,7 @@ def _of_training(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if steps[-1] == _PEEKED else Strength.SUPPORTED,
         Title("generator-exhausted", {"epochs": len(short)}),
-        because=(fit.by_epoch(), _not_restartable(data)),
+        because=[fit.by_epoch(), _not_restartable(data)],
         remedies=_REMEDIES,
     )
 
@@ -50,7 +46,7 @@ def _of_validation(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if min(batches[1:]) == _PEEKED else Strength.SUPPORTED,
         Title("generator-exhausted.validation", {"validations": len(batches) - 1}),
-        because=(Fact("validation.batches", {"batches": batches}, done[-1].source), _not_restartable(data)),
+        because=[Fact("validation.batches", {"batches": batches}, done[-1].source), _not_restartable(data)],
         remedies=_REMEDIES,
         ends=False,
     )

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Recorded, Remedy, Strength, Title, cause, ev
 
 #: Validation batches below which it has hardly begun.
 _LEAST_BATCHES = 3
@@ -18,7 +13,7 @@ _FAR_LONGER = 10
 _LAST_SAMPLES, _LEAST_SAMPLES = 6, 4
 
 
-@cause("validation-never-ends", Group.STEPS)
+@cause("validation-never-ends")
 def validation_never_ends(evidence: Evidence) -> Finding | None:
     started, batches = _unfinished(evidence), _batches(evidence)
     if started is None and evidence.phase != Phase.VALIDATION:
@@ -46,8 +41,8 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if sure else Strength.SUPPORTED,
         Title("validation-never-ends", {"batches": batches, "infinite": sure}),
-        because=tuple(facts),
-        remedies=(Remedy("fit.give-validation-steps"),),
+        because=facts,
+        remedies=[Remedy("fit.give-validation-steps")],
     )
 
 

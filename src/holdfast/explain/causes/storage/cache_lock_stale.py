@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _LOCKED = ErrorText(
     r"cache lockfile.*already exists|AlreadyExistsError.*lockfile|[Ll]ock ?file .*(exists|stale)|There "
@@ -16,7 +14,7 @@ _LOCKED = ErrorText(
 _FILE = re.compile(r"([\w./~+-]+\.lockfile)")
 
 
-@cause("cache-lock-stale", Group.STORAGE, specialises=("script-error",))
+@cause("cache-lock-stale", specialises=("script-error",))
 def cache_lock_stale(evidence: Evidence) -> Finding | None:
     quote = _LOCKED.match(evidence)
     if quote is None:
@@ -28,6 +26,6 @@ def cache_lock_stale(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if "lockfile" in quote.whole else Strength.SUPPORTED,
         Title("cache-lock-stale", {"file": named[1] if named else ""}),
-        because=tuple(facts),
-        remedies=(Remedy("run.start-again"), Remedy("cache.remove-locks")),
+        because=facts,
+        remedies=[Remedy("run.start-again"), Remedy("cache.remove-locks")],
     )

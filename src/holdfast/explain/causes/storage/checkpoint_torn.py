@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, file_named, is_there, user_line
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _CORRUPT = ErrorText(
     r"truncated file: eof|Unable to (synchronously )?open (file|object).*(truncated|bad object|file "
@@ -22,7 +19,7 @@ _LOADING = re.compile(r"load|restore|open|BackupAndRestore")
 _MODEL_FRAMES = re.compile(r"keras|load_model|load_weights|restore|checkpoint|saving")
 
 
-@cause("checkpoint-torn", Group.STORAGE, specialises=("script-error",))
+@cause("checkpoint-torn", specialises=("script-error",))
 def checkpoint_torn(evidence: Evidence) -> Finding | None:
     quote = _CORRUPT.match(evidence)
     if quote is None:
@@ -46,9 +43,9 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
         Title("checkpoint-torn", {"file": file}),
-        because=tuple(facts),
-        against=() if _LOADING.search(text + frames) else (Fact("error.not-in-loading", {}, quote.source),),
-        remedies=(Remedy("checkpoint.use-the-one-before"), Remedy("checkpoint.keep-two")),
+        because=facts,
+        against=() if _LOADING.search(text + frames) else [Fact("error.not-in-loading", {}, quote.source)],
+        remedies=[Remedy("checkpoint.use-the-one-before"), Remedy("checkpoint.keep-two")],
     )
 
 

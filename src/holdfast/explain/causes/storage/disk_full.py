@@ -6,15 +6,11 @@ import errno
 import re
 from pathlib import Path
 
-from holdfast.explain.causes.declare import Group, cause
 from holdfast.explain.causes.storage.thresholds import LOW_DISK_BYTES
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, full_disk, user_line
 from holdfast.explain.readings.output import clipped
-from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.remedies import Before, resume
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: The words for a limit on the size of one file: the disk may have space left.
@@ -23,7 +19,7 @@ _FILE_SIZE_LIMIT = re.compile(r"File too large|rrno ?=? ?27\b")
 _CERTAIN = re.compile(r"2[78]|No space|quota|too large")
 
 
-@cause("disk-full", Group.STORAGE, specialises=("script-error", "native-crash", "callback-raised"))
+@cause("disk-full", specialises=("script-error", "native-crash", "callback-raised"))
 def disk_full(evidence: Evidence) -> Finding | None:
     failed, quote = _failed_save(evidence), full_disk(evidence)
     by_signal = evidence.exit_signal == "SIGXFSZ"
@@ -126,8 +122,8 @@ def _finding(
     return Finding(
         strength,
         Title(kind, {"path": path, "caught": caught}),
-        because=tuple(facts),
-        remedies=(first, again or Remedy("checkpoint.keep-fewer")),
+        because=facts,
+        remedies=[first, again or Remedy("checkpoint.keep-fewer")],
         ends=not caught,
     )
 

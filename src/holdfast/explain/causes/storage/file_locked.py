@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 _LOCKED = ErrorText(
     r"unable to lock file|errno ?= ?(11|37|35)\b.*lock|BlockingIOError|\[Errno (11|37)\].*(lock|open)|"
@@ -15,7 +13,7 @@ _THREADS = r"fork|pthread|thread"  # too many of them are refused with the same 
 _ENDINGS = r"h5|hdf5|keras|db|sqlite3?"
 
 
-@cause("file-locked", Group.STORAGE, specialises=("script-error", "callback-raised"))
+@cause("file-locked", specialises=("script-error", "callback-raised"))
 def file_locked(evidence: Evidence) -> Finding | None:
     quote = _LOCKED.match(evidence)
     if quote is None or quote.says(_THREADS):
@@ -29,4 +27,4 @@ def file_locked(evidence: Evidence) -> Finding | None:
         title = Title("file-locked.not-supported" if no_locks else "file-locked", values)
         remedies = Remedy("file.end-the-other-process"), Remedy("file.without-locks")
     because = quote.fact, *user_line(evidence)
-    return Finding(Strength.ESTABLISHED, title, because=because, remedies=remedies)
+    return Finding(Strength.ESTABLISHED, title, because, remedies)

@@ -6,12 +6,9 @@ import errno
 import os
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, Quote, is_there, user_line
 from holdfast.explain.readings.stacks import stalled_thread
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _NOT_FOUND = ErrorText(
     r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No "
@@ -37,7 +34,7 @@ _PATHS = (
 )
 
 
-@cause("path-missing", Group.STORAGE, specialises=("script-error", "callback-raised", "dataset-empty"))
+@cause("path-missing", specialises=("script-error", "callback-raised", "dataset-empty"))
 def path_missing(evidence: Evidence) -> Finding | None:
     quote = _NOT_FOUND.match(evidence)
     if quote is not None and quote.says(_OTHER_CAUSES):
@@ -83,8 +80,8 @@ def _variable(evidence: Evidence, quote: Quote | None) -> Finding:
     return Finding(
         Strength.ESTABLISHED,
         Title("path-missing.variable", {"name": name}),
-        because=tuple(facts),
-        remedies=(Remedy("variable.set", {"name": name}), Remedy("recipe.check", safety="automatic")),
+        because=facts,
+        remedies=[Remedy("variable.set", {"name": name}), Remedy("recipe.check", safety="automatic")],
     )
 
 
@@ -93,7 +90,7 @@ def _finding(strength: Strength, title: Title, facts: list[Fact], path: str, fol
         remedies = Remedy("folder.make", {"folder": folder}), Remedy("folder.find-what-removed-it")
     else:
         remedies = Remedy("path.check", {"path": path}), Remedy("recipe.check", safety="automatic")
-    return Finding(strength, title, because=tuple(facts), remedies=remedies)
+    return Finding(strength, title, facts, remedies)
 
 
 def _environment(evidence: Evidence) -> bool:

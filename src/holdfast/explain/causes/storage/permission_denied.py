@@ -6,12 +6,8 @@ import errno
 import os
 import re
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.explain.readings.recorded import Recorded
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _DENIED = ErrorText(
     r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|Read-only file "
@@ -23,7 +19,7 @@ _PATH = re.compile(
 )
 
 
-@cause("permission-denied", Group.STORAGE, specialises=("script-error", "callback-raised"))
+@cause("permission-denied", specialises=("script-error", "callback-raised"))
 def permission_denied(evidence: Evidence) -> Finding | None:
     quote, failed = _DENIED.match(evidence), _failed_save(evidence)
     if quote is None and failed is None:
@@ -44,8 +40,8 @@ def permission_denied(evidence: Evidence) -> Finding | None:
     return Finding(
         strength,
         Title("permission-denied.read-only" if read_only else "permission-denied", {"path": path}),
-        because=tuple(facts),
-        remedies=(_remedy(path, read_only=read_only),),
+        because=facts,
+        remedies=[_remedy(path, read_only=read_only)],
         ends=ends,
     )
 

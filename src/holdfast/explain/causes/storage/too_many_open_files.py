@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import errno
 
-from holdfast.explain.causes.declare import Group, cause
-from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, Strength, Title
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.journal import events as ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _TOO_MANY = ErrorText(r"Too many open files|\[Errno 24\]|errno ?= ?24\b")
 
 
-@cause("too-many-open-files", Group.STORAGE, specialises=("script-error",))
+@cause("too-many-open-files", specialises=("script-error",))
 def too_many_open_files(evidence: Evidence) -> Finding | None:
     quote = _TOO_MANY.match(evidence)
     if quote is None and not (evidence.error is not None and evidence.error.errno == errno.EMFILE):
@@ -27,8 +24,8 @@ def too_many_open_files(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED,
         Title("too-many-open-files", {"limit": limit}),
-        because=tuple(facts),
-        remedies=(Remedy("file.close"), Remedy("limit.raise-open-files")),
+        because=facts,
+        remedies=[Remedy("file.close"), Remedy("limit.raise-open-files")],
     )
 
 

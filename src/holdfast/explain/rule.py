@@ -1,4 +1,8 @@
-"""How a cause declares itself: its slug, its group and how it relates to other causes, next to its rule."""
+"""What a rule is written with: its declaration, and the names that nearly every rule uses.
+
+A rule is one function in one file of `causes/<group>`. Its decorator says the cause's slug and how the cause relates
+to others; the folder is its group.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,30 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Finding, RuledOut
+from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.journal import events as ev
+from holdfast.journal.beats import Phase
+
+__all__ = [
+    "Cause",
+    "Evidence",
+    "Fact",
+    "Finding",
+    "Group",
+    "Phase",
+    "Recorded",
+    "Remedy",
+    "RuledOut",
+    "Strength",
+    "Title",
+    "cause",
+    "ev",
+]
 
 Rule: TypeAlias = Callable[[Evidence], Finding | RuledOut | None]
 
-_PAGES = Path(__file__).parent.parent / "pages"
+_PAGES = Path(__file__).parent / "pages"
 
 
 class Group(enum.StrEnum):
@@ -34,7 +57,6 @@ class Group(enum.StrEnum):
 @dataclass(frozen=True, slots=True)
 class Cause:
     slug: str
-    group: Group
     judge: Rule
     #: More general causes that say the same less exactly; they are dropped when this one is found.
     specialises: tuple[str, ...] = ()
@@ -49,6 +71,11 @@ class Cause:
         return replace(found, cause=self.slug) if found is not None and not found.cause else found
 
     @property
+    def group(self) -> Group:
+        """By the folder of its rule."""
+        return Group[self.judge.__module__.split(".")[-2].upper()]
+
+    @property
     def brief(self) -> str:
         """One line: what it is."""
         return (sys.modules[self.judge.__module__].__doc__ or "").strip()
@@ -60,16 +87,11 @@ class Cause:
 
 
 def cause(
-    slug: str,
-    group: Group,
-    *,
-    specialises: tuple[str, ...] = (),
-    mechanism: bool = False,
-    breaks: bool = False,
+    slug: str, *, specialises: tuple[str, ...] = (), mechanism: bool = False, breaks: bool = False
 ) -> Callable[[Rule], Cause]:
     """Makes a `Cause` of the function below it."""
 
     def declared(rule: Rule) -> Cause:
-        return Cause(slug, group, rule, specialises, mechanism, breaks)
+        return Cause(slug, rule, specialises, mechanism, breaks)
 
     return declared
