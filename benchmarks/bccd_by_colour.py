@@ -75,7 +75,7 @@ def main(data: str, out: Path) -> None:
     numbers = class_numbers(dataset, first=0)
     rows = []
     for image, record in zip(image_numbers(test.records), test.records, strict=True):
-        pixels = np.asarray(Image.open(record.picture.path).convert("RGB"))
+        pixels = np.asarray(Image.open(record.image.path).convert("RGB"))
         for name, box, score in found_in(pixels, red):
             sides = [float(side) for side in box]
             rows.append({"image_id": image, "category_id": numbers[name], "bbox": sides, "score": score})

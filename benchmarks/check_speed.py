@@ -2,7 +2,7 @@
 
     python benchmarks/check_speed.py
 
-10,000 pictures of 320x240 with 10 boxes each, as COCO, VOC and TFRecord; a first run, which decodes every picture,
+10,000 images of 320x240 with 10 boxes each, as COCO, VOC and TFRecord; a first run, which decodes every image,
 and a second, which finds them in the cache. The peak of memory is that of the main process and of all workers
 together (proportional set size, sampled), because they share what was read before they were forked.
 """
@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 
 
-def made(folder: Path, pictures: int, boxes: int) -> None:
-    """A COCO dataset whose pictures all differ."""
+def made(folder: Path, count: int, boxes: int) -> None:
+    """A COCO dataset whose images all differ."""
     import io
 
     import numpy as np
@@ -34,7 +34,7 @@ def made(folder: Path, pictures: int, boxes: int) -> None:
     Image.fromarray(smooth).resize((320, 240)).save(out, "JPEG", quality=85)
     (folder / "images").mkdir(parents=True)
     images, annotations = [], []
-    for number in range(1, pictures + 1):
+    for number in range(1, count + 1):
         name = f"{number:06d}.jpg"
         comment = b"\xff\xfe\x00\x0a" + f"{number:08d}".encode()  # a comment segment makes the bytes unique
         data = out.getvalue()
@@ -73,12 +73,12 @@ def _memory(child: psutil.Popen) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pictures", type=int, default=10_000)
-    parser.add_argument("--boxes", type=int, default=10, help="in each picture")
+    parser.add_argument("--images", type=int, default=10_000)
+    parser.add_argument("--boxes", type=int, default=10, help="in each image")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
-        made(Path(folder) / "coco", args.pictures, args.boxes)
+        made(Path(folder) / "coco", args.images, args.boxes)
         for to in ("voc", "tfrecord"):
             command = [
                 sys.executable,
@@ -92,13 +92,13 @@ def main() -> None:
                 to,
             ]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        print(f"{args.pictures} pictures, {args.pictures * args.boxes} boxes, {os.cpu_count()} cores")
+        print(f"{args.images} images, {args.images * args.boxes} boxes, {os.cpu_count()} cores")
         print(f"{'format':<10}{'first s':>9}{'again s':>9}{'MiB':>7}  boxes/s")
         for format in ("coco", "voc", "tfrecord"):
             first, memory, report = timed(Path(folder) / format)
             again, memory_again, second = timed(Path(folder) / format)
-            assert report == second and report["boxes"] == args.pictures * args.boxes, report
-            rate = args.pictures * args.boxes / first
+            assert report == second and report["boxes"] == args.images * args.boxes, report
+            rate = args.images * args.boxes / first
             print(f"{format:<10}{first:>9.1f}{again:>9.1f}{max(memory, memory_again):>7.0f}  {rate:,.0f}")
 
 

@@ -54,13 +54,13 @@ def main() -> None:
     shown, run = as_trained(spec), as_detect_function(_runner(args.tflite))
     facts, seen = [], []
     for record in dataset.records:
-        picture = shown(record.picture.read())
-        found = run(picture.pixels)
+        image = shown(record.image.read())
+        found = run(image.pixels)
         real = found.classes >= 0
-        placed = InputMapping.of_mapping(picture.mapping)
-        boxes = placed.to_picture(found.boxes[real], picture.facts.upright_size)
+        placed = InputMapping.of_mapping(image.mapping)
+        boxes = placed.to_image(found.boxes[real], image.facts.upright_size)
         seen.append(Seen(boxes, found.scores[real], found.classes[real]))
-        facts.append(picture.facts)
+        facts.append(image.facts)
     truth = ground_truth_of(from_facts(replace(dataset, classes=spec.classes, class_ids=()), facts))
     print(json.dumps(score(truth, predictions_of(seen)).numbers))
 

@@ -1,6 +1,6 @@
 """The product's own training step on JAX, at the sizes that are compared: no TensorFlow is imported here.
 
-Pictures travel as uint8 and are recoloured on the device; boxes are matched there; losses, gradient, clipping, SGD
+Images travel as uint8 and are recoloured on the device; boxes are matched there; losses, gradient, clipping, SGD
 with momentum and decay, the average of the weights and the finite-or-not decision are those of `holdfast train`.
 """
 
@@ -27,10 +27,10 @@ class Size:
     batch: int
     classes: int
     frozen_blocks: int = 0
-    boxes: int = 20  # real ones a picture
-    places: int = 100  # boxes a picture with padding, about COCO's most
+    boxes: int = 20  # real ones an image
+    places: int = 100  # boxes an image with padding, about COCO's most
     precision: str = "bfloat16"
-    sent: tuple[int, int] | None = None  # width and height of pictures that the step resizes itself
+    sent: tuple[int, int] | None = None  # width and height of images that the step resizes itself
 
 
 SIZES = {
@@ -60,7 +60,7 @@ def step_of(size: Size) -> Any:
 
 
 def batch_of(size: Size, seed: int) -> dict[str, np.ndarray]:
-    """Pictures of noise with a brighter patch under each box, so that there is something to learn."""
+    """Images of noise with a brighter patch under each box, so that there is something to learn."""
     random = np.random.default_rng(seed)
     count, side, places = size.batch, size.side, size.places
     images = random.integers(0, 128, (count, side, side, 3), dtype=np.uint8)
@@ -69,9 +69,9 @@ def batch_of(size: Size, seed: int) -> dict[str, np.ndarray]:
     boxes = np.clip(np.concatenate([centres - sides / 2, centres + sides / 2], axis=-1), 0, side)
     labels = random.integers(0, size.classes, (count, places)).astype(np.int32)
     real = np.broadcast_to(np.arange(places) < size.boxes, (count, places)).copy()
-    for picture, (corners, kinds) in enumerate(zip(boxes.astype(int), labels, strict=True)):
+    for image, (corners, kinds) in enumerate(zip(boxes.astype(int), labels, strict=True)):
         for (left, top, right, bottom), kind in zip(corners[: size.boxes], kinds, strict=False):
-            images[picture, top:bottom, left:right, kind % 3] |= 128
+            images[image, top:bottom, left:right, kind % 3] |= 128
     ranges = ((-0.1, 0.1), (0.8, 1.2), (0.8, 1.2), (-0.02, 0.02))
     colour = np.stack([random.uniform(low, high, count) for low, high in ranges], axis=-1)
     shown = {"images": images} if size.sent is None else sent_of(size.sent, count, side, random)
@@ -82,9 +82,9 @@ def batch_of(size: Size, seed: int) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def sent_of(picture: tuple[int, int], count: int, side: int, random: Any) -> dict[str, np.ndarray]:
-    """Pictures as the pipeline sends them where the step resizes: every second one mirrored, the aspect kept."""
-    width, height = picture
+def sent_of(image: tuple[int, int], count: int, side: int, random: Any) -> dict[str, np.ndarray]:
+    """Images as the pipeline sends them where the step resizes: every second one mirrored, the aspect kept."""
+    width, height = image
     drawn = round(side * height / width)
     beside = (side - drawn) // 2
     upright = [height, width, 0, width, 1, drawn, side, beside, 0]

@@ -25,7 +25,7 @@ import numpy as np
 
 from holdfast.pipeline import device_transforms
 
-PICTURE = 816, 612
+IMAGE = 816, 612
 SIZES = ((512, 16), (640, 16), (640, 64))  # side of the image, batch
 
 
@@ -42,7 +42,7 @@ def median_ms(work: Callable[[], Any], times: int = 30) -> float:
 
 def row(side: int, batch: int) -> dict[str, Any]:
     random = np.random.default_rng(0)
-    sent = h200_ours.sent_of(PICTURE, batch, side, random)
+    sent = h200_ours.sent_of(IMAGE, batch, side, random)
     images = random.integers(0, 256, (batch, side, side, 3), dtype=np.uint8)
     pixels, view = jax.device_put((sent["pixels"], sent["view"]))
     resize = jax.jit(lambda pixels, view: device_transforms.resized(pixels, view, side, side))

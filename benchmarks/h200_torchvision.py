@@ -1,4 +1,4 @@
-"""torchvision's detectors on the same pictures and boxes: a plain training step, nothing but what it needs.
+"""torchvision's detectors on the same images and boxes: a plain training step, nothing but what it needs.
 
 Generous to torchvision: batches lie on the device as floats of the right size, nothing is augmented, clipped or
 averaged, and normalisation is frozen as ours is (its default from fresh weights is batch statistics, which cost more).

@@ -65,7 +65,7 @@ SETUPS = [  # small compilations first, detectors by turns
     _setup("retinanet", "mobilenet_v2", 512, 32, "bfloat16"),
     _setup("retinanet", "resnext50", 640, 8, "bfloat16"),
     _setup("faster-rcnn", "mobilenet_v2", 512, 16),
-    # the step resizes what the host sends: pictures of 0.3, 1 and 2 megapixels
+    # the step resizes what the host sends: images of 0.3, 1 and 2 megapixels
     _setup("ssd", "vgg16", 300, 32, sent=640 * 480),
     _setup("retinanet", "resnet50", 640, 16, "bfloat16", sent=1280 * 800),
     _setup("faster-rcnn", "resnet50", 640, 8, "bfloat16", sent=1920 * 1080),
@@ -73,7 +73,7 @@ SETUPS = [  # small compilations first, detectors by turns
 ]
 
 #: A batch that is to fill nine tenths of a limit, and the next one up in the same limit. Both are predicted. One
-#: picture more is over a ninth of these, else the next batch would still fit.
+#: image more is over a ninth of these, else the next batch would still fit.
 LIMITS = [
     tuple(_setup("ssd", "vgg16", 640, batch, sgd=True) for batch in (2, 3)),
     tuple(_setup("retinanet", "resnet50", 1024, batch) for batch in (3, 4)),

@@ -3,7 +3,7 @@
     python benchmarks/memory_host.py [OUT [N]]    # root, with control groups of version 1 or 2; all, or the Nth
 
 For each model: the largest micro-batch that the plan says fits under the cap must run, and 1.3 times as many
-pictures must be killed by the kernel or refused by the allocator. Every run is a fresh process.
+images must be killed by the kernel or refused by the allocator. Every run is a fresh process.
 """
 
 from __future__ import annotations

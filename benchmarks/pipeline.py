@@ -1,4 +1,4 @@
-"""The pipeline against its peers on this machine, as ratios: one run, two cores, pictures of 0.5, 3 and 12 MP.
+"""The pipeline against its peers on this machine, as ratios: one run, two cores, images of 0.5, 3 and 12 MP.
 
     python benchmarks/pipeline.py [--torch-python PYTHON] [--rounds 9] [--json FILE]
 
@@ -12,7 +12,7 @@ for all, without augmentation unless said. Contenders:
     torch             PyTorch's DataLoader, two workers, Pillow: open, convert, resize, to float (needs torch)
     full decode       read and decode at full size on all cores, nothing else: the limit without scaled decoding
     ours              the first epoch: decoded at a fraction, resized once, uint8; the aspect kept, the default
-    ours, stretched   the same, stretched: a 4:3 picture is decoded at twice the size for its shorter side
+    ours, stretched   the same, stretched: a 4:3 image is decoded at twice the size for its shorter side
     ours, light       with flip, scale jitter and colour (colour is applied in the step, not here)
     packed            later epochs: the small copies that `holdfast data pack` makes
     packed, light     the same with flip, scale jitter and colour; the copies are larger, for the jitter
@@ -53,7 +53,7 @@ AIMS = (("ours", "tutorial", "12", 1.6), ("packed, light", "tutorial", "12", 6.0
 Start = Callable[[], Iterator[Any]]
 
 
-# -- pictures -----------------------------------------------------------------------------------------
+# -- images -----------------------------------------------------------------------------------------
 
 
 def photograph(width: int, height: int, seed: int) -> Any:
@@ -117,7 +117,7 @@ def torch_loader(paths: list[str], folder: Path) -> Start:
     import torch
     from PIL import Image
 
-    class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]
+    class Images(torch.utils.data.Dataset):  # type: ignore[misc]
         def __len__(self) -> int:
             return 1_000_000
 
@@ -127,7 +127,7 @@ def torch_loader(paths: list[str], folder: Path) -> Start:
             return torch.from_numpy(np.asarray(image).copy()).permute(2, 0, 1).float() / 255.0
 
     torch.set_num_threads(1)
-    loader = torch.utils.data.DataLoader(Pictures(), batch_size=BATCH, num_workers=CORES)
+    loader = torch.utils.data.DataLoader(Images(), batch_size=BATCH, num_workers=CORES)
     return lambda: iter(loader)
 
 
@@ -207,7 +207,7 @@ class Host:
             ";".join(names),
             "--megapixels",
             megapixels,
-            "--pictures",
+            "--images",
             str(folder),
         ]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
@@ -306,7 +306,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
-        "--pictures", type=Path, default=Path(tempfile.gettempdir()) / "holdfast-benchmark-pictures"
+        "--images", type=Path, default=Path(tempfile.gettempdir()) / "holdfast-benchmark-images"
     )
     parser.add_argument("--json", type=Path, help="also write the rows here")
     parser.add_argument("--megapixels", choices=tuple(SIZES), help="only this size")
@@ -319,8 +319,8 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     if args.serve:
-        paths = generate(args.pictures, args.megapixels, counts[args.megapixels])
-        serve(args.serve.split(";"), paths, args.pictures / args.megapixels, TIMED[args.megapixels])
+        paths = generate(args.images, args.megapixels, counts[args.megapixels])
+        serve(args.serve.split(";"), paths, args.images / args.megapixels, TIMED[args.megapixels])
         return
     names = args.only.split(";") if args.only else list(CONTENDERS)
     if "torch" in names and not has_torch(args.torch_python):
@@ -329,8 +329,8 @@ def main() -> None:
         names.remove("torch")
     rows, found = [], {}
     for megapixels in [args.megapixels] if args.megapixels else SIZES:
-        generate(args.pictures, megapixels, counts[megapixels])
-        found[megapixels] = race(megapixels, names, args.pictures, args.torch_python, args.rounds)
+        generate(args.images, megapixels, counts[megapixels])
+        found[megapixels] = race(megapixels, names, args.images, args.torch_python, args.rounds)
         rows += report(megapixels, found[megapixels])
     print()
     for name, over, megapixels, aim in AIMS:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-IMAGES_S = 2082.0  # SSD300 on VGG16, one H200, batch 128, pictures on the device: measured
+IMAGES_S = 2082.0  # SSD300 on VGG16, one H200, batch 128, images on the device: measured
 BATCH = 128  # of each device
 WEIGHTS = 34_305_206  # of that detector with 80 classes: counted
-JPEG_BYTES = 19.3e9 / 118_287  # of a picture of COCO 2017, about 640 x 480
+JPEG_BYTES = 19.3e9 / 118_287  # of an image of COCO 2017, about 640 x 480
 DECODED_S_CORE = (
-    320.0  # pictures a core: 640 a second on two quiet cores, decoded, resized and batched: measured
+    320.0  # images a core: 640 a second on two quiet cores, decoded, resized and batched: measured
 )
 NVLINK_GB_S, NETWORK_GB_S = (
     450.0,

@@ -23,7 +23,7 @@ from .zoo.trials import Trial, World
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LIMIT_S = 150.0
 
-_PICTURES = """
+_IMAGES = """
 import os, numpy as np, tensorflow as tf
 os.makedirs("pictures", exist_ok=True)
 def _picture(kind, number):
@@ -76,17 +76,17 @@ _OWN_OPTIMIZER = (
 COMPLETIONS = {
     "000-1": Completion(),
     "000-2": Completion(
-        _PICTURES + "image_paths = [_picture('png', n) for n in range(64)]\n",
+        _IMAGES + "image_paths = [_picture('png', n) for n in range(64)]\n",
         "for images in dataset:\n    print(images.shape, float(tf.reduce_max(images)))\n",
     ),
     "000-3": Completion(
-        _PICTURES + _MODEL + _BATCHES + "epochs = 2\n"
+        _IMAGES + _MODEL + _BATCHES + "epochs = 2\n"
         "def compute_loss(model, batch):\n    return tf.reduce_mean((model(batch[0]) - batch[1]) ** 2)\n",
         "print('updates', int(optimizer.iterations))\n",
         ((r"for batch in dataset", "for batch_index, batch in enumerate(dataset)"),),
     ),
     "001-1": Completion(
-        _PICTURES + _MODEL + "batch_size, num_epochs = 8, 2\n"
+        _IMAGES + _MODEL + "batch_size, num_epochs = 8, 2\n"
         "image_paths = [_picture('jpg', n) for n in range(32)]\n"
         "annotation_paths = [p + '.txt' for p in image_paths]\n"
         "[open(p, 'w').write('0.1 0.2 0.5 0.6') for p in annotation_paths]\n",
@@ -100,12 +100,12 @@ COMPLETIONS = {
     ),
     "001-2": Completion(),
     "001-3": Completion(
-        _PICTURES + _MODEL + _BATCHES + "num_epochs = 2\n",
+        _IMAGES + _MODEL + _BATCHES + "num_epochs = 2\n",
         "print('iterations', int(model.optimizer.iterations))\n",
         ((r'"path/[^"]*"', '"checkpoints/last.weights.h5"'),),
     ),
     "002-1": Completion(),
-    "002-2": Completion(_PICTURES + _RECORDS, "", ((r"\.batch\(", ".padded_batch("),)),
+    "002-2": Completion(_IMAGES + _RECORDS, "", ((r"\.batch\(", ".padded_batch("),)),
     "002-3": Completion("", "", ((r"640", "160"),), 3000, cap_as_written=True),
     "003-1": Completion("", "", (_TWO_ARGUMENTS,), 750),
     "003-2": Completion("", "", (_PAIRS_APART,), 600),

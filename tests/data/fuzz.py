@@ -120,7 +120,7 @@ def bomb(rng: random.Random, data: bytes) -> bytes:
     ))  # fmt: skip
 
 
-def picture_bomb(rng: random.Random, data: bytes) -> bytes:
+def image_bomb(rng: random.Random, data: bytes) -> bytes:
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
@@ -139,13 +139,13 @@ def picture_bomb(rng: random.Random, data: bytes) -> bytes:
 
 ANY: tuple[Mutation, ...] = (flip, cut, stuff, repeat)
 TEXT: tuple[Mutation, ...] = (*ANY, numbers, numbers, bomb)
-PICTURE: tuple[Mutation, ...] = (*ANY, picture_bomb)
+IMAGE: tuple[Mutation, ...] = (*ANY, image_bomb)
 
 
 def seeds(folder: Path) -> list[Path]:
     """One small dataset in every format that is read."""
-    pictures = folder / "pictures"
-    pictures.mkdir()
+    images = folder / "pictures"
+    images.mkdir()
     records = []
     for n, (format, suffix) in enumerate(
         (
@@ -157,8 +157,8 @@ def seeds(folder: Path) -> list[Path]:
             ("TIFF", ".tif"),
         )
     ):
-        path = pictures / f"{n}{suffix}"
-        path.write_bytes(made.picture(40, 30, seed=n, format=format))
+        path = images / f"{n}{suffix}"
+        path.write_bytes(made.image(40, 30, seed=n, format=format))
         boxes = (Box(1, 2, 20, 25, "cat"), Box(5, 5, 12.5, 29, "dog", crowd=True))
         records.append(
             Record(
@@ -175,7 +175,7 @@ def seeds(folder: Path) -> list[Path]:
         write(dataset, str(folder / to), to, ConvertOptions())
         made_here.append(folder / to)
     for name in ("csv", "labelme"):
-        shutil.copytree(pictures, folder / name)
+        shutil.copytree(images, folder / name)
         made_here.append(folder / name)
     rows = "".join(
         f"{record.file_name},40,30,{box.name},{box.x1},{box.y1},{box.x2},{box.y2}\n"
@@ -203,8 +203,8 @@ def one(rng: random.Random, dataset: Path, work: Path) -> tuple[str, str]:
     """Mutate one file of a copy and check it: what came of it, and a description."""
     files = sorted(path for path in dataset.rglob("*") if path.is_file() and path.suffix != ".sqlite")
     victim = rng.choice(files)
-    is_picture = victim.suffix in (".jpg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tfrecord")
-    mutation = rng.choice(PICTURE if is_picture else TEXT)
+    is_image = victim.suffix in (".jpg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tfrecord")
+    mutation = rng.choice(IMAGE if is_image else TEXT)
     data = mutation(rng, victim.read_bytes())
     copy = work / "case"
     shutil.rmtree(copy, ignore_errors=True)

@@ -15,7 +15,7 @@ from tests import real_data
 REAL = real_data.DATA
 
 
-def picture(
+def image(
     width: int = 64, height: int = 48, seed: int = 0, format: str = "JPEG", mode: str = "RGB", **save: Any
 ) -> bytes:
     """Encoded bytes that differ for every seed."""
@@ -72,9 +72,9 @@ def os2_bmp(width: int, height: int) -> bytes:
     return b"BM" + struct.pack("<IHHIIHHHH", 26 + len(pixels), 0, 0, 26, 12, width, height, 1, 24) + pixels
 
 
-def odd_pictures() -> dict[str, bytes]:
+def odd_images() -> dict[str, bytes]:
     """What TensorFlow does not decode or decodes wrongly, by what it is called in a message."""
-    clear = Image.open(io.BytesIO(picture(format="PNG"))).convert("RGBA")
+    clear = Image.open(io.BytesIO(image(format="PNG"))).convert("RGBA")
     clear.putalpha(100)
     transparent, animated = io.BytesIO(), io.BytesIO()
     clear.save(transparent, "WEBP", lossless=True)
@@ -82,10 +82,10 @@ def odd_pictures() -> dict[str, bytes]:
         animated, "WEBP", lossless=True, save_all=True, append_images=[Image.new("RGB", (64, 48), "red")]
     )
     return {
-        "TIFF": picture(format="TIFF"),
-        "PPM": picture(format="PPM"),
-        "palette BMP": picture(format="BMP", mode="P"),
-        "black-and-white BMP": picture(format="BMP", mode="1"),
+        "TIFF": image(format="TIFF"),
+        "PPM": image(format="PPM"),
+        "palette BMP": image(format="BMP", mode="P"),
+        "black-and-white BMP": image(format="BMP", mode="1"),
         "packed BMP": bmp(16, 0, bytes(range(64))),
         "transparent WEBP": transparent.getvalue(),
         "animated WEBP": animated.getvalue(),
@@ -96,7 +96,7 @@ def rotated(width: int, height: int, orientation: int, seed: int = 0) -> bytes:
     """A JPEG stored as width x height with an EXIF orientation."""
     exif = Image.Exif()
     exif[0x0112] = orientation
-    return picture(width, height, seed, exif=exif)
+    return image(width, height, seed, exif=exif)
 
 
 def voc_xml(name: str, size: tuple[int, int], boxes: list[tuple[str, float, float, float, float]]) -> str:
@@ -112,8 +112,8 @@ def voc_xml(name: str, size: tuple[int, int], boxes: list[tuple[str, float, floa
     )
 
 
-def voc(folder: Path, pictures: dict[str, tuple[bytes, tuple[int, int], list[Any]]]) -> Path:
-    for name, (data, size, boxes) in pictures.items():
+def voc(folder: Path, images: dict[str, tuple[bytes, tuple[int, int], list[Any]]]) -> Path:
+    for name, (data, size, boxes) in images.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
@@ -125,7 +125,7 @@ def clean_voc(folder: Path, count: int = 12) -> Path:
     return voc(
         folder,
         {
-            f"{n:03d}.jpg": (picture(seed=n), (64, 48), [("cat" if n % 2 else "dog", 5, 6, 30 + n % 9, 40)])
+            f"{n:03d}.jpg": (image(seed=n), (64, 48), [("cat" if n % 2 else "dog", 5, 6, 30 + n % 9, 40)])
             for n in range(count * 2)
         },
     )

@@ -44,13 +44,13 @@ DIRT: list[tuple[str, str, Plant]] = [
     ("missing-image", "error", lambda d: (d / "007.jpg").unlink()),
     ("annotation-without-image", "error", lambda d: (d / "007.jpg").unlink()),
     ("unreadable-image", "error", lambda d: rewritten(d, b"not an image at all")),
-    ("truncated-image", "error", lambda d: rewritten(d, made.picture(seed=7)[:-40])),
+    ("truncated-image", "error", lambda d: rewritten(d, made.image(seed=7)[:-40])),
     ("unreadable-image", "error", lambda d: rewritten(d, b"")),
-    ("wrong-extension", "warning", lambda d: rewritten(d, made.picture(seed=7, format="PNG"))),
-    ("unsupported-mode", "warning", lambda d: rewritten(d, made.picture(seed=7, mode="CMYK"))),
-    ("unsupported-mode", "note", lambda d: rewritten(d, made.picture(seed=7, mode="L"))),
-    ("undecoded-kind", "error", lambda d: rewritten(d, made.picture(seed=7, format="BMP", mode="P"))),
-    ("undecoded-kind", "error", lambda d: rewritten(d, made.picture(seed=7, format="TIFF"))),
+    ("wrong-extension", "warning", lambda d: rewritten(d, made.image(seed=7, format="PNG"))),
+    ("unsupported-mode", "warning", lambda d: rewritten(d, made.image(seed=7, mode="CMYK"))),
+    ("unsupported-mode", "note", lambda d: rewritten(d, made.image(seed=7, mode="L"))),
+    ("undecoded-kind", "error", lambda d: rewritten(d, made.image(seed=7, format="BMP", mode="P"))),
+    ("undecoded-kind", "error", lambda d: rewritten(d, made.image(seed=7, format="TIFF"))),
     ("exif-rotated", "warning", lambda d: rewritten(d, made.rotated(48, 64, 6, seed=7))),
     ("inverted-box", "error", lambda d: boxed(d, 30, 6, 5, 40)),
     ("zero-area-box", "error", lambda d: boxed(d, 30, 6, 30, 40)),
@@ -76,7 +76,7 @@ DIRT: list[tuple[str, str, Plant]] = [
         made.voc_xml("007.jpg", (64, 48), [])) and None),
     ("image-without-annotation", "warning", lambda d: (d / "007.xml").unlink()),
     ("unreadable-annotation", "error", lambda d: (d / "007.xml").write_text("<annotation><object>") and None),
-    ("outsize-image", "warning", lambda d: rewritten(d, made.picture(2000, 1500, seed=7))),
+    ("outsize-image", "warning", lambda d: rewritten(d, made.image(2000, 1500, seed=7))),
     ("crowded-image", "warning", lambda d: (d / "007.xml").write_text(
         made.voc_xml("007.jpg", (64, 48), [("cat", n, 6, n + 20, 40) for n in range(1, 40)])) and None),
 ]  # fmt: skip
@@ -147,7 +147,7 @@ def test_which_size_the_boxes_fit(
     ("declared", "box", "frame"),
     [((48, 64), (5, 50, 40, 62), "upright"), ((64, 48), (40, 5, 60, 30), "stored")],
 )
-def test_the_frame_of_turned_pictures_is_proved(
+def test_the_frame_of_turned_images_is_proved(
     tmp_path: Path, declared: tuple[int, int], box: tuple[int, ...], frame: str
 ) -> None:
     folder = made.clean_voc(tmp_path / "d")
@@ -175,7 +175,7 @@ def test_yolo_ids_that_count_from_one(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "labels").mkdir()
     for n in range(24):
-        (tmp_path / "images" / f"{n}.jpg").write_bytes(made.picture(seed=n))
+        (tmp_path / "images" / f"{n}.jpg").write_bytes(made.image(seed=n))
         (tmp_path / "labels" / f"{n}.txt").write_text(f"{1 + n % 2} 0.5 0.5 0.4 0.4\n")
     (tmp_path / "data.yaml").write_text("train: images\nnames: [cat, dog]\n")
     found = made.slugs(checked(tmp_path))
@@ -209,7 +209,7 @@ def test_the_second_run_decodes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(checks, "probe_image", never)  # workers are forked, so they see it too
     assert checked(folder) == first
-    rewritten(folder, made.picture(99, 99, seed=7))
+    rewritten(folder, made.image(99, 99, seed=7))
     with pytest.raises(AssertionError, match="decoded again"):
         checked(folder)
 

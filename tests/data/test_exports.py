@@ -27,7 +27,7 @@ YAML = "train: images\nnames: [cell]\n"
 def boxes(path: Path | str, **options: Any) -> dict[str, list[tuple[Any, ...]]]:
     """Every image's boxes, by the path that the image really has."""
     dataset = read(str(path), **options)
-    return {record.picture.path.rsplit("/", 1)[-1]: [(box.name, *box.corners) for box in record.boxes]
+    return {record.image.path.rsplit("/", 1)[-1]: [(box.name, *box.corners) for box in record.boxes]
             for record in dataset.records}  # fmt: skip
 
 
@@ -40,23 +40,23 @@ def findings(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("folder", ["images", "labels", "data/JPEGImages", "images/images"])
-def test_pictures_in_a_folder_called_images_keep_their_boxes_in_yolo(tmp_path: Path, folder: str) -> None:
+def test_images_in_a_folder_called_images_keep_their_boxes_in_yolo(tmp_path: Path, folder: str) -> None:
     """YOLO finds the text by putting `labels` for `images`; a second such folder in the path broke that."""
     source = tmp_path / "table"
     put(
         source,
-        **{f"{folder}/a.jpg": b"picture", "l.csv": HEADER + f"{folder}/a.jpg,64,48,cell,16,12,48,36\n"},
+        **{f"{folder}/a.jpg": b"image", "l.csv": HEADER + f"{folder}/a.jpg,64,48,cell,16,12,48,36\n"},
     )
     convert(str(source), str(tmp_path / "yolo"), "yolo")
     assert boxes(tmp_path / "yolo") == {"a.jpg": [("cell", *BOX)]}
-    (picture,) = (tmp_path / "yolo").glob("images/**/a.jpg")
-    told = str(picture).rpartition("/images/")  # what every other reader of YOLO does
+    (image,) = (tmp_path / "yolo").glob("images/**/a.jpg")
+    told = str(image).rpartition("/images/")  # what every other reader of YOLO does
     assert Path(f"{told[0]}/labels/{told[2]}").with_suffix(".txt").is_file()
 
 
 def test_two_folders_do_not_become_one_in_yolo(tmp_path: Path) -> None:
     rows = "images/a.jpg,64,48,cell,16,12,48,36\nimages_/a.jpg,64,48,cell,1,2,33,34\n"
-    put(tmp_path / "t", **{"images/a.jpg": b"picture", "images_/a.jpg": b"picture", "l.csv": HEADER + rows})
+    put(tmp_path / "t", **{"images/a.jpg": b"image", "images_/a.jpg": b"image", "l.csv": HEADER + rows})
     convert(str(tmp_path / "t"), str(tmp_path / "yolo"), "yolo")
     dataset = read(str(tmp_path / "yolo"))
     assert {record.file_name: record.boxes[0].corners for record in dataset.records} == {
@@ -66,21 +66,21 @@ def test_two_folders_do_not_become_one_in_yolo(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("picture", "text"),
+    ("image", "text"),
     [("images/cam/images/a.jpg", "labels/cam/images/a.txt"), ("images/cam/images/a.jpg", "labels/cam/labels/a.txt"),
      ("images/cam/images/a.jpg", "images/cam/labels/a.txt"), ("images/a.jpg", "labels/a.txt")],
 )  # fmt: skip
-def test_yolo_with_images_twice_in_the_path(tmp_path: Path, picture: str, text: str) -> None:
-    put(tmp_path, **{picture: b"picture", text: LINE, "data.yaml": YAML})
+def test_yolo_with_images_twice_in_the_path(tmp_path: Path, image: str, text: str) -> None:
+    put(tmp_path, **{image: b"image", text: LINE, "data.yaml": YAML})
     assert boxes(tmp_path) == {"a.jpg": [("cell", *BOX)]}
 
 
 @pytest.mark.parametrize("nothing", ["", "  # optional", " null", " ~", " ''", " []"])
-def test_a_split_without_a_value_names_no_pictures(tmp_path: Path, nothing: str) -> None:
+def test_a_split_without_a_value_names_no_images(tmp_path: Path, nothing: str) -> None:
     yaml = (
         f"path: ../datasets/mine\ntrain: images/train\nval: images/val\ntest:{nothing}\nnames:\n  0: cell\n"
     )
-    put(tmp_path, **{f"images/{s}/{s}.jpg": b"picture" for s in ("train", "val")},
+    put(tmp_path, **{f"images/{s}/{s}.jpg": b"image" for s in ("train", "val")},
         **{f"labels/{s}/{s}.txt": LINE for s in ("train", "val")}, **{"data.yaml": yaml})  # fmt: skip
     assert "split-overlap" not in findings(tmp_path)
     assert {record.split for record in read(str(tmp_path)).records} == {"train", "val"}
@@ -106,7 +106,7 @@ TABLES: dict[str, str] = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_of_competitions(tmp_path: Path, kind: str) -> None:
-    put(tmp_path, **{"images/a.jpg": b"picture", "train.csv": TABLES[kind]})
+    put(tmp_path, **{"images/a.jpg": b"image", "train.csv": TABLES[kind]})
     assert boxes(tmp_path, strict=False)["a.jpg"][:1] == [("cell", *BOX)]
 
 
@@ -114,7 +114,7 @@ def test_a_list_without_boxes_is_a_negative_and_a_torn_one_is_said(tmp_path: Pat
     rows = 'a,"[[16, 12, 48, 36]]","[""cell""]"\nb,[],[]\nc,"[[1, 2, 3]]","[""cell""]"\nd,"[[1, 2, 30, 40]]","[]"\n'
     put(
         tmp_path,
-        **{f"{name}.jpg": b"picture" for name in "abcd"},
+        **{f"{name}.jpg": b"image" for name in "abcd"},
         **{"t.csv": "image_id,boxes,labels\n" + rows},
     )
     found = findings(tmp_path)["unreadable-annotation"]
@@ -125,16 +125,14 @@ def test_a_list_without_boxes_is_a_negative_and_a_torn_one_is_said(tmp_path: Pat
     assert boxes(tmp_path, strict=False)["b.jpg"] == []
 
 
-def test_boxes_of_one_column_are_sizes_where_that_fits_the_pictures(tmp_path: Path) -> None:
+def test_boxes_of_one_column_are_sizes_where_that_fits_the_images(tmp_path: Path) -> None:
     """A box that fills its image is larger than its corner either way; only the image's edge tells."""
-    put(tmp_path, **{"a.jpg": b"picture", "t.csv": 'image_id,bbox,label\na,"[2, 2, 60, 44]",cell\n'})
+    put(tmp_path, **{"a.jpg": b"image", "t.csv": 'image_id,bbox,label\na,"[2, 2, 60, 44]",cell\n'})
     assert boxes(tmp_path) == {"a.jpg": [("cell", 2.0, 2.0, 62.0, 46.0)]}
 
 
 def test_a_table_whose_classes_nobody_finds_says_so(tmp_path: Path) -> None:
-    put(
-        tmp_path, **{"a.jpg": b"picture", "t.csv": "image,sort,xmin,ymin,xmax,ymax\na.jpg,cell,16,12,48,36\n"}
-    )
+    put(tmp_path, **{"a.jpg": b"image", "t.csv": "image,sort,xmin,ymin,xmax,ymax\na.jpg,cell,16,12,48,36\n"})
     found = findings(tmp_path)["class-column-unknown"]
     assert found.severity == "warning" and found.places[0].file.endswith("t.csv")
     assert found.places[0].detail == "every box is called 'object'; columns that were not read: sort: cell"
@@ -145,13 +143,13 @@ def test_a_table_whose_classes_nobody_finds_says_so(tmp_path: Path) -> None:
 )
 def test_a_table_of_one_kind_of_object_is_no_finding(tmp_path: Path, column: str, text: str) -> None:
     table = f"image,{column},xmin,ymin,xmax,ymax\na.jpg,{text},16,12,48,36\n"
-    put(tmp_path, **{"a.jpg": b"picture", "t.csv": table})
+    put(tmp_path, **{"a.jpg": b"image", "t.csv": table})
     assert "class-column-unknown" not in findings(tmp_path)
 
 
 def test_open_images_codes_have_names(tmp_path: Path) -> None:
     header = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\n"
-    put(tmp_path, **{"a.jpg": b"picture", "train-annotations-bbox.csv": header + "a,x,/m/01yrx,1,0.25,0.75,0.25,0.75,0\n",
+    put(tmp_path, **{"a.jpg": b"image", "train-annotations-bbox.csv": header + "a,x,/m/01yrx,1,0.25,0.75,0.25,0.75,0\n",
                      "class-descriptions-boxable.csv": "/m/01yrx,cell\n/m/0bt9lr,dog\n"})  # fmt: skip
     assert boxes(tmp_path) == ONE
 
@@ -172,26 +170,26 @@ def coco_of(*names: str) -> str:
 def test_accents_are_the_same_in_either_form(tmp_path: Path, form: Any) -> None:
     """macOS writes é as e and an accent, Linux and JSON as one letter; to the eye they are the same name."""
     other = {"NFC": "NFD", "NFD": "NFC"}[form]
-    put(tmp_path, **{f"images/{unicodedata.normalize(other, 'café.jpg')}": b"picture",
+    put(tmp_path, **{f"images/{unicodedata.normalize(other, 'café.jpg')}": b"image",
                      "ann.json": coco_of(unicodedata.normalize(form, "café.jpg"))})  # fmt: skip
     assert list(boxes(tmp_path).values()) == [[("cell", *BOX)]]
     assert "missing-image" not in findings(tmp_path)
 
 
 def test_accents_in_either_form_find_their_yolo_text(tmp_path: Path) -> None:
-    put(tmp_path, **{f"images/{unicodedata.normalize('NFC', 'é.jpg')}": b"picture",
+    put(tmp_path, **{f"images/{unicodedata.normalize('NFC', 'é.jpg')}": b"image",
                      f"labels/{unicodedata.normalize('NFD', 'é.txt')}": LINE, "data.yaml": YAML})  # fmt: skip
     assert list(boxes(tmp_path).values()) == [[("cell", *BOX)]]
 
 
-def test_two_pictures_that_differ_only_in_the_form_of_an_accent_keep_their_own_boxes(tmp_path: Path) -> None:
+def test_two_images_that_differ_only_in_the_form_of_an_accent_keep_their_own_boxes(tmp_path: Path) -> None:
     names = [unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD")]
-    put(tmp_path, **dict.fromkeys(names, b"picture"), **{"ann.json": coco_of(*names)})
+    put(tmp_path, **dict.fromkeys(names, b"image"), **{"ann.json": coco_of(*names)})
     assert boxes(tmp_path) == {name: [("cell", *BOX)] for name in names}
 
 
 def test_a_backslash_may_be_part_of_a_name(tmp_path: Path) -> None:
-    put(tmp_path, **{"images/a\\b.jpg": b"picture", "ann.json": coco_of("a\\b.jpg")})
+    put(tmp_path, **{"images/a\\b.jpg": b"image", "ann.json": coco_of("a\\b.jpg")})
     assert boxes(tmp_path) == {"a\\b.jpg": [("cell", *BOX)]}
 
 
@@ -200,7 +198,7 @@ def test_a_backslash_may_be_part_of_a_name(tmp_path: Path) -> None:
 
 def test_image_sets_that_name_what_is_not_there(tmp_path: Path) -> None:
     xml = made.voc_xml("a.jpg", (64, 48), [("cell", 17, 13, 48, 36)])
-    put(tmp_path, **{"JPEGImages/a.jpg": b"picture", "Annotations/a.xml": xml,
+    put(tmp_path, **{"JPEGImages/a.jpg": b"image", "Annotations/a.xml": xml,
                      "ImageSets/Main/train.txt": "a\nghost\n", "ImageSets/Main/cell_train.txt": "a  1\nghost -1\n"})  # fmt: skip
     found = findings(tmp_path)["listed-but-absent"]
     assert (found.severity, found.count) == ("warning", 1) and found.places[0].file.endswith("Main/train.txt")
@@ -208,14 +206,14 @@ def test_image_sets_that_name_what_is_not_there(tmp_path: Path) -> None:
 
 
 def test_image_sets_by_our_own_writer_name_nothing_that_is_absent(tmp_path: Path) -> None:
-    put(tmp_path / "t", **{"cam 1/a b.jpg": b"picture", "train/c.jpg": b"picture",
+    put(tmp_path / "t", **{"cam 1/a b.jpg": b"image", "train/c.jpg": b"image",
                            "ann_train.json": coco_of("cam 1/a b.jpg", "train/c.jpg")})  # fmt: skip
     convert(str(tmp_path / "t"), str(tmp_path / "voc"), "voc")
     assert "listed-but-absent" not in findings(tmp_path / "voc")
 
 
 def test_a_list_of_yolo_that_names_what_is_not_there(tmp_path: Path) -> None:
-    put(tmp_path, **{"images/a.jpg": b"picture", "labels/a.txt": LINE, "train.txt": "./images/a.jpg\n./images/ghost.jpg\n",
+    put(tmp_path, **{"images/a.jpg": b"image", "labels/a.txt": LINE, "train.txt": "./images/a.jpg\n./images/ghost.jpg\n",
                      "data.yaml": "train: train.txt\nval: images/val\ntest: ../test/images\nnames: [cell]\n"})  # fmt: skip
     found = findings(tmp_path)["listed-but-absent"]
     assert [(place.file.rsplit("/", 1)[-1], place.detail) for place in found.places] == [
@@ -227,7 +225,7 @@ def test_a_list_of_yolo_that_names_what_is_not_there(tmp_path: Path) -> None:
 def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     put(
         tmp_path / "t",
-        **{f"{name}.jpg": b"picture" for name in "abc"},
+        **{f"{name}.jpg": b"image" for name in "abc"},
         **{"ann.json": coco_of("a.jpg", "b.jpg", "c.jpg")},
     )
     convert(str(tmp_path / "t"), str(tmp_path / "r"), "tfrecord", options=ConvertOptions(shards=3))
@@ -244,14 +242,14 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("label", "name"), [(0, "0"), (7, "7"), ("cell", "cell")])
 def test_labelme_with_numbers_as_labels(tmp_path: Path, label: Any, name: str) -> None:
     shape = {"label": label, "points": [[16, 12], [48, 36]], "shape_type": "rectangle"}
-    put(tmp_path, **{"a.jpg": b"picture", "a.json": json.dumps({"shapes": [shape], "imagePath": "a.jpg"})})
+    put(tmp_path, **{"a.jpg": b"image", "a.json": json.dumps({"shapes": [shape], "imagePath": "a.jpg"})})
     assert boxes(tmp_path) == {"a.jpg": [(name, *BOX)]}
 
 
 def test_a_panoptic_file_is_called_so(tmp_path: Path) -> None:
     document = {"images": [{"id": 1, "file_name": "a.jpg"}], "categories": [{"id": 1, "name": "cell"}],
                 "annotations": [{"image_id": 1, "file_name": "a.png", "segments_info": [{"bbox": [1, 2, 3, 4]}]}]}  # fmt: skip
-    put(tmp_path, **{"a.jpg": b"picture", "panoptic_val2017.json": json.dumps(document)})
+    put(tmp_path, **{"a.jpg": b"image", "panoptic_val2017.json": json.dumps(document)})
     with pytest.raises(HoldfastError) as caught:
         read(str(tmp_path))
     assert "panoptic_val2017.json: a panoptic segmentation, not boxes" in caught.value.found
@@ -259,15 +257,15 @@ def test_a_panoptic_file_is_called_so(tmp_path: Path) -> None:
 
 
 def test_a_json_that_ends_early_says_what_to_do(tmp_path: Path) -> None:
-    put(tmp_path, **{"a.jpg": b"picture", "ann.json": coco_of("a.jpg")[:-30]})
+    put(tmp_path, **{"a.jpg": b"image", "ann.json": coco_of("a.jpg")[:-30]})
     with pytest.raises(HoldfastError, match="the JSON cannot be read") as caught:
         read(str(tmp_path))
     assert caught.value.change == ("the file may end early: copy or export it again",)
 
 
-def test_pictures_that_only_the_other_set_of_annotations_names(tmp_path: Path) -> None:
+def test_images_that_only_the_other_set_of_annotations_names(tmp_path: Path) -> None:
     xml = made.voc_xml("a.jpg", (64, 48), [("cell", 17, 13, 48, 36)])
-    put(tmp_path, **{"images/a.jpg": b"picture", "images/b.jpg": b"picture", "images/c.jpg": b"picture",
+    put(tmp_path, **{"images/a.jpg": b"image", "images/b.jpg": b"image", "images/c.jpg": b"image",
                      "Annotations/a.xml": xml, "labels/b.txt": LINE, "classes.txt": "cell\n"})  # fmt: skip
     found = findings(tmp_path)["annotation-sources-disagree"]
     assert (
@@ -275,11 +273,11 @@ def test_pictures_that_only_the_other_set_of_annotations_names(tmp_path: Path) -
     )
 
 
-def test_one_picture_named_by_every_xml(tmp_path: Path) -> None:
+def test_one_image_named_by_every_xml(tmp_path: Path) -> None:
     """Copied XML keeps the first image's name; the file beside it, called like the XML, is the one meant."""
     corners = {"a": (17, 13, 48, 36), "b": (1, 1, 30, 30), "c": (5, 5, 20, 40)}
     for name, box in corners.items():
-        put(tmp_path, **{f"images/{name}.jpg": made.picture(64, 48, ord(name)),
+        put(tmp_path, **{f"images/{name}.jpg": made.image(64, 48, ord(name)),
                          f"annotations/{name}.xml": made.voc_xml("a.jpg", (64, 48), [("cell", *box)])})  # fmt: skip
     assert boxes(tmp_path) == {
         "a.jpg": [("cell", *BOX)],
@@ -296,7 +294,7 @@ def test_a_folder_inside_that_may_not_be_read_is_named(
 ) -> None:
     """Its files would be missing from the answer: "no annotation file" is not what is wrong."""
     xml = made.voc_xml("a.jpg", (64, 48), [("cell", 17, 13, 48, 36)])
-    put(tmp_path, **{"d/JPEGImages/a.jpg": b"picture", "d/Annotations/a.xml": xml, "d/lost+found/x": b"x"})
+    put(tmp_path, **{"d/JPEGImages/a.jpg": b"image", "d/Annotations/a.xml": xml, "d/lost+found/x": b"x"})
     tmp_path.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     was = os.geteuid()
@@ -324,7 +322,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["train.tfrecord.gz", "train.json.gz"])
 def test_a_file_compressed_alone_is_unpacked_in_place(tmp_path: Path, name: str) -> None:
-    put(tmp_path, **{"a.jpg": b"picture", name: b"\x1f\x8b"})
+    put(tmp_path, **{"a.jpg": b"image", name: b"\x1f\x8b"})
     with pytest.raises(HoldfastError) as caught:
         read(str(tmp_path))
     assert f"{name}: a file compressed with gzip" in caught.value.found

@@ -107,7 +107,7 @@ def test_a_path_in_an_override_is_looked_for_part_by_part(
     assert "where --processes 3 " in said
 
 
-def test_what_is_no_picture_is_refused_before_a_model_is_loaded(
+def test_what_is_no_image_is_refused_before_a_model_is_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.toml").write_text("x = 1\n")
@@ -134,10 +134,10 @@ def test_what_is_the_kernels_own_is_not_walked_at_all() -> None:
 
 def test_a_large_dataset_is_walked_to_its_end() -> None:
     labels_first = [f"Annotations/{number}.xml" for number in range(2500)]
-    pictures = [f"JPEGImages/{number}.jpg" for number in range(2500)]
-    assert list(refuse_unrelated([*labels_first, *pictures], "/voc", look_after=1000)) == [
+    images = [f"JPEGImages/{number}.jpg" for number in range(2500)]
+    assert list(refuse_unrelated([*labels_first, *images], "/voc", look_after=1000)) == [
         *labels_first,
-        *pictures,
+        *images,
     ]
 
 

@@ -19,10 +19,10 @@ def corners(record: Record) -> list[tuple[object, ...]]:
     return [(box.name, *box.corners) for box in record.boxes]
 
 
-def pictures(folder: Path, *names: str, size: tuple[int, int] = (100, 50)) -> Path:
+def images(folder: Path, *names: str, size: tuple[int, int] = (100, 50)) -> Path:
     for number, name in enumerate(names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(made.picture(*size, seed=number))
+        (folder / name).write_bytes(made.image(*size, seed=number))
     return folder
 
 
@@ -30,25 +30,23 @@ def pictures(folder: Path, *names: str, size: tuple[int, int] = (100, 50)) -> Pa
 
 
 def test_voc_counts_from_one_and_includes_both_corners(tmp_path: Path) -> None:
-    made.voc(
-        tmp_path, {"a.jpg": (made.picture(), (64, 48), [("cat", 1, 1, 64, 48), ("dog", 11, 21, 30, 40)])}
-    )
+    made.voc(tmp_path, {"a.jpg": (made.image(), (64, 48), [("cat", 1, 1, 64, 48), ("dog", 11, 21, 30, 40)])})
     assert corners(read(str(tmp_path)).records[0]) == [("cat", 0, 0, 64, 48), ("dog", 10, 20, 30, 40)]
 
 
 def test_voc_that_has_a_zero_counts_from_zero(tmp_path: Path) -> None:
     boxes = [("cat", 0, 1, 64, 48), ("dog", 11, 21, 30, 40)]
-    made.voc(tmp_path, {"a.jpg": (made.picture(), (64, 48), boxes)})
+    made.voc(tmp_path, {"a.jpg": (made.image(), (64, 48), boxes)})
     assert corners(read(str(tmp_path)).records[0]) == boxes
 
 
 def test_voc_equal_corners_stay_a_box_without_area(tmp_path: Path) -> None:
-    made.voc(tmp_path, {"a.jpg": (made.picture(), (64, 48), [("cat", 20, 20, 20, 20)])})
+    made.voc(tmp_path, {"a.jpg": (made.image(), (64, 48), [("cat", 20, 20, 20, 20)])})
     assert corners(read(str(tmp_path)).records[0]) == [("cat", 20, 20, 20, 20)]
 
 
 def test_voc_polygon_before_the_box_and_parts_inside(tmp_path: Path) -> None:
-    pictures(tmp_path, "a.jpg")
+    images(tmp_path, "a.jpg")
     (tmp_path / "a.xml").write_text(
         "<annotation><filename>a.jpg</filename><object><name>cat</name>"
         "<polygon><x1>90</x1><y1>40</y1><x2>95</x2><y2>45</y2></polygon>"
@@ -63,17 +61,17 @@ def test_voc_polygon_before_the_box_and_parts_inside(tmp_path: Path) -> None:
     assert [box.difficult for box in record.boxes] == [True, False]
 
 
-def test_voc_finds_the_picture_by_its_own_name_when_the_text_is_wrong(tmp_path: Path) -> None:
-    pictures(tmp_path, "JPEGImages/b.JPG")
+def test_voc_finds_the_image_by_its_own_name_when_the_text_is_wrong(tmp_path: Path) -> None:
+    images(tmp_path, "JPEGImages/b.JPG")
     (tmp_path / "Annotations").mkdir()
     (tmp_path / "Annotations" / "b.xml").write_text(made.voc_xml("C:\\old\\IMG_1.jpg", (100, 50), []))
     record = read(str(tmp_path)).records[0]
-    assert record.picture.path == str(tmp_path / "JPEGImages" / "b.JPG")
+    assert record.image.path == str(tmp_path / "JPEGImages" / "b.JPG")
     assert (record.id, record.file_name) == ("b", "b.JPG")
 
 
 def test_voc_splits_come_from_image_sets(tmp_path: Path) -> None:
-    made.voc(tmp_path, {f"{n}.jpg": (made.picture(seed=n), (64, 48), []) for n in range(4)})
+    made.voc(tmp_path, {f"{n}.jpg": (made.image(seed=n), (64, 48), []) for n in range(4)})
     sets = tmp_path / "ImageSets" / "Main"
     sets.mkdir(parents=True)
     for split, lines in (
@@ -90,7 +88,7 @@ def test_voc_splits_come_from_image_sets(tmp_path: Path) -> None:
 
 
 def test_coco_with_sparse_ids_crowds_and_categories_last(tmp_path: Path) -> None:
-    pictures(tmp_path / "images", "a.jpg", "b.jpg")
+    images(tmp_path / "images", "a.jpg", "b.jpg")
     document = {
         "annotations": [
             {
@@ -119,11 +117,11 @@ def test_coco_with_sparse_ids_crowds_and_categories_last(tmp_path: Path) -> None
         Box(5, 6, 25, 30, "dog", id=9),
     )
     assert second.boxes == ()
-    assert second.picture.path == str(tmp_path / "images" / "b.jpg")
+    assert second.image.path == str(tmp_path / "images" / "b.jpg")
 
 
 def test_coco_strangers_are_named(tmp_path: Path) -> None:
-    pictures(tmp_path, "a.jpg")
+    images(tmp_path, "a.jpg")
     made.coco(
         tmp_path,
         [{"id": 1, "file_name": "a.jpg"}],
@@ -149,7 +147,7 @@ def test_coco_strangers_are_named(tmp_path: Path) -> None:
 
 
 def test_yolo_boxes_polygons_and_negatives(tmp_path: Path) -> None:
-    pictures(tmp_path, "images/train/a.jpg", "images/train/b.jpg", "images/val/c.jpg")
+    images(tmp_path, "images/train/a.jpg", "images/train/b.jpg", "images/val/c.jpg")
     (tmp_path / "labels" / "train").mkdir(parents=True)
     (tmp_path / "labels" / "val").mkdir()
     (tmp_path / "labels" / "train" / "a.txt").write_text("1 0.5 0.5 0.2 0.4\n0 0.1 0.2 0.5 0.2 0.3 0.8\n")
@@ -165,15 +163,15 @@ def test_yolo_boxes_polygons_and_negatives(tmp_path: Path) -> None:
     assert dataset.classes == ("cat", "dog")
 
 
-def test_yolo_beside_the_pictures_with_classes_txt(tmp_path: Path) -> None:
-    pictures(tmp_path, "a.jpg")
+def test_yolo_beside_the_images_with_classes_txt(tmp_path: Path) -> None:
+    images(tmp_path, "a.jpg")
     (tmp_path / "a.txt").write_text("0 0.5 0.5 1 1\n")
     (tmp_path / "classes.txt").write_text("my cat\n")
     assert corners(read(str(tmp_path)).records[0]) == [("my cat", 0, 0, 100, 50)]
 
 
 def test_roboflow_layout(tmp_path: Path) -> None:
-    pictures(tmp_path, "train/images/a.jpg", "valid/images/b.jpg")
+    images(tmp_path, "train/images/a.jpg", "valid/images/b.jpg")
     for split, name in (("train", "a"), ("valid", "b")):
         (tmp_path / split / "labels").mkdir()
         (tmp_path / split / "labels" / f"{name}.txt").write_text("0 0.5 0.5 0.5 0.5\n")
@@ -184,7 +182,7 @@ def test_roboflow_layout(tmp_path: Path) -> None:
     assert [(record.split, len(record.boxes)) for record in dataset.records] == [("train", 1), ("val", 1)]
 
 
-def test_yolo_upright_size_of_a_turned_picture(tmp_path: Path) -> None:
+def test_yolo_upright_size_of_a_turned_image(tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(made.rotated(100, 50, 6))
     (tmp_path / "a.txt").write_text("0 0.5 0.5 1 1\n")
     assert corners(read(str(tmp_path)).records[0]) == [("0", 0, 0, 50, 100)]
@@ -194,7 +192,7 @@ def test_yolo_upright_size_of_a_turned_picture(tmp_path: Path) -> None:
 
 
 def test_labelme_shapes(tmp_path: Path) -> None:
-    pictures(tmp_path, "a.jpg", "empty.jpg")
+    images(tmp_path, "a.jpg", "empty.jpg")
     shapes = [
         {"label": "p", "points": [[5, 6], [20, 8], [9, 30]], "shape_type": "polygon"},
         {"label": "r", "points": [[40, 30], [10, 5]], "shape_type": "rectangle"},
@@ -243,15 +241,15 @@ ONE_BOX = [("cat", 10, 5, 40, 30)]
     ],
 )
 def test_csv_headers(tmp_path: Path, text: str, expected: list[tuple[object, ...]]) -> None:
-    pictures(tmp_path, "a.jpg")
+    images(tmp_path, "a.jpg")
     (tmp_path / "boxes.csv").write_text(text, encoding="utf-8")
     (record,) = read(str(tmp_path / "boxes.csv")).records
     assert corners(record) == expected
-    assert record.picture.path.endswith("a.jpg")
+    assert record.image.path.endswith("a.jpg")
 
 
 def test_csv_rows_that_cannot_be_read_are_named_by_line(tmp_path: Path) -> None:
-    pictures(tmp_path, "a.jpg")
+    images(tmp_path, "a.jpg")
     (tmp_path / "b.csv").write_text(
         "filename,class,xmin,ymin,xmax,ymax\na.jpg,cat,1,2,x,4\n,cat,1,2,3,4\na.jpg,,1,2,3,4\n"
     )
@@ -272,7 +270,7 @@ def test_nothing_is_guessed_from_nothing(tmp_path: Path) -> None:
     with pytest.raises(UnknownFormat) as caught:
         open_sources(str(tmp_path))
     assert caught.value.found == ("the folder is empty",)
-    pictures(tmp_path, "a.jpg")
+    images(tmp_path, "a.jpg")
     with pytest.raises(UnknownFormat) as caught:
         open_sources(str(tmp_path))
     assert caught.value.found == ("files: 1 .jpg", "1 image, and no annotation file")
@@ -290,26 +288,26 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
 def test_a_dataset_behind_a_url() -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
-    memory.pipe("/set/images/a b.jpg", made.picture())
+    memory.pipe("/set/images/a b.jpg", made.image())
     memory.pipe("/set/images/a b.xml", made.voc_xml("a b.jpg", (64, 48), [("cat", 1, 1, 9, 9)]).encode())
     dataset = read("memory://set")
     (record,) = dataset.records
     assert corners(record) == [("cat", 0, 0, 9, 9)]
-    assert record.picture.read()[:2] == b"\xff\xd8"
+    assert record.image.read()[:2] == b"\xff\xd8"
 
 
 def test_linked_folders_are_followed_and_loops_are_not(tmp_path: Path) -> None:
-    pictures(tmp_path / "disk", "a.jpg")
+    images(tmp_path / "disk", "a.jpg")
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "images").symlink_to(tmp_path / "disk")
     (tmp_path / "set" / "loop").symlink_to(tmp_path / "set")
     (tmp_path / "set" / "a.xml").write_text(made.voc_xml("a.jpg", (100, 50), []))
     (record,) = read(str(tmp_path / "set")).records
-    assert record.picture.path == str(tmp_path / "set" / "images" / "a.jpg")
+    assert record.image.path == str(tmp_path / "set" / "images" / "a.jpg")
 
 
-def test_one_file_says_nothing_of_the_pictures_around_it(tmp_path: Path) -> None:
-    pictures(tmp_path, "a.jpg", "b.jpg")
+def test_one_file_says_nothing_of_the_images_around_it(tmp_path: Path) -> None:
+    images(tmp_path, "a.jpg", "b.jpg")
     (tmp_path / "a.json").write_text(json.dumps({"shapes": [], "imagePath": "a.jpg", "points": []}))
     assert [record.file_name for record in read(str(tmp_path / "a.json")).records] == ["a.jpg"]
     assert [record.file_name for record in read(str(tmp_path)).records] == ["a.jpg", "b.jpg"]

@@ -38,8 +38,8 @@ def coco(*names: str, first: int = 1) -> str:
     return json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cell"}]})
 
 
-def pictures(*names: str) -> dict[str, bytes]:
-    return dict.fromkeys(names, b"picture")
+def images(*names: str) -> dict[str, bytes]:
+    return dict.fromkeys(names, b"image")
 
 
 def splits(dataset: Dataset) -> dict[str, str | None]:
@@ -56,7 +56,7 @@ def turned(width: int = 400, height: int = 300) -> bytes:
 
     exif = Image.Exif()
     exif[0x0112] = 6
-    return made.picture(width, height, exif=exif.tobytes())
+    return made.image(width, height, exif=exif.tobytes())
 
 
 # -- which frame ------------------------------------------------------------------------------------
@@ -90,48 +90,44 @@ def test_the_declared_frame_stands_where_boxes_pass_its_edge_a_little(tmp_path: 
 # -- which image ----------------------------------------------------------------------------------
 
 
-def test_a_missing_picture_is_not_replaced_by_one_of_another_split(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("train/1.jpg", "val/1.jpg", "val/3.jpg"),
+def test_a_missing_image_is_not_replaced_by_one_of_another_split(tmp_path: Path) -> None:
+    put(tmp_path, **images("train/1.jpg", "val/1.jpg", "val/3.jpg"),
         **{"annotations/instances_train.json": coco("1.jpg", "3.jpg"), "annotations/instances_val.json": coco("1.jpg")})  # fmt: skip
     assert len(found(tmp_path)["missing-image"]) == 1
 
 
 @pytest.mark.parametrize("table", ["boxes.csv", "boxes.json"])
-def test_a_missing_picture_is_not_replaced_by_one_that_another_entry_names(
-    table: str, tmp_path: Path
-) -> None:
+def test_a_missing_image_is_not_replaced_by_one_that_another_entry_names(table: str, tmp_path: Path) -> None:
     names = ("cam1/1.jpg", "cam2/1.jpg")
     rows = "".join(f"{name},16,12,48,36,cell\n" for name in names)
     text = coco(*names) if table.endswith("json") else "filename,xmin,ymin,xmax,ymax,class\n" + rows
-    put(tmp_path, **pictures("cam2/1.jpg"), **{table: text})
+    put(tmp_path, **images("cam2/1.jpg"), **{table: text})
     assert len(found(tmp_path)["missing-image"]) == 1
 
 
-def test_of_two_missing_pictures_neither_is_taken_to_be_a_third(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("cam3/1.jpg"), **{"boxes.json": coco("cam1/1.jpg", "cam2/1.jpg")})
+def test_of_two_missing_images_neither_is_taken_to_be_a_third(tmp_path: Path) -> None:
+    put(tmp_path, **images("cam3/1.jpg"), **{"boxes.json": coco("cam1/1.jpg", "cam2/1.jpg")})
     assert len(found(tmp_path)["missing-image"]) == 2
 
 
-def test_pictures_that_were_moved_are_found_by_their_names_as_before(tmp_path: Path) -> None:
-    put(
-        tmp_path, **pictures("photos/1.jpg", "photos/2.jpg"), **{"boxes.json": coco("old/1.jpg", "old/2.jpg")}
-    )
-    assert [Path(record.picture.path).name for record in read(str(tmp_path)).records] == ["1.jpg", "2.jpg"]
+def test_images_that_were_moved_are_found_by_their_names_as_before(tmp_path: Path) -> None:
+    put(tmp_path, **images("photos/1.jpg", "photos/2.jpg"), **{"boxes.json": coco("old/1.jpg", "old/2.jpg")})
+    assert [Path(record.image.path).name for record in read(str(tmp_path)).records] == ["1.jpg", "2.jpg"]
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_path_that_leads_out_of_the_folder_is_followed(whole: bool, tmp_path: Path) -> None:
-    put(tmp_path, **pictures("imgs/a.jpg"))
+    put(tmp_path, **images("imgs/a.jpg"))
     name = str(tmp_path / "imgs/a.jpg") if whole else "../imgs/a.jpg"
     put(tmp_path, **{"tables/boxes.csv": f"filename,xmin,ymin,xmax,ymax,class\n{name},16,12,48,36,cell\n"})
     (record,) = read(str(tmp_path / "tables/boxes.csv")).records
-    assert Path(record.picture.path).resolve() == (tmp_path / "imgs/a.jpg").resolve()
+    assert Path(record.image.path).resolve() == (tmp_path / "imgs/a.jpg").resolve()
 
 
-def test_a_copied_labelme_file_is_for_the_picture_that_it_is_called_like(tmp_path: Path) -> None:
+def test_a_copied_labelme_file_is_for_the_image_that_it_is_called_like(tmp_path: Path) -> None:
     shapes = [{"label": "cell", "shape_type": "rectangle", "points": [[16, 12], [48, 36]]}]
     text = json.dumps({"imagePath": "a.jpg", "imageWidth": 64, "imageHeight": 48, "shapes": shapes})
-    put(tmp_path, **pictures("a.jpg", "b.jpg"), **{"a.json": text, "b.json": text})
+    put(tmp_path, **images("a.jpg", "b.jpg"), **{"a.json": text, "b.json": text})
     assert splits(read(str(tmp_path))).keys() == {"a.jpg", "b.jpg"}
     assert found(tmp_path)["ambiguous-picture"] == [
         "it names a.jpg, which a.json is for; b.jpg, called like this file, was taken"
@@ -142,7 +138,7 @@ def test_a_copied_labelme_file_is_for_the_picture_that_it_is_called_like(tmp_pat
 
 
 def test_coco_as_it_is_downloaded_is_parted_by_its_own_splits(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("train2017/1.jpg", "val2017/2.jpg"),
+    put(tmp_path, **images("train2017/1.jpg", "val2017/2.jpg"),
         **{"annotations/instances_train2017.json": coco("1.jpg"), "annotations/instances_val2017.json": coco("2.jpg", first=2)})  # fmt: skip
     own = read(str(tmp_path)).splits
     assert (training_splits(own), validation_splits(own)) == ({"train2017"}, {"val2017"})
@@ -162,7 +158,7 @@ def voc(*stems: str, year: str = "") -> dict[str, str | bytes]:
         f"{year}{place}": content
         for stem in stems
         for place, content in (
-            (f"JPEGImages/{stem}.jpg", b"picture"),
+            (f"JPEGImages/{stem}.jpg", b"image"),
             (f"Annotations/{stem}.xml", XML.format(name=f"{stem}.jpg")),
         )
     }
@@ -198,7 +194,7 @@ def test_two_years_of_voc_have_lists_of_their_own(tmp_path: Path) -> None:
     }
 
 
-def test_a_list_may_name_pictures_with_their_extension(tmp_path: Path) -> None:
+def test_a_list_may_name_images_with_their_extension(tmp_path: Path) -> None:
     put(
         tmp_path,
         **voc("1", "2"),
@@ -208,7 +204,7 @@ def test_a_list_may_name_pictures_with_their_extension(tmp_path: Path) -> None:
 
 
 def test_a_dataset_in_two_files_of_one_split_is_read_whole(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("1.jpg", "2.jpg"),
+    put(tmp_path, **images("1.jpg", "2.jpg"),
         **{"annotations/train_part1.json": coco("1.jpg"), "annotations/train_part2.json": coco("2.jpg", first=2)})  # fmt: skip
     assert splits(read(str(tmp_path))).keys() == {"1.jpg", "2.jpg"}
 
@@ -216,7 +212,7 @@ def test_a_dataset_in_two_files_of_one_split_is_read_whole(tmp_path: Path) -> No
 def test_a_file_that_repeats_a_part_of_another_is_not_read_and_said(tmp_path: Path) -> None:
     put(
         tmp_path,
-        **pictures("1.jpg", "2.jpg"),
+        **images("1.jpg", "2.jpg"),
         **{"val.json": coco("1.jpg", "2.jpg"), "val_small.json": coco("1.jpg")},
     )
     assert len(read(str(tmp_path)).records) == 2
@@ -224,13 +220,13 @@ def test_a_file_that_repeats_a_part_of_another_is_not_read_and_said(tmp_path: Pa
 
 
 def test_the_last_split_in_a_name_is_meant(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("1.jpg", "2.jpg"),
+    put(tmp_path, **images("1.jpg", "2.jpg"),
         **{"test_project_train.json": coco("1.jpg"), "test_project_val.json": coco("2.jpg", first=2)})  # fmt: skip
     assert splits(read(str(tmp_path))) == {"1.jpg": "train", "2.jpg": "val"}
 
 
 def test_one_path_for_training_and_validation_leaks_nothing(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("images/train/1.jpg", "images/val/2.jpg"),
+    put(tmp_path, **images("images/train/1.jpg", "images/val/2.jpg"),
         **{"labels/train/1.txt": LINE, "labels/val/2.txt": LINE,
            "data.yaml": "train: images/train\nval: images/val\nnames: [cell]\n"})  # fmt: skip
     path = str(tmp_path / "data.yaml")
@@ -244,14 +240,14 @@ def test_one_path_for_training_and_validation_leaks_nothing(tmp_path: Path) -> N
 # -- YOLO -------------------------------------------------------------------------------------------
 
 
-def test_pictures_that_the_yaml_leaves_out_are_no_mistake(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("images/train/1.jpg", "images/test/2.jpg"),
+def test_images_that_the_yaml_leaves_out_are_no_mistake(tmp_path: Path) -> None:
+    put(tmp_path, **images("images/train/1.jpg", "images/test/2.jpg"),
         **{"labels/train/1.txt": LINE, "labels/test/2.txt": LINE, "data.yaml": "train: images/train\nnames: [cell]\n"})  # fmt: skip
     assert splits(read(str(tmp_path))).keys() == {"train/1.jpg"}
 
 
 def test_lists_with_whole_paths_of_another_machine_keep_their_folders(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("images/train/1.jpg", "images/val/1.jpg"),
+    put(tmp_path, **images("images/train/1.jpg", "images/val/1.jpg"),
         **{"labels/train/1.txt": LINE, "labels/val/1.txt": LINE,
            "train.txt": "/home/a/set/images/train/1.jpg\n", "val.txt": "/home/a/set/images/val/1.jpg\n",
            "data.yaml": "train: train.txt\nval: val.txt\nnames: [cell]\n"})  # fmt: skip
@@ -259,14 +255,14 @@ def test_lists_with_whole_paths_of_another_machine_keep_their_folders(tmp_path: 
 
 
 def test_a_list_that_is_not_there_is_said_and_other_keys_are_no_splits(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("images/val/1.jpg"),
+    put(tmp_path, **images("images/val/1.jpg"),
         **{"labels/val/1.txt": LINE,
            "data.yaml": "train: lists/train.txt\nval: images/val\nchannels: 3\ntask: detect\nnames: [cell]\n"})  # fmt: skip
     assert found(tmp_path)["listed-but-absent"] == ["train: there is no image in lists/train.txt"]
 
 
 def test_keypoints_that_the_yaml_above_declares_are_no_outline(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("train/images/1.jpg"),
+    put(tmp_path, **images("train/images/1.jpg"),
         **{"train/labels/1.txt": "0 .5 .5 .2 .2 .45 .45 .55 .55\n",
            "data.yaml": "train: train/images\nkpt_shape: [2, 2]\nnames: [cell]\n"})  # fmt: skip
     (record,) = read(str(tmp_path / "train")).records
@@ -279,7 +275,7 @@ def test_keypoints_that_the_yaml_above_declares_are_no_outline(tmp_path: Path) -
 def test_words_of_coco_that_look_like_another_format_are_only_words(tmp_path: Path) -> None:
     document = json.loads(coco("a.jpg"))
     document["categories"] = [{"id": 1, "name": "caption", "supercategory": "shapes"}]
-    put(tmp_path, **pictures("a.jpg"), **{"x.json": json.dumps(document)})
+    put(tmp_path, **images("a.jpg"), **{"x.json": json.dumps(document)})
     assert read(str(tmp_path)).classes == ("caption",)
 
 
@@ -312,7 +308,7 @@ def _refused_of(header: bytes, refused: Any) -> str:
 
 
 def test_a_photograph_with_a_film_behind_it_is_whole_and_a_cut_one_is_not(tmp_path: Path) -> None:
-    whole = made.picture(64, 48, 1)
+    whole = made.image(64, 48, 1)
     put(
         tmp_path,
         **{"a.jpg": whole + b"\x00film" * 60_000, "b.jpg": whole[:-2], "train.json": coco("a.jpg", "b.jpg")},
@@ -325,7 +321,7 @@ def test_a_photograph_with_a_film_behind_it_is_whole_and_a_cut_one_is_not(tmp_pa
 def test_files_of_other_kinds_beside_annotations_stop_nothing(tmp_path: Path) -> None:
     shapes = [{"label": "cell", "shape_type": "rectangle", "points": [[16, 12], [48, 36]]}]
     text = json.dumps({"imagePath": "a.jpg", "imageWidth": 64, "imageHeight": 48, "shapes": shapes})
-    put(tmp_path / "labelme", **pictures("set/a.jpg"), **{"set/a.json": text, "set/classes.json": '["cell"]'})
+    put(tmp_path / "labelme", **images("set/a.jpg"), **{"set/a.json": text, "set/classes.json": '["cell"]'})
     put(tmp_path / "voc", **voc("a"), **{"Annotations/settings.xml": "<settings><a/></settings>"})
     assert [len(read(str(tmp_path / name)).records) for name in ("labelme", "voc")] == [1, 1]
 
@@ -339,8 +335,8 @@ def test_records_that_hold_display_names_have_each_class_once(tmp_path: Path) ->
     assert _with_display_names(labels, {("/m/01", 1)}) == labels
 
 
-def test_a_class_without_a_box_is_no_empty_picture(tmp_path: Path) -> None:
-    put(tmp_path, **pictures("a.jpg", "b.jpg", "c.jpg"),
+def test_a_class_without_a_box_is_no_empty_image(tmp_path: Path) -> None:
+    put(tmp_path, **images("a.jpg", "b.jpg", "c.jpg"),
         **{"boxes.csv": "filename,xmin,ymin,xmax,ymax,class\na.jpg,16,12,48,36,cell\nb.jpg,,,,,cell\nc.jpg,,,,,\n"})  # fmt: skip
     said = found(tmp_path)
     assert said["shape-without-box"] == ["line 3: a class is named, and no box"]
@@ -351,7 +347,7 @@ def test_a_class_without_a_box_is_no_empty_picture(tmp_path: Path) -> None:
 def test_what_excel_puts_before_a_table_is_passed_over(before: str, tmp_path: Path) -> None:
     put(
         tmp_path,
-        **pictures("a.jpg"),
+        **images("a.jpg"),
         **{"boxes.csv": before + "filename;xmin;ymin;xmax;ymax;class\na.jpg;16;12;48;36;cell\n"},
     )
     assert [record.boxes[0].corners for record in read(str(tmp_path)).records] == [(16, 12, 48, 36)]
@@ -360,7 +356,7 @@ def test_what_excel_puts_before_a_table_is_passed_over(before: str, tmp_path: Pa
 def test_an_image_that_coco_lists_twice_in_the_same_words_counts_once(tmp_path: Path) -> None:
     document = json.loads(coco("a.jpg"))
     document["images"] *= 2
-    put(tmp_path, **pictures("a.jpg"), **{"x.json": json.dumps(document)})
+    put(tmp_path, **images("a.jpg"), **{"x.json": json.dumps(document)})
     assert len(read(str(tmp_path)).records) == 1
 
 
@@ -369,7 +365,7 @@ def test_a_glob_in_the_current_folder_keeps_its_letters(
 ) -> None:
     from holdfast.data.writing.convert import convert
 
-    put(tmp_path / "set", **pictures("a.jpg"), **{"x.json": coco("a.jpg")})
+    put(tmp_path / "set", **images("a.jpg"), **{"x.json": coco("a.jpg")})
     convert(str(tmp_path / "set"), str(tmp_path / "out"), to="tfrecord")
     monkeypatch.chdir(tmp_path / "out")
     (shard,) = sorted(Path().rglob("*.tfrecord*"))

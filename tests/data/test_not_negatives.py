@@ -60,19 +60,19 @@ def embedded(folder: Path, data: bytes, name: str = "..\\pics\\a.jpg") -> None:
 
 
 @pytest.mark.parametrize("to", ["coco", "voc", "yolo", "tfrecord"])
-def test_a_picture_inside_the_json_is_converted_and_repaired(tmp_path: Path, to: str) -> None:
-    data = made.picture(64, 48, 5)
+def test_an_image_inside_the_json_is_converted_and_repaired(tmp_path: Path, to: str) -> None:
+    data = made.image(64, 48, 5)
     embedded(tmp_path / "set", data)
     convert(str(tmp_path / "set"), str(tmp_path / "copy"), to)
     repair(str(tmp_path / "set"), str(tmp_path / "mended"), to=to)
     for folder in ("copy", "mended"):
         (record,) = read(str(tmp_path / folder)).records
-        assert record.picture.read() == data and record.file_name == "a.jpg"
+        assert record.image.read() == data and record.file_name == "a.jpg"
         assert [(box.name, *box.corners) for box in record.boxes] == [("cell", *BOX)]
 
 
-def test_a_picture_inside_the_json_is_checked_and_shown(tmp_path: Path) -> None:
-    embedded(tmp_path / "set", made.picture(64, 48, 5, format="PNG"))
+def test_an_image_inside_the_json_is_checked_and_shown(tmp_path: Path) -> None:
+    embedded(tmp_path / "set", made.image(64, 48, 5, format="PNG"))
     found = findings(tmp_path / "set")
     assert found["picture-inside-annotation"].severity == "warning"
     assert found["wrong-extension"].places[0].file.endswith("a.json (a.jpg)")
@@ -80,27 +80,27 @@ def test_a_picture_inside_the_json_is_checked_and_shown(tmp_path: Path) -> None:
     assert "cannot be shown" not in Path(inspect(str(tmp_path / "set"), str(tmp_path / "p.html"))).read_text()
 
 
-def test_a_picture_inside_the_json_is_redrawn_where_it_has_to_be(tmp_path: Path) -> None:
-    embedded(tmp_path / "set", made.picture(seed=7, mode="CMYK"))
+def test_an_image_inside_the_json_is_redrawn_where_it_has_to_be(tmp_path: Path) -> None:
+    embedded(tmp_path / "set", made.image(seed=7, mode="CMYK"))
     repair(str(tmp_path / "set"), str(tmp_path / "mended"))
     (record,) = read(str(tmp_path / "mended")).records
-    with Image.open(io.BytesIO(record.picture.read())) as written:
+    with Image.open(io.BytesIO(record.image.read())) as written:
         assert (written.mode, written.size) == ("RGB", (64, 48))
     assert [(box.name, *box.corners) for box in record.boxes] == [("cell", *BOX)]
 
 
 @pytest.mark.parametrize("text", ["no base64 at all!", base64.b64encode(b"no image").decode()])
-def test_what_is_inside_the_json_and_no_picture(tmp_path: Path, text: str) -> None:
+def test_what_is_inside_the_json_and_no_image(tmp_path: Path, text: str) -> None:
     put(tmp_path, **{"a.json": labelme(SHAPE, imageData=text)})
     assert findings(tmp_path)["unreadable-image"].places[0].file.endswith("a.json (a.jpg)")
 
 
-def test_what_reads_files_only_finds_the_picture_in_the_cache(tmp_path: Path) -> None:
-    data = made.picture(64, 48, 5, format="PNG")
+def test_what_reads_files_only_finds_the_image_in_the_cache(tmp_path: Path) -> None:
+    data = made.image(64, 48, 5, format="PNG")
     embedded(tmp_path, data)
     (first,), (second,) = (as_files(read(str(tmp_path))).records for _ in range(2))
-    assert first == second and first.picture.path.endswith(".png") and not first.picture.inside
-    assert Path(first.picture.path).read_bytes() == data and first.picture.declared_size == (64, 48)
+    assert first == second and first.image.path.endswith(".png") and not first.image.inside
+    assert Path(first.image.path).read_bytes() == data and first.image.declared_size == (64, 48)
 
 
 # -- points -----------------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ def test_what_reads_files_only_finds_the_picture_in_the_cache(tmp_path: Path) ->
 
 @pytest.mark.parametrize("shape", [POINT, POINTS])
 def test_points_are_no_boxes_and_no_errors(tmp_path: Path, shape: Any) -> None:
-    put(tmp_path / "set", **{"a.jpg": b"picture", "a.json": labelme(SHAPE, shape)},
-        **{"b.jpg": b"picture", "b.json": labelme(shape, name="b.jpg")})  # fmt: skip
+    put(tmp_path / "set", **{"a.jpg": b"image", "a.json": labelme(SHAPE, shape)},
+        **{"b.jpg": b"image", "b.json": labelme(shape, name="b.jpg")})  # fmt: skip
     found = findings(tmp_path / "set")
     assert (found["shape-without-box"].severity, found["shape-without-box"].count) == ("warning", 2)
     assert (
@@ -122,7 +122,7 @@ def test_points_are_no_boxes_and_no_errors(tmp_path: Path, shape: Any) -> None:
     assert rows(tmp_path / "copy") == [
         ("a.json", "left out", "point", "shape-without-box"),
         ("b.json", "left out", "point", "shape-without-box"),
-        ("b.jpg", "left out", "picture", "unreadable-annotation"),
+        ("b.jpg", "left out", "image", "unreadable-annotation"),
     ]
 
 
@@ -130,7 +130,7 @@ def test_points_of_via_are_no_errors(tmp_path: Path) -> None:
     header = "filename,region_shape_attributes,region_attributes\n"
     point = 'a.jpg,"{""name"":""point"",""cx"":16,""cy"":12}","{""type"":""tip""}"\n'
     rect = 'a.jpg,"{""name"":""rect"",""x"":16,""y"":12,""width"":32,""height"":24}","{""type"":""cell""}"\n'
-    put(tmp_path, **{"a.jpg": b"picture", "via.csv": header + point + rect})
+    put(tmp_path, **{"a.jpg": b"image", "via.csv": header + point + rect})
     assert findings(tmp_path)["shape-without-box"].places[0].detail == "line 2: a point, which is no box"
     assert [len(record.boxes) for record in read(str(tmp_path)).records] == [1]
 
@@ -140,7 +140,7 @@ def test_points_of_via_are_no_errors(tmp_path: Path) -> None:
 
 def test_a_score_is_said(tmp_path: Path) -> None:
     text = LINE + "0 0.5 0.5 0.5 0.4 0.93\n0 0.4 0.5 0.5 0.5 0.2\n"
-    put(tmp_path, **{"images/a.jpg": b"picture", "labels/a.txt": text, "data.yaml": YAML})
+    put(tmp_path, **{"images/a.jpg": b"image", "labels/a.txt": text, "data.yaml": YAML})
     found = findings(tmp_path)["score-column"]
     assert (found.severity, found.count) == ("warning", 2)
     said = "line 2: '0 0.5 0.5 0.5 0.4 0.93' has a sixth number, taken for a score"
@@ -150,7 +150,7 @@ def test_a_score_is_said(tmp_path: Path) -> None:
 def test_a_sixth_number_that_is_no_score_is_no_box(tmp_path: Path) -> None:
     put(
         tmp_path,
-        **{"images/a.jpg": b"picture", "labels/a.txt": "0 0.5 0.5 0.5 0.4 1.57\n", "data.yaml": YAML},
+        **{"images/a.jpg": b"image", "labels/a.txt": "0 0.5 0.5 0.5 0.4 1.57\n", "data.yaml": YAML},
     )
     (place,) = findings(tmp_path)["unreadable-annotation"].places
     assert (
@@ -161,7 +161,7 @@ def test_a_sixth_number_that_is_no_score_is_no_box(tmp_path: Path) -> None:
 def test_an_orphan_is_counted_once(tmp_path: Path) -> None:
     put(
         tmp_path / "set",
-        **{"images/a.jpg": b"picture", "labels/a.txt": LINE, "labels/ghost.txt": LINE, "data.yaml": YAML},
+        **{"images/a.jpg": b"image", "labels/a.txt": LINE, "labels/ghost.txt": LINE, "data.yaml": YAML},
     )
     found = findings(tmp_path / "set")
     assert found["annotation-without-image"].count == 1 and "missing-image" not in found
@@ -197,18 +197,18 @@ LOST: dict[str, dict[str, str | bytes]] = {
 
 
 @pytest.mark.parametrize("kind", LOST)
-def test_a_picture_whose_annotations_are_lost_is_no_negative(tmp_path: Path, kind: str) -> None:
-    put(tmp_path / "set", **{"a.jpg": b"picture", "b.jpg": b"picture"}, **LOST[kind])
+def test_an_image_whose_annotations_are_lost_is_no_negative(tmp_path: Path, kind: str) -> None:
+    put(tmp_path / "set", **{"a.jpg": b"image", "b.jpg": b"image"}, **LOST[kind])
     assert not {"image-without-boxes", "image-without-annotation"} & set(findings(tmp_path / "set"))
     repaired = repair(str(tmp_path / "set"), str(tmp_path / "copy"))
     assert [record.file_name for record in repaired.dataset.records] == ["a.jpg"]
-    assert rows(tmp_path / "copy").count(("b.jpg", "left out", "picture", "unreadable-annotation")) == 1
+    assert rows(tmp_path / "copy").count(("b.jpg", "left out", "image", "unreadable-annotation")) == 1
     assert [record.file_name for record in read(str(tmp_path / "copy")).records] == ["a.jpg"]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
 def test_an_empty_text_is_a_negative(tmp_path: Path, text: str) -> None:
-    put(tmp_path / "set", **{"images/a.jpg": b"picture", "labels/a.txt": LINE, "images/b.jpg": b"picture",
+    put(tmp_path / "set", **{"images/a.jpg": b"image", "labels/a.txt": LINE, "images/b.jpg": b"image",
                              "labels/b.txt": text, "data.yaml": YAML})  # fmt: skip
     assert findings(tmp_path / "set")["image-without-boxes"].count == 1
     assert len(repair(str(tmp_path / "set"), str(tmp_path / "copy")).dataset.records) == 2
@@ -219,7 +219,7 @@ def test_an_empty_text_is_a_negative(tmp_path: Path, text: str) -> None:
 
 def table(folder: Path, lines: list[tuple[float, ...]], size: tuple[int, int], header: str = "") -> Path:
     for number in range(len(lines)):
-        put(folder, **{f"{number}.jpg": made.picture(*size, number)})
+        put(folder, **{f"{number}.jpg": made.image(*size, number)})
     body = "".join(
         f"{n}.jpg,{','.join(f'{value:g}' for value in line)},cell\n" for n, line in enumerate(lines)
     )

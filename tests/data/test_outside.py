@@ -87,7 +87,7 @@ def test_a_private_key_is_not_copied(
     tmp_path: Path, key: Path, made_by: Callable[[Path, Path], Path], to: str
 ) -> None:
     source = made_by(tmp_path / "ds", key)
-    (source / "ok.jpg").write_bytes(made.picture())
+    (source / "ok.jpg").write_bytes(made.image())
     converted = convert(str(source), str(tmp_path / "out"), to, options=ConvertOptions(processes=1))
     assert not holds_the_key(tmp_path / "out")
     assert [record.file_name for record in converted.dataset.records] == ["ok.jpg"]
@@ -100,7 +100,7 @@ def test_a_private_key_is_not_copied(
     place = f"{outside.places[0].file} {outside.places[0].detail}"
     assert str(key.parent.resolve()) in place
     copy = read(str(tmp_path / "out"))
-    assert [(len(record.boxes), record.picture.read()[:2]) for record in copy.records] == [(1, b"\xff\xd8")]
+    assert [(len(record.boxes), record.image.read()[:2]) for record in copy.records] == [(1, b"\xff\xd8")]
 
 
 def test_labelme_that_steps_out_has_nothing_to_copy(tmp_path: Path, key: Path) -> None:
@@ -113,7 +113,7 @@ def test_labelme_that_steps_out_has_nothing_to_copy(tmp_path: Path, key: Path) -
 
 def test_check_and_repair_name_what_is_outside(tmp_path: Path, key: Path) -> None:
     source = _whole_path(tmp_path / "ds", key)
-    (source / "ok.jpg").write_bytes(made.picture())
+    (source / "ok.jpg").write_bytes(made.image())
     report, _ = check([DatasetPart(str(source))], processes=1)
     found = {finding.slug: finding for finding in report.findings}
     assert (found["outside-dataset"].severity, found["outside-dataset"].count) == ("note", 1)
@@ -131,10 +131,10 @@ def test_images_elsewhere_are_usual_and_are_copied(
     pool = tmp_path / "pool"
     pool.mkdir()
     for number in range(3):
-        (pool / f"{number}.jpg").write_bytes(made.picture(seed=number))
+        (pool / f"{number}.jpg").write_bytes(made.image(seed=number))
     source = coco(tmp_path / "ds", [str(pool / "0.jpg"), "linked.jpg", "own.jpg"])
     (source / "linked.jpg").symlink_to("../pool/1.jpg")
-    (source / "own.jpg").write_bytes(made.picture(seed=7))
+    (source / "own.jpg").write_bytes(made.image(seed=7))
     assert cli.main(["data", "convert", str(source), str(tmp_path / "out"), "--to", "yolo"]) == ExitCode.FINE
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [
@@ -153,8 +153,8 @@ def test_a_dataset_reached_by_a_link_is_not_outside_itself(
 ) -> None:
     source = coco(tmp_path / "real" / "ds", ["ok.jpg", "deep/ok2.jpg"])
     (source / "deep").mkdir()
-    (source / "ok.jpg").write_bytes(made.picture())
-    (source / "deep" / "ok2.jpg").write_bytes(made.picture(seed=2))
+    (source / "ok.jpg").write_bytes(made.image())
+    (source / "deep" / "ok2.jpg").write_bytes(made.image(seed=2))
     (tmp_path / "link").symlink_to(source)
     monkeypatch.chdir(source)
     for path in (tmp_path / "link", source, source / "a.json", Path("a.json"), Path(".")):
@@ -174,7 +174,7 @@ def test_annotations_alone_take_no_file_along(tmp_path: Path, key: Path) -> None
 
 def test_pipes_and_folders_are_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jpg")
-    (tmp_path / "ok.jpg").write_bytes(made.picture())
+    (tmp_path / "ok.jpg").write_bytes(made.image())
     records = [
         Record(name, name, ImageRef(str(tmp_path / name))) for name in ("pipe.jpg", "ok.jpg", "absent.jpg")
     ]
@@ -188,7 +188,7 @@ def test_pipes_and_folders_are_not_opened(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM"])
 def test_every_kind_that_is_read_begins_as_an_image(format: str) -> None:
-    assert begins_an_image(made.picture(format=format)[:HEAD_BYTES])
+    assert begins_an_image(made.image(format=format)[:HEAD_BYTES])
 
 
 @pytest.mark.parametrize(

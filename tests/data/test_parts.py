@@ -212,7 +212,7 @@ def test_names_and_splits() -> None:
     assert [split_in_name(name) for name in names] == ["val2017", "train", None]
 
 
-def test_the_nearest_of_two_pictures_with_one_name() -> None:
+def test_the_nearest_of_two_images_with_one_name() -> None:
     finder = ImageFinder.of("/r", ["train/img/1.jpg", "val/img/1.jpg", "val/img/2.PNG"])
     assert finder.find("1.jpg", near="val/ann/1.xml") == "val/img/1.jpg"
     assert finder.find("1.jpg", near="annotations/instances_train.json") == "train/img/1.jpg"
@@ -240,7 +240,7 @@ def test_overlap_with_the_best_anchor() -> None:
     assert best_overlaps(boxes, anchors).tolist() == [1.0, 0.5, 0.0, 0.25]
 
 
-def test_uncovered_boxes_depend_on_how_pictures_are_resized() -> None:
+def test_uncovered_boxes_depend_on_how_images_are_resized() -> None:
     anchors = np.array([[0, 0, 50, 50]], np.float32)
     sample = [((200, 100), Box(0, 0, 100, 50, "cat")), ((200, 100), Box(0, 0, 4, 4, "dog"))]
     assert uncovered_boxes(sample, anchors, 100) == (1, ["'dog' 2x4 px at 100 px input: best overlap 0.00"])

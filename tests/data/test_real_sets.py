@@ -103,7 +103,7 @@ def test_the_pets_of_tensorflow() -> None:
     assert len(dataset.records) == dataset.boxes == 10
     assert len(dataset.classes) == 37
     assert dict(zip(dataset.classes, dataset.class_ids, strict=True))["chihuahua"] == 11
-    assert dataset.records[0].picture.read()[:2] == b"\xff\xd8"
+    assert dataset.records[0].image.read()[:2] == b"\xff\xd8"
 
 
 def test_a_sequence_example_is_refused() -> None:
@@ -131,7 +131,7 @@ def test_label_maps(name: str, count: int, first: tuple[int, str, str], last: tu
     assert (labels[0], labels[-1]) == (label_map.Label(*first), label_map.Label(*last))
 
 
-def test_coco_with_crowds_and_without_pictures() -> None:
+def test_coco_with_crowds_and_without_images() -> None:
     path = str(made.REAL / "eval_pairs" / "coco_val2014_100" / "instances_val2014_100.json")
     dataset = read(path)
     assert (len(dataset.records), dataset.boxes, len(dataset.classes)) == (100, 839, 80)

@@ -18,7 +18,7 @@ from holdfast.data.writing.convert import WRITABLE_FORMATS, ConvertOptions, conv
 from . import made
 
 SIZES = ((64, 48), (100, 333), (1, 1))
-_PICTURES = {size: made.picture(*size) for size in SIZES}
+_IMAGES = {size: made.image(*size) for size in SIZES}
 
 text = st.text(
     st.characters(exclude_categories=("Cs", "Cc", "Co", "Cn", "Zl", "Zp"), exclude_characters="/\\:"),
@@ -59,8 +59,8 @@ def datasets(draw: st.DrawFn) -> tuple[list[tuple[str, tuple[int, int]]], Datase
         found = tuple(replace(box, id=used + at + 1) for at, box in enumerate(draw(boxes(size, names))))
         used += len(found)
         files.append((file_name, size))
-        picture = ImageRef("", width=size[0], height=size[1])
-        records.append(Record(str(number), file_name, picture, found, draw(st.sampled_from(splits))))
+        image = ImageRef("", width=size[0], height=size[1])
+        records.append(Record(str(number), file_name, image, found, draw(st.sampled_from(splits))))
     order = sorted(range(len(names)), key=lambda at: ids[at])
     classes = tuple(names[at] for at in order)
     return files, Dataset("", "coco", tuple(records), classes, tuple(ids[at] for at in order))
@@ -71,8 +71,8 @@ def placed(folder: Path, files: list[tuple[str, tuple[int, int]]], dataset: Data
     records = []
     for number, ((_, size), record) in enumerate(zip(files, dataset.records, strict=True)):
         path = folder / f"{number}.jpg"
-        path.write_bytes(_PICTURES[size])
-        records.append(replace(record, picture=replace(record.picture, path=str(path))))
+        path.write_bytes(_IMAGES[size])
+        records.append(replace(record, image=replace(record.image, path=str(path))))
     return replace(dataset, records=tuple(records))
 
 
@@ -93,7 +93,7 @@ def same(before: Dataset, after: Dataset) -> None:
                 box.difficult,
                 box.id,
             )
-        assert other.picture.read() == record.picture.read()
+        assert other.image.read() == record.image.read()
 
 
 @pytest.mark.parametrize("to", WRITABLE_FORMATS)
@@ -120,7 +120,7 @@ def test_between_any_two_formats(tmp_path: Path, first: str, second: str) -> Non
     records = []
     for number, (split, size) in enumerate(product(("train", "val"), SIZES)):
         path = source / f"{number}.jpg"
-        path.write_bytes(made.picture(*size, seed=number))
+        path.write_bytes(made.image(*size, seed=number))
         whole = Box(0, 0, size[0], size[1], names[number % 3], crowd=number % 2 == 0, id=100 + number)
         found = () if number == 4 else (whole,)
         records.append(
@@ -140,17 +140,17 @@ def test_between_any_two_formats(tmp_path: Path, first: str, second: str) -> Non
 
 def test_ids_that_are_not_numbers_survive_coco(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
-    path.write_bytes(made.picture())
+    path.write_bytes(made.image())
     record = Record("set 1/IMG_7", "a.jpg", ImageRef(str(path), width=64, height=48))
     write(Dataset("", "voc", (record,), ("cat",), (1,)), str(tmp_path / "out"), "coco", ConvertOptions())
     assert read(str(tmp_path / "out")).records[0].id == "set 1/IMG_7"
 
 
-def test_two_pictures_of_one_name_are_both_kept(tmp_path: Path) -> None:
+def test_two_images_of_one_name_are_both_kept(tmp_path: Path) -> None:
     records = []
     for number, suffix in enumerate((".jpg", ".png")):
         path = tmp_path / f"{number}{suffix}"
-        path.write_bytes(made.picture(seed=number, format="JPEG" if suffix == ".jpg" else "PNG"))
+        path.write_bytes(made.image(seed=number, format="JPEG" if suffix == ".jpg" else "PNG"))
         box = Box(number, 0, 20, 20, "cat")
         records.append(
             Record(

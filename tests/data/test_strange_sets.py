@@ -37,8 +37,8 @@ def put(folder: Path, **files: str | bytes) -> None:
     for number, (key, content) in enumerate(files.items()):
         path = folder / key
         path.parent.mkdir(parents=True, exist_ok=True)
-        if content == b"picture":
-            content = made.picture(W, H, number + 1)
+        if content == b"image":
+            content = made.image(W, H, number + 1)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
@@ -46,25 +46,25 @@ def files(contents: dict[str, str | bytes]) -> Build:
     return lambda folder: put(folder, **contents)
 
 
-def one_picture(**contents: str | bytes) -> Build:
-    return files({"a.jpg": b"picture", **contents})
+def one_image(**contents: str | bytes) -> Build:
+    return files({"a.jpg": b"image", **contents})
 
 
 def yolo(
     label: str | bytes, yaml: str | bytes = "train: images\nnames: [cell]\n", **more: str | bytes
 ) -> Build:
-    return files({"images/a.jpg": b"picture", "labels/a.txt": label, "data.yaml": yaml, **more})
+    return files({"images/a.jpg": b"image", "labels/a.txt": label, "data.yaml": yaml, **more})
 
 
 def coco(
     image: Any = IMAGE, annotation: Any = ANNOTATION, category: Any = CATEGORY, encoding: str = "utf-8"
 ) -> Build:
     document = {"images": [image], "annotations": [annotation], "categories": [category]}
-    return one_picture(**{"_annotations.coco.json": json.dumps(document).encode(encoding)})
+    return one_image(**{"_annotations.coco.json": json.dumps(document).encode(encoding)})
 
 
 def voc(text: str, encoding: str = "utf-8", name: str = "a.xml") -> Build:
-    return one_picture(**{name: text.encode(encoding)})
+    return one_image(**{name: text.encode(encoding)})
 
 
 XML = made.voc_xml("a.jpg", (W, H), [("cell", 17, 13, 48, 36)])
@@ -81,12 +81,12 @@ READ_AS_MEANT: dict[str, Build] = {
     "yolo pose, visibility too": yolo("0 0.5 0.5 0.5 0.5 0.1 0.1 2 0.9 0.9 1\n", "train: images\nkpt_shape: [2, 3]\nnames: [cell]\n"),
     "yolo pose, points only": yolo("0 0.5 0.5 0.5 0.5 0.1 0.1 0.9 0.9\n", "train: images\nkpt_shape: [2, 2]\nnames: [cell]\n"),
     "yolo with one name as text": yolo(LINE, "train: images\nnc: 1\nnames: cell\n"),
-    "yolo in capital folders": files({"Images/A.JPG": b"picture", "Labels/A.TXT": LINE, "classes.txt": "cell\r\n"}),
-    "yolo of darknet": files({"obj_train_data/a.jpg": b"picture", "obj_train_data/a.txt": LINE, "obj.names": "cell\n", "obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/a.jpg\n"}),
-    "yolo with JPEGImages": files({"JPEGImages/a.jpg": b"picture", "labels/a.txt": LINE, "classes.txt": "cell\n"}),
+    "yolo in capital folders": files({"Images/A.JPG": b"image", "Labels/A.TXT": LINE, "classes.txt": "cell\r\n"}),
+    "yolo of darknet": files({"obj_train_data/a.jpg": b"image", "obj_train_data/a.txt": LINE, "obj.names": "cell\n", "obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/a.jpg\n"}),
+    "yolo with JPEGImages": files({"JPEGImages/a.jpg": b"image", "labels/a.txt": LINE, "classes.txt": "cell\n"}),
     "yolo with names as tables": yolo(LINE, "train: images\nnames:\n  - {id: 0, name: cell}\n"),
-    "csv with a space after each comma": one_picture(**{"l.csv": "filename, class, xmin, ymin, xmax, ymax\na.jpg, cell, 16, 12, 48, 36\n"}),
-    "csv in single quotes": one_picture(**{"l.csv": "filename,class,xmin,ymin,xmax,ymax\n'a.jpg','cell',16,12,48,36\n"}),
+    "csv with a space after each comma": one_image(**{"l.csv": "filename, class, xmin, ymin, xmax, ymax\na.jpg, cell, 16, 12, 48, 36\n"}),
+    "csv in single quotes": one_image(**{"l.csv": "filename,class,xmin,ymin,xmax,ymax\n'a.jpg','cell',16,12,48,36\n"}),
     "coco ids as text": coco({**IMAGE, "id": "7"}, {**ANNOTATION, "image_id": "7", "category_id": "1"}, {**CATEGORY, "id": "1"}),
     "coco ids as text in one place only": coco(IMAGE, {**ANNOTATION, "image_id": "7", "category_id": "1"}),
     "coco ids as numbers where text is declared": coco({**IMAGE, "id": "7"}, ANNOTATION, {**CATEGORY, "id": "1"}),
@@ -103,14 +103,14 @@ READ_AS_MEANT: dict[str, Build] = {
     "voc with xMin": voc(XML.replace("xmin", "xMin").replace("ymin", "yMin").replace("xmax", "xMax").replace("ymax", "yMax")),
     "voc called .XML": voc(XML, name="A.XML"),
     "voc of roLabelImg": voc("<annotation><filename>a.jpg</filename><object><name>cell</name><robndbox><cx>32</cx><cy>24</cy><w>24</w><h>32</h><angle>1.5707963267948966</angle></robndbox></object></annotation>"),
-    "csv with semicolons and decimal commas": one_picture(**{"l.csv": "filename;class;xmin;ymin;xmax;ymax\na.jpg;cell;16,0;12,0;48,0;36,0\n"}),
-    "csv of VIA 2": one_picture(**{"via.csv": '#filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\na.jpg,1,"{}",1,0,"{""name"":""rect"",""x"":16,""y"":12,""width"":32,""height"":24}","{""type"":{""cell"":true}}"\n'}),
-    "csv without a header, class second": one_picture(**{"l.csv": "a.jpg,cell,16,12,48,36\n"}),
-    "csv with centres": one_picture(**{"l.csv": "filename,class,x_center,y_center,width,height\na.jpg,cell,32,24,32,24\n"}),
-    "csv in UTF-16": one_picture(**{"l.csv": (HEADER + "a.jpg,64,48,cell,16,12,48,36\n").encode("utf-16")}),
-    "csv of pandas": one_picture(**{"l.csv": ",FileName,Class,XMin,YMin,XMax,YMax\r\n0,a.jpg,cell,16,12,48,36\r\n"}),
-    "csv of Windows": one_picture(**{"l.csv": HEADER + "C:\\d\\a.jpg,64,48,cell,16,12,48,36\n"}),
-    "labelme with a circle": one_picture(**{"a.json": json.dumps({"shapes": [{"label": "cell", "shape_type": "circle", "points": [[32, 24], [32, 36]]}], "imagePath": "..\\a.jpg", "imageData": None})}),
+    "csv with semicolons and decimal commas": one_image(**{"l.csv": "filename;class;xmin;ymin;xmax;ymax\na.jpg;cell;16,0;12,0;48,0;36,0\n"}),
+    "csv of VIA 2": one_image(**{"via.csv": '#filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\na.jpg,1,"{}",1,0,"{""name"":""rect"",""x"":16,""y"":12,""width"":32,""height"":24}","{""type"":{""cell"":true}}"\n'}),
+    "csv without a header, class second": one_image(**{"l.csv": "a.jpg,cell,16,12,48,36\n"}),
+    "csv with centres": one_image(**{"l.csv": "filename,class,x_center,y_center,width,height\na.jpg,cell,32,24,32,24\n"}),
+    "csv in UTF-16": one_image(**{"l.csv": (HEADER + "a.jpg,64,48,cell,16,12,48,36\n").encode("utf-16")}),
+    "csv of pandas": one_image(**{"l.csv": ",FileName,Class,XMin,YMin,XMax,YMax\r\n0,a.jpg,cell,16,12,48,36\r\n"}),
+    "csv of Windows": one_image(**{"l.csv": HEADER + "C:\\d\\a.jpg,64,48,cell,16,12,48,36\n"}),
+    "labelme with a circle": one_image(**{"a.json": json.dumps({"shapes": [{"label": "cell", "shape_type": "circle", "points": [[32, 24], [32, 36]]}], "imagePath": "..\\a.jpg", "imageData": None})}),
 }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def test_read_as_it_was_meant(tmp_path: Path, kind: str) -> None:
     (box,) = record.boxes
     wanted = (20.0, 12.0, 44.0, 36.0) if kind == "labelme with a circle" else BOX
     assert box.name == "cell" and box.corners == pytest.approx(wanted)
-    assert Path(record.picture.path).is_file()
+    assert Path(record.image.path).is_file()
     report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
     said = {"yolo with a score": {"score-column"}}.get(kind, set())
     assert set(made.slugs(report)) <= {"rare-class"} | said
@@ -131,7 +131,7 @@ def test_read_as_it_was_meant(tmp_path: Path, kind: str) -> None:
 def test_roboflow_yaml_given_as_a_file(tmp_path: Path) -> None:
     splits = {"train": "a", "valid": "b", "test": "c"}
     for split, name in splits.items():
-        put(tmp_path, **{f"{split}/images/{name}.jpg": b"picture", f"{split}/labels/{name}.txt": LINE})
+        put(tmp_path, **{f"{split}/images/{name}.jpg": b"image", f"{split}/labels/{name}.txt": LINE})
     yaml = "train: ../train/images\nval: ../valid/images\ntest: ../test/images\nnc: 1\nnames: ['cell']\n"
     put(tmp_path, **{"data.yaml": yaml})
     dataset = read(str(tmp_path / "data.yaml"))
@@ -142,12 +142,12 @@ def test_roboflow_yaml_given_as_a_file(tmp_path: Path) -> None:
 
 HALVES: dict[str, tuple[Build, str]] = {
     "the train folder, names above": (
-        files({"train/images/a.jpg": b"picture", "train/labels/a.txt": LINE, "data.yaml": "train: x\nnames: [cell]\n"}), "train"),
+        files({"train/images/a.jpg": b"image", "train/labels/a.txt": LINE, "data.yaml": "train: x\nnames: [cell]\n"}), "train"),
     "YOLO's labels": (yolo(LINE), "labels"),
     "YOLO's images": (yolo(LINE), "images"),
-    "VOC's Annotations": (files({"JPEGImages/a.jpg": b"picture", "Annotations/a.xml": XML}), "Annotations"),
+    "VOC's Annotations": (files({"JPEGImages/a.jpg": b"image", "Annotations/a.xml": XML}), "Annotations"),
     "COCO's annotations": (
-        files({"images/a.jpg": b"picture", "annotations/c.json": json.dumps(
+        files({"images/a.jpg": b"image", "annotations/c.json": json.dumps(
             {"images": [IMAGE], "annotations": [ANNOTATION], "categories": [CATEGORY]})}), "annotations"),
 }  # fmt: skip
 
@@ -158,7 +158,7 @@ def test_half_of_a_dataset_given_finds_the_other_half(tmp_path: Path, kind: str)
     build(tmp_path)
     (record,) = read(str(tmp_path / given)).records
     assert [(box.name, *box.corners) for box in record.boxes] == [("cell", *BOX)]
-    assert Path(record.picture.path).is_file()
+    assert Path(record.image.path).is_file()
 
 
 def test_words_that_yaml_takes_for_truths_stay_names_and_pandas_negatives_are_negatives(
@@ -167,7 +167,7 @@ def test_words_that_yaml_takes_for_truths_stay_names_and_pandas_negatives_are_ne
     yolo("1 0.5 0.5 0.5 0.5\n", "train: images\nnames: [yes, no]\n")(tmp_path / "yolo")
     assert read(str(tmp_path / "yolo")).classes == ("yes", "no")
     table = "filename,class,xmin,ymin,xmax,ymax\na.jpg,cell,16,12,48,36\nb.jpg,nan,nan,nan,nan,nan\n"
-    files({"a.jpg": b"picture", "b.jpg": b"picture", "l.csv": table})(tmp_path / "csv")
+    files({"a.jpg": b"image", "b.jpg": b"image", "l.csv": table})(tmp_path / "csv")
     dataset = read(str(tmp_path / "csv"))
     assert dataset.classes == ("cell",) and [len(record.boxes) for record in dataset.records] == [1, 0]
 
@@ -190,7 +190,7 @@ FOUND: dict[str, tuple[Build, str, str, str]] = {
         coco(IMAGE, {**ANNOTATION, "bbox": [], "segmentation": {"counts": "x", "size": [H, W]}}), "unreadable-annotation",
         "_annotations.coco.json", "annotation 1: its bbox is [] and its outline is a mask that cannot be read, not [x, y, width, height]"),
     "no categories": (
-        one_picture(**{"c.json": json.dumps({"images": [IMAGE], "annotations": [ANNOTATION]})}), "unknown-class", "c.json",
+        one_image(**{"c.json": json.dumps({"images": [IMAGE], "annotations": [ANNOTATION]})}), "unknown-class", "c.json",
         'category_id 1 is not named: the file has no "categories"'),
     "Latin-1 without saying so": (
         voc(XML.replace("cell", "Zelle ä"), "latin-1"), "unreadable-annotation", "a.xml",
@@ -198,14 +198,14 @@ FOUND: dict[str, tuple[Build, str, str, str]] = {
     "a bare ampersand": (
         voc(XML.replace("cell", "nut & bolt")), "unreadable-annotation", "a.xml", "an & stands alone in it: write &amp;"),
     "letters that are lost": (
-        one_picture(**{"l.csv": (HEADER + "a.jpg,64,48,Zelle ä,16,12,48,36\n").encode("latin-1")}), "damaged-text", "l.csv",
+        one_image(**{"l.csv": (HEADER + "a.jpg,64,48,Zelle ä,16,12,48,36\n").encode("latin-1")}), "damaged-text", "l.csv",
         "the class 'Zelle \ufffd' has bytes that are not UTF-8"),
     "one name, two images": (
-        files({"x/a.jpg": b"picture", "y/a.jpg": b"picture", "l.csv": HEADER + "a.jpg,64,48,cell,16,12,48,36\n"}),
+        files({"x/a.jpg": b"image", "y/a.jpg": b"image", "l.csv": HEADER + "a.jpg,64,48,cell,16,12,48,36\n"}),
         "ambiguous-picture", "l.csv", "'a.jpg' fits y/a.jpg and x/a.jpg; the first was taken"),
     "an image only inside labelme's JSON": (
         files({"a.json": json.dumps({"shapes": [], "imagePath": "a.jpg",
-                                     "imageData": base64.b64encode(made.picture()).decode()})}),
+                                     "imageData": base64.b64encode(made.image()).decode()})}),
         "picture-inside-annotation", "a.json", "the image is only inside the JSON (imageData)"),
 }  # fmt: skip
 
@@ -221,25 +221,25 @@ def test_found_and_said(tmp_path: Path, kind: str) -> None:
 
 
 REFUSED: dict[str, tuple[Build, str, str]] = {
-    "images alone": (one_picture(), "1 image, and no annotation file", "give the folder that holds the annotations too"),
+    "images alone": (one_image(), "1 image, and no annotation file", "give the folder that holds the annotations too"),
     "folders as classes": (
-        files({"cat/a.jpg": b"picture", "dog/b.jpg": b"picture"}), "2 images in 2 folders (cat, dog)", "a detector learns from boxes"),
-    "a foreign table": (one_picture(**{"l.csv": "bild,links,oben\na,1,2\n"}), "l.csv: its first line is 'bild,links,oben'", "name the columns filename, class"),
-    "a spreadsheet": (one_picture(**{"l.xlsx": b"PK"}), "l.xlsx: a spreadsheet", "save it as CSV"),
-    "an archive": (one_picture(**{"l.zip": b"PK"}), "l.zip: an archive", "unpack it"),
-    "CVAT": (one_picture(**{"annotations.xml": '<annotations><image id="0" name="a.jpg"/></annotations>'}), "CVAT's XML", 'as "COCO 1.0"'),
-    "VIA's project": (one_picture(**{"via.json": '{"_via_img_metadata": {}}'}), "a project of the VGG Image Annotator", "CSV or COCO"),
-    "Label Studio": (one_picture(**{"p.json": '[{"annotations": [{"type": "rectanglelabels", "rectanglelabels": []}]}]'}), "Label Studio's JSON", "as COCO or YOLO"),
-    "CreateML": (one_picture(**{"c.json": '[{"image": "a.jpg", "annotations": [{"label": "x", "coordinates": {"x": 1}}]}]'}), "CreateML's JSON", "as COCO"),
-    "Supervisely": (one_picture(**{"a.jpg.json": '{"objects": [{"classTitle": "x"}]}'}), "Supervisely's JSON", "as COCO"),
-    "Datumaro": (one_picture(**{"d.json": '{"items": [{"annotations": [{"label_id": 0}]}]}'}), "Datumaro's JSON", "datum convert"),
-    "detections": (one_picture(**{"d.json": '[{"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]'}), "detections of a model", "give the annotations"),
-    "Vertex AI": (one_picture(**{"d.jsonl": '{"boundingBoxAnnotations": []}\n'}), "Vertex AI's import file", "export the dataset"),
-    "KITTI": (one_picture(**{"l/a.txt": "Car 0.0 0 -1.57 16 12 48 36 1 1 3 1 1 20 -1.5\n"}), "KITTI's text", "columns 5 to 8"),
-    "a table called .txt": (one_picture(**{"l.txt": "a.jpg,16,12,48,36,cell\n"}), "l.txt: a table of boxes called .txt", "give this file itself"),
-    "keras-yolo3": (one_picture(**{"l.txt": "a.jpg 16,12,48,36,0 1,2,9,9,0\n"}), "keras-yolo3's text", "write CSV"),
-    "text without images": (files({"b.jpg": b"picture", "texts/a.txt": LINE}), "YOLO's text, and no image here has its name", "give the folder"),
-    "other JSON": (one_picture(**{"x.json": '{"rows": [], "kind": 3}'}), "x.json: JSON with rows, kind", "export it as COCO"),
+        files({"cat/a.jpg": b"image", "dog/b.jpg": b"image"}), "2 images in 2 folders (cat, dog)", "a detector learns from boxes"),
+    "a foreign table": (one_image(**{"l.csv": "bild,links,oben\na,1,2\n"}), "l.csv: its first line is 'bild,links,oben'", "name the columns filename, class"),
+    "a spreadsheet": (one_image(**{"l.xlsx": b"PK"}), "l.xlsx: a spreadsheet", "save it as CSV"),
+    "an archive": (one_image(**{"l.zip": b"PK"}), "l.zip: an archive", "unpack it"),
+    "CVAT": (one_image(**{"annotations.xml": '<annotations><image id="0" name="a.jpg"/></annotations>'}), "CVAT's XML", 'as "COCO 1.0"'),
+    "VIA's project": (one_image(**{"via.json": '{"_via_img_metadata": {}}'}), "a project of the VGG Image Annotator", "CSV or COCO"),
+    "Label Studio": (one_image(**{"p.json": '[{"annotations": [{"type": "rectanglelabels", "rectanglelabels": []}]}]'}), "Label Studio's JSON", "as COCO or YOLO"),
+    "CreateML": (one_image(**{"c.json": '[{"image": "a.jpg", "annotations": [{"label": "x", "coordinates": {"x": 1}}]}]'}), "CreateML's JSON", "as COCO"),
+    "Supervisely": (one_image(**{"a.jpg.json": '{"objects": [{"classTitle": "x"}]}'}), "Supervisely's JSON", "as COCO"),
+    "Datumaro": (one_image(**{"d.json": '{"items": [{"annotations": [{"label_id": 0}]}]}'}), "Datumaro's JSON", "datum convert"),
+    "detections": (one_image(**{"d.json": '[{"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]'}), "detections of a model", "give the annotations"),
+    "Vertex AI": (one_image(**{"d.jsonl": '{"boundingBoxAnnotations": []}\n'}), "Vertex AI's import file", "export the dataset"),
+    "KITTI": (one_image(**{"l/a.txt": "Car 0.0 0 -1.57 16 12 48 36 1 1 3 1 1 20 -1.5\n"}), "KITTI's text", "columns 5 to 8"),
+    "a table called .txt": (one_image(**{"l.txt": "a.jpg,16,12,48,36,cell\n"}), "l.txt: a table of boxes called .txt", "give this file itself"),
+    "keras-yolo3": (one_image(**{"l.txt": "a.jpg 16,12,48,36,0 1,2,9,9,0\n"}), "keras-yolo3's text", "write CSV"),
+    "text without images": (files({"b.jpg": b"image", "texts/a.txt": LINE}), "YOLO's text, and no image here has its name", "give the folder"),
+    "other JSON": (one_image(**{"x.json": '{"rows": [], "kind": 3}'}), "x.json: JSON with rows, kind", "export it as COCO"),
 }  # fmt: skip
 
 
@@ -279,5 +279,5 @@ def test_a_png_header_is_read_without_its_pixels(monkeypatch: pytest.MonkeyPatch
         raise AssertionError("the pixels were decoded")
 
     monkeypatch.setattr(PngImageFile, "load", decoded)
-    facts = header_of(made.picture(W, H, format="PNG"))
+    facts = header_of(made.image(W, H, format="PNG"))
     assert facts is not None and (facts.size, facts.orientation) == ((W, H), 1)

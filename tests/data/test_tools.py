@@ -35,7 +35,7 @@ def coco(name: str = "a.jpg", **annotation: Any) -> str:
 def record(text: bool = True, number: int = 1) -> bytes:
     corners = {"xmin": 0.25, "ymin": 0.25, "xmax": 0.75, "ymax": 0.75}
     features: dict[str, Any] = {f"image/object/bbox/{key}": [value] for key, value in corners.items()}
-    features |= {"image/encoded": [made.picture(64, 48, 3)], "image/filename": [b"a.jpg"]}
+    features |= {"image/encoded": [made.image(64, 48, 3)], "image/filename": [b"a.jpg"]}
     features |= {
         "image/object/class/label": [number],
         **({"image/object/class/text": [b"cell"]} if text else {}),
@@ -64,26 +64,26 @@ def _packed(runs: list[int]) -> str:
 
 
 MAP = "item { id: 1 name: 'cell' }\n"
-YOLO: Files = {"d/images/a.jpg": b"picture", "d/labels/a.txt": LINE}
+YOLO: Files = {"d/images/a.jpg": b"image", "d/labels/a.txt": LINE}
 TREES: dict[str, tuple[str, Files]] = {
-    "boxes as texts in a list": ("", {"a.jpg": b"picture", "t.csv": "image_id,bboxes,labels\na,\"['16 12 32 24']\",\"['cell']\"\n"}),
-    "boxes as texts with commas": ("", {"a.jpg": b"picture", "t.csv": 'image_id,bboxes,labels\na,"[""[16, 12, 32, 24]""]","[""cell""]"\n'}),
-    "GTSRB": ("", {"a.jpg": b"picture", "t.csv": "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\na.jpg;64;48;16;12;48;36;cell\n"}),
-    "LISA": ("", {"a.jpg": b"picture", "t.csv": "Filename;Annotation tag;Upper left corner X;Upper left corner Y;Lower right corner X;Lower right corner Y\na.jpg;cell;16;12;48;36\n"}),
-    "corners 0 and 1": ("", {"a.jpg": b"picture", "t.csv": "img,x0,y0,x1,y1,label\na.jpg,16,12,48,36,cell\n"}),
-    "a box as Python prints a dict": ("", {"a.jpg": b"picture", "t.csv": "image,label,bbox\na.jpg,cell,\"{'x': 16, 'y': 12, 'w': 32, 'h': 24}\"\n"}),
+    "boxes as texts in a list": ("", {"a.jpg": b"image", "t.csv": "image_id,bboxes,labels\na,\"['16 12 32 24']\",\"['cell']\"\n"}),
+    "boxes as texts with commas": ("", {"a.jpg": b"image", "t.csv": 'image_id,bboxes,labels\na,"[""[16, 12, 32, 24]""]","[""cell""]"\n'}),
+    "GTSRB": ("", {"a.jpg": b"image", "t.csv": "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\na.jpg;64;48;16;12;48;36;cell\n"}),
+    "LISA": ("", {"a.jpg": b"image", "t.csv": "Filename;Annotation tag;Upper left corner X;Upper left corner Y;Lower right corner X;Lower right corner Y\na.jpg;cell;16;12;48;36\n"}),
+    "corners 0 and 1": ("", {"a.jpg": b"image", "t.csv": "img,x0,y0,x1,y1,label\na.jpg,16,12,48,36,cell\n"}),
+    "a box as Python prints a dict": ("", {"a.jpg": b"image", "t.csv": "image,label,bbox\na.jpg,cell,\"{'x': 16, 'y': 12, 'w': 32, 'h': 24}\"\n"}),
     "shards of Kaggle": ("", {"train00-1.tfrec": record()}),
-    "names in a file called as it likes": ("", {"images/a.jpg": b"picture", "labels/a.txt": LINE, "voc.names": "cell\n", "data.yaml": "train: images\nnames: voc.names\n"}),
-    "ids that end like an extension": ("", {"a.3.jpg": b"picture", "a.jpg": made.picture(9, 9), "t.csv": "image_id,class,xmin,ymin,xmax,ymax\na.3,cell,16,12,48,36\n"}),
-    "addresses as names": ("", {"a b.jpg": b"picture", "t.csv": "image_url,class,xmin,ymin,xmax,ymax\nhttps://x.org/y/a%20b.jpg?sig=1,cell,16,12,48,36\n"}),
-    "names as a server writes them": ("", {"images/a b.jpg": b"picture", "r.json": coco("/data/upload/1/a%20b.jpg?d=1")}),
-    "a mask and no box": ("", {"a.jpg": b"picture", "r.json": coco(bbox=None, segmentation=mask(text=False))}),
-    "a packed mask and no box": ("", {"a.jpg": b"picture", "r.json": coco(bbox=None, segmentation=mask(text=True))}),
-    "an outline without inner brackets": ("", {"a.jpg": b"picture", "r.json": coco(bbox=None, segmentation=[16, 12, 48, 12, 48, 36, 16, 36])}),
-    "darknet of Roboflow": ("", {"train/a.jpg": b"picture", "train/a.txt": LINE, "train/_darknet.labels": "cell"}),
-    "texts in a folder of their own": ("", {"photos/a.jpg": b"picture", "annotations/a.txt": LINE, "annotations/classes.txt": "cell\n"}),
-    "masks beside images of YOLO": ("", {"images/a.jpg": b"picture", "labels/a.txt": LINE, "masks/a.png": made.picture(format="PNG"), "classes.txt": "cell\n"}),
-    "masks of the VOC devkit": ("", {"V/JPEGImages/a.jpg": b"picture", "V/Annotations/a.xml": XML, "V/SegmentationClass/a.png": made.picture(format="PNG"),
+    "names in a file called as it likes": ("", {"images/a.jpg": b"image", "labels/a.txt": LINE, "voc.names": "cell\n", "data.yaml": "train: images\nnames: voc.names\n"}),
+    "ids that end like an extension": ("", {"a.3.jpg": b"image", "a.jpg": made.image(9, 9), "t.csv": "image_id,class,xmin,ymin,xmax,ymax\na.3,cell,16,12,48,36\n"}),
+    "addresses as names": ("", {"a b.jpg": b"image", "t.csv": "image_url,class,xmin,ymin,xmax,ymax\nhttps://x.org/y/a%20b.jpg?sig=1,cell,16,12,48,36\n"}),
+    "names as a server writes them": ("", {"images/a b.jpg": b"image", "r.json": coco("/data/upload/1/a%20b.jpg?d=1")}),
+    "a mask and no box": ("", {"a.jpg": b"image", "r.json": coco(bbox=None, segmentation=mask(text=False))}),
+    "a packed mask and no box": ("", {"a.jpg": b"image", "r.json": coco(bbox=None, segmentation=mask(text=True))}),
+    "an outline without inner brackets": ("", {"a.jpg": b"image", "r.json": coco(bbox=None, segmentation=[16, 12, 48, 12, 48, 36, 16, 36])}),
+    "darknet of Roboflow": ("", {"train/a.jpg": b"image", "train/a.txt": LINE, "train/_darknet.labels": "cell"}),
+    "texts in a folder of their own": ("", {"photos/a.jpg": b"image", "annotations/a.txt": LINE, "annotations/classes.txt": "cell\n"}),
+    "masks beside images of YOLO": ("", {"images/a.jpg": b"image", "labels/a.txt": LINE, "masks/a.png": made.image(format="PNG"), "classes.txt": "cell\n"}),
+    "masks of the VOC devkit": ("", {"V/JPEGImages/a.jpg": b"image", "V/Annotations/a.xml": XML, "V/SegmentationClass/a.png": made.image(format="PNG"),
                                      "V/ImageSets/Main/default.txt": "a\n", "V/ImageSets/Main/cell_default.txt": "a  1\n"}),
     "settings beside the dataset": ("configs/d.yaml", {**YOLO, "configs/d.yaml": "path: ../d\ntrain: images\nnames: [cell]\n"}),
     "settings from the project's root": ("configs/d.yaml", {**YOLO, "configs/d.yaml": "path: d\ntrain: images\nnames: [cell]\n"}),
@@ -100,7 +100,7 @@ def test_one_box_comes_out(tmp_path: Path, kind: str, monkeypatch: pytest.Monkey
     monkeypatch.chdir("/")
     dataset = read(str(tmp_path / given))
     assert [(box.name, *box.corners) for one in dataset.records for box in one.boxes] == [("cell", *BOX)]
-    assert len(dataset.records) == 1 and len(dataset.records[0].picture.read()) > 100
+    assert len(dataset.records) == 1 and len(dataset.records[0].image.read()) > 100
     report, _ = check([DatasetPart(str(tmp_path / given))], use_cache=False, processes=1)
     left = {"image-without-annotation"} if kind.startswith("ids") else set()
     assert set(made.slugs(report)) == {"rare-class"} | left
@@ -110,7 +110,7 @@ def test_boxes_between_semicolons(tmp_path: Path) -> None:
     rows = "a.jpg,16 12 48 36;1 2 33 34,x\nb.jpg,no_box,x\nc.jpg,40 30 60 45,x\n"
     put(
         tmp_path,
-        **{f"{name}.jpg": b"picture" for name in "abc"},
+        **{f"{name}.jpg": b"image" for name in "abc"},
         **{"t.csv": "image_name,BoxesString,domain\n" + rows},
     )
     found = {one.file_name: [box.corners for box in one.boxes] for one in read(str(tmp_path)).records}
@@ -147,7 +147,7 @@ def _payloads(shard: bytes) -> list[bytes]:
     return found
 
 
-def test_a_dataset_without_pictures_is_an_error(tmp_path: Path) -> None:
+def test_a_dataset_without_images_is_an_error(tmp_path: Path) -> None:
     put(tmp_path, **{"data.yaml": "path: ../elsewhere\ntrain: images\nnames: [cell]\n"})
     report, _ = check([DatasetPart(str(tmp_path / "data.yaml"))], use_cache=False, processes=1)
     found = {finding.slug: finding.places[0].detail for finding in report.findings}
@@ -166,7 +166,7 @@ REFUSED: dict[str, tuple[Files, str, str]] = {
 @pytest.mark.parametrize("kind", REFUSED)
 def test_refused_by_name(tmp_path: Path, kind: str) -> None:
     files, found, change = REFUSED[kind]
-    put(tmp_path, **{"a.jpg": b"picture"}, **files)
+    put(tmp_path, **{"a.jpg": b"image"}, **files)
     with pytest.raises(HoldfastError) as caught:
         read(str(tmp_path))
     assert any(found in line for line in caught.value.found), caught.value.found
@@ -177,7 +177,7 @@ def test_text_of_dota_beside_a_yaml_is_called_so(tmp_path: Path) -> None:
     put(
         tmp_path,
         **{
-            "images/a.jpg": b"picture",
+            "images/a.jpg": b"image",
             "labelTxt/a.txt": DOTA.split("\n", 2)[2],
             "data.yaml": "train: images\nnames: [cell]\n",
         },

@@ -22,14 +22,14 @@ def planted(plant: Callable[[Path], Any]) -> Callable[[Path], Any]:
 
 
 def table(text: str) -> Callable[[Path], Any]:
-    return lambda folder: put(folder, **{"images/a.jpg": b"picture", "train.csv": text})
+    return lambda folder: put(folder, **{"images/a.jpg": b"image", "train.csv": text})
 
 
 def broken(data: bytes) -> Callable[[Path], Any]:
     """A YOLO set of which one image, with boxes, cannot be decoded."""
     return lambda folder: put(
         folder,
-        **{"images/a.jpg": b"picture", "images/b.jpg": data, "labels/a.txt": LINE, "labels/b.txt": LINE},
+        **{"images/a.jpg": b"image", "images/b.jpg": data, "labels/a.txt": LINE, "labels/b.txt": LINE},
         **{"data.yaml": "train: images\nnames: [cell]\n"},
     )
 
@@ -41,18 +41,18 @@ SETS: dict[str, Callable[[Path], Any]] = {
     **{kind: table(text) for kind, text in TABLES.items()},
     "yolo: no image at all": broken(b"not an image"),
     "yolo: an empty file": broken(b""),
-    "yolo: cut in the header": broken(made.picture()[:100]),
-    "yolo: cut in the pixels": broken(made.picture()[:-60]),
+    "yolo: cut in the header": broken(made.image()[:100]),
+    "yolo: cut in the pixels": broken(made.image()[:-60]),
     "yolo: no image, and no text": lambda folder: put(
         folder,
         **{
-            "images/a.jpg": b"picture",
+            "images/a.jpg": b"image",
             "images/b.jpg": b"no image",
             "labels/a.txt": LINE,
             "classes.txt": "cell\n",
         },
     ),
-    "yolo: a negative without a text": yolo(LINE, **{"images/b.jpg": b"picture"}),
+    "yolo: a negative without a text": yolo(LINE, **{"images/b.jpg": b"image"}),
 }
 
 

@@ -111,7 +111,7 @@ def test_the_rest_of_another_write_is_not_mixed_in(tmp_path: Path) -> None:
         convert(str(source), str(tmp_path / "dst"), "coco")
 
 
-def test_missing_pictures_stop_a_conversion_and_not_of_annotations_only(tmp_path: Path) -> None:
+def test_missing_images_stop_a_conversion_and_not_of_annotations_only(tmp_path: Path) -> None:
     source = made.clean_voc(tmp_path / "src")
     (source / "003.jpg").unlink()
     with pytest.raises(DataError) as caught:
@@ -165,8 +165,8 @@ def test_a_repaired_copy_is_clean_and_every_change_is_listed(tmp_path: Path) -> 
     source = made.clean_voc(tmp_path / "src")
     (source / "001.jpg").write_bytes(b"")
     (source / "002.xml").write_text("<annotation>")
-    (source / "003.jpg").write_bytes(made.picture(seed=3, format="PNG"))
-    (source / "004.jpg").write_bytes(made.picture(seed=4, mode="CMYK"))
+    (source / "003.jpg").write_bytes(made.image(seed=3, format="PNG"))
+    (source / "004.jpg").write_bytes(made.image(seed=4, mode="CMYK"))
     (source / "005.jpg").write_bytes((source / "007.jpg").read_bytes())
     (source / "005.xml").write_text((source / "007.xml").read_text().replace("007", "005"))
     (source / "006.xml").write_text(
@@ -204,7 +204,7 @@ def test_a_repaired_copy_is_clean_and_every_change_is_listed(tmp_path: Path) -> 
 
 def _with_an_image_to_redraw(folder: Path) -> Path:
     source = made.clean_voc(folder)
-    (source / "004.jpg").write_bytes(made.picture(seed=4, mode="CMYK"))
+    (source / "004.jpg").write_bytes(made.image(seed=4, mode="CMYK"))
     return source
 
 
@@ -254,7 +254,7 @@ def test_a_leak_is_taken_out_of_training(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("orientation", [3, 6, 8])
-def test_turned_pictures_are_written_upright_with_their_boxes(tmp_path: Path, orientation: int) -> None:
+def test_turned_images_are_written_upright_with_their_boxes(tmp_path: Path, orientation: int) -> None:
     """The white square of the image is where the box is, before and after."""
     source = tmp_path / "src"
     source.mkdir()
@@ -269,7 +269,7 @@ def test_turned_pictures_are_written_upright_with_their_boxes(tmp_path: Path, or
     (source / "a.xml").write_text(made.voc_xml("a.jpg", (120, 80), [("cat", *box)]))
     repair(str(source), str(tmp_path / "dst"))
     (record,) = read(str(tmp_path / "dst")).records
-    image = Image.open(record.picture.path)
+    image = Image.open(record.image.path)
     assert image.getexif().get(0x0112, 1) == 1
     bright = image.convert("L").point(lambda value: 255 * (value > 128)).getbbox()
     assert bright == pytest.approx(record.boxes[0].corners, abs=1.5)
@@ -282,19 +282,19 @@ def test_sixteen_bits_become_eight_by_their_high_byte(tmp_path: Path) -> None:
     (source / "a.xml").write_text(made.voc_xml("a.png", (64, 48), [("cat", 5, 5, 30, 30)]))
     repair(str(source), str(tmp_path / "dst"))
     (record,) = read(str(tmp_path / "dst")).records
-    assert Image.open(record.picture.path).getpixel((3, 3)) == (156, 156, 156)  # 40000 / 256
+    assert Image.open(record.image.path).getpixel((3, 3)) == (156, 156, 156)  # 40000 / 256
 
 
-@pytest.mark.parametrize("kind", made.odd_pictures())
+@pytest.mark.parametrize("kind", made.odd_images())
 def test_what_training_does_not_decode_becomes_a_png(tmp_path: Path, kind: str) -> None:
-    data = made.odd_pictures()[kind]
+    data = made.odd_images()[kind]
     with Image.open(io.BytesIO(data)) as image:
         size, pixels, suffix = image.size, image.convert("RGB").tobytes(), str(image.format).lower()
     made.voc(tmp_path / "src", {f"a.{suffix}": (data, size, [("cat", 1, 1, 4, 4)])})
     repaired = repair(str(tmp_path / "src"), str(tmp_path / "dst"))
     (record,) = read(str(tmp_path / "dst")).records
     assert record.file_name == "a.png" and record.boxes[0].corners == (0, 0, 4, 4)
-    with Image.open(record.picture.path) as written:
+    with Image.open(record.image.path) as written:
         assert (written.format, written.mode, written.tobytes()) == ("PNG", "RGB", pixels)
     assert [change.reason for change in repaired.changes] == ["undecoded-kind"]
 
@@ -312,7 +312,7 @@ def test_sixteen_bits_with_alpha_do_not_become_black(tmp_path: Path) -> None:
     made.voc(tmp_path / "src", {"a.png": (data, (64, 48), [("cat", 5, 5, 30, 30)])})
     repair(str(tmp_path / "src"), str(tmp_path / "dst"))
     (record,) = read(str(tmp_path / "dst")).records
-    assert Image.open(record.picture.path).getpixel((3, 3)) == (156, 78, 234)
+    assert Image.open(record.image.path).getpixel((3, 3)) == (156, 78, 234)
 
 
 def test_a_turned_tiff_is_written_upright_once(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_turned_tiff_is_written_upright_once(tmp_path: Path) -> None:
     made.voc(tmp_path / "src", {"a.tif": (made.turned_tiff(64, 48, 6), (48, 64), [("cat", 37, 1, 48, 32)])})
     repair(str(tmp_path / "src"), str(tmp_path / "dst"))
     (record,) = read(str(tmp_path / "dst")).records
-    image = Image.open(record.picture.path)
+    image = Image.open(record.image.path)
     assert image.size == (48, 64) and image.getchannel("B").getbbox() == (36, 0, 48, 32)
     assert record.boxes[0].corners == (36, 0, 48, 32)
 

@@ -62,7 +62,7 @@ def test_relu():
 @pytest.mark.parametrize(
     ("side", "size", "stride", "padding"), [(14, 7, 2, "valid"), (15, 7, 2, "valid"), (6, 3, 1, "same")]
 )
-def test_convolution_over_pictures(side, size, stride, padding):
+def test_convolution_over_images(side, size, stride, padding):
     x, kernel = values(2, 2, side, side + 2, 3), values(3, size, size, 3, 5)
     how = {"strides": (stride, stride), "padding": padding, "dilation_rate": (1, 1)}
     compare(lambda k: convolve(x, k, **how), lambda k: ops.conv(x, k, stride, padding), kernel, atol=1e-4)
@@ -275,7 +275,7 @@ def test_two_convolutions_and_a_pool_with_two_pixels_in_a_cell(as_kernels, reque
     assert not pools_of_pairs(paired_network((4, 7)))
 
 
-def test_the_gradient_of_pictures_with_two_pixels_in_a_cell():
+def test_the_gradient_of_images_with_two_pixels_in_a_cell():
     kernel, bias = values(3, 3, 3, 3, 16), values(4, 16)
     compare(
         lambda x: vgg_stem.first_convolution(x, kernel, bias)[:, :, 1:-1].reshape(2, 4, 6, 16),

@@ -58,11 +58,11 @@ def test_placing_by_hand():
     placed = map_to_input((640, 480), (320, 320), "letterbox")
     box = np.array([[0, 0, 640, 480]], float)
     np.testing.assert_allclose(placed.to_input(box), [[0, 40, 320, 280]])
-    np.testing.assert_allclose(placed.to_picture(placed.to_input(box), (640, 480)), box)
+    np.testing.assert_allclose(placed.to_image(placed.to_input(box), (640, 480)), box)
     np.testing.assert_allclose(
         map_to_input((640, 480), (320, 320), "stretch").to_input(box), [[0, 0, 320, 320]]
     )
-    np.testing.assert_allclose(placed.to_picture(np.array([[-9, 0, 999, 999]], float), (640, 480)), box)
+    np.testing.assert_allclose(placed.to_image(np.array([[-9, 0, 999, 999]], float), (640, 480)), box)
 
 
 def test_the_command(tmp_path, capsys):

@@ -34,7 +34,7 @@ def data(tmp_path):
     return folder
 
 
-def test_a_broken_picture_is_left_out_and_the_file_gives_the_same_numbers(model, data, tmp_path, capsys):
+def test_a_broken_image_is_left_out_and_the_file_gives_the_same_numbers(model, data, tmp_path, capsys):
     (data / "2.png").write_bytes((data / "2.png").read_bytes()[:200])
     out = tmp_path / "dt.json"
     code = main(["eval", str(model), str(data), "--json", "--out", str(out)])
@@ -71,7 +71,7 @@ def test_a_run_is_tried_on_what_it_validated_on(model, data, tmp_path, capsys):
     assert "validates on 3 of 10 images" in printed.err
 
 
-def test_numbers_are_the_converters_with_a_broken_picture_in_the_middle(model, data, tmp_path, capsys):
+def test_numbers_are_the_converters_with_a_broken_image_in_the_middle(model, data, tmp_path, capsys):
     """VOC has no numbers of its own: the converter counts from 1, the broken image too."""
     voc, coco, out = tmp_path / "voc", tmp_path / "coco", tmp_path / "dt.json"
     content = json.loads((data / "annotations.json").read_text())

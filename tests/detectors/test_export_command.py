@@ -12,24 +12,24 @@ pytestmark = [pytest.mark.hot, pytest.mark.long(25), pytest.mark.usefixtures("bu
 
 
 @pytest.fixture
-def picture(tmp_path):
+def image(tmp_path):
     path = tmp_path / "a.png"
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (80, 60, 3)).astype(np.uint8)).save(path)
     return path
 
 
-def test_a_saved_model_takes_a_picture_of_any_size(model, picture, tmp_path, capsys):
+def test_a_saved_model_takes_an_image_of_any_size(model, image, tmp_path, capsys):
     import tensorflow as tf
 
     out = tmp_path / "saved"
     code = main(
-        ["export", str(model), "--to", "saved_model", "--out", str(out), "--images", str(picture), "--json"]
+        ["export", str(model), "--to", "saved_model", "--out", str(out), "--images", str(image), "--json"]
     )
     report = json.loads(capsys.readouterr().out)
     assert (code, report["pictures"]) == (0, 1)
     assert report["detections"] > 5
     loaded = tf.saved_model.load(str(out))  # its functions do not keep its variables alive
-    found = loaded.serve(np.asarray(Image.open(picture)))
+    found = loaded.serve(np.asarray(Image.open(image)))
     boxes = found["boxes"].numpy()[found["classes"].numpy() >= 0]
     assert boxes.max(axis=0)[2] <= 60
     assert boxes.max(axis=0)[3] <= 80
@@ -50,9 +50,9 @@ def test_a_saved_model_takes_a_picture_of_any_size(model, picture, tmp_path, cap
     assert "would overwrite" in capsys.readouterr().err
 
 
-def exported(to, out, model, picture, capsys):
+def exported(to, out, model, image, capsys):
     """The report of an export that was compared with the model on the image."""
-    code = main(["export", str(model), "--to", to, "--out", str(out), "--images", str(picture), "--json"])
+    code = main(["export", str(model), "--to", to, "--out", str(out), "--images", str(image), "--json"])
     printed = capsys.readouterr()
     assert code == 0, printed.err
     return json.loads(printed.out)
@@ -65,9 +65,9 @@ def test_sixteen_bits_are_compared_by_their_high_byte(format, mode):
 
 
 @pytest.mark.proof  # half a minute, and test_overfit tries all three detectors; eight bits are tried beside this file
-def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):
+def test_tflite_finds_what_the_model_finds(model, image, tmp_path, capsys):
     out = tmp_path / "model.tflite"
-    report = exported("tflite", out, model, picture, capsys)
+    report = exported("tflite", out, model, image, capsys)
     assert report["detections"] > 5
     assert report["largest_box_difference_px"] < 0.05
     assert out.stat().st_size > 1_000_000
@@ -75,24 +75,24 @@ def test_tflite_finds_what_the_model_finds(model, picture, tmp_path, capsys):
 
 
 @pytest.mark.proof  # half a minute, and test_overfit tries all three detectors
-def test_onnx_takes_a_picture_of_any_size(model, picture, tmp_path, capsys):
+def test_onnx_takes_an_image_of_any_size(model, image, tmp_path, capsys):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("tf2onnx")
     out = tmp_path / "model.onnx"
-    report = exported("onnx", out, model, picture, capsys)
+    report = exported("onnx", out, model, image, capsys)
     assert report["detections"] > 5
     assert report["largest_box_difference_px"] < 0.05
     session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
     assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == ["cat", "dog"]
     assert [feed.name for feed in session.get_inputs()] == ["image"]
-    boxes, classes = session.run(["boxes", "classes"], {"image": np.asarray(Image.open(picture))})
+    boxes, classes = session.run(["boxes", "classes"], {"image": np.asarray(Image.open(image))})
     real = boxes[classes >= 0]
     assert len(real) > 5
     assert (real >= 0).all()
     assert (real <= [60, 80, 60, 80]).all()
 
 
-def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, picture, tmp_path, capsys):
+def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, image, tmp_path, capsys):
     def said(*more):
         assert main(["export", str(model), *more]) == 2
         return " ".join(capsys.readouterr().err.split())
@@ -102,7 +102,7 @@ def test_what_cannot_be_exported_is_said_before_anything_is_computed(model, pict
     assert "does not exist" in said("--to", "onnx", "--out", str(tmp_path / "no" / "model.onnx"))
     assert "takes no files" in said("--to", "onnx", "--out", "/proc/model.onnx")
     assert "--int8 needs --to tflite" in said(
-        "--to", "onnx", "--out", str(tmp_path / "m"), "--int8", str(picture)
+        "--to", "onnx", "--out", str(tmp_path / "m"), "--int8", str(image)
     )
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no image")

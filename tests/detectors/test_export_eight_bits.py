@@ -25,8 +25,8 @@ def test_nothing_but_layers_is_in_eight_bits(tmp_path):
     archive.add_endpoint("serve", tf.function(scores, [images]))
     archive.write_out(str(tmp_path), verbose=False)
     converter = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path), signature_keys=["serve"])
-    pictures = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype(np.uint8)
-    interpreter = Interpreter(model_content=_quantised(converter, pictures))
+    calibration = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype(np.uint8)
+    interpreter = Interpreter(model_content=_quantised(converter, calibration))
     kinds = {tensor["index"]: tensor["dtype"] for tensor in interpreter.get_tensor_details()}
     in_eight_bits = {
         operation["op_name"]

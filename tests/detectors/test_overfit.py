@@ -14,24 +14,24 @@ from holdfast.evaluate.box_columns import GroundTruth, Predictions
 from holdfast.evaluate.coco_metrics import score
 from tests import real_data
 
-PICTURES = real_data.DATA / "microcontroller"
+IMAGES = real_data.DATA / "microcontroller"
 WEIGHTS = real_data.WEIGHTS / "mobilenet_v2"
 
 pytestmark = [
     pytest.mark.hot,
     pytest.mark.proof,
     pytest.mark.timeout(3600),
-    real_data.needs(PICTURES, WEIGHTS),
+    real_data.needs(IMAGES, WEIGHTS),
 ]
 
 SIDE = 160
 
 
-def sixteen_pictures():
+def sixteen_images():
     """Every ninth image, so that all four classes are there, stretched to the input."""
     from holdfast.data.reading.load import read
 
-    dataset = read(str(PICTURES / "images" / "train"), format="voc")
+    dataset = read(str(IMAGES / "images" / "train"), format="voc")
     records = dataset.records[::9][:16]
     most = max(len(record.boxes) for record in records)
     batch = {
@@ -42,7 +42,7 @@ def sixteen_pictures():
         "crowd": np.zeros((16, most), bool),
     }
     for row, record in enumerate(records):
-        image = Image.open(record.picture.path).convert("RGB")
+        image = Image.open(record.image.path).convert("RGB")
         batch["images"][row] = np.asarray(image.resize((SIDE, SIDE)))
         for column, box in enumerate(record.boxes):
             scale = np.array([SIDE / image.width, SIDE / image.height] * 2)
@@ -79,7 +79,7 @@ def learnt_by_heart(name, most_steps=200, rate=1e-3):
     from holdfast.detectors.build import build
     from holdfast.detectors.spec import DetectorSpec
 
-    batch, classes = sixteen_pictures()
+    batch, classes = sixteen_images()
     detector = build(DetectorSpec(name, "mobilenet_v2", classes, (SIDE, SIDE)), str(WEIGHTS))
     warm = keras.optimizers.schedules.CosineDecay(0.0, most_steps, warmup_target=rate, warmup_steps=10)
     optimizer = keras.optimizers.AdamW(warm, weight_decay=1e-4, clipnorm=None, global_clipnorm=10.0)
@@ -112,17 +112,17 @@ def learnt_by_heart(name, most_steps=200, rate=1e-3):
 
 
 @pytest.mark.parametrize("name", ["ssd", "retinanet", "faster-rcnn"])
-def test_sixteen_pictures_by_heart(name):
+def test_sixteen_images_by_heart(name):
     _, numbers = learnt_by_heart(name)
     assert numbers["AP50"] >= 0.95
 
 
 def twenty_files():
-    return sorted((PICTURES / "images" / "train").glob("*.jpg"))[::7][:20]
+    return sorted((IMAGES / "images" / "train").glob("*.jpg"))[::7][:20]
 
 
 @pytest.mark.parametrize("name", ["ssd", "retinanet", "faster-rcnn"])
-def test_every_form_finds_the_same_on_twenty_pictures(name, tmp_path):
+def test_every_form_finds_the_same_on_twenty_images(name, tmp_path):
     """Each export compares itself on twenty photographs before it says that it is written, and raises else."""
     from holdfast.detectors.export import export_model
     from holdfast.detectors.inference import as_trained
@@ -142,7 +142,7 @@ def test_every_form_finds_the_same_on_twenty_pictures(name, tmp_path):
     for form, exported in forms.items():
         done[form] = exported()
         print(name, form, done[form])
-        assert done[form].pictures == 20
+        assert done[form].images == 20
         assert done[form].detections >= 10
     assert done["saved_model"].unmatched == 0
 
@@ -191,7 +191,7 @@ def test_a_file_and_holdfast_predict_agree(tmp_path):
     export_model.to_saved_model(detector, tmp_path / "saved", list(photographs.values()))
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
     found = compare(
-        lambda picture: predicted[id(picture)], as_detect_function(loaded.serve), list(photographs.values()),
+        lambda image: predicted[id(image)], as_detect_function(loaded.serve), list(photographs.values()),
         Tolerance(pixels=2.0, score=0.02, least_score=0.3, share=0.99),  # of 800 x 600
     )  # fmt: skip
     print("predict against SavedModel", found)

@@ -16,7 +16,7 @@ from tests.data import made
 pytestmark = [pytest.mark.hot, pytest.mark.long(20), pytest.mark.usefixtures("built_once")]
 
 
-def write_pictures(folder):
+def write_images(folder):
     (folder / "below").mkdir(parents=True)
     rng = np.random.default_rng(0)
     for name, size in (("a.jpg", (60, 80)), ("below/b.png", (200, 100))):
@@ -25,21 +25,21 @@ def write_pictures(folder):
 
 
 @pytest.fixture
-def pictures(tmp_path):
-    return write_pictures(tmp_path / "pictures")
+def images(tmp_path):
+    return write_images(tmp_path / "pictures")
 
 
 @pytest.fixture(scope="module")
 def predicted(model, tmp_path_factory):
     """One prediction on a folder with good and bad images, for two tests: its exit code, rows and messages."""
     folder = tmp_path_factory.mktemp("predicted")
-    pictures = write_pictures(folder / "pictures")
-    (pictures / "broken.jpg").write_bytes(b"\xff\xd8\xff no image")
-    (pictures / "cut.jpg").write_bytes((pictures / "a.jpg").read_bytes()[:900])
-    (pictures / "empty.png").touch()
-    os.mkfifo(pictures / "pipe.png")
+    images = write_images(folder / "pictures")
+    (images / "broken.jpg").write_bytes(b"\xff\xd8\xff no image")
+    (images / "cut.jpg").write_bytes((images / "a.jpg").read_bytes()[:900])
+    (images / "empty.png").touch()
+    os.mkfifo(images / "pipe.png")
     out, err = io.StringIO(), io.StringIO()
-    words = [str(model.parent), str(pictures), "--json", "--score", "0.2", "--out", str(folder / "drawn")]
+    words = [str(model.parent), str(images), "--json", "--score", "0.2", "--out", str(folder / "drawn")]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(["predict", *words])
     return folder, code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
@@ -72,10 +72,10 @@ def test_sixteen_bits_are_drawn_by_their_high_byte(format, mode, tmp_path):
     assert Image.open(draw(path, [], tmp_path / "drawn")).tobytes() == made.high_bytes().tobytes()
 
 
-def test_one_picture_is_the_same_alone_and_in_a_batch(model, predicted, capsys):
+def test_one_image_is_the_same_alone_and_in_a_batch(model, predicted, capsys):
     folder, _, together, _ = predicted
-    pictures = folder / "pictures"
-    main(["predict", str(model), str(pictures / "a.jpg"), str(pictures / "**" / "b*.png"), "--json", "--score", "0.2",
+    images = folder / "pictures"
+    main(["predict", str(model), str(images / "a.jpg"), str(images / "**" / "b*.png"), "--json", "--score", "0.2",
           "--batch", "1"])  # fmt: skip
     alone = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     for one, other in zip(together, alone, strict=True):
@@ -85,7 +85,7 @@ def test_one_picture_is_the_same_alone_and_in_a_batch(model, predicted, capsys):
             np.testing.assert_allclose(found["box"], again["box"], atol=0.2)
 
 
-def test_a_model_on_a_dataset(model, pictures, capsys):
+def test_a_model_on_a_dataset(model, images, capsys):
     truth = {
         "images": [
             {"id": 1, "file_name": "a.jpg", "width": 60, "height": 80},
@@ -94,14 +94,14 @@ def test_a_model_on_a_dataset(model, pictures, capsys):
         "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [5, 5, 40, 40], "area": 1600}],
     }
-    (pictures / "annotations.json").write_text(json.dumps(truth))
-    assert main(["eval", str(model), str(pictures), "--json"]) == 0
+    (images / "annotations.json").write_text(json.dumps(truth))
+    assert main(["eval", str(model), str(images), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["images"], printed["boxes"]) == (2, 1)
     assert 0.0 <= printed["AP"] <= 1.0
     truth["categories"][0]["name"] = "horse"
-    (pictures / "annotations.json").write_text(json.dumps(truth))
-    assert main(["eval", str(model), str(pictures)]) == 2
+    (images / "annotations.json").write_text(json.dumps(truth))
+    assert main(["eval", str(model), str(images)]) == 2
     assert "classes that the model was not trained for" in capsys.readouterr().err
 
 

@@ -101,7 +101,7 @@ def same(inside, outside):
     )
 
 
-def test_a_picture_that_is_skipped_is_no_part_of_either(model, tmp_path, capsys):
+def test_an_image_that_is_skipped_is_no_part_of_either(model, tmp_path, capsys):
     data = tmp_path / "data"
     data.mkdir()
     made = photographs(data)

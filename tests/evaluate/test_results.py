@@ -40,7 +40,7 @@ def test_one_object_a_detection() -> None:
     ]
 
 
-def test_some_pictures_of_a_source_keep_the_numbers_that_they_have_among_all() -> None:
+def test_some_images_of_a_source_keep_the_numbers_that_they_have_among_all() -> None:
     whole = source(*[None] * 5)
     tried = replace(whole, records=(whole.records[1], whole.records[4]), classes=("dog", "cat"))
     assert numbers(whole, tried, ("dog", "cat")) == [(2, 2), (5, 1)]

@@ -47,7 +47,7 @@ def small(row: int) -> PageImage:
     return PageImage(f"{row}.jpg", 100, 80, b"" if row == 12 else b"jpeg")
 
 
-def test_the_worst_picture_comes_first() -> None:
+def test_the_worst_image_comes_first() -> None:
     ranked = worst_images(truth(), found())
     assert [(one.image, one.missed, one.wrong) for one in ranked] == [
         (1, 2, 1), (2, 0, 1), (3, 0, 0), (0, 0, 0)

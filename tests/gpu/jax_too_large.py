@@ -13,5 +13,5 @@ for _ in range(6):
 model.add(layers.GlobalAveragePooling2D())
 model.add(layers.Dense(1))
 model.compile("adam", "mse")
-pictures = np.zeros((64, 2048, 2048, 3), np.uint8)
-model.fit(pictures, np.zeros((64, 1), np.float32), batch_size=64, epochs=1, verbose=2)
+images = np.zeros((64, 2048, 2048, 3), np.uint8)
+model.fit(images, np.zeros((64, 1), np.float32), batch_size=64, epochs=1, verbose=2)

@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def first_layer() -> None:
-    pictures, kernel, bias = (
+    images, kernel, bias = (
         values(12, 16, 300, 300, 3),
         values(13, 3, 3, 3, 64),
         values(14, 64, dtype=jnp.float32),
@@ -93,9 +93,9 @@ def first_layer() -> None:
     weights = values(15, 16, 300, 152, 128)
 
     def gradients(kernel, bias):
-        return jax.vjp(lambda *parts: vgg_stem.first_convolution(pictures, *parts), kernel, bias)[1](weights)
+        return jax.vjp(lambda *parts: vgg_stem.first_convolution(images, *parts), kernel, bias)[1](weights)
 
-    found = off(both(vgg_stem.pair_neighbourhoods, pictures))
+    found = off(both(vgg_stem.pair_neighbourhoods, images))
     print(f"first layer's pictures: {found:.1e}", flush=True)
     assert found == 0.0
     found = off(both(gradients, kernel, bias))

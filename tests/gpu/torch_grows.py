@@ -6,8 +6,8 @@ layer = torch.nn.Conv2d(3, 512, 3, padding=1).cuda()
 optimizer = torch.optim.SGD(layer.parameters(), 1e-3)
 batch = 1
 while True:
-    pictures = torch.zeros(batch, 3, 1024, 1024, device="cuda")
-    loss = layer(pictures).relu().square().mean()
+    images = torch.zeros(batch, 3, 1024, 1024, device="cuda")
+    loss = layer(images).relu().square().mean()
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()

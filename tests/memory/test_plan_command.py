@@ -26,7 +26,7 @@ batch = 4
 
 
 def answer(batch, micro, *, compiled=True):
-    """A hundred megabytes of weights, and two hundred for every picture at once."""
+    """A hundred megabytes of weights, and two hundred for every image at once."""
     temp = (100 + 200 * micro) * MIB
     found = {
         "batch": batch, "micro_batch": micro, "weights": 100 * MIB, "moments": 200 * MIB, "average": 0, "fixed": 0,

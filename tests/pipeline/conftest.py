@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.pipeline.rectangles import dataset_of, rectangle_picture, save
+from tests.pipeline.rectangles import dataset_of, rectangle_image, save
 
 from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.data.records import Box, Dataset, ImageRef, Record
@@ -24,9 +24,9 @@ def folder_of(tmp_path: Path) -> Callable[..., Dataset]:
         records = []
         for number, (width, height, box, colour) in enumerate(rectangles):
             path = folder / f"{number:04d}{suffix}"
-            save(path, rectangle_picture(width, height, box, colour), orientation)
-            picture = ImageRef(str(path), width=width, height=height)
-            records.append(Record(str(number), path.name, picture, (Box(*box, colour),)))
+            save(path, rectangle_image(width, height, box, colour), orientation)
+            image = ImageRef(str(path), width=width, height=height)
+            records.append(Record(str(number), path.name, image, (Box(*box, colour),)))
         return dataset_of(records)
 
     return make
@@ -42,14 +42,12 @@ def sharded(tmp_path: Path) -> Callable[[Dataset, int], Dataset]:
             path = tmp_path / f"data-{shard:05d}-of-{shards:05d}.tfrecord"
             written = b""
             for record in dataset.records[shard::shards]:
-                encoded = record.picture.read()
+                encoded = record.image.read()
                 # The framing's header is 12 bytes; the image stands a few bytes into the record.
                 offset = len(written) + 12 + 7
                 written += framed(b"before:" + encoded + b":after")
-                picture = ImageRef(
-                    str(path), offset, len(encoded), record.picture.width, record.picture.height
-                )
-                records.append(Record(record.id, record.file_name, picture, record.boxes))
+                image = ImageRef(str(path), offset, len(encoded), record.image.width, record.image.height)
+                records.append(Record(record.id, record.file_name, image, record.boxes))
             path.write_bytes(written)
         records.sort(key=lambda record: int(record.id))
         return dataset_of(records)

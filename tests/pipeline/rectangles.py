@@ -15,7 +15,7 @@ COLOURS = {
 NAMES = tuple(COLOURS)
 
 
-def rectangle_picture(width: int, height: int, box: tuple[int, int, int, int], colour: str) -> np.ndarray:
+def rectangle_image(width: int, height: int, box: tuple[int, int, int, int], colour: str) -> np.ndarray:
     image = np.full((height, width, 3), 60, np.uint8)
     image[box[1] : box[3], box[0] : box[2]] = COLOURS[colour]
     return image
@@ -36,14 +36,14 @@ def save(path: Path, image: np.ndarray, orientation: int = 1) -> None:
     """`image` is upright; it is stored so that `orientation` turns it upright again."""
     from PIL import Image
 
-    picture = Image.fromarray(image)
+    stored = Image.fromarray(image)
     inverse = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # of Pillow's Transpose
     if orientation != 1:
-        picture = picture.transpose(Image.Transpose(inverse[orientation]))
+        stored = stored.transpose(Image.Transpose(inverse[orientation]))
     exif = Image.Exif()
     exif[0x0112] = orientation
     options = {"quality": 98, "subsampling": 0} if path.suffix == ".jpg" else {}
-    picture.save(path, exif=exif, **options)
+    stored.save(path, exif=exif, **options)
 
 
 def dataset_of(records: list[Record]) -> Dataset:

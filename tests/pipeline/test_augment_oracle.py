@@ -79,7 +79,7 @@ def test_exif_orientation_is_applied(folder_of: Callable) -> None:
         assert len(found) >= 44 and max(found) <= 1.5
 
 
-def test_pictures_decoded_small_keep_their_boxes(folder_of: Callable) -> None:
+def test_images_decoded_small_keep_their_boxes(folder_of: Callable) -> None:
     """Odd sizes, so that the last pixel of the small image is a part of one; turned ones among them."""
     records = []
     for ratio in (1, 2, 4, 8):
@@ -113,7 +113,7 @@ def test_what_is_cut_away_is_a_region_to_ignore(folder_of: Callable) -> None:
     assert seen == {(True, False), (True, True)} or seen == {(True, False), (True, True), (False, False)}
 
 
-def test_a_mosaic_shows_four_pictures(folder_of: Callable) -> None:
+def test_a_mosaic_shows_four_images(folder_of: Callable) -> None:
     rectangles = [(300, 300, (0, 0, 300, 300), NAMES[n % 6]) for n in range(60)]
     stream = Stream(
         dataset_columns.columns_of(folder_of(rectangles)),

@@ -56,7 +56,7 @@ def test_hue_turns_red_towards_green_and_keeps_the_luma() -> None:
     assert hue == pytest.approx(1 / 12, abs=0.04) or hue == pytest.approx(11 / 12, abs=0.04)
 
 
-def test_each_picture_has_its_own_change() -> None:
+def test_each_image_has_its_own_change() -> None:
     images = np.full((2, 1, 1, 3), 100, np.uint8)
     out = np.asarray(device_transforms.recoloured(images, np.array([NOTHING, [0.2, 1, 1, 0]], np.float32)))
     assert out[:, 0, 0, 0].tolist() == pytest.approx([100.0, 151.0], abs=0.05)

@@ -26,7 +26,7 @@ def test_batches_from_inside_json_and_from_files_are_equal(
     for folder in ("inside", "files"):
         (tmp_path / folder).mkdir()
         for number in range(4):
-            data, name = made.picture(64, 48, number), f"{number}.jpg"
+            data, name = made.image(64, 48, number), f"{number}.jpg"
             shape = {"label": "cell", "points": [[16, 12], [48, 36]], "shape_type": "rectangle"}
             text = base64.b64encode(data).decode() if folder == "inside" else None
             document = {"shapes": [shape], "imagePath": name, "imageData": text}

@@ -17,7 +17,7 @@ def epoch(number: int, images: int, seed: int = 0) -> list[int]:
 
 @settings(deadline=None, max_examples=200)
 @given(images=st.integers(1, 3000), number=st.integers(0, 10**6), seed=st.integers(0, 2**63))
-def test_every_picture_comes_exactly_once_an_epoch(images: int, number: int, seed: int) -> None:
+def test_every_image_comes_exactly_once_an_epoch(images: int, number: int, seed: int) -> None:
     assert sorted(epoch(number, images, seed)) == list(range(images))
 
 
@@ -52,7 +52,7 @@ STORED_EPOCH_1 = [2, 9, 8, 3, 6, 0, 4, 7, 5, 1]
 
 
 @pytest.mark.parametrize("images", [5, 12, 101])
-def test_no_place_prefers_a_picture(images: int) -> None:
+def test_no_place_prefers_an_image(images: int) -> None:
     """Chi-squared over (place, image); its mean is (images - 1)^2 and its deviation the root of twice that."""
     seeds = 2000
     counts = np.zeros((images, images))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.pipeline.rectangles import box_of, dataset_of, rectangle_picture, save, truth_of
+from tests.pipeline.rectangles import box_of, dataset_of, rectangle_image, save, truth_of
 
 from holdfast.data.checking.dataset_check import record_problems
 from holdfast.data.images.image_file import header
@@ -22,7 +22,7 @@ def turned_set(folder: Path) -> Dataset:
     records = []
     for number, (orientation, frame) in enumerate(TURNED):
         path = folder / f"{orientation}-{frame}.jpg"
-        save(path, rectangle_picture(*UPRIGHT_SIZE, UPRIGHT_BOX, "red"), orientation)
+        save(path, rectangle_image(*UPRIGHT_SIZE, UPRIGHT_BOX, "red"), orientation)
         corners = UPRIGHT_BOX if frame == "upright" else seen_as_stored(path)
         records.append(Record(str(number), path.name, ImageRef(str(path)), (Box(*corners, "red"),)))
     return dataset_of(records)
@@ -53,7 +53,7 @@ def test_the_boxes_are_turned_where_the_frame_is_proved(tmp_path: Path) -> None:
 def test_the_check_says_the_frame_that_the_pipeline_takes(tmp_path: Path, number: int) -> None:
     orientation, frame = TURNED[number]
     record = turned_set(tmp_path).records[number]
-    facts = header(record.picture)
+    facts = header(record.image)
     assert facts is not None and facts.orientation == orientation
     said = {
         judged.problem.finding: judged.problem.detail

@@ -67,7 +67,7 @@ def test_only_what_is_far_too_large_is_packed_and_a_second_call_finds_it(
     assert packing.make_pack(pack.PackJob((), ROOMY), tmp_path / "cache") is None
 
 
-def test_the_key_changes_with_the_sizes_and_the_pictures(folder_of: Callable) -> None:
+def test_the_key_changes_with_the_sizes_and_the_images(folder_of: Callable) -> None:
     data = large_and_small(folder_of)
     keys = {
         pack.plan_pack(data, feed, budget).key
@@ -80,7 +80,7 @@ def test_the_key_changes_with_the_sizes_and_the_pictures(folder_of: Callable) ->
     assert pack.plan_pack(data, replace(FEED, seed=9, batch=1), ROOMY).key in keys
 
 
-def test_a_copy_of_sixteen_bits_is_no_whiter_than_the_picture(tmp_path: Path) -> None:
+def test_a_copy_of_sixteen_bits_is_no_whiter_than_the_image(tmp_path: Path) -> None:
     from PIL import Image
 
     path = tmp_path / "a.png"
@@ -216,7 +216,7 @@ def test_a_stream_reads_the_pack_from_its_epoch_on_and_the_boxes_stay_on_their_p
 
 
 @pytest.mark.hot
-def test_a_packed_picture_of_sixteen_bits_is_as_bright_as_tensorflow_decodes_it(tmp_path: Path) -> None:
+def test_a_packed_image_of_sixteen_bits_is_as_bright_as_tensorflow_decodes_it(tmp_path: Path) -> None:
     from holdfast.pipeline.stream import Stream
 
     path = tmp_path / "a.png"

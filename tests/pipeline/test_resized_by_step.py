@@ -48,7 +48,7 @@ def photograph(width: int, height: int, seed: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def images(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """Wide and high, small and large, JPEG and PNG, in every orientation of EXIF."""
     folder = tmp_path_factory.mktemp("pictures")
     records = []
@@ -86,18 +86,16 @@ def compared(data: dataset_columns.Columns, feed: Feed, steps: int = 3, **how: A
 
 
 @pytest.mark.parametrize(("augment", "fit"), CASES)
-def test_the_images_are_those_that_the_host_makes(
-    pictures: Dataset, augment: Augment, fit: ResizeMode
-) -> None:
-    sent = compared(dataset_columns.columns_of(pictures), replace(FEED, augment=augment, fit=fit))
+def test_the_images_are_those_that_the_host_makes(images: Dataset, augment: Augment, fit: ResizeMode) -> None:
+    sent = compared(dataset_columns.columns_of(images), replace(FEED, augment=augment, fit=fit))
     assert sent.mean() > (0.1 if augment.mosaic else 0.4)
     assert not sent.all(), (
         "large PNGs, which are not decoded at a fraction, and mosaics are resized on the host"
     )
 
 
-def test_pictures_kept_decoded_and_packed_copies(pictures: Dataset, tmp_path: Path) -> None:
-    data, feed = dataset_columns.columns_of(pictures), replace(FEED, augment=LIGHT)
+def test_images_kept_decoded_and_packed_copies(images: Dataset, tmp_path: Path) -> None:
+    data, feed = dataset_columns.columns_of(images), replace(FEED, augment=LIGHT)
     compared(data, feed, cache=ImageCache("decoded"), steps=5)
     made = packing.make_pack(pack.plan_pack(data, feed, 1 << 40), tmp_path)
     packed = pack.read(made, from_epoch=1)
@@ -106,16 +104,16 @@ def test_pictures_kept_decoded_and_packed_copies(pictures: Dataset, tmp_path: Pa
     assert sent[16:].mean() >= sent[:16].mean(), "copies are no larger than their images"
 
 
-def test_a_restarted_stream_is_the_tail_of_the_whole_one(pictures: Dataset) -> None:
-    data = dataset_columns.columns_of(pictures)
+def test_a_restarted_stream_is_the_tail_of_the_whole_one(images: Dataset) -> None:
+    data = dataset_columns.columns_of(images)
     feed = replace(FEED, augment=STRONG, sent_pixels=20_000)
     whole = first(5, Stream(data, feed, threads=1).numpy_batches())
     assert same(first(2, Stream(data, feed, threads=4).numpy_batches(3)), whole[3:])
 
 
-def test_the_other_backend_makes_the_same_images(pictures: Dataset, tmp_path: Path) -> None:
+def test_the_other_backend_makes_the_same_images(images: Dataset, tmp_path: Path) -> None:
     """In a process of its own, since Keras has one backend a process."""
-    data = dataset_columns.columns_of(pictures)
+    data = dataset_columns.columns_of(images)
     feed = replace(FEED, augment=EVERYTHING)
     feed = replace(feed, sent_pixels=image_sizes.sent_pixels(data, feed))
     batch = first(1, Stream(data, feed).numpy_batches())[0]

@@ -120,12 +120,12 @@ def test_two_servers_give_the_batches_of_one_machine_from_any_step_on(
         data_service.require_reachable((one, two))
         assert same(first(steps, Stream(data, SMALL, servers=(one, two)).numpy_batches()), whole)
         assert same(first(5, Stream(data, SMALL, servers=(two,)).numpy_batches(7)), whole[7:12])
-        _a_bad_picture_is_named(folder_of, one)
+        _a_bad_image_is_named(folder_of, one)
 
 
-def _a_bad_picture_is_named(folder_of: Callable, address: str) -> None:
+def _a_bad_image_is_named(folder_of: Callable, address: str) -> None:
     dataset = folder_of(random_rectangles(5), ".jpg", name="bad")
-    path = dataset.records[2].picture.path
+    path = dataset.records[2].image.path
     whole = open(path, "rb").read()  # noqa: SIM115
     open(path, "wb").write(whole[:300])  # noqa: SIM115
     data = dataset_columns.columns_of(dataset)

@@ -64,7 +64,7 @@ def vars_of(feed: Feed) -> dict:
     return {name: getattr(feed, name) for name in Feed.__slots__}
 
 
-def test_every_picture_once_an_epoch_and_the_boxes_with_it(folder_of: Callable) -> None:
+def test_every_image_once_an_epoch_and_the_boxes_with_it(folder_of: Callable) -> None:
     data = dataset_columns.columns_of(folder_of(random_rectangles(12)))
     stream = Stream(data, Feed(height=64, width=64, batch=4, seed=1))
     seen = np.concatenate([batch["image"] for batch in first(6, stream.numpy_batches())])
@@ -108,7 +108,7 @@ def test_more_boxes_than_places_keeps_the_largest_and_counts_the_rest(folder_of:
     made = folder_of([(100, 100, (0, 0, 50, 50), "red")])
     boxes = tuple(Box(0, 0, side, side, "red") for side in (10, 40, 20, 30, 50))
     record = made.records[0]
-    crowded = dataset_of([Record(record.id, record.file_name, record.picture, boxes)])
+    crowded = dataset_of([Record(record.id, record.file_name, record.image, boxes)])
     stream = Stream(dataset_columns.columns_of(crowded), Feed(height=100, width=100, batch=1, max_boxes=3))
     batch = next(stream.numpy_batches())
     assert batch["boxes"][0, :, 2].tolist() == [50.0, 40.0, 30.0]
@@ -118,7 +118,7 @@ def test_more_boxes_than_places_keeps_the_largest_and_counts_the_rest(folder_of:
 
 def test_a_dataset_without_any_box_is_padding_only(folder_of: Callable) -> None:
     made = folder_of(random_rectangles(3))
-    empty = dataset_of([Record(record.id, record.file_name, record.picture) for record in made.records])
+    empty = dataset_of([Record(record.id, record.file_name, record.image) for record in made.records])
     batch = next(
         Stream(
             dataset_columns.columns_of(empty), Feed(height=32, width=32, batch=3, augment=EVERYTHING)
@@ -128,7 +128,7 @@ def test_a_dataset_without_any_box_is_padding_only(folder_of: Callable) -> None:
 
 
 @pytest.mark.parametrize("kind", ["encoded", "decoded"])
-def test_kept_pictures_are_read_once_and_give_the_same_batches(
+def test_kept_images_are_read_once_and_give_the_same_batches(
     kind: str, folder_of: Callable, tmp_path: Path
 ) -> None:
     """After an epoch the files are deleted; the batches go on, and are those of a stream that reads them."""
@@ -152,7 +152,7 @@ def cut_short(data: dataset_columns.Columns, row: int) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
 
 
-def test_a_bad_picture_stops_the_stream_and_is_named(folder_of: Callable) -> None:
+def test_a_bad_image_stops_the_stream_and_is_named(folder_of: Callable) -> None:
     data = dataset_columns.columns_of(folder_of(random_rectangles(8), ".jpg"))
     cut_short(data, 3)
     stream = Stream(data, Feed(height=64, width=64, batch=4, seed=2))
@@ -183,14 +183,14 @@ def test_so_many_are_skipped_and_each_is_told(folder_of: Callable) -> None:
     assert same(first(2, restarted.numpy_batches(2)), found[2:])
 
 
-def test_a_picture_without_a_header_stops_before_the_first_step(folder_of: Callable) -> None:
+def test_an_image_without_a_header_stops_before_the_first_step(folder_of: Callable) -> None:
     made = folder_of(random_rectangles(3), ".jpg")
-    Path(made.records[1].picture.path).write_bytes(b"not an image")
+    Path(made.records[1].image.path).write_bytes(b"not an image")
     with pytest.raises(UndecodableImage, match=r"0001\.jpg"):
         Stream(dataset_columns.columns_of(made), SMALL)
 
 
-def test_no_pictures_is_an_error() -> None:
+def test_no_images_is_an_error() -> None:
     with pytest.raises(DataError, match="no images"):
         Stream(dataset_columns.columns_of(dataset_of([])), SMALL)
 
@@ -204,9 +204,7 @@ def test_boxes_that_cannot_be_trained_on_are_left_out_and_named(folder_of: Calla
         Box(-5, 10, 200, 40, "red"), Box(10, 10, 10, 40, "red"), Box(float("nan"), 0, 5, 5, "red"),
         Box(300, 300, 400, 400, "red"), Box(0, 0, 5, 5, "dog"),
     )  # fmt: skip
-    data = dataset_columns.columns_of(
-        dataset_of([Record(record.id, record.file_name, record.picture, boxes)])
-    )
+    data = dataset_columns.columns_of(dataset_of([Record(record.id, record.file_name, record.image, boxes)]))
     assert data.boxes.tolist() == [[0.0, 10.0, 100.0, 40.0]]
     why = [left.detail.split(": ")[1] for left in data.left_out]
     assert why == [
@@ -215,7 +213,7 @@ def test_boxes_that_cannot_be_trained_on_are_left_out_and_named(folder_of: Calla
     ]  # fmt: skip
 
 
-def test_boxes_in_the_stored_frame_are_turned_with_the_picture(folder_of: Callable) -> None:
+def test_boxes_in_the_stored_frame_are_turned_with_the_image(folder_of: Callable) -> None:
     """Stored 100x60 and turned by 6: upright 60x100. The declared size says in which frame the boxes are."""
     made = folder_of([(60, 100, (10, 20, 30, 50), "blue")], ".jpg", orientation=6)
     record = made.records[0]
@@ -224,7 +222,7 @@ def test_boxes_in_the_stored_frame_are_turned_with_the_picture(folder_of: Callab
     stored = Record(
         record.id,
         record.file_name,
-        ImageRef(record.picture.path, width=100, height=60),
+        ImageRef(record.image.path, width=100, height=60),
         (Box(20, 30, 50, 50, "blue"),),
     )
     turned = dataset_columns.columns_of(dataset_of([stored]))

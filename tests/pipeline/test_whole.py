@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from tests.data import made
 from tests.pipeline.rectangles import dataset_of, save
-from tests.pipeline.test_kinds_of_pictures import kinds
+from tests.pipeline.test_kinds_of_images import kinds
 
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.detectors.anchors.letterbox import InputMapping, map_to_input
@@ -75,9 +75,9 @@ def test_a_kind_that_training_does_not_decode_is_shown_without_loss(tmp_path: Pa
     np.testing.assert_array_equal(shown.pixels, pixels)
 
 
-@pytest.mark.parametrize("kind", made.odd_pictures())
+@pytest.mark.parametrize("kind", made.odd_images())
 def test_odd_kinds_are_shown_as_pillow_sees_them(kind: str) -> None:
-    data = made.odd_pictures()[kind]
+    data = made.odd_images()[kind]
     with Image.open(BytesIO(data)) as image:
         pixels = np.asarray(image.convert("RGB"))
     shown = ImagePreparer(*pixels.shape[:2], "stretch")(data)
@@ -128,7 +128,7 @@ def test_a_turned_webp_with_alpha_is_turned_and_its_frame_is_still_found(frame: 
     assert dataset_columns.from_facts(dataset_of([record]), [shown.facts]).boxes.tolist() == [[2, 40, 18, 62]]
 
 
-def test_what_is_no_whole_picture_says_why(tmp_path: Path) -> None:
+def test_what_is_no_whole_image_says_why(tmp_path: Path) -> None:
     whole = ImagePreparer(HEIGHT, WIDTH, "stretch")
     Image.effect_noise((300, 200), 50).convert("RGB").save(tmp_path / "a.jpg")
     half = (tmp_path / "a.jpg").read_bytes()

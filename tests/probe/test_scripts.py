@@ -321,8 +321,8 @@ def _check_files(told: Run, folder: Path) -> None:
     loader = next(event for event in told.all(ExceptionRaised) if event.left == "loader")
     assert (loader.type, loader.user_line) == ("OSError", line("trouble.py", "raise OSError"))
     assert loader.paths == [str(folder / "4.jpg")]
-    pictures, records = told.all(BadFilesFound)
-    assert pictures.files == [{"path": str(folder / "4.jpg"), "what": "a JPEG without its end", "bytes": 202}]
+    images, records = told.all(BadFilesFound)
+    assert images.files == [{"path": str(folder / "4.jpg"), "what": "a JPEG without its end", "bytes": 202}]
     assert records.files == [
         {"path": str(folder / "1.tfrecord"), "what": "a record is damaged", "offset": 369, "bytes": 107}
     ]

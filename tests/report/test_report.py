@@ -207,7 +207,7 @@ def test_a_run_of_a_million_steps_makes_a_small_page(tmp_path: Path) -> None:
 
 # -- what was validated, and the data ----------------------------------------------------------------
 
-PICTURE = {
+IMAGE = {
     "name": "<b>.jpg", "width": 40, "height": 20, "jpeg": "", "missed": 1, "wrong": 1,
     "truth": [{"box": [0, 0, 10, 10], "name": "cat", "found": False}],
     "found": [{"box": [30, 0, 40, 10], "name": "<i>", "score": 0.5, "right": False}],
@@ -219,11 +219,11 @@ SHOWN: dict[str, Any] = {
                  "precision_at_recall": {"0.5": [1.0] * 101}}],
     "mistakes": {"right": 2, "missed": 1},
     "confusion": {"classes": ["cat", "background"], "true_by_found": [[2, 1], [1, 0]], "left_out": 0},
-    "pictures": [PICTURE],
+    "pictures": [IMAGE],
 }  # fmt: skip
 
 
-def test_a_validation_is_shown_with_its_curves_its_confusion_and_its_pictures() -> None:
+def test_a_validation_is_shown_with_its_curves_its_confusion_and_its_images() -> None:
     page = evaluation.validation(SHOWN)
     assert "Validation at step 60" in page
     assert "<b>0.250</b>AP<" in page
@@ -241,7 +241,7 @@ def test_a_validation_is_shown_with_its_curves_its_confusion_and_its_pictures() 
         {"step": 1},
         {**SHOWN, "images": "<script>"},
         {**SHOWN, "classes": None},
-        {**SHOWN, "pictures": [{**PICTURE, "width": "40 onload=x"}]},
+        {**SHOWN, "pictures": [{**IMAGE, "width": "40 onload=x"}]},
     ],
 )
 def test_a_file_that_is_not_what_the_trainer_writes_shows_nothing(spoilt: dict[str, Any]) -> None:
@@ -249,13 +249,13 @@ def test_a_file_that_is_not_what_the_trainer_writes_shows_nothing(spoilt: dict[s
     assert evaluation.dataset({"train": spoilt, "validation": spoilt}) == ""
 
 
-def test_a_picture_that_is_no_base64_stays_out() -> None:
-    page = evaluation.validation({**SHOWN, "pictures": [{**PICTURE, "jpeg": '"/><script>alert(1)</script>'}]})
+def test_an_image_that_is_no_base64_stays_out() -> None:
+    page = evaluation.validation({**SHOWN, "pictures": [{**IMAGE, "jpeg": '"/><script>alert(1)</script>'}]})
     assert "script" not in page
     assert "blank" in page
 
 
-def test_redacted_pages_have_no_pictures(tmp_path: Path) -> None:
+def test_redacted_pages_have_no_images(tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "r")
     folder.validation.write_text(json.dumps(SHOWN))
     told = story.read_timeline(folder)

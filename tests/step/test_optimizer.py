@@ -86,7 +86,7 @@ def poisoned(number: int) -> dict[str, Any]:
 
 
 def test_a_loss_that_is_not_finite_does_not_change_the_loss_scale() -> None:
-    """The scale is on the gradient alone: halved again and again, it would hide a bad picture for ever."""
+    """The scale is on the gradient alone: halved again and again, it would hide a bad image for ever."""
     step = tiny.step(config=OptimizerConfig(loss_scaling=True))
     seen = step.fetch(step(poisoned(0), step=0, learning_rate=0.01, frozen=False))
     assert (seen["finite"], np.isfinite(seen["loss"])) == (False, False)

@@ -116,7 +116,7 @@ def test_the_ema_follows_the_weights() -> None:
 
 
 def too_large_above(limit: int) -> Network:
-    """A network whose loss asks the real allocator for 4 TiB when more than `limit` pictures come at once."""
+    """A network whose loss asks the real allocator for 4 TiB when more than `limit` images come at once."""
     net = tiny.network()
 
     def losses(batch: Any) -> Any:

@@ -150,7 +150,7 @@ def test_an_interrupt_that_was_ignored_before_us_stays_ignored(tmp_path: Path) -
     assert "holdfast: the command ended with exit code 0" in said
 
 
-def test_a_script_that_draws_a_picture_at_ctrl_c_is_not_killed_by_the_next_one(
+def test_a_script_that_draws_an_image_at_ctrl_c_is_not_killed_by_the_next_one(
     tmp_path: Path, started: Started
 ) -> None:
     code = (

@@ -28,14 +28,14 @@ COLOURS = ((200, 60, 50), (60, 110, 200), (230, 190, 60))
 
 
 def write(folder: Path, count: int = 24, *, side: int = 96, seed: int = 0) -> Path:
-    """A folder with pictures and `annotations.json`."""
+    """A folder with images and `annotations.json`."""
     rng = np.random.default_rng(seed)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     images, annotations = [], []
     for number in range(1, count + 1):
         name = f"images/{number:04d}.png"
-        picture, boxes = draw(rng, side)
-        picture.save(folder / name)
+        image, boxes = draw(rng, side)
+        image.save(folder / name)
         images.append({"id": number, "file_name": name, "width": side, "height": side})
         for kind, (x, y, size) in boxes:
             annotations.append(
@@ -50,8 +50,8 @@ def write(folder: Path, count: int = 24, *, side: int = 96, seed: int = 0) -> Pa
 
 def draw(rng: np.random.Generator, side: int) -> tuple[Image.Image, list[tuple[int, tuple[int, int, int]]]]:
     ground = rng.integers(90, 150, (side, side, 1)) + rng.integers(-12, 13, (side, side, 3))
-    picture = Image.fromarray(ground.clip(0, 255).astype(np.uint8))
-    pen = ImageDraw.Draw(picture)
+    image = Image.fromarray(ground.clip(0, 255).astype(np.uint8))
+    pen = ImageDraw.Draw(image)
     boxes = []
     for _ in range(int(rng.integers(1, 4))):
         kind, size = int(rng.integers(3)), int(rng.integers(side // 4, side // 2))
@@ -68,7 +68,7 @@ def draw(rng: np.random.Generator, side: int) -> tuple[Image.Image, list[tuple[i
                 [(x, y + size - 1), (x + size - 1, y + size - 1), (x + size // 2, y)], fill=COLOURS[2]
             )
         boxes.append((kind, (x, y, size)))
-    return picture, boxes
+    return image, boxes
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ input = 64
 """
 
 
-def large_pictures(folder: Path) -> None:
+def large_images(folder: Path) -> None:
     (folder / "large").mkdir()
     images, annotations = [], []
     for number in range(1, 9):
@@ -43,7 +43,7 @@ def test_training_finds_the_pack_that_the_command_made(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    large_pictures(tmp_path)
+    large_images(tmp_path)
     (tmp_path / "recipe.toml").write_text(RECIPE)
     recipe = resolve_recipe("recipe.toml", [])
     trained = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
@@ -75,7 +75,7 @@ def test_where_images_are_resized(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, on_gpu: bool, servers: str, sends: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    large_pictures(tmp_path)
+    large_images(tmp_path)
     (tmp_path / "recipe.toml").write_text(RECIPE)
     more = [f'hardware.data_service=["{servers}"]'] if servers else []
     recipe = resolve_recipe(

@@ -146,23 +146,23 @@ def heed_modes() -> None:
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
-def test_pictures_that_vanish_are_named(data: Path, tmp_path: Path) -> None:
+def test_images_that_vanish_are_named(data: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(data, tmp_path / "own"))
     run = Training(tmp_path / "runs" / "gone", own, steps=40).reach(3)
-    for picture in sorted((own / "images").iterdir())[:20]:
-        picture.unlink()
+    for image in sorted((own / "images").iterdir())[:20]:
+        image.unlink()
     assert run.end() == 2, run.text()
     assert "error[undecodable-image]" in run.text()
     assert ".png" in run.text().split("error[undecodable-image]")[1]
 
 
 def test_storage_that_does_not_answer_costs_no_work(data: Path, tmp_path: Path) -> None:
-    """The pictures become pipes that nobody writes to; then somebody asks the run to end."""
+    """The images become pipes that nobody writes to; then somebody asks the run to end."""
     own = Path(shutil.copytree(data, tmp_path / "own"))
     run = Training(tmp_path / "runs" / "stuck", own, "train.checkpoint_every=50", steps=60).reach(3)
-    for picture in sorted((own / "images").iterdir()):
-        picture.unlink()
-        os.mkfifo(picture)
+    for image in sorted((own / "images").iterdir()):
+        image.unlink()
+        os.mkfifo(image)
     time.sleep(10)
     run.process.send_signal(signal.SIGTERM)
     assert run.end() == 143, run.text()

@@ -177,7 +177,7 @@ def test_a_corrupt_newest_checkpoint_is_named_and_the_one_before_taken(whole: Ti
 
 
 def short_of_memory(limit: int) -> Network:
-    """Asks the real allocator for 4 TiB when more than `limit` pictures come at once."""
+    """Asks the real allocator for 4 TiB when more than `limit` images come at once."""
     net = tiny.network(dropout=True)
 
     def losses(batch: Any) -> Any:

@@ -17,23 +17,23 @@ from holdfast.train.validation import Validation
 pytestmark = pytest.mark.hot
 
 
-PICTURES = 4
+IMAGES = 4
 
 
 def columns() -> Columns:
-    """Four pictures of 100 x 100 with a box of 10 x 10 each, in the last one difficult."""
-    none = np.zeros(PICTURES, np.int32)
+    """Four images of 100 x 100 with a box of 10 x 10 each, in the last one difficult."""
+    none = np.zeros(IMAGES, np.int32)
     return Columns(
         ids=list("abcd"), paths=list("abcd"), offsets=none - 1, lengths=none, file_bytes=none,
-        stored_sizes=np.full((PICTURES, 2), 100), orientations=none + 1, codecs=none,
-        boxes=np.tile(np.array([[0, 0, 10, 10]], np.float32), (PICTURES, 1)), labels=none,
-        crowds=none > 0, difficult=np.array([False, False, False, True]), areas=np.full(PICTURES, 100.0),
-        first=np.arange(PICTURES + 1), classes=("cat",),
+        stored_sizes=np.full((IMAGES, 2), 100), orientations=none + 1, codecs=none,
+        boxes=np.tile(np.array([[0, 0, 10, 10]], np.float32), (IMAGES, 1)), labels=none,
+        crowds=none > 0, difficult=np.array([False, False, False, True]), areas=np.full(IMAGES, 100.0),
+        first=np.arange(IMAGES + 1), classes=("cat",),
     )  # fmt: skip
 
 
 class Stream:
-    """Pictures `mine`, one a batch; those in `met` turn out bad when their batch is made."""
+    """Images `mine`, one a batch; those in `met` turn out bad when their batch is made."""
 
     def __init__(self, mine: tuple[int, ...], met: set[int]) -> None:
         self.columns, self.feed = columns(), SimpleNamespace(batch=1)
@@ -50,7 +50,7 @@ class Stream:
 
 
 def detect(images: Any) -> tuple[np.ndarray, ...]:
-    """The box that is there, in every picture."""
+    """The box that is there, in every image."""
     boxes = np.tile(np.array([[[0.0, 0, 10, 10]]]), (len(images), 1, 1))
     return boxes, np.full((len(images), 1), 0.9), np.zeros((len(images), 1), int)
 
@@ -64,7 +64,7 @@ def ran(stream: Stream, gathered: Any = None) -> tuple[dict[str, float], GroundT
     return numbers, told[0][0], told[0][1]
 
 
-def test_a_bad_picture_has_neither_boxes_nor_finds() -> None:
+def test_a_bad_image_has_neither_boxes_nor_finds() -> None:
     numbers, truth, found = ran(Stream((0, 1, 2, 3), met={1}))
     assert truth.images == (0, 2, 3)
     assert truth.image.tolist() == [0, 1, 2]
@@ -79,7 +79,7 @@ def test_a_find_on_a_difficult_box_is_not_handed_on_to_be_shown() -> None:
 
 
 def test_all_processes_leave_out_what_any_of_them_met() -> None:
-    """Two processes with two pictures each: what one gathers is its own rows and then the other's."""
+    """Two processes with two images each: what one gathers is its own rows and then the other's."""
     first, second = Stream((0, 1), met={1}), Stream((2, 3), met={2})
     sent: dict[int, list[tuple[np.ndarray, ...]]] = {1: [], 2: []}
 
@@ -100,7 +100,7 @@ def test_all_processes_leave_out_what_any_of_them_met() -> None:
 
 
 class Detect:
-    """Refuses more than `most` pictures at once, as TensorFlow does."""
+    """Refuses more than `most` images at once, as TensorFlow does."""
 
     def __init__(self, most: int) -> None:
         self.most = most

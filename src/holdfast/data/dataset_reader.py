@@ -67,7 +67,7 @@ class Source(Protocol):
         ...
 
     @property
-    def folder_pictures(self) -> tuple[str, ...]:
+    def folder_images(self) -> tuple[str, ...]:
         """Paths of all images in the folder, to tell which of them no annotation names."""
         ...
 

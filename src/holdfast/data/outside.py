@@ -42,7 +42,7 @@ def problem_of(image: ImageRef, folder: str) -> Problem | None:
 
 
 def outside(dataset: Dataset) -> list[Problem]:
-    found = (problem_of(record.picture, dataset.folder) for record in dataset.records)
+    found = (problem_of(record.image, dataset.folder) for record in dataset.records)
     return [problem for problem in found if problem is not None]
 
 
@@ -51,7 +51,7 @@ def without_other_files(records: Iterable[Record]) -> tuple[tuple[Record, ...], 
     kept: list[Record] = []
     problems: list[Problem] = []
     for record in records:
-        problem = _no_image(record.picture)
+        problem = _no_image(record.image)
         if problem is None:
             kept.append(record)
         else:

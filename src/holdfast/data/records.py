@@ -78,7 +78,7 @@ class Record:
 
     id: str  # unique within its split: COCO's image id, `image/source_id`, or the path without extension
     file_name: str  # as the source calls the image, with forward slashes: "train/cat 1.jpg"
-    picture: ImageRef
+    image: ImageRef
     boxes: tuple[Box, ...] = ()
     split: str | None = None  # "train", "val", …; None where the source has no splits
     source: str = ""  # the annotation file that it came from, for messages; empty for an image without one

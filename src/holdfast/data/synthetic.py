@@ -32,15 +32,15 @@ def make_dataset(
     folder: Path, *, count: int, side: int = 224, seed: int = 0, dirt: bool = False
 ) -> list[str]:
     """Writes `count` images with COCO annotations; returns what dirt was planted, in words."""
-    pictures = folder / "images"
-    pictures.mkdir(parents=True)
+    images = folder / "images"
+    images.mkdir(parents=True)
     drawn = [
         (f"{number:05d}.jpg", *draw(np.random.default_rng((seed, number)), side)) for number in range(count)
     ]
     for name, image, _ in drawn:
-        image.save(pictures / name, quality=90)
+        image.save(images / name, quality=90)
     coco = _annotations([(name, shapes) for name, _, shapes in drawn], side)
-    planted = _plant(pictures, coco) if dirt else []
+    planted = _plant(images, coco) if dirt else []
     (folder / "annotations.json").write_text(json.dumps(coco))
     return planted
 
@@ -108,10 +108,10 @@ def _inside(shape: Shape, side: int) -> Shape:
     )
 
 
-def _annotations(pictures: Iterable[tuple[str, list[Shape]]], side: int) -> dict[str, Any]:
+def _annotations(drawn: Iterable[tuple[str, list[Shape]]], side: int) -> dict[str, Any]:
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    for number, (name, shapes) in enumerate(pictures, start=1):
+    for number, (name, shapes) in enumerate(drawn, start=1):
         images.append({"id": number, "file_name": name, "width": side, "height": side})
         for s in shapes:
             box = [round(v, 2) for v in (s.x1, s.y1, s.x2 - s.x1, s.y2 - s.y1)]
@@ -123,17 +123,17 @@ def _annotations(pictures: Iterable[tuple[str, list[Shape]]], side: int) -> dict
     return {"images": images, "annotations": annotations, "categories": categories}
 
 
-def _plant(pictures: Path, coco: dict[str, Any]) -> list[str]:
+def _plant(folder: Path, coco: dict[str, Any]) -> list[str]:
     """Five mistakes that real datasets have."""
     boxes, images = coco["annotations"], coco["images"]
     boxes[3]["bbox"] = [boxes[3]["bbox"][0], boxes[3]["bbox"][1], 0, 0]
     boxes[7]["bbox"][2] *= -1
-    cut = pictures / images[5]["file_name"]
+    cut = folder / images[5]["file_name"]
     whole = cut.read_bytes()
     cut.write_bytes(whole[: len(whole) // 2])
-    other = pictures / images[9]["file_name"]
+    other = folder / images[9]["file_name"]
     Image.open(other).save(other, format="PNG")
-    (pictures / images[11]["file_name"]).unlink()
+    (folder / images[11]["file_name"]).unlink()
     return [
         "a box without area",
         "a box of negative width",

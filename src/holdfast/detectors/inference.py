@@ -41,17 +41,17 @@ class ImageDetections:
 
 
 def detect_all(
-    detector: Detector, pictures: Sequence[ImageRef], *, batch: int = 8, threads: int = 4
+    detector: Detector, images: Sequence[ImageRef], *, batch: int = 8, threads: int = 4
 ) -> Iterator[ImageDetections]:
     """One answer for each image, in order. The next batch is decoded while this one is computed."""
     run, shown = compile_detect(detector), as_trained(detector.spec)
-    batches = [pictures[start : start + batch] for start in range(0, len(pictures), batch)]
+    batches = [images[start : start + batch] for start in range(0, len(images), batch)]
     with ThreadPoolExecutor(threads) as pool:
-        coming = [pool.submit(_prepare, shown, picture) for picture in (batches[0] if batches else [])]
+        coming = [pool.submit(_prepare, shown, image) for image in (batches[0] if batches else [])]
         for index in range(len(batches)):
             ready = [future.result() for future in coming]
             following = batches[index + 1] if index + 1 < len(batches) else []
-            coming = [pool.submit(_prepare, shown, picture) for picture in following]
+            coming = [pool.submit(_prepare, shown, image) for image in following]
             yield from _detections_of(run, ready, batch, detector.spec.input)
 
 
@@ -91,12 +91,12 @@ def _compiled_jax(detector: Detector) -> Callable[[NDArray[np.uint8]], tuple[NDA
     )
 
 
-def _prepare(shown: ImagePreparer, picture: ImageRef) -> PreparedImage | str:
-    not_a_file = refusal(picture)  # a pipe would be waited for without end
+def _prepare(shown: ImagePreparer, image: ImageRef) -> PreparedImage | str:
+    not_a_file = refusal(image)  # a pipe would be waited for without end
     if not_a_file is not None:
         return f"the image cannot be opened: {not_a_file.detail}"
     try:
-        return shown(picture.read())
+        return shown(image.read())
     except HoldfastError as error:
         return error.what
     except (FileNotFoundError, PermissionError) as error:
@@ -122,7 +122,7 @@ def _detections_of(
         placed = InputMapping.of_mapping(one.mapping)
         yield ImageDetections(
             one.facts,
-            placed.to_picture(boxes[row][kept].astype(np.float64), one.facts.upright_size),
+            placed.to_image(boxes[row][kept].astype(np.float64), one.facts.upright_size),
             scores[row][kept].astype(np.float64),
             classes[row][kept].astype(np.int64),
         )

@@ -67,7 +67,7 @@ def true_positives(truth: GroundTruth, found: Predictions, *, iou: float = 0.5) 
 
 
 def report_data(
-    truth: GroundTruth, found: Predictions, score: CocoScore, pictures: LoadImage, *, most: int = MAX_IMAGES
+    truth: GroundTruth, found: Predictions, score: CocoScore, images: LoadImage, *, most: int = MAX_IMAGES
 ) -> dict[str, Any]:
     """What a report needs of an evaluation. The images are drawn one at a time."""
     sure, faint = found.only(found.score >= SCORE_ABOVE), found.only(found.score < SCORE_ABOVE)
@@ -80,7 +80,7 @@ def report_data(
         "class_count": len(score.classes),
         **_mistakes(count(truth, found, score_above=SCORE_ABOVE), truth.names),
         "pictures": [
-            {**_image_json(one, truth, sure, pictures), "faint": _low_score_boxes(one, truth, faint)}
+            {**_image_json(one, truth, sure, images), "faint": _low_score_boxes(one, truth, faint)}
             for one in worst_images(truth, sure, most=most)
         ],
     }
@@ -123,9 +123,9 @@ def most_confused(confusion: NDArray[np.int64], most: int = MOST_CONFUSED) -> li
 
 
 def _image_json(
-    one: MatchedImage, truth: GroundTruth, found: Predictions, pictures: LoadImage
+    one: MatchedImage, truth: GroundTruth, found: Predictions, images: LoadImage
 ) -> dict[str, Any]:
-    small = pictures(truth.images[one.image])
+    small = images(truth.images[one.image])
     hit = set(one.partner[one.partner >= 0].tolist())
     there = [
         {"box": _corners(truth.boxes[row]), "name": truth.names[truth.category[row]], "found": place in hit}

@@ -85,33 +85,31 @@ def positions_of(first_step: Any, feed: Feed, steps: int) -> Any:
 def instructions(first_step: Any, feed: Feed, table: Tables, steps: int = 1) -> dict[str, Any]:
     """All that follows from a step's number, for so many steps. `tiles` is (b, k, INSTRUCTIONS)."""
     positions = positions_of(first_step, feed, steps)
-    pictures = feed.batch * steps
-    in_epoch = tf.ones([pictures], tf.bool) if feed.endless else positions < table.images
+    images = feed.batch * steps
+    in_epoch = tf.ones([images], tf.bool) if feed.endless else positions < table.images
     positions = positions if feed.endless else tf.minimum(positions, table.images - 1)
     epochs = positions // table.images
     main = images_at(positions, feed, table.images)
     shown_bk, keys_bk = _partners(epochs, main, feed, table.images)
-    tiles_per_picture = shown_bk.shape[1]
-    epochs_n = tf.repeat(epochs, tiles_per_picture)
+    tiles_per_image = shown_bk.shape[1]
+    epochs_n = tf.repeat(epochs, tiles_per_image)
     rows = _rows(tf.reshape(shown_bk, [-1]), epochs_n, table)
     draws = order.uniforms(
         tf.reshape(keys_bk, [-1]), crop_windows.DRAWS, lambda bits: tf.cast(bits, tf.float32)
     )
-    corners, sizes, mosaic = _tile_frames(draws, feed, tiles_per_picture)
+    corners, sizes, mosaic = _tile_frames(draws, feed, tiles_per_image)
     boxes, labels, crowds = _boxes_of(rows, table)
     placed = _place(rows, boxes, draws, sizes, mosaic, feed, table)
-    labelled = _padded_boxes(
-        (boxes, labels, crowds), placed, corners, max_boxes(feed, table.fullest), pictures
-    )
-    mapping = tf.reshape(placement.scale_and_shift(placed), [pictures, -1, 4])[:, 0]
-    tiles = tf.reshape(_rows_of_instructions(rows, placed, table), [pictures, -1, INSTRUCTIONS])
+    labelled = _padded_boxes((boxes, labels, crowds), placed, corners, max_boxes(feed, table.fullest), images)
+    mapping = tf.reshape(placement.scale_and_shift(placed), [images, -1, 4])[:, 0]
+    tiles = tf.reshape(_rows_of_instructions(rows, placed, table), [images, -1, INSTRUCTIONS])
     return {
         "tiles": tiles,
         **(_sent(tiles[:, 0], feed, feed.sent_pixels) if feed.sent_pixels else {}),
         "image": main,
         "in_epoch": in_epoch,
         "mapping": mapping,
-        "colour": _colour(draws, feed, tiles_per_picture),
+        "colour": _colour(draws, feed, tiles_per_image),
         **labelled,
     }
 
@@ -240,7 +238,7 @@ def _sent(first_tile: Any, feed: Feed, pixels: int) -> dict[str, Any]:
 
 
 def _padded_boxes(
-    annotated: tuple[Any, Any, Any], placed: placement.Placement, corners: Any, most: int, pictures: int
+    annotated: tuple[Any, Any, Any], placed: placement.Placement, corners: Any, most: int, images: int
 ) -> dict[str, Any]:
     """Boxes on the canvas, the largest first, padded to a fixed number.
 
@@ -251,8 +249,8 @@ def _padded_boxes(
     cut, kept, rest = placement.clip_to_visible(moved, placed)
     cut += tf.cast(tf.tile(corners, [1, 2]), tf.float32)[:, None, :]
     # Columns that are never real, so that a dataset without a box has something to take.
-    cut, labels, crowds = (_by_image(part, pictures, most) for part in (cut, labels, crowds | rest))
-    shown = _by_image(kept | rest, pictures, most)
+    cut, labels, crowds = (_by_image(part, images, most) for part in (cut, labels, crowds | rest))
+    shown = _by_image(kept | rest, images, most)
     areas = tf.reduce_prod(cut[..., 2:] - cut[..., :2], axis=-1)
     _, at = tf.math.top_k(tf.where(shown, areas, crop_windows.NO_BOX), k=most)
     real = tf.gather(shown, at, batch_dims=1)
@@ -267,10 +265,10 @@ def _padded_boxes(
     }
 
 
-def _by_image(values: Any, pictures: int, most: int) -> Any:
+def _by_image(values: Any, images: int, most: int) -> Any:
     """(n, m, …) to (b, k·m or more, …)."""
     tail = values.shape[2:].as_list()
-    together = tf.reshape(values, [pictures, -1, *tail])
+    together = tf.reshape(values, [images, -1, *tail])
     return tf.pad(together, [[0, 0], [0, most], *([[0, 0]] * len(tail))])
 
 

@@ -89,7 +89,7 @@ def columns_of(
     dataset = base64_images.as_files(dataset)
     Image.init()  # all formats, before the threads start: Pillow loads them on first use, and not thread-safely
     with ThreadPoolExecutor(threads) as pool:
-        found = pool.map(lambda record: header(record.picture), dataset.records)
+        found = pool.map(lambda record: header(record.image), dataset.records)
         facts = []
         for number, fact in enumerate(found, 1):
             facts.append(fact)
@@ -115,7 +115,7 @@ def from_facts(dataset: Dataset, facts: Sequence[ImageFacts | None]) -> Columns:
     flat = [box for of_one in boxes for box in of_one]
     return Columns(
         ids=[record.id for record in dataset.records],
-        paths=[record.picture.path for record in dataset.records],
+        paths=[record.image.path for record in dataset.records],
         offsets=np.array([row[0] for row in rows], np.int64),
         lengths=np.array([row[1] for row in rows], np.int64),
         file_bytes=np.array([row[2] for row in rows], np.int64),
@@ -146,10 +146,10 @@ def _usable(fact: ImageFacts | None) -> ImageFacts | str:
 
 
 def _row(record: Record, fact: ImageFacts) -> tuple[int, int, int, tuple[int, int], int, int]:
-    picture = record.picture
-    whole_file = 0 if filesystem.is_url(picture.path) else _file_bytes(picture.path)
-    offset = -1 if picture.offset is None else picture.offset
-    length = whole_file if picture.offset is None else int(picture.length or 0)
+    image = record.image
+    whole_file = 0 if filesystem.is_url(image.path) else _file_bytes(image.path)
+    offset = -1 if image.offset is None else image.offset
+    length = whole_file if image.offset is None else int(image.length or 0)
     return offset, length, whole_file, fact.size, fact.orientation, CODECS[fact.format]
 
 
@@ -165,7 +165,7 @@ def _clean(
 ) -> list[tuple[Corners, int, Box]]:
     kept = []
     # Where nothing tells the frame, the upright one is taken: it is what every current viewer shows.
-    declared = record.picture.declared_size
+    declared = record.image.declared_size
     frame = boxes_frame(fact.size, fact.orientation, declared, record.boxes, record.frame)
     stored = frame.name == "stored"
     width, height = fact.upright_size

@@ -104,14 +104,14 @@ def read(folder: Path, from_epoch: int = 0) -> PackIndex | None:
                 return None
     except (OSError, ValueError, KeyError):
         return None
-    pictures = [
-        (str(folder / shard["file"]), *picture) for shard in index["shards"] for picture in shard["pictures"]
+    images = [
+        (str(folder / shard["file"]), *image) for shard in index["shards"] for image in shard["pictures"]
     ]
-    if not pictures:
+    if not images:
         return None
-    numbers = np.array([picture[1:] for picture in pictures], np.int64).reshape(-1, 5)
+    numbers = np.array([image[1:] for image in images], np.int64).reshape(-1, 5)
     return PackIndex(
-        key=index["key"], rows=numbers[:, 0], paths=[picture[0] for picture in pictures], offsets=numbers[:, 1],
+        key=index["key"], rows=numbers[:, 0], paths=[image[0] for image in images], offsets=numbers[:, 1],
         lengths=numbers[:, 2], sizes=numbers[:, 3:5], from_epoch=from_epoch,
     )  # fmt: skip
 

@@ -124,15 +124,15 @@ def _write_shard(
     folder: Path, number: int, encoded: Iterator[bytes], items: list[PackItem]
 ) -> dict[str, Any]:
     name = f"shard-{number:05d}.jpgs"
-    pictures, at = [], 0
+    images, at = [], 0
     with atomic_write.replacing(folder / name) as file:
         for item, data in zip(items, encoded, strict=True):
             if data:
                 file.write(data)
-                pictures.append([item.row, at, len(data), item.width, item.height])
+                images.append([item.row, at, len(data), item.width, item.height])
                 at += len(data)
             _require_free_space(folder)
-    shard = {"file": name, "bytes": at, "pictures": pictures}
+    shard = {"file": name, "bytes": at, "pictures": images}
     _commit(folder / f"shard-{number:05d}.json", json.dumps(shard).encode())
     return shard
 
@@ -152,9 +152,9 @@ def _encoded(item: PackItem) -> bytes:
     from PIL import Image, ImageOps
 
     whole = item.offset < 0
-    picture = ImageRef(item.path, None if whole else item.offset, None if whole else item.length)
+    source = ImageRef(item.path, None if whole else item.offset, None if whole else item.length)
     try:
-        image = Image.open(BytesIO(picture.read()))
+        image = Image.open(BytesIO(source.read()))
         turned = image.getexif().get(0x0112, 1) >= 5
         width, height = (item.height, item.width) if turned else (item.width, item.height)
         # Twice the target, so that the last step is a good filter's and not the DCT's.

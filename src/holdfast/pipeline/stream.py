@@ -123,8 +123,8 @@ class Stream:
         planned = steps.map(plain(plan_step), num_parallel_calls=1).prefetch(1).unbatch()
         if self.steps is not None:  # the last steps that were planned at once may reach past the end
             planned = planned.take((self.steps - first_step) * self.feed.batch)
-        pictures = planned.map(plain(with_pixels), num_parallel_calls=self.threads, deterministic=True)
-        batches = self._batched(pictures).map(plain(parted))
+        images = planned.map(plain(with_pixels), num_parallel_calls=self.threads, deterministic=True)
+        batches = self._batched(images).map(plain(parted))
         return batches.prefetch(PREFETCHED_BATCHES).with_options(options)
 
     def batches(self, first_step: int = 0) -> Iterator[dict[str, Any]]:
@@ -215,12 +215,12 @@ class Stream:
             self._traced = steps, tf.function(self._with_pixels, autograph=False), self._batch
         return self._traced
 
-    def _batched(self, pictures: Any) -> Any:
+    def _batched(self, images: Any) -> Any:
         if self.feed.sent_pixels is None:
-            return pictures.batch(self.feed.batch, drop_remainder=True)
+            return images.batch(self.feed.batch, drop_remainder=True)
         # As long as they are until here: what pads them copies them into the batch too.
-        shapes = [3 * self.feed.sent_pixels], pictures.element_spec[1].shape
-        return pictures.padded_batch(self.feed.batch, shapes, drop_remainder=True)
+        shapes = [3 * self.feed.sent_pixels], images.element_spec[1].shape
+        return images.padded_batch(self.feed.batch, shapes, drop_remainder=True)
 
     def _batch(self, images: Any, together: Any) -> dict[str, Any]:
         parts = row_layout.unpack_rows(together, self._layout)

@@ -27,7 +27,7 @@ MISTAKES = {
 
 
 def validation(shown: Mapping[str, Any]) -> str:
-    """Numbers, curves, confusion and pictures of the newest validation; nothing when there was none."""
+    """Numbers, curves, confusion and images of the newest validation; nothing when there was none."""
     try:
         parts = [_numbers(shown), _curves(shown), _confusion(shown), _worst_images(shown)] if shown else []
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
@@ -118,16 +118,16 @@ def _confusion_row(names: Sequence[str], at: int, row: Sequence[int]) -> str:
 
 
 def _worst_images(shown: Mapping[str, Any]) -> str:
-    pictures = shown.get("pictures", [])
-    if not pictures:
+    images = shown.get("pictures", [])
+    if not images:
         return ""
-    figures = "".join(_figure(number, one) for number, one in enumerate(pictures))
+    figures = "".join(_figure(number, one) for number, one in enumerate(images))
     key = (
         '<p class="soft small key"><i class="found"></i>there and found <i class="missed"></i>there and missed '
         '<i class="right"></i>found, right <i class="wrong"></i>found, wrong '
         '<i class="faint"></i>scored too low to count</p>'
     )
-    return f"<h3>The pictures, worst first</h3>{key}<div class=pairs>{figures}</div>"
+    return f"<h3>The images, worst first</h3>{key}<div class=pairs>{figures}</div>"
 
 
 def _figure(number: int, one: Mapping[str, Any]) -> str:
@@ -149,14 +149,14 @@ def _svg(number: int, one: Mapping[str, Any], boxes: str, *, first: bool) -> str
     width, height = _as_int(one["width"]), _as_int(one["height"])
     jpeg = str(one["jpeg"])
     if not jpeg or not _BASE64.fullmatch(jpeg):
-        picture = f'<rect width="{width}" height="{height}" class="blank"/>'
+        image = f'<rect width="{width}" height="{height}" class="blank"/>'
     elif first:  # carried once, drawn twice
         data = f"data:image/jpeg;base64,{jpeg}"
-        picture = f'<image id="picture-{number}" width="{width}" height="{height}" href="{data}"/>'
+        image = f'<image id="image-{number}" width="{width}" height="{height}" href="{data}"/>'
     else:
-        picture = f'<use href="#picture-{number}"/>'
+        image = f'<use href="#image-{number}"/>'
     label = "what is there" if first else "what was found"
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{picture}{boxes}</svg>'
+    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{image}{boxes}</svg>'
 
 
 def _box(row: Mapping[str, Any], kind: str, one: Mapping[str, Any]) -> str:
@@ -188,12 +188,12 @@ def _dataset(shown: Mapping[str, Any]) -> str:
     ]
     if _as_int(train.get("left_out", 0)):
         tiles.append(("boxes left out", f"{_as_int(train['left_out']):,}"))
-    per_picture = [
+    per_image = [
         float(n) for n, times in train["boxes_per_picture"] for _ in range(min(_as_int(times), 5000))
     ]
     cards = (
         ("Boxes of each class", plots.bars([(str(n), _as_int(c)) for n, c in train["classes"]])),
-        ("Boxes a picture", plots.histogram(per_picture, " boxes")),
+        ("Boxes per image", plots.histogram(per_image, " boxes")),
         (
             "Box sizes, square root of the area",
             plots.histogram([float(v) for v in train["sides_px"]], " px", log=True),
@@ -203,7 +203,7 @@ def _dataset(shown: Mapping[str, Any]) -> str:
             plots.histogram([float(v) for v in train["ratios"]], "", log=True),
         ),
         (
-            "Picture sizes, width across and height up",
+            "Image sizes, width across and height up",
             plots.scatter([(float(w), float(h)) for w, h in train["picture_sizes"]], "px"),
         ),
         (

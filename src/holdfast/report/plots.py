@@ -110,7 +110,7 @@ def hue(at: int) -> str:
 
 
 def heat_map(grid: Sequence[Sequence[int]]) -> str:
-    """Where boxes are in their pictures: darker is more."""
+    """Where boxes are in their images: darker is more."""
     most = max((count for row in grid for count in row), default=0)
     if not most:
         return _empty()

@@ -1,4 +1,4 @@
-"""Leaves out of a story and a verdict what a stranger need not see: paths, host, environment, output, pictures."""
+"""Leaves out of a story and a verdict what a stranger need not see: paths, host, environment, output, images."""
 
 from __future__ import annotations
 

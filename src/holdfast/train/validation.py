@@ -109,7 +109,7 @@ def detection_rows(
     for row, number in enumerate(image):
         kept = (classes[row] >= 0) & bool(np.asarray(batch["in_epoch"])[row])
         mapping = InputMapping.of_mapping(np.asarray(batch["mapping"])[row])
-        corners = mapping.to_picture(boxes[row][kept].astype(float), tuple(sizes[number]))
+        corners = mapping.to_image(boxes[row][kept].astype(float), tuple(sizes[number]))
         sides = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
         parts.append((np.full(int(kept.sum()), number), classes[row][kept], sides, scores[row][kept]))
     numbers, labels, image_boxes, confidences = (np.concatenate(part) for part in zip(*parts, strict=True))

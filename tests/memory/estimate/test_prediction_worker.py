@@ -22,7 +22,7 @@ pytestmark = [
 SETUP = StepConfig("ssd", "vgg16", 300, 3, 9, batch=2, micro_batch=2)
 
 
-def test_a_step_for_two_pictures_takes_more_than_for_one_and_both_are_of_the_card():
+def test_a_step_for_two_images_takes_more_than_for_one_and_both_are_of_the_card():
     card = gpu_named("h200")
     one, two = prediction_cache.run_worker(SETUP, [(1, 1), (2, 2)], card)["answers"]
     assert one["weights"] == two["weights"] > 80 * 2**20

@@ -38,14 +38,14 @@ def test_the_checksum_is_crc32c_as_tfrecord_masks_it() -> None:
         (b"RIFF\x00\x00\x00\x00WEBP", None),
     ],
 )
-def test_pictures_are_known_by_their_ends(content: bytes, fault: str | None, tmp_path: Path) -> None:
+def test_images_are_known_by_their_ends(content: bytes, fault: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     path.write_bytes(content)
     found = bad_files.image_fault(str(path))
     assert (found or {}).get("what") == fault
 
 
-def test_a_picture_that_is_not_there_is_told_with_its_number() -> None:
+def test_an_image_that_is_not_there_is_told_with_its_number() -> None:
     assert bad_files.image_fault("/nowhere/a.jpg") == {
         "what": "cannot be read: No such file or directory",
         "errno": 2,

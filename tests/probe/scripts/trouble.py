@@ -65,7 +65,7 @@ class Swallowed(keras.callbacks.Callback):
 first.fit(x, y, epochs=1, batch_size=8, verbose=0, callbacks=[Swallowed()])
 
 
-# 6: a picture that a Python function cannot read
+# 6: an image that a Python function cannot read
 def load(path):
     name = path.decode()
     with open(name, "rb") as file:
@@ -80,10 +80,10 @@ for number in range(6):
     names.append(os.path.join(folder, f"{number}.jpg"))
     with open(names[-1], "wb") as file:
         file.write(b"\xff\xd8" + bytes(200) + (b"" if number == 4 else b"\xff\xd9"))
-pictures = tf.data.Dataset.from_tensor_slices((names, y[:6])).map(
+images = tf.data.Dataset.from_tensor_slices((names, y[:6])).map(
     lambda name, target: (tf.ensure_shape(tf.numpy_function(load, [name], tf.float32), (8,)), target)
 )
-tried(lambda: first.fit(pictures.shuffle(3).batch(2).prefetch(1), verbose=0))
+tried(lambda: first.fit(images.shuffle(3).batch(2).prefetch(1), verbose=0))
 
 # 7: a record with a flipped bit, in the second of two files
 shards = [os.path.join(folder, f"{number}.tfrecord") for number in range(2)]

@@ -18,7 +18,7 @@ from holdfast.train.validation import ground_truth_of
 
 
 def columns(folder: Path) -> Columns:
-    """Two pictures of 40 x 20, the first with two boxes, the second cut off in the middle of its header."""
+    """Two images of 40 x 20, the first with two boxes, the second cut off in the middle of its header."""
     out = io.BytesIO()
     Image.new("RGB", (40, 20), (200, 30, 30)).save(out, "JPEG")
     (folder / "a.jpg").write_bytes(out.getvalue())
@@ -54,7 +54,7 @@ def test_a_dataset_in_numbers(tmp_path: Path) -> None:
     assert told["centres"][6][3] == 1  # (5, 5) of 40 x 20 is an eighth across and a quarter down
 
 
-def test_pictures_are_small_and_a_broken_one_is_a_name(tmp_path: Path) -> None:
+def test_images_are_small_and_a_broken_one_is_a_name(tmp_path: Path) -> None:
     whole, broken = page_image(columns(tmp_path), 0), page_image(columns(tmp_path), 1)
     assert Image.open(io.BytesIO(whole.jpeg)).size == (40, 20)
     assert (broken.name, broken.jpeg) == ("b.jpg", b"")

@@ -75,10 +75,10 @@ def boxes_in_input(dataset: Dataset, size: tuple[int, int], rule: str) -> Any:
         usable = [box.corners for box in record.boxes if box.width > 0 and box.height > 0 and not box.crowd]
         if not usable:
             continue
-        facts = None if record.picture.declared_size else header(record.picture)
-        picture = record.picture.declared_size or (facts.upright_size if facts else None)
-        if picture and min(picture) > 0:
-            rows.append(map_to_input(picture, size, rule).to_input(np.array(usable, dtype=float)))
+        facts = None if record.image.declared_size else header(record.image)
+        image = record.image.declared_size or (facts.upright_size if facts else None)
+        if image and min(image) > 0:
+            rows.append(map_to_input(image, size, rule).to_input(np.array(usable, dtype=float)))
     boxes = np.concatenate(rows) if rows else np.zeros((0, 4))
     return boxes[np.isfinite(boxes).all(axis=1)]
 

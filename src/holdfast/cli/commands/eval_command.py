@@ -158,15 +158,15 @@ def _seen(
     """The detections in each image; none in an unreadable one, which is reported."""
     from holdfast.detectors.inference import detect_all
 
-    pictures = [record.picture for record in records]
-    answers = detect_all(detector, pictures, batch=min(batch, len(pictures)))
+    images = [record.image for record in records]
+    answers = detect_all(detector, images, batch=min(batch, len(images)))
     seen = []
-    with notice_if_slow(f"evaluating the model on {count_images(pictures)}"):
-        for picture, one in zip(pictures, answers, strict=True):
+    with notice_if_slow(f"evaluating the model on {count_images(images)}"):
+        for image, one in zip(images, answers, strict=True):
             seen.append(one)
             if one.problem:
-                unreadable.append(picture.path)
-                print_line(f"{picture.path}: left out of the evaluation: {one.problem}")
+                unreadable.append(image.path)
+                print_line(f"{image.path}: left out of the evaluation: {one.problem}")
     return seen
 
 

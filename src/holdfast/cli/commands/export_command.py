@@ -66,15 +66,15 @@ def run(args: argparse.Namespace) -> int:
 
         detector = load(model, precision="float32")  # TFLite has no half-precision convolutions
     fixed = detector.spec if args.to == "tflite" else None
-    pictures = _pictures(shown, fixed, COMPARED) if shown else _noise(fixed)
-    with notice_if_slow(f"writing {args.out}, and comparing it with the model on {len(pictures)} images"):
+    images = _images(shown, fixed, COMPARED) if shown else _noise(fixed)
+    with notice_if_slow(f"writing {args.out}, and comparing it with the model on {len(images)} images"):
         if args.to == "saved_model":
-            compared = export_model.to_saved_model(detector, args.out, pictures)
+            compared = export_model.to_saved_model(detector, args.out, images)
         elif args.to == "onnx":
-            compared = export_model.to_onnx(detector, args.out, pictures)
+            compared = export_model.to_onnx(detector, args.out, images)
         else:
-            calibration = _pictures(calibrating, fixed, CALIBRATED) if calibrating else ()
-            compared = export_model.to_tflite(detector, args.out, pictures, calibration=calibration)
+            calibration = _images(calibrating, fixed, CALIBRATED) if calibrating else ()
+            compared = export_model.to_tflite(detector, args.out, images, calibration=calibration)
     print(json.dumps(as_json(args.out, compared)) if args.json else as_text(args.out, compared))
     return ExitCode.FINE
 
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 def as_json(path: Path, compared: ExportComparison) -> dict[str, Any]:
     return {
         "written": str(path),
-        "pictures": compared.pictures,
+        "pictures": compared.images,
         "detections": compared.detections,
         "unmatched": compared.unmatched,
         "largest_box_difference_px": compared.boxes,
@@ -95,10 +95,10 @@ def as_text(path: Path, compared: ExportComparison) -> str:
     if not compared.detections:
         return (
             f"{path} is written and runs, but neither it nor the model detects anything in the "
-            f"{compared.pictures} images, so they could not be compared; give --images with objects"
+            f"{compared.images} images, so they could not be compared; give --images with objects"
         )
     return (
-        f"{path} is written and agrees with the model on {compared.pictures} images: "
+        f"{path} is written and agrees with the model on {compared.images} images: "
         f"{compared.detections - compared.unmatched} of {compared.detections} detections match, "
         f"boxes within {compared.boxes:.2g} pixels, scores within {compared.scores:.2g}\n"
         f"  tolerance: {compared.tolerance}"
@@ -112,7 +112,7 @@ def _noise(spec: Any) -> list[Any]:
     return list(np.random.default_rng(0).integers(0, 256, (4, *size, 3)).astype(np.uint8))
 
 
-def _pictures(found: list[Path], spec: Any, most: int) -> list[Any]:
+def _images(found: list[Path], spec: Any, most: int) -> list[Any]:
     """Decoded and upright, a regular sample of those found; with a `spec`, resized to its input as in training."""
     from holdfast.detectors.inference import as_trained
     from holdfast.pipeline.validation_image import Undecodable

@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> int:
 def _inspect(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.checking.inspect_page import inspect
 
-    page = inspect(args.source, args.out, format=args.format, pictures=args.images, overwrite=args.overwrite)
+    page = inspect(args.source, args.out, format=args.format, images=args.images, overwrite=args.overwrite)
     return {"page": page}, f"wrote {page}"

@@ -145,7 +145,7 @@ def check_entries(
     """Every entry parsed and its image decoded, on all cores; then the images that no entry names."""
     file = cache_file(source.path) if use_cache else None
     cache = ImageFactsCache(file, write=True) if file else None
-    unnamed = set(source.folder_pictures)
+    unnamed = set(source.folder_images)
     listing = getattr(source, "listing", None)
     root = listing.root.rstrip("/") + "/" if isinstance(listing, FileIndex) else ""
     fresh: list[tuple[tuple[str, str], ImageFacts]] = []
@@ -158,7 +158,7 @@ def check_entries(
             )
             for looked in tracked(results, what, len(unnamed) or None):
                 if looked.parsed.record is not None:
-                    unnamed.discard(looked.parsed.record.picture.path.removeprefix(root))
+                    unnamed.discard(looked.parsed.record.image.path.removeprefix(root))
                 else:
                     unread.update(stem_of(problem.file) for problem in looked.parsed.problems)
                 if looked.key is not None and looked.facts is not None and looked.facts.digest:
@@ -183,13 +183,13 @@ def _noted_as_negative(looked: CheckedEntry) -> CheckedEntry:
     if record is None or (facts is not None and facts.problem):
         return looked  # what cannot be decoded is no image with nothing in it
     detail = "no annotation file: taken as an image with nothing in it"
-    problem = Problem("image-without-annotation", record.picture.path, detail)
+    problem = Problem("image-without-annotation", record.image.path, detail)
     return replace(looked, parsed=replace(looked.parsed, problems=(*looked.parsed.problems, problem)))
 
 
-def _unannotated(source: Source, pictures: Iterable[str]) -> Iterator[CheckedEntry]:
+def _unannotated(source: Source, images: Iterable[str]) -> Iterator[CheckedEntry]:
     listing = getattr(source, "listing", None)
-    for name in pictures:
+    for name in images:
         path = listing.path(name) if isinstance(listing, FileIndex) else name
         problem = Problem("image-without-annotation", path, "no annotation names it: it is not used")
         yield CheckedEntry(ParsedEntry(None, (problem,)))
@@ -203,13 +203,13 @@ def _check_entry(shared: tuple[Source, Any], entry: SourceEntry) -> CheckedEntry
     parsed = source.parse(entry)
     if parsed.record is None:
         return CheckedEntry(parsed)
-    facts = _worker_cache(file).get(parsed.record.picture) if file else None
-    key = key_of(parsed.record.picture) if file and facts is None else None
-    facts = facts or probe_image(parsed.record.picture)
+    facts = _worker_cache(file).get(parsed.record.image) if file else None
+    key = key_of(parsed.record.image) if file and facts is None else None
+    facts = facts or probe_image(parsed.record.image)
     judged = tuple(record_problems(parsed.record, facts, relative=source.relative))
     if not (parsed.record.boxes or parsed.lost or facts.problem):
         judged += (GradedProblem(Problem("image-without-boxes", file_of_record(parsed.record), "no boxes")),)
-    elsewhere = outside.problem_of(parsed.record.picture, outside.folder_of(source))
+    elsewhere = outside.problem_of(parsed.record.image, outside.folder_of(source))
     if elsewhere is not None and facts.problem != "missing-image":
         judged += (GradedProblem(elsewhere),)
     if facts.problem == "missing-image" and source.format in ("voc", "labelme"):
@@ -256,13 +256,13 @@ def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Ite
         extra = (("boxes_fit", verdict.boxes_fit),) if verdict.boxes_fit else ()
         yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity, extra)
     for _, verdict in box_violations(record.boxes, frame_size(record, facts, relative=relative)):
-        detail = verdict.detail if record.picture.in_shard else f"{record.file_name}: {verdict.detail}"
+        detail = verdict.detail if record.image.in_shard else f"{record.file_name}: {verdict.detail}"
         yield GradedProblem(Problem(verdict.finding, annotation, detail), verdict.severity)
 
 
 def frame_size(record: Record, facts: ImageFacts, *, relative: bool) -> tuple[int, int] | None:
     """What the boxes must fit into: the frame that they were drawn in."""
-    declared = record.picture.declared_size
+    declared = record.image.declared_size
     if not facts.width:
         return declared
     if declared is not None and declared not in (facts.size, facts.upright_size):
@@ -275,7 +275,7 @@ def _tally_classes(record: Record, classes: Sequence[str], tally: Tally) -> None
     if classes:
         for name in sorted({box.name for box in record.boxes} - set(classes)):
             detail = f"{record.file_name}: {name!r} is not among the recipe's classes"
-            tally.add(Problem("unknown-class", record.source or record.picture.path, detail))
+            tally.add(Problem("unknown-class", record.source or record.image.path, detail))
 
 
 def _compare_with(other: Source, tally: Tally) -> AnnotationComparison:

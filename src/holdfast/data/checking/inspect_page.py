@@ -53,7 +53,7 @@ ul { padding-left: 20px }
 
 
 def inspect(
-    source: str, out: str, *, format: str | None = None, pictures: int = 48, overwrite: bool = False
+    source: str, out: str, *, format: str | None = None, images: int = 48, overwrite: bool = False
 ) -> str:
     """Write the page and return its path."""
     target = filesystem.join(out, "dataset.html") if filesystem.is_folder(out) else out
@@ -65,7 +65,7 @@ def inspect(
         )
     report, census = check([DatasetPart(source, format=format)])
     records = read(source, format, strict=False).records
-    picked = choose_records(records, pictures)
+    picked = choose_records(records, images)
     colours = colours_of(report.classes)
     figures = [figure(record, colours) for record in tracked(picked, "drawing", len(picked))]
     filesystem.write_bytes(target, page(report, census, figures, colours).encode("utf-8", "replace"))

@@ -146,7 +146,7 @@ class DatasetStatistics:
 
 def file_of_record(record: Record) -> str:
     """The file to name in a finding: the image, or what it is inside of."""
-    image = record.picture
+    image = record.image
     return f"{image.path} ({record.file_name})" if image.in_shard or image.inside else image.path
 
 

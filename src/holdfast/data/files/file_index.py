@@ -114,7 +114,7 @@ class FileIndex:
     def with_suffix(self, *suffixes: str) -> list[str]:
         return [name for name in self.files if suffix_of(name) in suffixes]
 
-    def pictures(self) -> list[str]:
+    def images(self) -> list[str]:
         return without_masks([name for name in self.files if is_image(name)])
 
 
@@ -123,7 +123,7 @@ class ImageFinder:
     """Finds the image that an annotation names, wherever in the folder it lies."""
 
     root: str
-    pictures: frozenset[str]
+    images: frozenset[str]
     by_stem: dict[str, list[str]] = field(repr=False)
     taken: frozenset[str] = field(default=frozenset(), repr=False)  # no other name may be taken to mean these
 
@@ -185,7 +185,7 @@ class ImageFinder:
             above = folder_of(folder)
             for place in (folder, "", f"{folder}/images", f"{above}/images", f"{above}/JPEGImages"):
                 for candidate in (f"{place}/{wanted}".lstrip("/"), f"{place}/{name}".lstrip("/")):
-                    if candidate in self.pictures:  # as it is written, too: a backslash may be part of a name
+                    if candidate in self.images:  # as it is written, too: a backslash may be part of a name
                         return candidate
         return self._outside(name, folder) if name.startswith(("/", "..")) else None
 
@@ -197,7 +197,7 @@ class ImageFinder:
         if not os.path.isfile(place):
             return None
         inside = os.path.relpath(place, self.root or ".").replace(os.sep, "/")
-        return inside if inside in self.pictures else os.path.abspath(place)
+        return inside if inside in self.images else os.path.abspath(place)
 
     def alternatives(self, name: str, found: str | None, near: str) -> list[str]:
         """Other images that the name fits just as well as the one that was found."""

@@ -60,9 +60,9 @@ class CocoSource:
     relative: bool = False
 
     @property
-    def folder_pictures(self) -> tuple[str, ...]:
+    def folder_images(self) -> tuple[str, ...]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
+        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for number_of, file in enumerate(self.files):
@@ -98,10 +98,10 @@ class CocoSource:
             for category, flags, annotation, (x, y, w, h, area) in annotations
             if category in file.categories
         )  # fmt: skip
-        picture = ImageRef(path, width=width, height=height)
+        image = ImageRef(path, width=width, height=height)
         unsure = ambiguous_image(self.finder, name, found, entry.key, source)
         lost = file.lost.get(entry.position, 0) + len(annotations) - len(boxes)
-        record = Record(identity, display_name(name, found), picture, boxes, entry.split, source)
+        record = Record(identity, display_name(name, found), image, boxes, entry.split, source)
         return ParsedEntry(record, unsure, lost)
 
 
@@ -175,7 +175,7 @@ def _broken_siblings(listing: FileIndex, names: list[str]) -> Iterator[Problem]:
 
 def open_source(listing: FileIndex, names: list[str], path: str) -> CocoSource:
     """The given JSON files of a listing as one dataset, each a split of its own."""
-    finder = ImageFinder.of(listing.root, listing.pictures())
+    finder = ImageFinder.of(listing.root, listing.images())
     files: list[CocoFile] = []
     broken: list[UnreadableAnnotation] = []
     for name in names:

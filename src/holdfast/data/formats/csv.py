@@ -54,9 +54,9 @@ class CsvSource:
         return any(file.fractions for file in self.files)
 
     @property
-    def folder_pictures(self) -> tuple[str, ...]:
+    def folder_images(self) -> tuple[str, ...]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
+        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for number_of, file in enumerate(self.files):
@@ -85,12 +85,12 @@ class CsvSource:
                 return ParsedEntry(None, (Problem("missing-image", path, said),))
             extent = real
         boxes = tuple(self._boxes(file, entry.position, extent))
-        picture = ImageRef(path, width=width, height=height)
+        image = ImageRef(path, width=width, height=height)
         shown = display_name(name, found)
         identity = without_suffix(portable(shown)) if is_image(shown) else portable(shown)
         file_path = self.listing.path(entry.key)
         frame = "upright" if file.fractions else ""
-        record = Record(identity or name, portable(shown), picture, boxes, entry.split, file_path, frame)
+        record = Record(identity or name, portable(shown), image, boxes, entry.split, file_path, frame)
         unsure = ambiguous_image(self.finder, name, found, entry.key, file_path)
         return ParsedEntry(record, unsure, file.lost.get(entry.position, 0))
 
@@ -116,7 +116,7 @@ def open_folder(listing: FileIndex) -> CsvSource | None:
 
 
 def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
-    finder = ImageFinder.of(listing.root, listing.pictures())
+    finder = ImageFinder.of(listing.root, listing.images())
     files: list[CsvFile] = []
     noted: list[Problem] = []
     for name in names:

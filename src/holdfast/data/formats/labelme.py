@@ -35,9 +35,9 @@ class LabelmeSource:
     stems: frozenset[str] = field(default=frozenset(), repr=False)  # of the JSON files
 
     @property
-    def folder_pictures(self) -> tuple[str, ...]:
+    def folder_images(self) -> tuple[str, ...]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
+        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for name in self.files:
@@ -58,7 +58,7 @@ class LabelmeSource:
 
     def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.listing.path(entry.key)
-        if entry.key in self.finder.pictures:
+        if entry.key in self.finder.images:
             name = entry.key.rsplit("/", 1)[-1]
             return ParsedEntry(Record(without_suffix(name), name, ImageRef(file), (), entry.split))
         try:
@@ -160,7 +160,7 @@ def open_source(listing: FileIndex) -> LabelmeSource | None:
         return None
     folders = {name.rsplit("/", 1)[0] for name in files if "/" in name}
     others = set(names) - set(files)
-    images = listing.pictures()
+    images = listing.images()
     beside = {without_suffix(name) for name in images}
     # A damaged file among labelme's own, or one called like the image beside it, is one of them.
     files += sorted(

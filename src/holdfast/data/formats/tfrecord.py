@@ -40,7 +40,7 @@ class TfrecordSource:
     off_by_one: bool = False  # all numbers differ from the label map's by the same one
     format: str = "tfrecord"
     relative: bool = True
-    folder_pictures: tuple[str, ...] = ()
+    folder_images: tuple[str, ...] = ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for shard in self.shards:

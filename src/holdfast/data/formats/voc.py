@@ -50,9 +50,9 @@ class VocSource:
     stems: frozenset[str] = field(default=frozenset(), repr=False)  # of the XML files
 
     @property
-    def folder_pictures(self) -> tuple[str, ...]:
+    def folder_images(self) -> tuple[str, ...]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.pictures)) if self.path == self.listing.root else ()
+        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         # One set of lists is for all files, wherever they are; of several, each is for its own devkit.
@@ -150,7 +150,7 @@ def open_source(listing: FileIndex, ids: dict[str, int]) -> VocSource | None:
     return VocSource(
         path=listing.root,
         listing=listing,
-        finder=ImageFinder.of(listing.root, listing.pictures()),
+        finder=ImageFinder.of(listing.root, listing.images()),
         files=tuple(files),
         splits=splits,
         ids=ids,
@@ -163,7 +163,7 @@ def open_source(listing: FileIndex, ids: dict[str, int]) -> VocSource | None:
 def _voc_files(listing: FileIndex) -> list[str]:
     """The XML files of every folder in which one of the first few is VOC; damaged ones among them count."""
     by_folder: dict[str, list[str]] = {}
-    images = set(map(stem_of, listing.pictures()))
+    images = set(map(stem_of, listing.images()))
     for name in listing.with_suffix(".xml"):
         by_folder.setdefault(folder_of(name), []).append(name)
     return [
@@ -218,7 +218,7 @@ def _image_sets(listing: FileIndex, files: list[str], noted: list[Problem]) -> d
         if main:
             devkits.setdefault(devkit.lstrip("/"), {})[stem_of(name)] = name
     splits: dict[str, str] = {}
-    there = {known for name in (*files, *listing.pictures()) for known in (record_id(name), stem_of(name))}
+    there = {known for name in (*files, *listing.images()) for known in (record_id(name), stem_of(name))}
     for devkit, names in devkits.items():
         for split, name in _splits_among(names):
             try:

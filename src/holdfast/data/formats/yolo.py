@@ -46,7 +46,7 @@ _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)
 class YoloSource:
     path: str
     listing: FileIndex
-    pictures: dict[str, str | None]  # image to split
+    images: dict[str, str | None]  # image to split
     labels: dict[str, str]  # image to its text file
     names: dict[int, str]
     noted: tuple[Problem, ...]
@@ -56,17 +56,17 @@ class YoloSource:
     relative: bool = True
 
     @property
-    def folder_pictures(self) -> tuple[str, ...]:
-        return tuple(self.pictures)
+    def folder_images(self) -> tuple[str, ...]:
+        return tuple(self.images)
 
     def entries(self) -> Iterator[SourceEntry]:
-        for name in self.pictures:
+        for name in self.images:
             if name in self.labels:
-                yield SourceEntry(name, self.pictures[name])
+                yield SourceEntry(name, self.images[name])
 
     def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         for name in images:
-            yield SourceEntry(name, self.pictures.get(name))
+            yield SourceEntry(name, self.images.get(name))
 
     def class_ids(self) -> dict[str, int]:
         kept = self.sidecar.get("class_ids")
@@ -157,11 +157,11 @@ def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
     yaml_path = listing.path(yaml_name) if yaml_name else None
     settings = read_yaml(yaml_path) if yaml_path else {}
     texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
-    everything = pictures = {name: split_in_path(name) for name in listing.pictures()}
+    everything = images = {name: split_in_path(name) for name in listing.images()}
     noted: list[Problem] = _broken_yamls(listing) if not yaml_name else []
     if yaml_name:
-        pictures = _selected_images(listing, settings, yaml_name, pictures, noted)
-    labels = _labels(pictures, texts)
+        images = _selected_images(listing, settings, yaml_name, images, noted)
+    labels = _labels(images, texts)
     if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
         return None
     if yaml_name and not labels and texts:
@@ -181,7 +181,7 @@ def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
         names = names or names_above
     noted += _name_problems(names, settings, yaml_path or listing.root)
     return YoloSource(
-        yaml_path or listing.root, listing, pictures, labels, names, tuple(noted), _sidecar(listing),
+        yaml_path or listing.root, listing, images, labels, names, tuple(noted), _sidecar(listing),
         _numbers_after_box(shape),
     )  # fmt: skip
 
@@ -254,7 +254,7 @@ def _selected_images(
     listing: FileIndex,
     settings: dict[str, Any],
     yaml_name: str,
-    pictures: dict[str, str | None],
+    images: dict[str, str | None],
     noted: list[Problem],
 ) -> dict[str, str | None]:
     """The images that the YAML names under train, val and so on, with these as splits; or simply all."""
@@ -269,7 +269,7 @@ def _selected_images(
                 usual = bare_split(split) in SPLIT_KEYS
                 if not usual and "/" not in place.replace("\\", "/") and not place.endswith(".txt"):
                     continue  # `channels: 3`, `task: detect`
-                named = _images_named(listing, folder, place, pictures, noted)
+                named = _images_named(listing, folder, place, images, noted)
                 if not named and usual and bare_split(split) != "test":  # exports often have no test
                     said = f"{split}: there is no image in {place}"
                     absent.append(Problem("listed-but-absent", listing.path(yaml_name), said))
@@ -279,39 +279,39 @@ def _selected_images(
                     noted.append(Problem("split-overlap", listing.path(yaml_name), said, len(twice)))
                 for name in named:
                     chosen.setdefault(name, str(split))
-    if not pictures:
+    if not images:
         said = f"there is no image below {listing.root}, where the YAML looks"
         noted.append(Problem("listed-but-absent", listing.path(yaml_name), said))
     noted += absent if chosen else []  # a YAML of another machine: nothing fits, and all images are meant
-    return chosen or pictures
+    return chosen or images
 
 
 def _images_named(
-    listing: FileIndex, folder: str, place: str, pictures: dict[str, str | None], noted: list[Problem]
+    listing: FileIndex, folder: str, place: str, images: dict[str, str | None], noted: list[Problem]
 ) -> list[str]:
     cleaned = re.sub(r"^(\.\.?/)+", "", place.replace("\\", "/")).strip("/")
     if cleaned.endswith(".txt"):
         names = [name for name in listing.files if name in (folder + cleaned, cleaned)]
-        return [found for name in names for found in _images_listed(listing.path(name), pictures, noted)]
+        return [found for name in names for found in _images_listed(listing.path(name), images, noted)]
     for prefix in (f"{folder}{cleaned}/", f"{cleaned}/"):
-        found = [name for name in pictures if name.startswith(prefix) or prefix == "/" or cleaned == ""]
+        found = [name for name in images if name.startswith(prefix) or prefix == "/" or cleaned == ""]
         if found:
             return found
     # An absolute path of another machine: its last folders still say which images are meant.
     tail = "/".join(cleaned.split("/")[-2:]) + "/"
-    return [name for name in pictures if f"/{name}".find("/" + tail) >= 0]
+    return [name for name in images if f"/{name}".find("/" + tail) >= 0]
 
 
-def _images_listed(path: str, pictures: dict[str, str | None], noted: list[Problem]) -> Iterator[str]:
+def _images_listed(path: str, images: dict[str, str | None], noted: list[Problem]) -> Iterator[str]:
     absent: list[str] = []
     lines = 0
     by_stem: dict[str, list[str]] = {}
-    for name in pictures:
+    for name in images:
         by_stem.setdefault(stem_of(name), []).append(name)
     for line in text_encoding.text(filesystem.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
         wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
         lines += is_image(wanted)
-        if wanted in pictures:
+        if wanted in images:
             yield wanted
         elif is_image(wanted) and (found := _most_alike(wanted, by_stem.get(stem_of(wanted), []))):
             yield found
@@ -330,25 +330,25 @@ def _most_alike(wanted: str, candidates: list[str]) -> str | None:
     return ranked[0] if ranked else None
 
 
-def _labels(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
+def _labels(images: Iterable[str], texts: list[str]) -> dict[str, str]:
     """Image to its text: `labels` for the last `images` in the path, or else whichever of several was meant."""
     by_place = {_label_key(name): name for name in texts}
     by_bare_place = {_without_standard_folders(name): name for name in texts}
     found: dict[str, str] = {}
-    for name in pictures:
+    for name in images:
         text = by_place.get(_label_key(name)) or by_bare_place.get(_without_standard_folders(name))
         if text is not None:
             found[name] = text
-    return found or _by_name_alone(pictures, texts)
+    return found or _by_name_alone(images, texts)
 
 
-def _by_name_alone(pictures: Iterable[str], texts: list[str]) -> dict[str, str]:
+def _by_name_alone(images: Iterable[str], texts: list[str]) -> dict[str, str]:
     """`photos/a.jpg` and `annotations/a.txt`, where no text is anywhere that YOLO looks and no name occurs twice."""
     by_stem: dict[str, list[str]] = {}
     for name in texts:
         by_stem.setdefault(normalized_name(stem_of(name)), []).append(name)
     owners: dict[str, list[str]] = {}
-    for name in pictures:
+    for name in images:
         owners.setdefault(normalized_name(stem_of(name)), []).append(name)
     return {
         names[0]: by_stem[stem][0]

@@ -18,9 +18,9 @@ def as_files(dataset: Dataset) -> Dataset:
 
     A file is called by its content, so that every run finds the same one. What cannot be read stays as it is.
     """
-    if not any(record.picture.inside for record in dataset.records):
+    if not any(record.image.inside for record in dataset.records):
         return dataset
-    records = tuple(replace(record, picture=_as_file(record.picture)) for record in dataset.records)
+    records = tuple(replace(record, image=_as_file(record.image)) for record in dataset.records)
     return replace(dataset, records=records)
 
 

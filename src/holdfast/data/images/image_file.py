@@ -47,13 +47,13 @@ class ImageFacts:
         return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
 
 
-def probe_image(picture: ImageRef) -> ImageFacts:
+def probe_image(image: ImageRef) -> ImageFacts:
     """Read and decode one image. Never raises for what a file may hold."""
     try:
-        problem = refusal(picture)
+        problem = refusal(image)
         if problem is not None:
             return problem
-        data = picture.read()
+        data = image.read()
     except HoldfastError as error:
         if error.slug == "path-missing":
             return ImageFacts("missing-image", "there is no such file")
@@ -63,19 +63,19 @@ def probe_image(picture: ImageRef) -> ImageFacts:
     return examine_bytes(data)
 
 
-def refusal(picture: ImageRef) -> ImageFacts | None:
+def refusal(image: ImageRef) -> ImageFacts | None:
     """Why the file should not even be opened: a FIFO would block forever."""
-    if filesystem.is_url(picture.path):
+    if filesystem.is_url(image.path):
         return None
     try:
-        status = os.stat(picture.path)
+        status = os.stat(image.path)
     except FileNotFoundError:
         return ImageFacts("missing-image", "there is no such file")
     except (OSError, ValueError) as error:
         return ImageFacts("unreadable-image", f"the file cannot be opened: {error}")
     if not stat.S_ISREG(status.st_mode):
         return ImageFacts("unreadable-image", "this is a folder, a pipe or a device, not a file")
-    size = picture.length if picture.length is not None else status.st_size
+    size = image.length if image.length is not None else status.st_size
     if size > LARGEST_FILE_BYTES:
         return ImageFacts(
             "unreadable-image",
@@ -274,22 +274,22 @@ def _short(text: str) -> str:
     return text.split("\n")[0][:200]
 
 
-def upright_size(picture: ImageRef) -> tuple[int, int] | None:
+def upright_size(image: ImageRef) -> tuple[int, int] | None:
     """Width and height after the EXIF orientation, from the header alone; None when it cannot be read."""
-    facts = header(picture)
+    facts = header(image)
     return facts.upright_size if facts is not None else None
 
 
-def header(picture: ImageRef) -> ImageFacts | None:
+def header(image: ImageRef) -> ImageFacts | None:
     """The facts that the first bytes give, without decoding; None when they are not an image's."""
     try:
-        if refusal(picture) is not None:
+        if refusal(image) is not None:
             return None
-        if picture.inside:
-            return header_of(picture.read())
-        limit = picture.length if picture.length is not None else HEADER_BYTES
-        data = filesystem.read_bytes(picture.path, picture.offset or 0, min(limit, HEADER_BYTES))
-        return header_of(data) or (header_of(picture.read()) if len(data) == HEADER_BYTES else None)
+        if image.inside:
+            return header_of(image.read())
+        limit = image.length if image.length is not None else HEADER_BYTES
+        data = filesystem.read_bytes(image.path, image.offset or 0, min(limit, HEADER_BYTES))
+        return header_of(data) or (header_of(image.read()) if len(data) == HEADER_BYTES else None)
     except HoldfastError:
         return None
 

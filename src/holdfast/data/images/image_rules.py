@@ -78,7 +78,7 @@ def right_suffix(format: str) -> str:
 
 def frame_of(record: Record, facts: ImageFacts) -> tuple[Size, CoordinateFrame]:
     """The size that the boxes should fit into, and which frame of a turned image that is."""
-    declared = record.picture.declared_size
+    declared = record.image.declared_size
     frame = boxes_frame(facts.size, facts.orientation, declared, record.boxes, record.frame)
     if frame.name == "unclear" and facts.orientation >= 5:
         inside = fits(record.boxes, facts.upright_size)
@@ -94,7 +94,7 @@ def size_violations(record: Record, facts: ImageFacts, *, relative: bool) -> Ite
     if facts.orientation != 1:
         boxes = "" if not record.boxes else f"; boxes in the {frame.name} frame: {frame.proof}"
         yield RuleViolation("exif-rotated", f"orientation {facts.orientation}{boxes}")
-    declared = record.picture.declared_size
+    declared = record.image.declared_size
     if declared is None or declared in (facts.size, facts.upright_size):
         return
     fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)

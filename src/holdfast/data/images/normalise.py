@@ -12,7 +12,7 @@ JPEG_QUALITY = 95
 _PLAIN_MODES = frozenset(("RGB", "L"))  # grey is read as RGB everywhere
 
 
-def upright_rgb(picture: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[tuple[str, str]]] | None:
+def upright_rgb(image: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[tuple[str, str]]] | None:
     """New bytes, their extension and the reasons; None where the image is plain already."""
     reasons: list[tuple[str, str]] = []
     if facts.orientation != 1:
@@ -30,13 +30,13 @@ def upright_rgb(picture: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        image = open_image(picture.read())
-        image.seek(0)
-        image = as_rgb(ImageOps.exif_transpose(image))
+        pixels = open_image(image.read())
+        pixels.seek(0)
+        pixels = as_rgb(ImageOps.exif_transpose(pixels))
         out = io.BytesIO()
         lossy = facts.format == "JPEG"
         if lossy:
-            image.save(out, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+            pixels.save(out, "JPEG", quality=JPEG_QUALITY, subsampling=0)
         else:
-            image.save(out, "PNG")
+            pixels.save(out, "PNG")
     return out.getvalue(), ".jpg" if lossy else ".png", reasons

@@ -55,7 +55,7 @@ def figure(record: Record, colours: dict[str, str]) -> str:
 
 
 def _drawn(record: Record, colours: dict[str, str]) -> str:
-    data = record.picture.read()
+    data = record.image.read()
     facts, small = thumbnail(data)
     boxes = record.boxes
     if frame_of(record, facts)[1].name == "stored":

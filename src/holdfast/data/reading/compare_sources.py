@@ -27,7 +27,7 @@ class AnnotationComparison:
     count: int = 0
     same: int = 0
     seen: set[str] = field(default_factory=set)  # images that the first set has
-    pictures: dict[str, str] = field(default_factory=dict)  # by the same keys, of those with boxes
+    images: dict[str, str] = field(default_factory=dict)  # by the same keys, of those with boxes
 
     @classmethod
     def of(cls, source: Source) -> AnnotationComparison:
@@ -36,9 +36,9 @@ class AnnotationComparison:
         for parsed in parse_all(source):
             if parsed.record is not None and parsed.record.source:
                 boxes.setdefault(_key(parsed.record), []).extend(_boxes(parsed.record))
-                if parsed.record.boxes and not parsed.record.picture.in_shard:
-                    images[_key(parsed.record)] = parsed.record.picture.path
-        return cls(source.path, source.format, boxes, pictures=images)
+                if parsed.record.boxes and not parsed.record.image.in_shard:
+                    images[_key(parsed.record)] = parsed.record.image.path
+        return cls(source.path, source.format, boxes, images=images)
 
     def problems(self) -> Iterator[Problem]:
         # Sets that agree nowhere are of other images with the same names, or of another task.
@@ -46,7 +46,7 @@ class AnnotationComparison:
             rest = self.count - len(self.differing) if position == len(self.differing) - 1 else 0
             yield Problem("annotation-sources-disagree", file, detail, 1 + rest)
         unused = [
-            path for key, path in self.pictures.items() if key not in self.seen and filesystem.exists(path)
+            path for key, path in self.images.items() if key not in self.seen and filesystem.exists(path)
         ]
         if unused:
             many = f"{len(unused)} images are" if len(unused) > 1 else "1 image is"
@@ -67,7 +67,7 @@ def compare(record: Record, other: AnnotationComparison) -> None:
         return
     other.count += 1
     if len(other.differing) < 20:
-        file = record.source or record.picture.path
+        file = record.source or record.image.path
         detail = (
             f"{record.file_name}: {len(only_ours)} boxes only here, {len(only_theirs)} only in the {other.format} "
             f"at {other.path}" + (f"; first {_shown((only_ours or only_theirs)[0])}")

@@ -154,7 +154,7 @@ def _from_folder(root: str, format: str | None) -> list[Source]:
 def _half_of_a_dataset(root: str, listing: FileIndex) -> bool:
     """A folder called annotations without images, or one called images with nothing else: the rest is above."""
     base = root.rstrip("/").rsplit("/", 1)[-1].lower()
-    images = listing.pictures()
+    images = listing.images()
     if not listing.files or not filesystem.parent(root.rstrip("/")):
         return False
     alone = base in _IMAGE_FOLDERS and len(images) == len(listing.files)

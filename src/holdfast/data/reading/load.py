@@ -62,11 +62,11 @@ def refuse_losses(source: Source, problems: list[Problem]) -> None:
 
 def parse_all(source: Source) -> Iterator[ParsedEntry]:
     """Every entry of the source, parsed, and then the images that stand for "nothing in it"."""
-    unnamed = set(source.folder_pictures)
+    unnamed = set(source.folder_images)
     root = _root(source)
     for parsed in _parsed(source, source.entries()):
         if parsed.record is not None and root:
-            unnamed.discard(parsed.record.picture.path.removeprefix(root))
+            unnamed.discard(parsed.record.image.path.removeprefix(root))
         yield parsed
     yield from _parsed(source, source.negatives(sorted(unnamed)))
 

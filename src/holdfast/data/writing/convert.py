@@ -149,14 +149,14 @@ def _image_path(to: str, record: Record, name: str) -> str:
 
 def _copy(record: Record, name: str, staging: Staging) -> None:
     if not staging.has(name):
-        staging.write(name, record.picture.read())
+        staging.write(name, record.image.read())
 
 
 def _refuse_missing(records: Sequence[Record]) -> None:
     missing = [
-        record.picture.path
+        record.image.path
         for record in records
-        if not filesystem.is_url(record.picture.path) and not os.path.isfile(record.picture.path)
+        if not filesystem.is_url(record.image.path) and not os.path.isfile(record.image.path)
     ]
     if missing:
         raise DataError(

@@ -22,7 +22,7 @@ def image_names(records: Sequence[Record], *, correct_suffix: bool = False) -> l
     folders: set[str] = set()
     names: list[str] = []
     for record in records:
-        name = _ODD.sub("_", portable(record.file_name)) or _ODD.sub("_", portable(record.id)) or "picture"
+        name = _ODD.sub("_", portable(record.file_name)) or _ODD.sub("_", portable(record.id)) or "image"
         name = _suffixed(record, name, correct=correct_suffix)
         stem, suffix = without_suffix(name), suffix_of(name) and name[len(without_suffix(name)) :]
         parents = _parents(stem)
@@ -46,7 +46,7 @@ def _suffixed(record: Record, name: str, *, correct: bool) -> str:
     """The name with an extension, and with the right one where that was asked for."""
     if is_image(name) and not correct:
         return name
-    facts = header(record.picture)
+    facts = header(record.image)
     if not is_image(name):
         return name + (right_suffix(facts.format) if facts else ".jpg")
     if facts and wrong_suffix(facts.format, suffix_of(name)):

@@ -45,8 +45,8 @@ CHANGES = "changes.csv"
 #: Findings that are no errors, and take something away all the same.
 LOSSY_FINDINGS = frozenset(("image-without-annotation", "shape-without-box", "score-column"))
 _WHAT = {
-    "image-without-annotation": "picture",
-    "unreadable-image": "picture",
+    "image-without-annotation": "image",
+    "unreadable-image": "image",
     "score-column": "score",
     "shape-without-box": "point",
 }
@@ -102,7 +102,7 @@ def repair(
         elif looked.facts is not None:
             record = repaired_record(looked.parsed, looked.facts, relative=main.relative, changes=changes)
             kept += [(record, looked.facts)] if record is not None else []
-    changes += _images_of(main, unread, {record.picture.path for record, _ in kept})
+    changes += _images_of(main, unread, {record.image.path for record, _ in kept})
     records = list(_one_name_a_class(list(_without_repeats(kept, changes)), changes))
     redraws = _Redraws(destination)
     try:
@@ -155,11 +155,11 @@ def _images_of(source: Source, unread: set[str], kept: set[str]) -> Iterator[Rep
     listing = getattr(source, "listing", None)
     if not unread or not isinstance(listing, FileIndex):
         return
-    for name in source.folder_pictures:
+    for name in source.folder_images:
         path = listing.path(name)
         if stem_of(name) in unread and path not in kept:
             yield RepairChange(
-                path, "left out", "picture", "unreadable-annotation", "its annotation cannot be read"
+                path, "left out", "image", "unreadable-annotation", "its annotation cannot be read"
             )
 
 
@@ -196,9 +196,9 @@ def repaired_record(
     boxes = _usable_boxes(record, size, annotation, changes)
     if not boxes and (parsed.lost or any(change.reason in NEVER_EMPTY for change in changes[before:])):
         said = "none of its annotations can be used, and so it is not known that nothing is in it"
-        changes.append(RepairChange(place, "left out", "picture", "unreadable-annotation", said))
+        changes.append(RepairChange(place, "left out", "image", "unreadable-annotation", said))
         return None
-    declared = record.picture.declared_size
+    declared = record.image.declared_size
     if declared is not None and declared not in (facts.size, facts.upright_size):
         fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)
         scale = fit == "declared" and bool(boxes)
@@ -209,8 +209,8 @@ def repaired_record(
     elif facts.orientation != 1 and frame_of(record, facts)[1].name == "stored":
         boxes = [turned_upright(box, facts.size, facts.orientation) for box in boxes]
     width, height = facts.upright_size
-    image = replace(record.picture, width=width, height=height)
-    return replace(record, boxes=tuple(boxes), picture=image, frame="upright")
+    image = replace(record.image, width=width, height=height)
+    return replace(record, boxes=tuple(boxes), image=image, frame="upright")
 
 
 def _usable_boxes(
@@ -282,7 +282,7 @@ def _without_repeats(
         if position in gone:
             reason, other = gone[position]
             detail = f"the same image as {file_of_record(kept[other][0])}"
-            changes.append(RepairChange(file_of_record(record), "left out", "picture", reason, detail))
+            changes.append(RepairChange(file_of_record(record), "left out", "image", reason, detail))
         else:
             yield record, facts
 
@@ -340,7 +340,7 @@ def _without_unused(dataset: Dataset, records: list[Record], changes: list[Repai
 
 def _redrawn(record: Record, facts: ImageFacts, redraws: _Redraws, changes: list[RepairChange]) -> Record:
     """The record with its image upright and in RGB, written again only where it has to be."""
-    changed = upright_rgb(record.picture, facts)
+    changed = upright_rgb(record.image, facts)
     if changed is None:
         return record
     data, suffix, reasons = changed
@@ -348,9 +348,9 @@ def _redrawn(record: Record, facts: ImageFacts, redraws: _Redraws, changes: list
     with filesystem.naming_file(path):
         path.write_bytes(data)
     for reason, detail in reasons:
-        changes.append(RepairChange(file_of_record(record), "changed", "picture", reason, detail))
-    drawn = replace(record.picture, path=str(path), offset=None, length=None, inside="")
-    return replace(record, picture=drawn)
+        changes.append(RepairChange(file_of_record(record), "changed", "image", reason, detail))
+    drawn = replace(record.image, path=str(path), offset=None, length=None, inside="")
+    return replace(record, image=drawn)
 
 
 def changes_csv(changes: list[RepairChange]) -> str:

@@ -76,19 +76,19 @@ def _write_shard(
     staging: Staging, name: str, rows: Iterator[tuple[Record, str]], numbers: dict[str, int]
 ) -> None:
     with filesystem.naming_file(staging.folder / name), open(staging.open_unfinished(name), "wb") as handle:
-        for record, picture_name in rows:
-            handle.write(framed(serialize_example(_features(record, picture_name, numbers, name))))
+        for record, image_name in rows:
+            handle.write(framed(serialize_example(_features(record, image_name, numbers, name))))
     staging.finish(name)
 
 
 def _features(
     record: Record, name: str, numbers: dict[str, int], shard: str
 ) -> dict[str, list[bytes] | list[float] | list[int]]:
-    encoded = record.picture.read()
+    encoded = record.image.read()
     facts = header_of(encoded)
-    declared = record.picture.declared_size
+    declared = record.image.declared_size
     if declared is None and facts is None:
-        raise DataError("the image cannot be read, so its boxes have no size", where=record.picture.path)
+        raise DataError("the image cannot be read, so its boxes have no size", where=record.image.path)
     width, height = declared or (0, 0)
     if facts is not None and declared not in (facts.size, facts.upright_size):
         width, height = facts.upright_size

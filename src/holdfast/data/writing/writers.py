@@ -31,8 +31,8 @@ def splits_of(named: Named) -> dict[str | None, list[tuple[Record, str]]]:
 
 def size_of(record: Record) -> tuple[int, int] | None:
     """The declared size, or the image's own."""
-    facts = None if record.picture.declared_size else header(record.picture)
-    return record.picture.declared_size or (facts.upright_size if facts else None)
+    facts = None if record.image.declared_size else header(record.image)
+    return record.image.declared_size or (facts.upright_size if facts else None)
 
 
 # -- COCO ---------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def _refuse_not_finite(box: Box, record: Record) -> None:
     if not all(math.isfinite(corner) for corner in box.corners):
         raise DataError(
             "a box holds NaN or infinity, which cannot be written",
-            where=record.source or record.picture.path,
+            where=record.source or record.image.path,
             found=f"{record.file_name}: {box.corners}",
             change="`holdfast data repair SRC DST` writes a copy without such boxes",
         )
@@ -160,10 +160,10 @@ def write_yolo(dataset: Dataset, named: Named, staging: Staging) -> None:
     index = dataset.index()
     notes: dict[str, Any] = {}
     for record, name in named:
-        picture = yolo_image_path(record, name)
-        label = "labels/" + without_suffix(picture.removeprefix("images/")) + ".txt"
+        image = yolo_image_path(record, name)
+        label = "labels/" + without_suffix(image.removeprefix("images/")) + ".txt"
         staging.write(label, _yolo_lines(record, index).encode())
-        notes[picture] = _yolo_notes(record)
+        notes[image] = _yolo_notes(record)
     places: dict[str, str] = {}
     for split in splits_of(named):
         folder = "rest" if split is None else _file_part(split)
@@ -190,16 +190,16 @@ def _yolo_key(split: str) -> str:
 def _yolo_lines(record: Record, index: dict[str, int]) -> str:
     if not record.boxes:
         return ""
-    facts = header(record.picture)
-    size = facts.upright_size if facts else record.picture.declared_size
+    facts = header(record.image)
+    size = facts.upright_size if facts else record.image.declared_size
     if size is None:
         raise DataError(
             "YOLO needs the size of every image, and this one cannot be read",
-            where=record.picture.path,
+            where=record.image.path,
             change="`holdfast data repair SRC DST --to yolo` leaves such images out",
         )
     width, height = size
-    boxes, declared = record.boxes, record.picture.declared_size
+    boxes, declared = record.boxes, record.image.declared_size
     if facts and boxes_frame(facts.size, facts.orientation, declared, boxes, record.frame).name == "stored":
         boxes = tuple(turned_upright(box, facts.size, facts.orientation) for box in boxes)
     return "".join(

@@ -81,11 +81,11 @@ def fit_if_better(
 
 
 def anchors_for_training(
-    spec: DetectorSpec, boxes_n4: Floats, picture_n2: Floats
+    spec: DetectorSpec, boxes_n4: Floats, image_n2: Floats
 ) -> tuple[LevelShapes | None, str]:
     """Shapes fitted to boxes in pixels of their images, and what that gains, in words."""
     place_of = (spec.detector, spec.backbone, spec.input)
-    boxes = to_input_pixels(boxes_n4.astype(float), picture_n2, spec.input, spec.resizing)
+    boxes = to_input_pixels(boxes_n4.astype(float), image_n2, spec.input, spec.resizing)
     if not len(boxes):
         return None, "the detector's own anchors, as there are no boxes to fit others to"
     # Every so many-th box: more would change the shapes by a tenth of a pixel and take minutes.
@@ -98,11 +98,11 @@ def anchors_for_training(
     )
 
 
-def to_input_pixels(boxes_n4: Floats, picture_n2: Floats, size: Size, rule: str) -> Floats:
+def to_input_pixels(boxes_n4: Floats, image_n2: Floats, size: Size, rule: str) -> Floats:
     """Boxes of images, each with its image's (width, height), in pixels of the input."""
     rows = [
         map_to_input((int(width), int(height)), size, rule).to_input(box[None])
-        for box, (width, height) in zip(boxes_n4, picture_n2, strict=True)
+        for box, (width, height) in zip(boxes_n4, image_n2, strict=True)
     ]
     return np.concatenate(rows) if rows else np.zeros((0, 4))
 

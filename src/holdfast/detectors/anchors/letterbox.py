@@ -31,18 +31,18 @@ class InputMapping(NamedTuple):
     def to_input(self, boxes_n4: Floats) -> Floats:
         return boxes_n4 * np.array([*self.scale, *self.scale]) + np.array([*self.shift, *self.shift])
 
-    def to_picture(self, boxes_n4: Floats, picture: tuple[int, int]) -> Floats:
+    def to_image(self, boxes_n4: Floats, image: tuple[int, int]) -> Floats:
         """Cut at the image's edges; `image` is (width, height)."""
         boxes = (boxes_n4 - np.array([*self.shift, *self.shift])) / np.array([*self.scale, *self.scale])
-        return np.clip(boxes, 0.0, np.array([*picture, *picture], dtype=float))
+        return np.clip(boxes, 0.0, np.array([*image, *image], dtype=float))
 
 
-def map_to_input(picture: tuple[int, int], input_size: tuple[int, int], rule: str) -> InputMapping:
+def map_to_input(image: tuple[int, int], input_size: tuple[int, int], rule: str) -> InputMapping:
     """`image` is (width, height), `input_size` (height, width).
 
     As `pipeline.placement.place` has it, in float32 like it: both edges of the drawn part are rounded.
     """
-    size, tile = np.array(picture, np.float32), np.array(input_size[::-1], np.float32)
+    size, tile = np.array(image, np.float32), np.array(input_size[::-1], np.float32)
     window = size if rule == "stretch" else np.maximum(size, size[::-1] * tile / tile[::-1])
     low = np.float32(0.5) * (size - window)
     scale = tile / window

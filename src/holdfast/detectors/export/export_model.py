@@ -24,7 +24,7 @@ __all__ = ["to_onnx", "to_saved_model", "to_tflite"]
 
 
 def to_saved_model(
-    detector: Detector, folder: Path, pictures: Images, tolerance: Tolerance = FLOAT_TOLERANCE
+    detector: Detector, folder: Path, images: Images, tolerance: Tolerance = FLOAT_TOLERANCE
 ) -> ExportComparison:
     """`serve` takes one image of any size, (height, width, 3) uint8, and gives boxes in its own pixels."""
     import tensorflow as tf
@@ -36,9 +36,7 @@ def to_saved_model(
         write_saved_model(detector, function, partial)
         (partial / "classes.txt").write_text("\n".join(detector.spec.classes) + "\n", encoding="utf-8")
         loaded = tf.saved_model.load(str(partial))  # its functions do not keep its variables alive
-        compared = compare(
-            as_detect_function(function), as_detect_function(loaded.serve), pictures, tolerance
-        )
+        compared = compare(as_detect_function(function), as_detect_function(loaded.serve), images, tolerance)
         partial.replace(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

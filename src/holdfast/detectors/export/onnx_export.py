@@ -25,7 +25,7 @@ OPSET = 18  # the first whose Resize can take the mean over what it shrinks
 
 
 def to_onnx(
-    detector: Detector, path: Path, pictures: Images, tolerance: Tolerance = FLOAT_TOLERANCE
+    detector: Detector, path: Path, images: Images, tolerance: Tolerance = FLOAT_TOLERANCE
 ) -> ExportComparison:
     """Takes one image of any size, `image` (height, width, 3) uint8; gives `boxes`, `scores`, `classes`."""
     function = any_size_function(detector)
@@ -33,7 +33,7 @@ def to_onnx(
     try:
         atomic_write.write_bytes(partial, _converted(detector, function).SerializeToString())
         compared = compare(
-            as_detect_function(function), as_detect_function(_runner(partial)), pictures, tolerance
+            as_detect_function(function), as_detect_function(_runner(partial)), images, tolerance
         )
         partial.replace(path)
     finally:
@@ -91,7 +91,7 @@ def _runner(path: Path) -> Any:
     (feed,) = session.get_inputs()
     given = [output.name for output in session.get_outputs()]
 
-    def run(picture: np.ndarray) -> dict[str, Any]:
-        return dict(zip(given, session.run(given, {feed.name: picture}), strict=True))
+    def run(image: np.ndarray) -> dict[str, Any]:
+        return dict(zip(given, session.run(given, {feed.name: image}), strict=True))
 
     return run

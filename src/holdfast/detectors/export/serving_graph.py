@@ -60,8 +60,8 @@ def write_saved_model(detector: Detector, function: Any, folder: Path) -> None:
 def as_detect_function(function: Callable[[Any], Any]) -> DetectFunction:
     """A function that gives a dict of tensors, as one that gives an answer to compare."""
 
-    def run(picture: NDArray[np.uint8]) -> DetectionArrays:
-        found = function(picture)
+    def run(image: NDArray[np.uint8]) -> DetectionArrays:
+        found = function(image)
         boxes, scores, classes = (np.asarray(found[name]) for name in OUTPUTS)
         return DetectionArrays(boxes.astype(np.float64), scores.astype(np.float64), classes.astype(np.int64))
 

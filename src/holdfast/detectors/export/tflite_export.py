@@ -27,7 +27,7 @@ QUANTISED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 def to_tflite(
     detector: Detector,
     path: Path,
-    pictures: Images,
+    images: Images,
     *,
     calibration: Images = (),
     tolerance: Tolerance | None = None,
@@ -43,9 +43,9 @@ def to_tflite(
         atomic_write.write_bytes(partial, _converted(detector, function, calibration))
         _add_classes(partial, detector.spec.classes)
         compared = compare(
-            as_detect_function(lambda picture: function(picture[None])),
+            as_detect_function(lambda image: function(image[None])),
             as_detect_function(_runner(partial)),
-            pictures,
+            images,
             limit,
         )
         partial.replace(path)
@@ -71,8 +71,8 @@ def _quantised(converter: Any, calibration: Images) -> bytes:
     from tensorflow.lite.python.schema_py_generated import BuiltinOperator
 
     def examples() -> Iterator[dict[str, Any]]:
-        for picture in calibration:
-            yield {"images": picture[None]}
+        for image in calibration:
+            yield {"images": image[None]}
 
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     converter.representative_dataset = examples
@@ -124,4 +124,4 @@ def _runner(path: Path) -> Any:
         from tensorflow.lite import Interpreter
     runner = Interpreter(model_path=str(path)).get_signature_runner("serve")
     (name,) = runner.get_input_details()
-    return lambda picture: runner(**{name: picture[None]})
+    return lambda image: runner(**{name: image[None]})

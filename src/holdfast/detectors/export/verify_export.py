@@ -65,7 +65,7 @@ INT8_TOLERANCE = Tolerance(pixels=None, overlap=0.75, score=0.15, least_score=0.
 class ExportComparison:
     """Of all images: how many detections were asked for, how many have no partner, and how far partners are apart."""
 
-    pictures: int
+    images: int
     detections: int
     unmatched: int
     boxes: float  # pixels
@@ -74,12 +74,12 @@ class ExportComparison:
 
 
 def compare(
-    model: DetectFunction, written: DetectFunction, pictures: Images, tolerance: Tolerance
+    model: DetectFunction, written: DetectFunction, images: Images, tolerance: Tolerance
 ) -> ExportComparison:
     """Both on every image, either way round; raises where too many detections have no partner in the other."""
     asked, unmatched, boxes, scores = 0, 0, 0.0, 0.0
-    for picture in pictures:
-        ours, theirs = model(picture), written(picture)
+    for image in images:
+        ours, theirs = model(image), written(image)
         for one, other in ((ours, theirs), (theirs, ours)):
             partners = _partners(one, other, tolerance)
             asked += partners.asked
@@ -92,7 +92,7 @@ def compare(
             found=f"{asked - unmatched} of {asked} detections have a partner; wanted: {tolerance}",
             change="give --images like those the model was trained on; for int8, more of them",
         )
-    return ExportComparison(len(pictures), asked, unmatched, boxes, scores, tolerance)
+    return ExportComparison(len(images), asked, unmatched, boxes, scores, tolerance)
 
 
 class _Partners(NamedTuple):

@@ -37,7 +37,7 @@ def _pair_neighbourhoods(out: tuple[int, ...], shape: tuple[int, ...], room: int
     _, height, cells, width = out
     line = shape[2] * shape[3]
     taken = 4 * shape[3]  # of each of three rows
-    row, picture = pl.program_id(1), pl.program_id(2)
+    row, image = pl.program_id(1), pl.program_id(2)
     cell = pl.program_id(0) * ROWS + lax.iota(jnp.int32, ROWS)
     place = lax.iota(jnp.int32, room)
     down = row - 1 + lax.div(place, taken)
@@ -45,10 +45,10 @@ def _pair_neighbourhoods(out: tuple[int, ...], shape: tuple[int, ...], room: int
     side = (cell == 0) | (cell == cells - 1)
     known = ((place < 3 * taken) & (down >= 0) & (down < height))[None, :]
     known = known & (along >= 0) & (along < line) & (side == False)[:, None]  # noqa: E712
-    pixels = triton.load(x.at[(picture * height + down)[None, :] * line + along], mask=known, other=0.0)
+    pixels = triton.load(x.at[(image * height + down)[None, :] * line + along], mask=known, other=0.0)
     mark = side[:, None] & (place == 3 * taken)[None, :]
     pixels = jnp.where(mark, jnp.ones((), pixels.dtype), pixels)
-    at = ((picture * height + row) * cells + cell)[:, None] * width + place[None, :]
+    at = ((image * height + row) * cells + cell)[:, None] * width + place[None, :]
     triton.store(laid.at[at], pixels, mask=(cell < cells)[:, None] & (place < width)[None, :])
 
 

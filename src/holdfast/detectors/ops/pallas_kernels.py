@@ -195,13 +195,13 @@ def spread(tile: int, window: int, fours: bool, edge: int, index: Tensor, gradie
 
 def _spread(tile: int, window: int, fours: bool, edge: int, index: Any, gradient: Any, out: Any) -> None:
     _, rows, columns, channels = gradient.shape
-    picture, row, first = pl.program_id(0), pl.program_id(1), pl.program_id(2) * tile
+    image, row, first = pl.program_id(0), pl.program_id(1), pl.program_id(2) * tile
     column = first + lax.broadcasted_iota(jnp.int32, (tile, channels), 0)
     channel = lax.broadcasted_iota(jnp.int32, (tile, channels), 1)
 
     def of(down: int, along: int) -> tuple[Any, Any]:
         inside = (column + along < columns) & (row + down < rows)
-        at = (picture, row + down, pl.ds(first + along, tile), slice(None))
+        at = (image, row + down, pl.ds(first + along, tile), slice(None))
         return (
             triton.load(index.at[at], mask=inside, other=255),
             triton.load(gradient.at[at], mask=inside, other=0.0),
@@ -218,7 +218,7 @@ def _spread(tile: int, window: int, fours: bool, edge: int, index: Any, gradient
         }  # fmt: skip
     for (down, along), places in pixels.items():
         parts = [jnp.where(at == place, found, jnp.zeros((), found.dtype)) for (at, found), place in places]
-        line = picture * rows + row
+        line = image * rows + row
         if fours:
             pixel = (line * columns + column) * 4 + 2 * down + along
         else:

@@ -134,7 +134,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class _ChildIo:
-    """The descriptors between us and the child; see the picture above."""
+    """The descriptors between us and the child; see the image above."""
 
     streams: tuple[relay.RelayStream, ...]
     actions: tuple[tuple[object, ...], ...]  # for posix_spawn

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.data import made
-from tests.pipeline.rectangles import dataset_of, rectangle_picture
+from tests.pipeline.rectangles import dataset_of, rectangle_image
 
 from holdfast.data.images.image_file import FORMATS, ImageFacts, unsupported_kind
 from holdfast.data.records import Box, ImageRef, Record
@@ -22,7 +22,7 @@ BOX = (20, 10, 60, 50)
 
 
 def kinds(folder: Path) -> list[Path]:
-    upright = Image.fromarray(rectangle_picture(96, 96, BOX, "yellow"))
+    upright = Image.fromarray(rectangle_image(96, 96, BOX, "yellow"))
     sixteen = np.asarray(upright.convert("L")).astype(np.uint16) * 257
     made = {
         "rgb.jpg": upright, "grey.jpg": upright.convert("L"), "cmyk.jpg": upright.convert("CMYK"),
@@ -57,9 +57,9 @@ def test_all_kinds_are_decoded_as_pillow_decodes_them(tmp_path: Path) -> None:
         assert difference.mean() < 3, (path.name, difference.mean())
 
 
-@pytest.mark.parametrize("kind", made.odd_pictures())
+@pytest.mark.parametrize("kind", made.odd_images())
 def test_a_kind_that_is_not_decoded_is_said_so(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(made.odd_pictures()[kind])
+    (tmp_path / "a").write_bytes(made.odd_images()[kind])
     data = dataset_columns.columns_of(dataset_of([Record("a", "a", ImageRef(str(tmp_path / "a")))]))
     assert data.unreadable == {
         0: f"{kind} images are not decoded while training; `holdfast data repair` writes them as PNG"

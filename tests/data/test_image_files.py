@@ -26,19 +26,19 @@ from . import made
 
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM"])
 def test_every_format_is_decoded(format: str) -> None:
-    facts = examine_bytes(made.picture(30, 20, format=format))
+    facts = examine_bytes(made.image(30, 20, format=format))
     assert (facts.problem, facts.format, facts.size) == ("", format, (30, 20))
 
 
 def test_a_cut_jpeg_is_truncated() -> None:
-    data = made.picture(400, 300, seed=3)
+    data = made.image(400, 300, seed=3)
     assert examine_bytes(data[: len(data) // 2]).problem == "truncated-image"
     assert examine_bytes(data[:-2]).problem == "truncated-image"
     assert examine_bytes(data).problem == ""
 
 
 def test_a_cut_png_is_truncated() -> None:
-    data = made.picture(400, 300, format="PNG")
+    data = made.image(400, 300, format="PNG")
     assert examine_bytes(data[: len(data) // 2]).problem == "truncated-image"
     assert examine_bytes(data[:-12]).problem == "truncated-image"
 
@@ -54,7 +54,7 @@ def test_a_cut_png_is_truncated() -> None:
         (b"hello", "unreadable-image", "no image format begins with b'hello'"),
     ],
 )
-def test_what_is_no_picture_says_what_it_is(data: bytes, problem: str, says: str) -> None:
+def test_what_is_no_image_says_what_it_is(data: bytes, problem: str, says: str) -> None:
     facts = examine_bytes(data)
     assert facts.problem == problem
     assert says in facts.detail
@@ -77,10 +77,10 @@ def test_a_bomb_is_refused_before_it_is_decoded() -> None:
 
 
 def test_modes() -> None:
-    assert examine_bytes(made.picture(mode="CMYK")).mode == "CMYK"
-    assert examine_bytes(made.picture(mode="L")).mode == "L"
-    assert examine_bytes(made.picture(mode="P", format="PNG")).mode == "P"
-    assert examine_bytes(made.picture(mode="I;16", format="PNG")).mode == "I;16"
+    assert examine_bytes(made.image(mode="CMYK")).mode == "CMYK"
+    assert examine_bytes(made.image(mode="L")).mode == "L"
+    assert examine_bytes(made.image(mode="P", format="PNG")).mode == "P"
+    assert examine_bytes(made.image(mode="I;16", format="PNG")).mode == "I;16"
 
 
 def test_orientation_turns_the_size() -> None:
@@ -123,18 +123,18 @@ def test_integers_and_fractions_in_four_bytes() -> None:
 
 
 def test_colours_are_left_as_they_are() -> None:
-    data = made.picture(format="PNG", mode="P")
+    data = made.image(format="PNG", mode="P")
     assert as_rgb(open_image(data)).tobytes() == Image.open(io.BytesIO(data)).convert("RGB").tobytes()
 
 
 def test_kinds_that_training_does_not_decode() -> None:
-    assert {kind: unsupported_kind(examine_bytes(data)) for kind, data in made.odd_pictures().items()} == {
-        kind: kind for kind in made.odd_pictures()
+    assert {kind: unsupported_kind(examine_bytes(data)) for kind, data in made.odd_images().items()} == {
+        kind: kind for kind in made.odd_images()
     }
     for format in ("JPEG", "PNG", "BMP", "GIF", "WEBP"):
-        assert unsupported_kind(examine_bytes(made.picture(format=format))) == ""
+        assert unsupported_kind(examine_bytes(made.image(format=format))) == ""
     for mode in ("L", "RGBA"):
-        assert unsupported_kind(examine_bytes(made.picture(format="BMP", mode=mode))) == ""
+        assert unsupported_kind(examine_bytes(made.image(format="BMP", mode=mode))) == ""
 
 
 GREY = b"".join(bytes((level, level, level, 0)) for level in range(256))
@@ -165,7 +165,7 @@ def test_the_smallest_bmp_is_shorter_than_the_usual_header() -> None:
 
 
 def test_the_header_of_a_cut_file_still_has_the_size() -> None:
-    found = header_of(made.picture(400, 300)[:700])
+    found = header_of(made.image(400, 300)[:700])
     assert found is not None and found.size == (400, 300)
 
 
