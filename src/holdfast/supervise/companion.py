@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
-import select
 import sys
 import time
 from pathlib import Path
@@ -15,13 +13,13 @@ from typing import Any, Protocol
 
 from holdfast.host import cgroup, kernel_log, procfs
 from holdfast.host.nvml import GpuReader
-from holdfast.host.procfs import Stat
 from holdfast.journal.events import AttemptEnded, AttemptStarted, RunClosed, WatchLimited
 from holdfast.journal.folder import RunFolder
 from holdfast.stderr import print_line
-from holdfast.supervise.monitor import Monitor
+from holdfast.supervise.monitor import Monitor, WatchedTree
 from holdfast.supervise.recording import machine_event
 from holdfast.supervise.recording.recorder import Recorder
+from holdfast.supervise.watched_process import WatchedProcess
 
 UNKNOWN_HERE = ("the exit status", "the signal that ended it", "who sent it signals", "what it printed")
 
@@ -37,7 +35,7 @@ def main(arguments: list[str]) -> int:
     recorder.append(AttemptStarted(command=command, pid=pid, terminal=False))
     recorder.append(WatchLimited(unknown=list(UNKNOWN_HERE)))
     monitor = Monitor(
-        pid,
+        WatchedTree(pid),
         folder=folder,
         recorder=recorder,
         attempt=1,
@@ -70,44 +68,23 @@ def watch_until_block_ends(monitor: TickingMonitor, pid: int, recorder: Recorder
 
     A forked worker has our pipe open too, so the end of the pipe is no sign that the process has ended.
     """
-    poll = select.poll()
-    poll.register(sys.stdin.fileno(), select.POLLIN)
-    at_start = procfs.stat(pid)
-    pidfd = _open_pidfd(pid)
-    if pidfd is not None:
-        poll.register(pidfd, select.POLLIN)
+    process, stdin = WatchedProcess(pid), sys.stdin.fileno()
     due = time.monotonic()
-    while True:
-        ready = dict(poll.poll(max(0.0, due - time.monotonic()) * 1000))
-        if sys.stdin.fileno() in ready:
-            return _message(sys.stdin.readline())
-        if pidfd in ready or not _is_alive(pid, at_start):
-            return None
-        if time.monotonic() >= due:
-            try:
-                monitor.tick(now=time.monotonic(), at=time.time())
-            except Exception as error:  # one tick that fails does not end the monitoring
-                recorder.report_failure("a tick of the monitor", error)
-            due = time.monotonic() + monitor.every_s
-
-
-def _open_pidfd(pid: int) -> int | None:
-    """A descriptor that is readable once the process has gone; None before Linux 5.3, where each tick checks again."""
     try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return None
-
-
-def _is_alive(pid: int, at_start: Stat | None) -> bool:
-    """The process, and not a later one with the same pid."""
-    now = procfs.stat(pid)
-    return (
-        now is not None
-        and at_start is not None
-        and now.started_ticks == at_start.started_ticks
-        and now.state not in "ZX"
-    )
+        while True:
+            ready = process.wait(due - time.monotonic(), also=(stdin,))
+            if stdin in ready:
+                return _message(sys.stdin.readline())
+            if ready or not process.alive:
+                return None
+            if time.monotonic() >= due:
+                try:
+                    monitor.tick(now=time.monotonic(), at=time.time())
+                except Exception as error:  # one tick that fails does not end the monitoring
+                    recorder.report_failure("a tick of the monitor", error)
+                due = time.monotonic() + monitor.every_s
+    finally:
+        process.close()
 
 
 def _message(line: str) -> dict[str, Any] | None:

@@ -39,6 +39,17 @@ _GPU_BUSY_PERCENT = 10
 _MIN_WORKER_S = 2.0  # helpers such as `nvcc --version` come and go; they are not workers
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedTree:
+    """A process with its descendants, and what is known of it before the first tick."""
+
+    root: int
+    trainer: int | None = None  # the one that trains, where that is known without heartbeats
+    idle_since: float | None = None  # for a process that ran before: nothing of it has run since then
+    native_stacks: bool = True  # reading them pauses the process for seconds
+    captures_every_s: float = 0.0
+
+
 @dataclass(slots=True)
 class Descendant:
     """A descendant process, as last seen."""
@@ -51,7 +62,7 @@ class Descendant:
 class Monitor:
     def __init__(
         self,
-        root: int,
+        tree: WatchedTree,
         *,
         folder: RunFolder,
         recorder: Recorder,
@@ -64,7 +75,7 @@ class Monitor:
     ) -> None:
         self.journal = JournalState()
         self.peak_bytes = 0
-        self.sampler = Sampler(root, attempt=attempt, paths=paths, gpus=gpus)
+        self.sampler = Sampler(tree.root, attempt=attempt, paths=paths, gpus=gpus, trainer=tree.trainer)
         self.beats = HeartbeatFollower(folder.beats, attempt=attempt)
         self._follower = Follower(folder.journal)
         self._attempt = attempt
@@ -79,16 +90,18 @@ class Monitor:
         self._group = self.sampler.group
         self._ticks = 0
         self._before: Sample | None = None
-        self.captures = StallCaptures(folder, recorder)
+        self.captures = StallCaptures(
+            folder, recorder, native=tree.native_stacks, every_s=tree.captures_every_s
+        )
         self.stalls = StallDetector(
             recorder,
             self.journal,
             self.captures,
-            now=time.monotonic(),
+            now=time.monotonic() if tree.idle_since is None else tree.idle_since,
             configured_s=configured_stall_s,
             print_line=print_line,
         )
-        self.known_pids: set[int] = {root}
+        self.known_pids: set[int] = {tree.root}
         self._print_line = print_line
         self._memory_report = MemoryReport()
 
@@ -123,8 +136,7 @@ class Monitor:
     @property
     def trainer(self) -> int:
         """The process that writes beats, or the command's own."""
-        beat = self.beats.newest
-        return beat.pid if beat is not None and beat.pid in self.sampler.seen else self.sampler.root
+        return self.sampler.trainer(self.beats.newest)
 
     @property
     def descendants(self) -> dict[int, Stat]:

@@ -32,7 +32,7 @@ from holdfast.supervise import restart_policy, script_snapshot
 from holdfast.supervise.attempt import AttemptResult, AttemptRunner
 from holdfast.supervise.child import spawn
 from holdfast.supervise.end_summary import EndSummary
-from holdfast.supervise.monitor import Monitor
+from holdfast.supervise.monitor import Monitor, WatchedTree
 from holdfast.supervise.recording import machine_event
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.restart_policy import AttemptFailure, GiveUp
@@ -88,12 +88,13 @@ def open_folder(path: Path) -> RunFolder:
     return RunFolder(path)
 
 
-def run_opened_event(options: RunOptions, folder: RunFolder) -> RunOpened:
+def run_opened_event(options: RunOptions, folder: RunFolder, *, cwd: str = "") -> RunOpened:
+    """`cwd`: where the command was started, when that is not here."""
     return RunOpened(
         holdfast=holdfast.__version__,
         name=folder.name,
         command=list(options.command),
-        cwd=os.getcwd(),
+        cwd=cwd or os.getcwd(),
         watch=options.watch,
         host=socket.gethostname(),
         boot_id=machine_limits.boot_id(),
@@ -183,7 +184,7 @@ class SupervisedRun:
             AttemptStarted(command=list(self.options.command), pid=child.pid, terminal=child.has_terminal)
         )
         monitor = Monitor(
-            child.pid,
+            WatchedTree(child.pid),
             folder=self.folder,
             recorder=self._recorder,
             attempt=number,

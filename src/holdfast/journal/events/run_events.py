@@ -13,6 +13,7 @@ WatchMode = Literal[
     "run",  # the command is a child of the supervisor
     "train",  # so is Holdfast's own trainer
     "beside",  # `holdfast.watch` in a process that the supervisor did not start
+    "attached",  # `holdfast attach` to a process that ran already, without a probe in it
 ]
 StoppedBy = Literal["", "stall", "interrupt", "terminate", "hangup"]
 

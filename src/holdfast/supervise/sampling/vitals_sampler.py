@@ -16,7 +16,7 @@ from typing import Any
 from holdfast.host import cgroup, machine_limits, procfs
 from holdfast.host.nvml import GpuReader
 from holdfast.host.procfs import Stat
-from holdfast.host.threads import PeriodicReader
+from holdfast.host.threads import BackgroundCall, PeriodicReader
 from holdfast.journal.beats import Beat
 from holdfast.journal.vitals import Process, Sample
 from holdfast.supervise.stack_capture import syscalls
@@ -40,10 +40,20 @@ class ProcessTotals:
 
 
 class Sampler:
-    """Samples one attempt. `root` is the command's own process."""
+    """Samples one attempt. `root` is the command's own process, `trainer` the one below it that trains, where that is
+    known without heartbeats."""
 
-    def __init__(self, root: int, *, attempt: int, paths: Mapping[str, Path], gpus: GpuReader) -> None:
+    def __init__(
+        self,
+        root: int,
+        *,
+        attempt: int,
+        paths: Mapping[str, Path],
+        gpus: GpuReader,
+        trainer: int | None = None,
+    ) -> None:
         self.root = root
+        self._trainer = root if trainer is None else trainer
         self.pids: list[int] = [root]
         self.seen: dict[int, Stat] = {}
         self.group = cgroup.find(root)
@@ -65,6 +75,20 @@ class Sampler:
     def close(self) -> None:
         self._slow.stop()
 
+    def trainer(self, beat: Beat | None) -> int:
+        """The process that writes beats, else the one that was named, else the command's own."""
+        wanted = beat.pid if beat is not None and beat.pid in self.seen else self._trainer
+        return wanted if wanted in self.seen else self.root
+
+    def read_gpus(self, *, timeout_s: float) -> list[dict[str, Any]]:
+        """At once, for somebody who has no time to wait for the next slow reading; a driver may not answer."""
+        if not self._gpus.present:
+            return []
+        call = BackgroundCall(lambda: self._gpus.sample(set(self.pids)))
+        gpus = call.result or [] if call.wait(timeout_s) else []
+        self._slow.latest = {**self._slow.latest, "gpus": gpus}
+        return gpus
+
     def sample(
         self,
         *,
@@ -84,7 +108,7 @@ class Sampler:
         # A zombie has no memory, and no control group.
         if self.root not in stats or stats[self.root].state in "ZX":
             return None
-        main = beat.pid if beat is not None and beat.pid in stats else self.root
+        main = self.trainer(beat)
         values: dict[str, Any] = {
             **_process_fields(stats[main]),
             **self._machine_fields(),

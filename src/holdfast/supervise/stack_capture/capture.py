@@ -33,9 +33,18 @@ class StackCapture:
     """A capture in progress: one snapshot a call, and the file is complete after each."""
 
     def __init__(
-        self, folder: RunFolder, *, attempt: int, reason: str, phase: str, step: int, at: float
+        self,
+        folder: RunFolder,
+        *,
+        attempt: int,
+        reason: str,
+        phase: str,
+        step: int,
+        at: float,
+        native: bool = True,
     ) -> None:
         self._folder = folder
+        self._native = native
         self._at = at
         self.reason = reason
         self._given_up = False
@@ -43,6 +52,10 @@ class StackCapture:
         self._step = step
         self._snapshots: list[StackSnapshot] = []
         self.file = _free_name(folder.stacks, f"{reason}-{attempt}")
+
+    @property
+    def snapshots(self) -> list[StackSnapshot]:
+        return list(self._snapshots)
 
     @property
     def begun(self) -> bool:
@@ -58,7 +71,7 @@ class StackCapture:
 
     def take_snapshot(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
         """Native frames are read in the last snapshot only: they take seconds, and the process is paused."""
-        native = len(self._snapshots) == SNAPSHOTS - 1
+        native = self._native and len(self._snapshots) == SNAPSHOTS - 1
         processes = [
             process_stacks(pid, trains=pid == trainer, folder=self._folder, native=native and pid == trainer)
             for pid in pids[:_MOST_PROCESSES]

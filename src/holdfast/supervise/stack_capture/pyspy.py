@@ -47,6 +47,7 @@ def dump(pid: int, *, native: bool = False) -> list[PyThread]:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_NATIVE_TIMEOUT_S if native else _TIMEOUT_S,
+            process_group=0,  # Ctrl-C is ours: it must not end py-spy while it has the process paused
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

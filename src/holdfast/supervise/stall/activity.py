@@ -72,7 +72,7 @@ class ActivityTracker:
         self._samples: deque[ActivitySample] = deque()
         self._last_beat: Beat | None = None
         self._last_sequence = 0
-        self._last_rss_bytes = 0
+        self._last_rss_bytes: int | None = None
         self._stepping_s = 0.0
         self._complete_step = False
         self._steps: deque[float] = deque(maxlen=_KEPT_STEPS)
@@ -135,9 +135,10 @@ class ActivityTracker:
         if sample.beat is not None:
             self._last_sequence = sample.beat.sequence
         now, before = sample.now, self.last_activity
-        memory_moved = abs(sample.rss_bytes - self._last_rss_bytes) >= _GROWTH_BYTES
-        if memory_moved:
-            self._last_rss_bytes = sample.rss_bytes
+        rss_before, rss_bytes = self._last_rss_bytes, sample.rss_bytes
+        memory_moved = rss_before is not None and abs(rss_bytes - rss_before) >= _GROWTH_BYTES
+        if memory_moved or rss_before is None:
+            self._last_rss_bytes = rss_bytes
         read = sample.read_bytes - five_s_ago.read_bytes >= _ACTIVE_BYTES
         written = sample.written_bytes - five_s_ago.written_bytes >= _ACTIVE_BYTES
         cpu = sample.cpu_s - five_s_ago.cpu_s >= _ACTIVE_CPU_S and sample.cpu_s > last.cpu_s

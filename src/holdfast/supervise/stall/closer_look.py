@@ -10,27 +10,14 @@ from dataclasses import replace
 from holdfast.host import procfs
 from holdfast.host.threads import BackgroundCall
 from holdfast.journal.beats import Beat
-from holdfast.journal.stack_files import Frame
+from holdfast.journal.stack_files import Frame, Thread
 from holdfast.supervise.stack_capture import pyspy, syscalls
+from holdfast.supervise.stack_capture.capture import looks_like_python
+from holdfast.supervise.stack_capture.stack_phase import COMPILERS, StackPhase, read_phase
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
 
-#: Functions that are on the stack while a graph is traced or compiled, and not while it runs.
-_COMPILERS = (
-    (
-        "tensorflow/python/eager/polymorphic_function/",
-        ("trace_function", "_maybe_define_function", "_initialize"),
-    ),
-    ("tensorflow/python/framework/func_graph.py", ("func_graph_from_py_func",)),
-    ("tensorflow/python/autograph/impl/api.py", ("converted_call",)),
-    ("jax/_src/interpreters/partial_eval.py", ("trace_to_jaxpr", "_trace_to_jaxpr")),
-    ("jax/_src/compiler.py", ("backend_compile", "compile_or_get_cached", "_compile_and_write")),
-    ("jax/_src/interpreters/pxla.py", ("lower_sharding_computation", "_cached_lowering_to_hlo", "compile")),
-    ("jax/_src/interpreters/mlir.py", ("lower_jaxpr_to_module",)),
-    ("torch/_dynamo/", ("compile", "_compile", "transform")),
-    ("torch/_inductor/", ("compile",)),
-)
 #: Python code that never waits by itself. Innermost there, the thread is inside a destructor: at the end of an epoch
 #: tf.data joins its autotuning thread, which sleeps for up to a minute (3 to 40 s were measured without Holdfast).
 _NEVER_WAIT = (
@@ -54,6 +41,7 @@ _WITH_STACK = frozenset(
         PhaseGroup.BUILD,
         PhaseGroup.IMPORT,
         PhaseGroup.CALLBACK,
+        PhaseGroup.NONE,  # without heartbeats the stack alone says what it does
     }
 )
 
@@ -113,26 +101,35 @@ def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> CloserLook:
         call is not None and blocked_opening_fifo(pid, call, _state(pid, thread))
         for (pid, thread), call in calls.items()
     )
+    activity, phase = _read_stack(trainer) if with_stack else (StackActivity.UNKNOWN, StackPhase())
     return CloserLook(
-        activity=_stack_activity(trainer) if with_stack else StackActivity.UNKNOWN,
+        activity=activity,
+        phase=phase.phase,
         reads_terminal=reads_terminal,
         all_locked=len(pids) <= _MAX_PROCESSES and all_blocked_on_locks(calls.values()),
         blocked_on_fifo=blocked_on_fifo,
     )
 
 
-def _stack_activity(trainer: int) -> StackActivity:
+def _read_stack(trainer: int) -> tuple[StackActivity, StackPhase]:
     try:
-        return activity_of_frames(_main_thread_frames(trainer, pyspy.dump(trainer)))
+        threads = pyspy.dump(trainer) if looks_like_python(trainer) else []
     except pyspy.NoStacks:
-        return StackActivity.UNKNOWN
+        return StackActivity.UNKNOWN, StackPhase()
+    if not threads:
+        return StackActivity.UNKNOWN, StackPhase()
+    main = _main_thread_frames(trainer, threads)
+    states = [Thread(state="S", frames=list(one.frames), main=one.tid == trainer) for one in threads]
+    if not any(state.main for state in states):  # it has no Python frames any more
+        states.append(Thread(state="S", main=True))
+    return activity_of_frames(main), read_phase(states, from_python=True)
 
 
 def activity_of_frames(frames: Sequence[Frame]) -> StackActivity:
     """By the frames of the main thread, innermost first."""
     for frame in frames:
         function = frame.function.rpartition(".")[2]
-        for path, functions in _COMPILERS:
+        for path, functions in COMPILERS:
             if path in frame.file and function.startswith(functions):
                 return StackActivity.COMPILING
         if "importlib._bootstrap" in frame.file:

@@ -120,9 +120,10 @@ class StallDetector:
     def _announce(
         self, judgement: StallJudgement, inputs: StallInputs, endless: EndlessPass | None = None
     ) -> AnnouncedStall:
-        beat = inputs.beat
+        beat, by_stacks = inputs.beat, inputs.closer_look.phase
+        phase = beat.phase if beat is not None else by_stacks
         event = Stalled(
-            phase=beat.phase.label if beat is not None else "",
+            phase=phase.label if phase is not None else "",
             callback=self._journal.callback_name(beat.callback_index) if beat is not None else "",
             step=beat.step if beat is not None else None,
             epoch=beat.epoch if beat is not None else None,
@@ -142,6 +143,8 @@ class StallDetector:
         """For `Stalled.progress`: what the closer look found, and the counters."""
         look = self._closer_looks.latest
         facts: dict[str, object] = {"doing": look.activity.value} if self._closer_looks.any_taken else {}
+        if beat is None and look.phase is not None:
+            facts["phase_by_stacks"] = True
         if beat is not None:
             facts |= {"train_batches": beat.train_batches, "test_batches": beat.test_batches}
         flags = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field, replace
 
-from holdfast.journal.beats import Beat
+from holdfast.journal.beats import Beat, Phase
 from holdfast.supervise.stall.activity import EndedStall, LastActivity
 from holdfast.supervise.stall.phase_limits import (
     INITIAL,
@@ -17,6 +17,7 @@ from holdfast.supervise.stall.phase_limits import (
     RunDurations,
     SilenceLimit,
     StackActivity,
+    group_of_phase,
     limit_of,
     phase_group_of,
 )
@@ -30,6 +31,7 @@ class CloserLook:
     """What a closer look found. It is taken only when something looks wrong, because it pauses the process."""
 
     activity: StackActivity = StackActivity.UNKNOWN
+    phase: Phase | None = None  # by the stacks; heartbeats know better where there are any
     reads_terminal: bool = False  # a thread waits for somebody to type
     all_locked: bool = False  # every thread waits for another one, without a timeout
     blocked_on_fifo: bool = False  # a thread waits to open a FIFO that nobody has opened to write
@@ -83,7 +85,9 @@ class StallJudgement:
 
 def judge(inputs: StallInputs) -> StallJudgement:
     """Stalled when nothing has happened for the phase's idle limit, or no beat came for its busy limit."""
-    group = phase_group_of(inputs.beat)
+    group = (
+        phase_group_of(inputs.beat) if inputs.beat is not None else group_of_phase(inputs.closer_look.phase)
+    )
     limit = _limit(inputs, group)
     silent_for_s, idle_for_s = silent_for(inputs), _idle_for(inputs, group)
     ages_s = _ages(inputs)
@@ -139,7 +143,8 @@ _BEFORE_TRAINING = frozenset({PhaseGroup.NONE, PhaseGroup.START})
 
 def _idle_for(inputs: StallInputs, group: PhaseGroup) -> float:
     last = inputs.last_activity
-    return inputs.now - max(last.beat, last.working if group in _STRICT else _last_of_any(last))
+    strict = group in _STRICT and inputs.beat is not None
+    return inputs.now - max(last.beat, last.working if strict else _last_of_any(last))
 
 
 def _filter_limit(inputs: StallInputs, group: PhaseGroup) -> float:

@@ -144,6 +144,13 @@ def phase_group_of(beat: Beat | None) -> PhaseGroup:
     return PhaseGroup.LOOP_STEP if beat.fit == 0 and beat.phase is Phase.STEP else group
 
 
+def group_of_phase(phase: Phase | None) -> PhaseGroup:
+    """Of a process without heartbeats, by the phase that its stacks show."""
+    if phase is None:
+        return PhaseGroup.NONE
+    return PhaseGroup.VALIDATION if phase in (Phase.VALIDATION, Phase.PREDICT) else _PHASE_GROUPS[phase]
+
+
 @dataclass(frozen=True, slots=True)
 class RunDurations:
     """How long things have taken in this run."""

@@ -18,8 +18,14 @@ _LONG_STALL_S = 600.0  # from which a stall is captured anyway: it is not one of
 
 
 class StallCaptures:
-    def __init__(self, folder: RunFolder, recorder: Recorder) -> None:
+    def __init__(
+        self, folder: RunFolder, recorder: Recorder, *, native: bool = True, every_s: float = 0.0
+    ) -> None:
+        """`native`: read native frames too, which pauses the process for seconds."""
         self._folder = folder
+        self._native = native
+        self._every_s = every_s
+        self._taken_at = float("-inf")
         self._recorder = recorder
         self._count: Counter[str] = Counter()  # by phase
         self._capture: StackCapture | None = None
@@ -32,10 +38,17 @@ class StallCaptures:
 
     def begin(self, beat: Beat | None) -> list[str]:
         """For a stall that was just announced: the file that the stacks will be in; none after many captures."""
+        if self._capture is not None:  # begun before anybody knew that it is a stall
+            return [self._capture.file]
         phase = _phase(beat)
         self._count[phase] += 1
         self._capture = self._new("stall", beat) if self._count[phase] <= _MAX_CAPTURES else None
         return [self._capture.file] if self._capture is not None else []
+
+    def begin_now(self, reason: str) -> StackCapture:
+        """Whatever the process does."""
+        self._capture = self._new(reason, None)
+        return self._capture
 
     def end(self) -> None:
         self._capture = None
@@ -51,7 +64,8 @@ class StallCaptures:
         if self._capture is None and stalled_for_s >= _LONG_STALL_S:
             self._capture = self._new("stall", beat)
         capture = self._capture
-        if capture is not None and not capture.done:
+        if capture is not None and not capture.done and now - self._taken_at >= self._every_s:
+            self._taken_at = now
             self._snapshot = BackgroundCall(lambda: self._take_snapshot(capture, list(pids), trainer, now))
 
     def capture_before_kill(self, beat: Beat | None, trainer: int, *, now: float) -> None:
@@ -69,6 +83,7 @@ class StallCaptures:
             phase=_phase(beat),
             step=beat.step if beat is not None else 0,
             at=self._recorder.wall(),
+            native=self._native,
         )
 
     def _take_snapshot(self, capture: StackCapture, pids: Sequence[int], trainer: int, now: float) -> None:
