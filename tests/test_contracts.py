@@ -24,6 +24,7 @@ COLD = (
     "stderr",
     "subprocess_json",
     "host",
+    "printed",
     "notebook",
     "user_code",
     "settings",

@@ -12,21 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from holdfast.printed.tracebacks import is_native_log, last_traceback
+
 QUOTE_LENGTH = 160  # characters of a line that a fact shows
 _TAIL_BYTES = 256 << 10
 _HEAD_BYTES = 64 << 10
 #: Lines after a traceback with which it still closes the output: handlers and loggers print some at exit. Chosen.
 _LAST_WORDS = 12
-#: Bounds on one traceback and on its message, so that a log without line ends in sight is not read as one. Chosen: deep
-#: recursion is folded by Python, and TensorFlow's messages have some tens of lines.
-_MOST_LINES, _MOST_MESSAGE_LINES = 600, 40
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
-_RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
-_BEGINS = "Traceback (most recent call last)"
-_NATIVE_LOG = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:|[WEIF]\d{4} |\[\d{4}-)")
-
 _TRAINS = re.compile(r"^\s*Epoch \d+|\b\d+/\d+\b.*(\d\s?m?s/step|loss)", re.IGNORECASE)
 
 #: Advice and guesses that libraries print. They name causes that need not be there.
@@ -136,7 +130,22 @@ class Output:
 
     @cached_property
     def traceback(self) -> Traceback | None:
-        return last_traceback(self.lines)
+        """The last one. The lines behind it say whether it closes the output and whether training continued."""
+        found = last_traceback([line.text for line in self.lines])
+        if found is None:
+            return None
+        behind = self.lines[found.end :]
+        noise = sum(1 for line in behind if line.text.strip() and not is_native_log(line.text))
+        return Traceback(
+            found.type,
+            found.message,
+            found.frames,
+            found.code,
+            found.chain,
+            self.lines[found.at].number,
+            closes=noise <= _LAST_WORDS,
+            trained_after=any(_TRAINS.search(line.text) for line in self.lines[found.at + 1 :]),
+        )
 
 
 def read(path: Path) -> Output:
@@ -177,70 +186,3 @@ def _lines(raw: bytes, *, first: int, skipped: Skipped | None = None) -> list[Li
         elif text:
             found.append(Line(number, text.rstrip(), skipped))
     return found
-
-
-def last_traceback(lines: tuple[Line, ...]) -> Traceback | None:
-    starts = [at for at, line in enumerate(lines) if _BEGINS in line.text]
-    if not starts:
-        return None
-    parsed = _one_traceback(lines, starts[-1])
-    if parsed is None:
-        return None
-    kind, message, frames, code, at, end = parsed
-    chain: list[str] = []
-    for start in starts[-6:-1]:
-        earlier = _one_traceback(lines, start)
-        if earlier is not None and _chained(lines, earlier[5], starts):
-            chain.append(f"{earlier[0]}: {earlier[1]}".strip())
-    noise = sum(1 for line in lines[end:] if line.text.strip() and not _NATIVE_LOG.match(line.text))
-    return Traceback(kind, message, tuple(frames), tuple(code), tuple(chain), lines[at].number, noise <= _LAST_WORDS,
-                     any(_TRAINS.search(line.text) for line in lines[at + 1 :]))  # fmt: skip
-
-
-def _one_traceback(
-    lines: tuple[Line, ...], start: int
-) -> tuple[str, str, list[tuple[str, int, str]], list[str], int, int] | None:
-    indent = len(lines[start].text) - len(lines[start].text.lstrip())
-    frames: list[tuple[str, int, str]] = []
-    code: list[str] = []
-    at = start + 1
-    while at < len(lines) and at < start + _MOST_LINES:
-        text = lines[at].text[indent:] if lines[at].text[:indent].isspace() or not indent else lines[at].text
-        frame = _FRAME.match(text)
-        if frame:
-            frames.append((frame["file"], int(frame["line"]), frame["function"] or ""))
-            code.append("")
-        elif text[:1].isspace() or not text:
-            if frames and not code[-1] and not set(text.strip()) <= set("^~"):
-                code[-1] = text.strip()
-        else:
-            raised = _RAISED.match(text)
-            if raised is None or (not frames and "Error" not in text):
-                return None
-            message, end = _message(lines, at, raised["message"] or "")
-            return raised["type"].rpartition(".")[2], message, frames, code, at, end
-        at += 1
-    return None
-
-
-def _message(lines: tuple[Line, ...], at: int, first: str) -> tuple[str, int]:
-    """The message with its further lines, as far as they belong to it."""
-    parts = [first]
-    end = at + 1
-    while end < len(lines) and end < at + _MOST_MESSAGE_LINES:
-        text = lines[end].text
-        if (
-            _BEGINS in text
-            or _NATIVE_LOG.match(text)
-            or text.startswith(("During handling", "The above exc"))
-        ):
-            break
-        parts.append(text)
-        end += 1
-    return "\n".join(parts).strip(), end
-
-
-def _chained(lines: tuple[Line, ...], end: int, starts: list[int]) -> bool:
-    return any(
-        line.text.startswith(("During handling", "The above exception")) for line in lines[end : end + 4]
-    ) and any(start >= end for start in starts)
