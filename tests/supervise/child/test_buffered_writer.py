@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import threading
 
 from holdfast.supervise.child.buffered_writer import BackgroundWriter
+
+
+class Blocked:
+    """A writer whose destination takes a piece only when the test says so."""
+
+    def __init__(self, max_pending_bytes: int) -> None:
+        self.got: list[bytes] = []
+        self._allowed = threading.Semaphore(0)
+        self.writer = BackgroundWriter(
+            self._write,
+            gap_line=lambda count: b"[%d missing]" % count,
+            max_pending_bytes=max_pending_bytes,
+            stuck_after_s=0.05,
+        )
+
+    def _write(self, data: bytes) -> None:
+        self._allowed.acquire()
+        self.got.append(data)
+
+    def take(self, pieces: int) -> None:
+        self._allowed.release(pieces)
 
 
 def test_output_is_written_in_order() -> None:
@@ -18,75 +38,45 @@ def test_output_is_written_in_order() -> None:
 
 
 def test_a_blocked_destination_does_not_block_the_others_and_reports_what_is_missing() -> None:
-    reading, writing = os.pipe()
-    got: list[bytes] = []
-
-    def write(data: bytes) -> None:
-        os.read(reading, 1)  # blocks until the test writes
-        got.append(data)
-
-    writer = BackgroundWriter(
-        write, gap_line=lambda count: b"[%d missing]" % count, max_pending_bytes=10, stuck_after_s=0.05
-    )
+    blocked = Blocked(max_pending_bytes=10)
+    writer = blocked.writer
     for _ in range(5):
         writer.put(b"12345678")
     assert writer.lost_bytes == 32
-    os.write(writing, b"gg")
+    blocked.take(2)
     for _ in range(2000):
         if writer.empty:
             break
         threading.Event().wait(0.005)
     writer.put(b"after")
     writer.finish(timeout_s=10)
-    assert got == [b"12345678", b"[32 missing]after"]
-    os.close(reading)
-    os.close(writing)
+    assert blocked.got == [b"12345678", b"[32 missing]after"]
 
 
 def test_what_is_missing_at_the_end_is_reported_too() -> None:
     """Nothing comes after it."""
-    reading, writing = os.pipe()
-    got: list[bytes] = []
-
-    def write(data: bytes) -> None:
-        os.read(reading, 1)
-        got.append(data)
-
-    writer = BackgroundWriter(
-        write, gap_line=lambda count: b"[%d missing]" % count, max_pending_bytes=16, stuck_after_s=0.05
-    )
+    blocked = Blocked(max_pending_bytes=16)
+    writer = blocked.writer
     for number in range(4):
         writer.put(b"%08d" % number)
-    os.write(writing, b"ggg")
+    blocked.take(3)
     writer.finish(timeout_s=10)
-    assert got == [b"00000000", b"00000001", b"[16 missing]"]
-    os.close(reading)
-    os.close(writing)
+    assert blocked.got == [b"00000000", b"00000001", b"[16 missing]"]
 
 
 def test_the_line_is_where_the_bytes_are_missing() -> None:
     """Behind what was waiting when there was no room, and before what came when there was."""
-    reading, writing = os.pipe()
-    got: list[bytes] = []
-
-    def write(data: bytes) -> None:
-        os.read(reading, 1)
-        got.append(data)
-
-    writer = BackgroundWriter(
-        write, gap_line=lambda count: b"[%d missing]" % count, max_pending_bytes=16, stuck_after_s=0.05
-    )
+    blocked = Blocked(max_pending_bytes=16)
+    writer = blocked.writer
     for number in range(3):
         writer.put(b"%08d" % number)
-    os.write(writing, b"g")
-    while not got:
+    blocked.take(1)
+    while not blocked.got:
         threading.Event().wait(0.005)
     writer.put(b"00000003")
-    os.write(writing, b"gg")
+    blocked.take(2)
     writer.finish(timeout_s=10)
-    assert got == [b"00000000", b"00000001", b"[8 missing]00000003"]
-    os.close(reading)
-    os.close(writing)
+    assert blocked.got == [b"00000000", b"00000001", b"[8 missing]00000003"]
 
 
 def test_a_line_that_could_not_be_written_is_not_forgotten() -> None:
@@ -110,20 +100,12 @@ def test_a_line_that_could_not_be_written_is_not_forgotten() -> None:
 
 
 def test_what_a_terminal_does_not_accept_in_time_is_dropped_with_a_line() -> None:
-    reading, writing = os.pipe()
-    got: list[bytes] = []
-
-    def write(data: bytes) -> None:
-        os.read(reading, 1)
-        got.append(data)
-
-    writer = BackgroundWriter(write, gap_line=lambda count: b"[%d missing]" % count)
+    blocked = Blocked(max_pending_bytes=1 << 20)
+    writer = blocked.writer
     for number in range(3):
         writer.put(b"%08d" % number)
     assert not writer.finish(timeout_s=0.05)
     writer.drop_pending()
-    os.write(writing, b"gg")
+    blocked.take(2)
     writer.finish(timeout_s=10)
-    assert got == [b"00000000", b"[16 missing]"]
-    os.close(reading)
-    os.close(writing)
+    assert blocked.got == [b"00000000", b"[16 missing]"]
