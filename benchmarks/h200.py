@@ -82,7 +82,7 @@ def wave(script: str, wanted: list[dict[str, Any]], out: Path, environment: dict
 
 
 def peaks() -> dict[str, float]:
-    """The matrix rate and the copy rate of this card, through JAX, on random numbers; a process of its own."""
+    """The matrix rate and the copy rate of this GPU, through JAX, on random numbers; a process of its own."""
     code = (
         "import jax, jax.numpy as jnp, time, json\n"
         "a, b = (jax.random.normal(jax.random.key(i), (8192, 8192), jnp.bfloat16) for i in (0, 1))\n"

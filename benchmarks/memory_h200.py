@@ -1,9 +1,9 @@
-"""The peak memory of a training step, predicted on a machine without a card, against the same measured on an H200.
+"""The peak memory of a training step, predicted on a machine without a GPU, against the same measured on an H200.
 
     python benchmarks/memory_h200.py predict [FILE [N [WORD]]]  # no GPU; writes memory_h200.json, sealed by its hash
-    python benchmarks/memory_h200.py measure OUT [N [WORD]]     # on the card: each setup in fresh processes, N at once;
+    python benchmarks/memory_h200.py measure OUT [N [WORD]]     # on the GPU: each setup in fresh processes, N at once;
                                                           # and three planned to fill 90 % of a limit, and one more
-    python benchmarks/memory_h200.py times OUT            # on the card, alone: steps with and without rematerialisation
+    python benchmarks/memory_h200.py times OUT            # on the GPU, alone: steps with and without rematerialisation
     python benchmarks/memory_h200.py table [FILE…]        # prediction against truth
 
 WORD chooses the setups whose JSON has it; HOLDFAST_PREDICTIONS names another file of predictions.
@@ -80,7 +80,7 @@ LIMITS = [
     tuple(_setup("faster-rcnn", "resnet50", 1024, batch) for batch in (3, 4)),
 ]
 FILLED = 0.9
-CARD_BYTES = 150109880320  # what the pool's fraction is a fraction of
+GPU_BYTES = 150109880320  # what the pool's fraction is a fraction of
 TIMED = [
     _setup("ssd", "vgg16", 300, 32),
     _setup("ssd", "vgg16", 300, 32, remat=True),
@@ -89,7 +89,7 @@ TIMED = [
 ]
 
 
-# -- without a card -----------------------------------------------------------------------------------
+# -- without a GPU -----------------------------------------------------------------------------------
 
 
 def predict(to: Path, at_once: int, only: str = "") -> None:
@@ -116,13 +116,13 @@ def _predicted(one: dict[str, Any]) -> dict[str, Any]:
     from holdfast.memory.gpu_catalogue import gpu_named
     from holdfast.memory.step_config import from_json
 
-    setup, card, began = from_json(one), gpu_named("h200"), time.monotonic()
+    setup, gpu, began = from_json(one), gpu_named("h200"), time.monotonic()
     try:
-        raw = prediction_cache.run_worker(setup, [(setup.batch, setup.micro_batch)], card)
+        raw = prediction_cache.run_worker(setup, [(setup.batch, setup.micro_batch)], gpu)
         answer = raw["answers"][0]
     except Exception as error:
         return {"setup": one, "short": setup.label(), "error": f"{error}"[:400], "seconds": 0}
-    found = breakdown.device_breakdown(answer, card, method="compiled")
+    found = breakdown.device_breakdown(answer, gpu, method="compiled")
     return {
         "setup": one, "short": setup.label(), "step_peak_bytes": found.step_peak_bytes,
         "upper_bytes": found.upper_step_bytes, "program": answer["compiled"]["program"],
@@ -130,7 +130,7 @@ def _predicted(one: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# -- on the card --------------------------------------------------------------------------------------
+# -- on the GPU --------------------------------------------------------------------------------------
 
 
 def one(setup_json: str) -> None:
@@ -199,7 +199,7 @@ def _steps(step: Any, batch: dict[str, Any]) -> float:
 
 
 def measure(out: Path, at_once: int = 4, only: str = "") -> None:
-    """Each setup in two fresh processes, and those of the limits in a third, several at once on shares of the card.
+    """Each setup in two fresh processes, and those of the limits in a third, several at once on shares of the GPU.
 
     The pool is taken whole at the start, as JAX does by itself: one that grows rounds every large array up.
     """
@@ -216,7 +216,7 @@ def measure(out: Path, at_once: int = 4, only: str = "") -> None:
 
     def at_limit(setup: dict[str, Any], room: float) -> None:
         _process(setup, share)  # fills the compile cache
-        found = _process(setup, cache | {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{room / CARD_BYTES:.6f}"})
+        found = _process(setup, cache | {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{room / GPU_BYTES:.6f}"})
         _kept(out, found | {"limit": True, "room_bytes": int(room)})
 
     done = [json.loads(line) for line in MEASURED.read_text().splitlines()] if MEASURED.exists() else []
@@ -241,7 +241,7 @@ def _short(setup: dict[str, Any]) -> str:
 
 
 def times(out: Path) -> None:
-    """Seconds a step with and without rematerialisation, alone on the card, from the warm cache."""
+    """Seconds a step with and without rematerialisation, alone on the GPU, from the warm cache."""
     cache = {
         "HOLDFAST_COMPILE_CACHE": os.environ.get("HOLDFAST_COMPILE_CACHE", "/tmp/holdfast-compile-cache")
     }

@@ -76,7 +76,7 @@ def test_a_program_under_other_names_is_the_same_program() -> None:
     assert told.splitlines()[1].startswith('print(f"kept: {') and ".kept + 1}" in told and "{kept" not in told
 
 
-def test_every_sick_program_has_a_near_miss() -> None:
+def test_every_faulty_program_has_a_near_miss() -> None:
     trials = all_trials()
     causes = {trial.causes[0] for trial in trials if trial.kind == "faulty"}
     near = {trial.not_blamed for trial in trials if trial.kind == "near"}

@@ -1,4 +1,4 @@
-"""`python -m tests.gpu`: programs that are ill on a real GPU, under the real supervisor. Needs one NVIDIA card."""
+"""`python -m tests.gpu`: programs that are ill on a real GPU, under the real supervisor. Needs one NVIDIA GPU."""
 
 from __future__ import annotations
 

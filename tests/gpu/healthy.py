@@ -1,4 +1,4 @@
-"""A model that trains on the card and ends well."""
+"""A model that trains on the GPU and ends well."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A small model that finds the card full: `python held_by_others.py hold` is the other program."""
+"""A small model that finds the GPU full: `python held_by_others.py hold` is the other program."""
 
 import os
 import sys

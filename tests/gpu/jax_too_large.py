@@ -1,4 +1,4 @@
-"""A Keras model on JAX whose activations do not fit into any card."""
+"""A Keras model on JAX whose activations do not fit into any GPU."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`python -m tests.gpu.kernels_equal`: the kernels against their plain forms, on the card itself, at real sizes."""
+"""`python -m tests.gpu.kernels_equal`: the kernels against their plain forms, on the GPU itself, at real sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain torch loop that asks for a larger batch each time until the card is full."""
+"""A plain torch loop that asks for a larger batch each time until the GPU is full."""
 
 import torch
 

@@ -1,7 +1,7 @@
 """A process of a group that computes nothing: it beats, meets the others over TCP at every step, and saves numbers.
 
 What the coordinator and the supervisors do does not depend on what a step computes; with this one a group starts in
-tenths of a second. `python -m tests.launch.light_peer FOLDER [--steps N] [--step-s S] [--sick KIND:RANK:STEP]`.
+tenths of a second. `python -m tests.launch.light_peer FOLDER [--steps N] [--step-s S] [--faulty KIND:RANK:STEP]`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--step-s", type=float, default=0.02)
     parser.add_argument("--bytes", type=int, default=1, help="of a message to the others at each step")
-    parser.add_argument("--sick", default="")
+    parser.add_argument("--faulty", default="")
     args = parser.parse_args()
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
@@ -77,18 +77,18 @@ def main() -> int:
     beats.write(Phase.BUILD)
     saved = ours.group / "saved"
     step = int(saved.read_text()) if (args.resume or attempt > 1) and saved.exists() else 0
-    kind, rank, at = args.sick.split(":") if args.sick else ("", "-1", "-1")
+    kind, rank, at = args.faulty.split(":") if args.faulty else ("", "-1", "-1")
     try:
         meeting, together_s = Meeting(ours), 0.0
         while step < args.steps:
-            sick = int(rank) == ours.rank and step >= int(at) and attempt == 1
+            faulty = int(rank) == ours.rank and step >= int(at) and attempt == 1
             beats.write(Phase.DATA_WAIT, step=step)
             noted.note(step_timing.LOCAL_WORK, step, joined=1, together_s=together_s)
-            own_s = args.step_s * (6 if sick and kind == "slow" else 1)
+            own_s = args.step_s * (6 if faulty and kind == "slow" else 1)
             time.sleep(own_s)
-            if sick and kind == "stuck":
+            if faulty and kind == "stuck":
                 time.sleep(1000)
-            if sick and kind == "error":
+            if faulty and kind == "error":
                 return 2
             beats.write(Phase.STEP, step=step)
             noted.note(step_timing.COLLECTIVE, step, own_s=own_s)

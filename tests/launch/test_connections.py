@@ -113,28 +113,28 @@ def test_after_the_token_a_malformed_line_costs_its_sender_the_connection_alone(
     group: tuple[Coordinator, tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.launch.coordinator.LOOK_S", 0.01)
-    conductor, address = group
+    coordinator, address = group
     honest = Honest(address)
-    while 0 not in conductor.seats:
-        conductor._turn(judged=False)
+    while 0 not in coordinator.seats:
+        coordinator._turn(judged=False)
     hello = messages.encode(Hello(1, TOKEN, "other", 2))
     of_coordinator = [messages.encode(one)[:-1] for one in VALID[5:]]
     for line in [*SEEN, *of_coordinator, *mutated(random.Random(3), 300)]:
         with socket.create_connection(address) as sock:
             sock.sendall(hello)
-            while 1 not in conductor.seats:
-                conductor._turn(judged=True)
+            while 1 not in coordinator.seats:
+                coordinator._turn(judged=True)
             with contextlib.suppress(ConnectionError):
                 sock.sendall(line + b"\n")
                 sock.shutdown(socket.SHUT_WR)
-            while 1 in conductor.seats:
-                conductor._turn(judged=True)
+            while 1 in coordinator.seats:
+                coordinator._turn(judged=True)
     before = honest.pings
     while honest.pings < before + 2:
-        conductor._turn(judged=True)
+        coordinator._turn(judged=True)
     assert not honest.lost
-    assert list(conductor.seats) == [0]
-    assert conductor.seats[0].seen.host == "honest"
+    assert list(coordinator.seats) == [0]
+    assert coordinator.seats[0].seen.host == "honest"
 
 
 @pytest.mark.parametrize("hello", [
@@ -143,23 +143,23 @@ def test_after_the_token_a_malformed_line_costs_its_sender_the_connection_alone(
 def test_who_has_another_token_or_no_rank_is_closed(
     group: tuple[Coordinator, tuple[str, int]], hello: Hello
 ) -> None:
-    conductor, address = group
+    coordinator, address = group
     with socket.create_connection(address, timeout=0.01) as sock:
         sock.sendall(messages.encode(hello))
         for _ in range(100):
-            conductor._turn(judged=False)
+            coordinator._turn(judged=False)
             with contextlib.suppress(TimeoutError):
                 assert sock.recv(1) == b""
                 break
         else:
             raise AssertionError("still open")
-    assert conductor.seats == {}
+    assert coordinator.seats == {}
 
 
 def test_a_group_may_have_more_agents_than_select_takes() -> None:
     server, count = open_server("127.0.0.1", 0), 1100
     with many_open_files():
-        conductor = Coordinator(
+        coordinator = Coordinator(
             GroupConfig(count=count, token=TOKEN), server, say=lambda words: None, note=lambda event: None
         )
         agents = []
@@ -167,15 +167,15 @@ def test_a_group_may_have_more_agents_than_select_takes() -> None:
             agents.append(MessageConnection(socket.create_connection(server.getsockname())))
             agents[-1].send(Hello(rank, TOKEN, "here"))
             if rank % 100 == 0:
-                conductor._turn(judged=False)
-        while len(conductor.seats) < count:
-            conductor._turn(judged=True)
-        assert max(seat.line.sock.fileno() for seat in conductor.seats.values()) > 1024
+                coordinator._turn(judged=False)
+        while len(coordinator.seats) < count:
+            coordinator._turn(judged=True)
+        assert max(seat.line.sock.fileno() for seat in coordinator.seats.values()) > 1024
         for one in agents:
             one.close()
-        while conductor.seats:
-            conductor._turn(judged=False)
-        conductor._connections.close_all()
+        while coordinator.seats:
+            coordinator._turn(judged=False)
+        coordinator._connections.close_all()
 
 
 def test_tokens_are_compared_whatever_they_hold() -> None:

@@ -92,7 +92,7 @@ def test_when_one_is_killed_it_is_named_and_all_go_on_together(tmp_path: Path) -
 
 
 def test_an_error_in_one_ends_all_with_its_exit_code_and_is_the_verdict(tmp_path: Path) -> None:
-    code, log = Group(tmp_path / "run", 2, "--sick", "error:1:5").ended()
+    code, log = Group(tmp_path / "run", 2, "--faulty", "error:1:5").ended()
     assert code == 2, log
     assert log.rstrip().endswith("ended with exit code 2")
     first = explain(tmp_path / "run").findings[0]
@@ -162,7 +162,7 @@ def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> Non
 
 @pytest.mark.proof
 def test_one_that_is_stuck_is_named_with_the_stacks_of_all(tmp_path: Path) -> None:
-    code, log = Group(tmp_path / "run", 2, "--step-s", "0.05", "--sick", "stuck:1:10").ended()
+    code, log = Group(tmp_path / "run", 2, "--step-s", "0.05", "--faulty", "stuck:1:10").ended()
     assert code == 0, log
     assert "for process 1 on" in log
     assert "process 0 stands in read (light_peer.py" in log
@@ -172,7 +172,7 @@ def test_one_that_is_stuck_is_named_with_the_stacks_of_all(tmp_path: Path) -> No
 
 @pytest.mark.proof
 def test_a_suspended_one_and_a_slow_one_are_named(tmp_path: Path) -> None:
-    slow = Group(tmp_path / "slow", 2, "--steps", "40", "--step-s", "0.1", "--sick", "slow:0:2")
+    slow = Group(tmp_path / "slow", 2, "--steps", "40", "--step-s", "0.1", "--faulty", "slow:0:2")
     code, log = slow.ended()
     assert code == 0, log
     assert "process 0 on" in log

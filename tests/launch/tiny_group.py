@@ -1,6 +1,6 @@
 """A whole group: `python -m tests.launch.tiny_group [light|tiny] FOLDER COUNT [options of the peer]`.
 
-With HOST and CONDUCTOR in the environment it is one host of two, each with half of the processes.
+With HOST and COORDINATOR in the environment it is one host of two, each with half of the processes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def placed(folder: Path, count: int, terms: GroupConfig, command: tuple[str, ...
     if "HOST" not in os.environ:
         return group.LocalGroup(folder, range(count), terms, command=command)
     spot = cluster.HostPlacement(int(os.environ["HOST"]), 2, os.environ["CONDUCTOR"])
-    address, _, port = spot.conductor.rpartition(":")
+    address, _, port = spot.coordinator.rpartition(":")
     ranks = cluster.ranks_of(spot, count)
     if spot.host:
-        return group.LocalGroup(folder, ranks, terms, conductor=spot.conductor, command=command)
+        return group.LocalGroup(folder, ranks, terms, coordinator=spot.coordinator, command=command)
     terms = GroupConfig(
         **{name: getattr(terms, name) for name in GroupConfig.__slots__} | {"advertised": address}
     )

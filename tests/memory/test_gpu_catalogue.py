@@ -13,8 +13,8 @@ from holdfast.memory import gpu_catalogue
 
 
 def test_one_was_read_from_a_gpu_and_the_others_say_that_they_were_not():
-    assert [card.slug for card in gpu_catalogue.all_gpus() if not card.is_from_datasheet] == ["h200"]
-    assert {card.source for card in gpu_catalogue.all_gpus()} == {"read from a GPU", "datasheet"}
+    assert [gpu.slug for gpu in gpu_catalogue.all_gpus() if not gpu.is_from_datasheet] == ["h200"]
+    assert {gpu.source for gpu in gpu_catalogue.all_gpus()} == {"read from a GPU", "datasheet"}
 
 
 def test_the_description_carries_the_memory_that_it_is_planned_for():
@@ -74,4 +74,4 @@ def test_the_compiler_that_is_installed_understands_every_description():
         [sys.executable, "-c", UNDERSTAND], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines() == [card.name for card in gpu_catalogue.all_gpus()]
+    assert done.stdout.splitlines() == [gpu.name for gpu in gpu_catalogue.all_gpus()]

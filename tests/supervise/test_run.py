@@ -289,7 +289,7 @@ def test_a_stalled_command_is_started_again_and_given_up_when_it_stalls_again(tm
 def test_a_suspended_command_is_told_and_left_alone(
     tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
-    """Somebody lends the card to another for a while: that is no reason to end it."""
+    """Somebody lends the GPU to another for a while: that is no reason to end it."""
     process = started(
         "--on-stall",
         "stop",

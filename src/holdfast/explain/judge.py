@@ -116,7 +116,7 @@ _SLOW: tuple[ev.RemarkKind, ...] = ("straggler", "exchange", "slow-link")
 
 
 def _of_the_group(evidence: Evidence) -> list[Fact]:
-    """What the conductor of several processes found slow, and went on with: the newest of each kind."""
+    """What the coordinator of several processes found slow, and went on with: the newest of each kind."""
     newest = {said.event.remark: said for said in evidence.all(ev.GroupRemark)}
     slow = [newest[kind] for kind in _SLOW if kind in newest]
     return [Fact("group.remark", {"text": said.event.text}, said.source) for said in slow]

@@ -35,12 +35,12 @@ from holdfast.supervise.child import spawn
 from holdfast.supervise.stack_capture import capture
 
 COORDINATOR_VARIABLE, TOKEN_VARIABLE, RANK_VARIABLE, GROUP_DIR_VARIABLE = (
-    "HOLDFAST_CONDUCTOR",
+    "HOLDFAST_COORDINATOR",
     "HOLDFAST_GROUP_TOKEN",
-    "HOLDFAST_MEMBER_RANK",
-    "HOLDFAST_MEMBER_DIR",
+    "HOLDFAST_AGENT_RANK",
+    "HOLDFAST_AGENT_DIR",
 )
-COMMAND_VARIABLE, CORES_VARIABLE = "HOLDFAST_MEMBER_COMMAND", "HOLDFAST_MEMBER_CORES"
+COMMAND_VARIABLE, CORES_VARIABLE = "HOLDFAST_AGENT_COMMAND", "HOLDFAST_AGENT_CORES"
 REPORT_EVERY_S = 0.5
 CONNECT_TIMEOUT_S = 600.0  # the host of the coordinator may come up later than this one
 SILENT_S = 20.0  # the coordinator asks several times a second; without it nobody speaks for the group
@@ -51,7 +51,7 @@ COORDINATOR_LOST = 75
 class AgentConfig:
     """What a member is told when it is started."""
 
-    conductor: str
+    coordinator: str
     token: str
     rank: int
     group: Path
@@ -74,9 +74,9 @@ def main() -> int:
     with contextlib.suppress(OSError, ValueError):
         if os.environ.get(CORES_VARIABLE):
             os.sched_setaffinity(0, {int(core) for core in os.environ[CORES_VARIABLE].split(",")})
-    line = connect(duty.conductor)
+    line = connect(duty.coordinator)
     if line is None:
-        print_line(f"holdfast: nobody answers at {duty.conductor}")
+        print_line(f"holdfast: nobody answers at {duty.coordinator}")
         return COORDINATOR_LOST
     line.send(messages.Hello(duty.rank, duty.token, socket.gethostname(), os.getpid()))
     return Agent(duty, line).serve()
@@ -145,7 +145,7 @@ class Agent:
             signal.pthread_sigmask(signal.SIG_BLOCK, spawn.BLOCKED_SIGNALS)  # they are the main thread's
             self._talk()
         except NotAMessage as error:
-            print_line(f"holdfast: what answers at {self._duty.conductor} is no coordinator: {error}")
+            print_line(f"holdfast: what answers at {self._duty.coordinator} is no coordinator: {error}")
         except Exception:
             print_line(traceback.format_exc())
         finally:

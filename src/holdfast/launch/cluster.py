@@ -16,14 +16,14 @@ PORT = 29470
 class HostPlacement:
     host: int  # from 0
     hosts: int
-    conductor: str  # host:port of host 0
+    coordinator: str  # host:port of host 0
 
 
-def from_arguments(host: int | None, hosts: int | None, conductor: str | None) -> HostPlacement | None:
+def from_arguments(host: int | None, hosts: int | None, coordinator: str | None) -> HostPlacement | None:
     """From the command line; all three or none."""
-    if host is None and hosts is None and conductor is None:
+    if host is None and hosts is None and coordinator is None:
         return None
-    if host is None or hosts is None or conductor is None:
+    if host is None or hosts is None or coordinator is None:
         raise UsageError(
             "--host, --hosts and --coordinator belong together",
             where="the command line",
@@ -35,15 +35,15 @@ def from_arguments(host: int | None, hosts: int | None, conductor: str | None) -
             where="the command line",
             change=f"--host {hosts - 1}, or --hosts {host + 1}",
         )
-    address, colon, port = conductor.rpartition(":")
+    address, colon, port = coordinator.rpartition(":")
     if colon and not (address and port.isdigit() and 0 < int(port) < 65536):
         raise UsageError(
             "--coordinator must be a host and a port from 1 to 65535",
             where="the command line",
-            found=f"--coordinator {conductor}",
+            found=f"--coordinator {coordinator}",
             change=f"--coordinator {address or 'first-host'}:{PORT}",
         )
-    return HostPlacement(host, hosts, conductor if colon else f"{conductor}:{PORT}")
+    return HostPlacement(host, hosts, coordinator if colon else f"{coordinator}:{PORT}")
 
 
 def from_environment(environment: Mapping[str, str]) -> HostPlacement | None:

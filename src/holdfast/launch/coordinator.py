@@ -451,9 +451,9 @@ def _finding_suffix(one: AgentExit) -> str:
     return f": {title or summary}" if title or summary else ""
 
 
-def forward_signals(conductor: Coordinator) -> None:
+def forward_signals(coordinator: Coordinator) -> None:
     """SIGTERM and Ctrl-C ask all to end."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(
-            number, lambda taken, _frame: conductor.ask_to_end("SIGTERM" if taken != 2 else "SIGINT")
+            number, lambda taken, _frame: coordinator.ask_to_end("SIGTERM" if taken != 2 else "SIGINT")
         )

@@ -34,7 +34,7 @@ class LocalGroup:
     folder: Path
     ranks: Sequence[int]
     terms: GroupConfig
-    conductor: str = ""  # host:port of the coordinator; empty where that is here
+    coordinator: str = ""  # host:port of the coordinator; empty where that is here
     listen: str = "127.0.0.1"
     port: int = 0
     command: tuple[str, ...] = TRAINER
@@ -51,8 +51,8 @@ def run(here: LocalGroup, *, say: Callable[[str], None]) -> GroupResult:
     """Until the group has ended; the exit code is the group's."""
     members = LocalAgents(here)
     try:
-        if here.conductor:
-            return GroupResult(members.wait(here.conductor))
+        if here.coordinator:
+            return GroupResult(members.wait(here.coordinator))
         return _run_coordinator(here, members, say)
     finally:
         members.end()
@@ -73,13 +73,13 @@ def _run_coordinator(here: LocalGroup, members: LocalAgents, say: Callable[[str]
         found = group_table.group_rows(seen, time.monotonic())
         group_table.write(here.folder, found, attempt=attempt, at=time.time())
 
-    conductor = Coordinator(
+    coordinator = Coordinator(
         terms, server, say=say, note=note, show=show,
         respawn=lambda rank: members.start(rank, address, terms.token),
     )  # fmt: skip
-    forward_signals(conductor)
-    code = conductor.run()
-    return GroupResult(code, conductor.attempts, conductor.blamed)
+    forward_signals(coordinator)
+    code = coordinator.run()
+    return GroupResult(code, coordinator.attempts, coordinator.blamed)
 
 
 class LocalAgents:
@@ -89,7 +89,7 @@ class LocalAgents:
         self._here = here
         self._started: dict[int, subprocess.Popen[bytes]] = {}
 
-    def start(self, rank: int, conductor: str, token: str) -> bool:
+    def start(self, rank: int, coordinator: str, token: str) -> bool:
         """False for a rank of another host. What rank 0 prints is shown; the others' stands in their output.log."""
         here = self._here
         if rank not in here.ranks:
@@ -102,7 +102,7 @@ class LocalAgents:
         index, members = here.ranks.index(rank), len(here.ranks)
         cores = cores_of(index, members, os.sched_getaffinity(0))
         environment = os.environ | {
-            agent.COORDINATOR_VARIABLE: conductor, agent.TOKEN_VARIABLE: token, agent.RANK_VARIABLE: str(rank),
+            agent.COORDINATOR_VARIABLE: coordinator, agent.TOKEN_VARIABLE: token, agent.RANK_VARIABLE: str(rank),
             agent.GROUP_DIR_VARIABLE: str(here.folder), agent.COMMAND_VARIABLE: shlex.join(here.command),
             agent.CORES_VARIABLE: ",".join(map(str, cores)), **gpus_of(index, members, os.environ),
         }  # fmt: skip
@@ -113,10 +113,10 @@ class LocalAgents:
             )  # fmt: skip
         return True
 
-    def wait(self, conductor: str) -> int:
+    def wait(self, coordinator: str) -> int:
         """On a host without the coordinator: until all members here have left."""
         for rank in self._here.ranks:
-            self.start(rank, conductor, self._here.terms.token)
+            self.start(rank, coordinator, self._here.terms.token)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda taken, _frame: self._pass_on(taken))
         return max(one.wait() for one in self._started.values())

@@ -155,8 +155,8 @@ class JaxStep:
 
 
 def _flat_weights(variables: Sequence[Any]) -> Any:
-    """All weights as one vector, joined on the host: joined on a card, the pieces leave a hole behind that no later
-    vector fits into, and the card's allocator adds it to one of them for the rest of the run."""
+    """All weights as one vector, joined on the host: joined on a GPU, the pieces leave a hole behind that no later
+    vector fits into, and the GPU's allocator adds it to one of them for the rest of the run."""
     return jax.device_put(np.concatenate([np.asarray(one.value, np.float32).ravel() for one in variables]))
 
 

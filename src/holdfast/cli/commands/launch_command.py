@@ -120,7 +120,7 @@ def _train(args: argparse.Namespace) -> int:
         own.path.mkdir(parents=True, exist_ok=True)
         settings.store(recipe, own.recipe)
     outcome = group.run(here, say=print_line)
-    if not here.conductor:
+    if not here.coordinator:
         _print_end(outcome, folder)
     return outcome.exit_code
 
@@ -152,11 +152,11 @@ def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> LocalG
     if spot is None:
         return LocalGroup(folder.path, range(count), terms, command=command)
     ranks = cluster.ranks_of(spot, count)
-    address, _, port = spot.conductor.rpartition(":")
+    address, _, port = spot.coordinator.rpartition(":")
     if spot.host == 0:
         terms = replace(terms, advertised=address)
         return LocalGroup(folder.path, ranks, terms, listen="0.0.0.0", port=int(port), command=command)
-    return LocalGroup(folder.path, ranks, terms, conductor=spot.conductor, command=command)
+    return LocalGroup(folder.path, ranks, terms, coordinator=spot.coordinator, command=command)
 
 
 def _run_of(args: argparse.Namespace) -> tuple[RunFolder, Recipe]:

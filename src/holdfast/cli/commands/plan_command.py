@@ -41,21 +41,21 @@ def run(args: argparse.Namespace) -> int:
     recipe = resolve_recipe(args.source, args.overrides)
     if not args.source.endswith(".toml"):  # the data of a recipe may be on another machine
         refuse_missing_data(recipe, args.source, args.overrides)
-    card, memory_bytes, target, notes = _target(args, recipe)
+    gpu, memory_bytes, target, notes = _target(args, recipe)
     with notice_if_slow(f"reading {recipe.data.train}"):
-        data = read_data_facts(recipe, on_gpu=card is not None)
+        data = read_data_facts(recipe, on_gpu=gpu is not None)
     config = data_facts.step_config_of(recipe, data)
     notes = [data.notes, *notes]
-    estimate = _estimator(card, memory_bytes, args)
+    estimate = _estimator(gpu, memory_bytes, args)
     with (
         notice_if_slow(f"predicting the memory of {config.label()}") if args.json else nullcontext()
     ):  # else it prints each
-        made = make_plan(config, memory_bytes, estimate, half_precision=_half(card))
+        made = make_plan(config, memory_bytes, estimate, half_precision=_half(gpu))
     option = made.chosen or made.options[-1]
-    notes += _notes(estimate, recipe, card)
+    notes += _notes(estimate, recipe, gpu)
     state = option.breakdown.state_bytes
     beside = host_memory.host_items(
-        data_facts.host_facts_of(recipe, data, state_bytes=state, on_gpu=card is not None)
+        data_facts.host_facts_of(recipe, data, state_bytes=state, on_gpu=gpu is not None)
     )
     told: dict[str, Any] = {"memory_bytes": memory_bytes, "target": target, "host": beside, "notes": notes}
     print(json.dumps(plan_text.as_json(made, **told)) if args.json else plan_text.as_text(made, **told))
@@ -70,13 +70,13 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, i
 
     size = parse_memory_size(args.device_memory, where="--device-memory") if args.device_memory else None
     if args.gpu:
-        card = gpu_catalogue.gpu_named(args.gpu)
-        memory = size or card.memory_bytes
-        return card.with_memory(memory), memory, card.name, []
+        gpu = gpu_catalogue.gpu_named(args.gpu)
+        memory = size or gpu.memory_bytes
+        return gpu.with_memory(memory), memory, gpu.name, []
     if size is not None and not args.cpu:
-        card = gpu_catalogue.gpu_of_size(size)
-        note = f"no GPU was named: planned for the {card.name}, the nearest in size; --gpu names another"
-        return card.with_memory(size), size, f"a GPU of that size ({card.name})", [note]
+        gpu = gpu_catalogue.gpu_of_size(size)
+        note = f"no GPU was named: planned for the {gpu.name}, the nearest in size; --gpu names another"
+        return gpu.with_memory(size), size, f"a GPU of that size ({gpu.name})", [note]
     found = None if args.cpu else local_gpu()
     if found is not None:
         known = gpu_catalogue.gpu_of_driver_name(found.name) or gpu_catalogue.gpu_of_size(found.total_bytes)
@@ -93,7 +93,7 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, i
     )
 
 
-def _estimator(card: GpuSpec | None, memory_bytes: int, args: argparse.Namespace) -> Any:
+def _estimator(gpu: GpuSpec | None, memory_bytes: int, args: argparse.Namespace) -> Any:
     from holdfast.memory import corrections
     from holdfast.memory.estimate import estimators, prediction_cache
 
@@ -101,23 +101,23 @@ def _estimator(card: GpuSpec | None, memory_bytes: int, args: argparse.Namespace
         if not args.json:
             print_line(f"… {text}")
 
-    if card is None:
+    if gpu is None:
         return estimators.CpuTrialEstimator(memory_bytes, print_line=say)
     return estimators.GpuEstimator(
-        card,
+        gpu,
         prediction_cache.PredictionCache(),
-        correction_bytes=corrections.correction_for_gpu(card.name),
+        correction_bytes=corrections.correction_for_gpu(gpu.name),
         compiles=not args.quick,
         print_line=say,
     )
 
 
-def _half(card: GpuSpec | None) -> str:
+def _half(gpu: GpuSpec | None) -> str:
     """GPUs before Ampere have no bfloat16."""
-    return "float16" if card is not None and card.capability < (8, 0) else "bfloat16"
+    return "float16" if gpu is not None and gpu.capability < (8, 0) else "bfloat16"
 
 
-def _notes(estimate: Any, recipe: Recipe, card: GpuSpec | None) -> list[str]:
+def _notes(estimate: Any, recipe: Recipe, gpu: GpuSpec | None) -> list[str]:
     notes = []
     missing = getattr(estimate, "compile_error", None)
     if missing is not None:
@@ -125,8 +125,8 @@ def _notes(estimate: Any, recipe: Recipe, card: GpuSpec | None) -> list[str]:
             f"not compiled for the GPU: {missing.what}: {' '.join(missing.found)}",
             *missing.change,
         ]
-    if card is not None and card.is_from_datasheet:
-        notes.append(f"the description of the {card.name} is from its datasheet, not read from a GPU")
+    if gpu is not None and gpu.is_from_datasheet:
+        notes.append(f"the description of the {gpu.name} is from its datasheet, not read from a GPU")
     if recipe.hardware.processes > 1 or getattr(recipe.hardware, "devices", 1) > 1:
         notes.append("planned for one device; several share the batch, so each needs at most this")
     return notes

@@ -1,4 +1,4 @@
-"""A dilated convolution whose kernel's gradient is a matrix product: on an NVIDIA card the library's own runs at 40 %
+"""A dilated convolution whose kernel's gradient is a matrix product: on an NVIDIA GPU the library's own runs at 40 %
 of the matrix rate and wants both maps turned round. Only for JAX."""
 
 # mypy: allow-untyped-calls, allow-untyped-decorators

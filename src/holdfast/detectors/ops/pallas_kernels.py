@@ -39,7 +39,7 @@ INTERPRETED = False  # set by tests: the kernels' arithmetic, without a GPU
 
 
 def select_kernel(x: Tensor, kernel: Callable[..., Any], plain: Callable[..., Any], *values: Tensor) -> Any:
-    """`kernel` where the program is compiled for an NVIDIA card that it is written for and `x` is worth it."""
+    """`kernel` where the program is compiled for an NVIDIA GPU that it is written for and `x` is worth it."""
     if INTERPRETED:
         return kernel(*values)
     if x.dtype != jnp.bfloat16 or not MIN_ELEMENTS <= x.size < 2**31 or not _is_supported_gpu():
@@ -64,13 +64,13 @@ def for_described_gpu(capability: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _patched_gpu_registry() -> Iterator[None]:
-    """From 0.11 on JAX asks which card it lowers a kernel for, and knows but its own list. What it makes of ours is
+    """From 0.11 on JAX asks which GPU it lowers a kernel for, and knows but its own list. What it makes of ours is
     the same for all of them, so one of the list is named for the CPU that compiles."""
     place = sys.modules[triton.GpuInfo.__module__] if hasattr(triton, "GpuInfo") else None
     known: dict[str, Any] = getattr(place, "registry", {})
     kind = jax.devices()[0].device_kind
-    cards: Any = triton
-    known[kind] = lambda: cards.get_gpu_info_from_version(cards.GpuVersion.H100)
+    gpus: Any = triton
+    known[kind] = lambda: gpus.get_gpu_info_from_version(gpus.GpuVersion.H100)
     try:
         yield
     finally:
@@ -86,7 +86,7 @@ def _is_supported_gpu() -> bool:
         if hasattr(triton, "get_gpu_info"):
             return bool(triton.get_gpu_info().compute_capability >= OLDEST_CAPABILITY)
         return float(jax.devices("cuda")[0].compute_capability) * 10 >= OLDEST_CAPABILITY
-    except (RuntimeError, ValueError, AttributeError):  # no card, or one that the backend does not know
+    except (RuntimeError, ValueError, AttributeError):  # no GPU, or one that the backend does not know
         return False
 
 

@@ -188,7 +188,7 @@ def _machine(evidence: Evidence) -> dict[str, Any]:
             "machine: pids limit": machine.event.pids_limit,
         }
         found |= {f"machine: limit {name}": value for name, value in machine.event.rlimits.items()}
-        found["machine: GPUs"] = ", ".join(str(card.get("name")) for card in machine.event.gpus)
+        found["machine: GPUs"] = ", ".join(str(gpu.get("name")) for gpu in machine.event.gpus)
     return found
 
 

@@ -56,7 +56,7 @@ def kubernetes(job: Job) -> dict[str, list[dict[str, Any]] | Any]:
             {"name": "HOLDFAST_HOSTS", "value": str(job.hosts)},
             {"name": "HOLDFAST_GROUP_TOKEN", "value": job.name},
         ],
-        "ports": [{"containerPort": PORT, "name": "conductor"}],
+        "ports": [{"containerPort": PORT, "name": "coordinator"}],
         "volumeMounts": [{"name": "run", "mountPath": "/run/holdfast"}],
     }
     if job.accelerators:

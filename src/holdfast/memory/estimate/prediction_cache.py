@@ -38,7 +38,7 @@ def run_worker(
     """The worker's answers for these (batch, micro-batch), without the cache."""
     question = {
         "setup": config.as_json(), "batches": [list(pair) for pair in batches],
-        "card": gpu.slug if gpu else None, "memory_bytes": gpu.memory_bytes if gpu else 0,
+        "gpu": gpu.slug if gpu else None, "memory_bytes": gpu.memory_bytes if gpu else 0,
     }  # fmt: skip
     reply = ask_process(
         "holdfast.memory.estimate.prediction_worker", question=question, python=python, timeout_s=TIMEOUT_S
@@ -106,7 +106,7 @@ class PredictionCache:
         described = fingerprint({"text": gpu.target_config()}) if gpu else "none"
         model = {**config.model.as_json(), "backend": "jax"}
         return fingerprint(
-            {"model": model, "pair": list(pair), "card": described, "source": _source_fingerprint()}
+            {"model": model, "pair": list(pair), "gpu": described, "source": _source_fingerprint()}
         )
 
 

@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def predict_batches(question: dict[str, Any]) -> dict[str, Any]:
-    """`question`: setup, batches as [[batch, micro_batch], …], and a GPU (`card`), or none for liveness only."""
+    """`question`: setup, batches as [[batch, micro_batch], …], and a `gpu`, or none for liveness only."""
     import jax
     import keras
 
@@ -41,9 +41,7 @@ def predict_batches(question: dict[str, Any]) -> dict[str, Any]:
 
     config = step_config.from_json(question["setup"])
     gpu = (
-        gpu_named(question["card"]).with_memory(int(question["memory_bytes"]))
-        if question.get("card")
-        else None
+        gpu_named(question["gpu"]).with_memory(int(question["memory_bytes"])) if question.get("gpu") else None
     )
     # First: it is cheap, and the compiler may be missing.
     sharding = aot_compile.compile_target(gpu) if gpu is not None else None
