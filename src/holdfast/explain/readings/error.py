@@ -183,10 +183,16 @@ class Quote:
     source: str
     match: re.Match[str]
     whole: str  # everything that the error said, and this line
+    raised_at: tuple[Fact, ...] = ()  # the line of the user's own code that the exception left
 
     @property
     def fact(self) -> Fact:
         return Fact("error.quoted", {"text": self.text}, self.source)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The line, and where in the user's own code it was raised."""
+        return (self.fact, *self.raised_at)
 
     def says(self, pattern: str) -> bool:
         """Whether the line says this."""
@@ -230,7 +236,7 @@ class ErrorText:
 
     def _quote(self, evidence: Evidence, line: str, hit: re.Match[str], source: str) -> Quote:
         text = clipped(line)
-        return Quote(text, source, hit, f"{evidence.error_text}\n{text}")
+        return Quote(text, source, hit, f"{evidence.error_text}\n{text}", user_line(evidence))
 
 
 def _how_far_back(evidence: Evidence) -> int:

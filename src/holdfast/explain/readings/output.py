@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from holdfast.explain.finding import Fact
 from holdfast.printed.tracebacks import is_native_log, last_traceback
 
 QUOTE_LENGTH = 160  # characters of a line that a fact shows
@@ -84,6 +85,10 @@ class Line:
     @property
     def source(self) -> str:
         return f"output.log:{self.number}"
+
+    @property
+    def fact(self) -> Fact:
+        return Fact("error.quoted", {"text": clipped(self.text)}, self.source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _LOCKED = ErrorText(
@@ -21,11 +21,8 @@ def cache_lock_stale(evidence: Evidence) -> Finding | None:
         return None
     named = _FILE.search(quote.text + evidence.error_text)
     caches = [node for node in evidence.nodes if node.op == "cache"]
-    facts = [quote.fact, *user_line(evidence)]
-    facts += [Fact("pipeline.caches-to-file", {"where": node.where}, node.source) for node in caches[:1]]
-    return Finding(
-        Strength.ESTABLISHED if "lockfile" in quote.whole else Strength.SUPPORTED,
-        Title("cache-lock-stale", {"file": named[1] if named else ""}),
-        because=facts,
-        remedies=[Remedy("run.start-again"), Remedy("cache.remove-locks")],
-    )
+    facts = [Fact("pipeline.caches-to-file", {"where": node.where}, node.source) for node in caches[:1]]
+    strength = Strength.ESTABLISHED if "lockfile" in quote.whole else Strength.SUPPORTED
+    title = Title("cache-lock-stale", {"file": named[1] if named else ""})
+    remedies = [Remedy("run.start-again"), Remedy("cache.remove-locks")]
+    return Finding(strength, title, [*quote.facts, *facts], remedies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.readings.error import ErrorText, file_named, is_there, user_line
+from holdfast.explain.readings.error import ErrorText, file_named, is_there
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _CORRUPT = ErrorText(
@@ -27,39 +27,26 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
     text, frames = quote.whole, " ".join(evidence.error.frames if evidence.error is not None else ())
     file = file_named(text.replace("`.keras`", ""), _ENDINGS)
     zipped = "BadZip" in text or "not a zip" in text.lower()
-    there = None
-    if (
-        quote.says("filepath=") and file
-    ):  # Keras says the same of a file that is not there, and of a corrupt one
-        there = is_there(evidence, file)
-        if there is False or (there is None and not _was_there(evidence, file)):
-            return None
-    if zipped and not (file or _MODEL_FRAMES.search(frames)):
+    either = quote.says("filepath=") and bool(file)  # Keras says it of a missing file, and of a corrupt one
+    there = is_there(evidence, file) if either else None
+    missing = there is False or (there is None and not _was_there(evidence, file))
+    if (either and missing) or (zipped and not (file or _MODEL_FRAMES.search(frames))):
         return None
-    facts = [quote.fact, *user_line(evidence)]
-    facts += [Fact("checkpoint.file", {"file": file, "is_there": bool(there)}, quote.source)] if file else []
-    facts += _killed_before(evidence)
-    certain = there or "truncated" in text or zipped
+    facts = [Fact("checkpoint.file", {"file": file, "is_there": bool(there)}, quote.source)] if file else []
+    killed = [one for one in evidence.earlier[-1:] if one.ended.startswith("SIG")]
+    facts += [
+        Fact("attempt.killed-before", {"attempt": one.number, "signal": one.ended}, "journal.jsonl")
+        for one in killed
+    ]
     return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        Strength.ESTABLISHED if there or "truncated" in text or zipped else Strength.SUPPORTED,
         Title("checkpoint-torn", {"file": file}),
-        because=facts,
+        because=[*quote.facts, *facts],
         against=() if _LOADING.search(text + frames) else [Fact("error.not-in-loading", {}, quote.source)],
         remedies=[Remedy("checkpoint.use-the-one-before"), Remedy("checkpoint.keep-two")],
     )
 
 
-def _killed_before(evidence: Evidence) -> list[Fact]:
-    return [
-        Fact("attempt.killed-before", {"attempt": one.number, "signal": one.ended}, "journal.jsonl")
-        for one in evidence.earlier[-1:]
-        if one.ended.startswith("SIG")
-    ]
-
-
 def _was_there(evidence: Evidence, file: str) -> bool:
-    return (
-        any(file in (save.event.path or "") for save in evidence.all(ev.SaveDone))
-        or bool(evidence.earlier)
-        or "not found" not in evidence.error_text.lower()
-    )
+    saved = any(file in (save.event.path or "") for save in evidence.all(ev.SaveDone))
+    return saved or bool(evidence.earlier) or "not found" not in evidence.error_text.lower()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import errno
 import re
-from pathlib import Path
 
-from holdfast.explain.causes.storage.thresholds import LOW_DISK_BYTES
+from holdfast.explain.causes.storage.saves import save_failed, saved_later
 from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, full_disk, user_line
-from holdfast.explain.readings.output import clipped
+from holdfast.explain.readings.limits import rlimit
 from holdfast.explain.remedies import Before, resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
@@ -17,6 +16,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILE_SIZE_LIMIT = re.compile(r"File too large|rrno ?=? ?27\b")
 #: Words that nothing but a full disk explains; "requested and written" and "tempstate" are weaker.
 _CERTAIN = re.compile(r"2[78]|No space|quota|too large")
+_PATHS = (r"(?:name|filename) ?= ?'([^']+)'", r"No space left on device[^'\n]*'([^']+)'")
+#: A disk with less free space than this is shown as full. Chosen: it separates the full disks of the test programs
+#: (a file system of 2 MiB) from small disks that are in order; no measurement on real runs is behind it.
+_LOW_DISK_BYTES = 8 << 20
 
 
 @cause("disk-full", specialises=("script-error", "native-crash", "callback-raised"))
@@ -26,14 +29,17 @@ def disk_full(evidence: Evidence) -> Finding | None:
     by_errno = evidence.error is not None and evidence.error.errno in _FULL
     ended_so = quote is not None or by_signal or by_errno
     if not (evidence.went_wrong or evidence.stall) or not ended_so:
-        return _caught(evidence, failed)
+        return _caught(evidence, failed) if failed is not None else _printed(evidence)
     text = quote.whole if quote is not None else evidence.error_text
     if "/dev/shm" in text and failed is None:
         return None
     limit = by_signal or _is_limit(failed, text)
     facts = [quote.fact] if quote is not None else []
-    facts += [*_save(failed), *user_line(evidence), *_low_disks(evidence)]
-    facts += [*_limit_set(evidence), *_crash(evidence)] if limit else _crash(evidence)
+    facts += [*save_failed(failed), *user_line(evidence), *_low_disks(evidence)]
+    allowed = rlimit(evidence, "fsize") if limit else None
+    facts += [Fact("limit.file-size", {"limit_bytes": allowed.value}, allowed.source)] if allowed else []
+    if evidence.exit_signal in ("SIGSEGV", "SIGXFSZ"):
+        facts.append(Fact("disk-full.crash", {"signal": evidence.exit_signal}, evidence.exit_source))
     worded = quote is not None and _CERTAIN.search(quote.match[0]) is not None
     certain = failed is not None or by_errno or by_signal or worded
     path = failed.event.path if failed is not None else _path(evidence, quote)
@@ -41,22 +47,12 @@ def disk_full(evidence: Evidence) -> Finding | None:
     return _finding(evidence, strength, facts, path, limit=limit)
 
 
-def _caught(evidence: Evidence, failed: Recorded[ev.SaveFailed] | None) -> Finding | None:
+def _caught(evidence: Evidence, failed: Recorded[ev.SaveFailed]) -> Finding:
     """The script caught it and continued; what ended it, if anything did, is another matter."""
-    if failed is None:
-        return _printed(evidence)
-    facts, strength = _save(failed), Strength.ESTABLISHED
-    kind = Path(failed.event.path).suffix  # a history in another file is no model saved
-    saved = [
-        one
-        for one in evidence.all(ev.SaveDone)
-        if one.line > failed.line and Path(one.event.path).suffix == kind
-    ]
-    if saved:  # the script had a way out
-        facts.append(Fact("save.succeeded-later", {"path": saved[-1].event.path}, saved[-1].source))
-        strength = Strength.POSSIBLE
+    later = saved_later(evidence, failed, same_kind=True)  # a history in another file is no model saved
+    strength = Strength.POSSIBLE if later else Strength.ESTABLISHED
+    facts = [*save_failed(failed), *later, *_low_disks(evidence)]
     limit = _is_limit(failed, "")
-    facts += _low_disks(evidence)
     return _finding(evidence, strength, facts, failed.event.path, limit=limit, caught=True)
 
 
@@ -65,7 +61,7 @@ def _printed(evidence: Evidence) -> Finding | None:
     if line is None or evidence.all(ev.SaveDone) or "/dev/shm" in line.text:
         return None
     limit = re.search(r"27\b|too large", line.text) is not None
-    facts = [Fact("error.quoted", {"text": clipped(line.text)}, line.source), *_low_disks(evidence)]
+    facts = [line.fact, *_low_disks(evidence)]
     return _finding(evidence, Strength.SUPPORTED, facts, file_named(line.text), limit=limit, caught=True)
 
 
@@ -82,57 +78,28 @@ def _is_limit(failed: Recorded[ev.SaveFailed] | None, text: str) -> bool:
     return _FILE_SIZE_LIMIT.search(text) is not None
 
 
-def _save(failed: Recorded[ev.SaveFailed] | None) -> list[Fact]:
-    if failed is None:
-        return []
-    event = failed.event
-    values = {"path": event.path, "where": event.where, "error": event.error, "free_bytes": event.free_bytes}
-    return [Fact("save.failed", values, failed.source)]
-
-
 def _low_disks(evidence: Evidence) -> list[Fact]:
     return [
         Fact("disk.low", {"disk": disk, "free_bytes": free}, f"vitals.jsonl:{line}")
         for line, sample in evidence.samples[-1:]
         for disk, free in sample.disks_free_bytes.items()
-        if free < LOW_DISK_BYTES
+        if free < _LOW_DISK_BYTES
     ]
-
-
-def _limit_set(evidence: Evidence) -> list[Fact]:
-    machine = evidence.last(ev.MachineRead)
-    limit = machine.event.rlimits.get("fsize") if machine is not None else None
-    if machine is None or limit is None:
-        return []
-    return [Fact("limit.file-size", {"limit_bytes": limit}, machine.source)]
-
-
-def _crash(evidence: Evidence) -> list[Fact]:
-    if evidence.exit_signal not in ("SIGSEGV", "SIGXFSZ"):
-        return []
-    return [Fact("disk-full.crash", {"signal": evidence.exit_signal}, evidence.exit_source)]
 
 
 def _finding(
     evidence: Evidence, strength: Strength, facts: list[Fact], path: str, *, limit: bool, caught: bool = False
 ) -> Finding:
-    kind = "disk-full.file-size-limit" if limit else "disk-full"
+    title = Title("disk-full.file-size-limit" if limit else "disk-full", {"path": path, "caught": caught})
     first = Remedy("limit.raise-file-size") if limit else Remedy("disk.make-room")
     again = resume(evidence, before=Before.RAISE_LIMIT if limit else Before.MAKE_ROOM)
-    return Finding(
-        strength,
-        Title(kind, {"path": path, "caught": caught}),
-        because=facts,
-        remedies=[first, again or Remedy("checkpoint.keep-fewer")],
-        ends=not caught,
-    )
+    return Finding(strength, title, facts, [first, again or Remedy("checkpoint.keep-fewer")], ends=not caught)
 
 
 def _path(evidence: Evidence, quote: Quote | None) -> str:
     line = quote.text if quote is not None else ""
-    text = line + evidence.error_text
-    for pattern in (r"(?:name|filename) ?= ?'([^']+)'", r"No space left on device[^'\n]*'([^']+)'"):
-        if found := re.search(pattern, text):
+    for pattern in _PATHS:
+        if found := re.search(pattern, line + evidence.error_text):
             return found[1]
     saving = evidence.last(ev.SaveStarted)
     return saving.event.path if saving is not None else file_named(line)

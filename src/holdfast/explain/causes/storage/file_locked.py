@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 _LOCKED = ErrorText(
@@ -21,10 +21,9 @@ def file_locked(evidence: Evidence) -> Finding | None:
     values = {"file": quote.file(_ENDINGS)}
     if quote.says("database is locked"):  # by a connection that may be of this very process
         title = Title("file-locked.database", values)
-        remedies = Remedy("database.close-the-other"), Remedy("database.wait-longer")
+        remedies = [Remedy("database.close-the-other"), Remedy("database.wait-longer")]
     else:
         no_locks = quote.says("37") or "No locks available" in evidence.error_text
         title = Title("file-locked.not-supported" if no_locks else "file-locked", values)
-        remedies = Remedy("file.end-the-other-process"), Remedy("file.without-locks")
-    because = quote.fact, *user_line(evidence)
-    return Finding(Strength.ESTABLISHED, title, because, remedies)
+        remedies = [Remedy("file.end-the-other-process"), Remedy("file.without-locks")]
+    return Finding(Strength.ESTABLISHED, title, quote.facts, remedies)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.readings.limits import rlimit
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _TOO_MANY = ErrorText(r"Too many open files|\[Errno 24\]|errno ?= ?24\b")
 
@@ -15,17 +16,12 @@ def too_many_open_files(evidence: Evidence) -> Finding | None:
     quote = _TOO_MANY.match(evidence)
     if quote is None and not (evidence.error is not None and evidence.error.errno == errno.EMFILE):
         return None
-    machine = evidence.last(ev.MachineRead)
-    limit = machine.event.rlimits.get("nofile") if machine is not None else None
-    facts = [quote.fact] if quote is not None else []
-    facts += [*user_line(evidence), *_course(evidence)]
-    if limit and machine is not None:
-        facts.append(Fact("limit.open-files", {"limit": limit}, machine.source))
+    facts = [*(quote.facts if quote is not None else user_line(evidence)), *_course(evidence)]
+    limit = rlimit(evidence, "nofile")
+    facts += [Fact("limit.open-files", {"limit": limit.value}, limit.source)] if limit else []
+    title = Title("too-many-open-files", {"limit": limit.value if limit else None})
     return Finding(
-        Strength.ESTABLISHED,
-        Title("too-many-open-files", {"limit": limit}),
-        because=facts,
-        remedies=[Remedy("file.close"), Remedy("limit.raise-open-files")],
+        Strength.ESTABLISHED, title, facts, [Remedy("file.close"), Remedy("limit.raise-open-files")]
     )
 
 
