@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import re
 
-from holdfast.explain.causes.storage.saves import save_failed, saved_later
+from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
 from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, full_disk, user_line
 from holdfast.explain.readings.limits import rlimit
 from holdfast.explain.remedies import Before, resume

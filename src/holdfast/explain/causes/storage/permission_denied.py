@@ -6,7 +6,7 @@ import errno
 import os
 import re
 
-from holdfast.explain.causes.storage.saves import save_failed, saved_later
+from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev
 
