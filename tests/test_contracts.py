@@ -26,6 +26,7 @@ COLD = (
     "host",
     "printed",
     "notebook",
+    "typing_names",
     "user_code",
     "settings",
     "journal",

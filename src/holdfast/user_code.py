@@ -54,7 +54,7 @@ class ScriptWord(NamedTuple):
 
 def script_words(command: Sequence[str], endings: tuple[str, ...] = (".py",)) -> Iterator[ScriptWord]:
     """What in a command may be the script, in its order: `train.py` of `python -u train.py`, `pkg.train` after -m."""
-    for word, following in zip(command, [*command[1:], ""], strict=True):
+    for word, following in zip(command, [*command[1:], ""]):
         if word.endswith(endings):
             yield ScriptWord(word, is_module=False)
         elif word == "-m" and following:

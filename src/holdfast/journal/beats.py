@@ -22,8 +22,8 @@ import os
 import struct
 import sys
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from .descriptor import same_file
 
@@ -51,8 +51,7 @@ class Phase(enum.IntEnum):
         return self.name.lower().replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(NamedTuple):
     sequence: int
     mono: float  # seconds, the machine's monotonic clock
     phase: Phase
@@ -220,8 +219,8 @@ def _with_newer_counters(ring: mmap.mmap, beat: Beat) -> Beat:
     sequence, packed, steps, mono_ns = _COUNTERS.unpack_from(ring, _COUNTERS_OFFSET)
     if sequence != beat.sequence or _FRONT.unpack_from(ring, _COUNTERS_OFFSET)[0] != sequence:
         return beat
-    return replace(
-        beat, mono=mono_ns / 1e9, phase=Phase(packed & 0xFF), callback_index=packed >> 8,
+    return beat._replace(
+        mono=mono_ns / 1e9, phase=Phase(packed & 0xFF), callback_index=packed >> 8,
         step=beat.step + steps, train_batches=beat.train_batches + steps,
     )  # fmt: skip
 

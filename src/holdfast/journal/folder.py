@@ -10,7 +10,7 @@ RUN_DIR_VARIABLE = "HOLDFAST_RUN_DIR"
 ATTEMPT_VARIABLE = "HOLDFAST_ATTEMPT"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFolder:
     path: Path
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import import_hooks
+from . import command_line, import_hooks
 
 #: Set in the environment by the first Python process of a tree, so that those below know they are not it.
 FIRST_VARIABLE = "HOLDFAST_FIRST"
@@ -80,16 +80,19 @@ def open_context() -> ProbeContext | None:
 class _ImportObserver:
     def framework_begins(self, name: str) -> None:
         _framework_begins(name)
-        if (opened := context()) is not None:
+        opened = context()
+        if opened is not None:
             opened.keep_heartbeat()
             opened.heartbeat.import_begins()
 
     def framework_ends(self, name: str) -> None:
-        if (opened := context()) is not None:
+        opened = context()
+        if opened is not None:
             opened.heartbeat.import_ends()
 
     def imported(self, name: str, module: ModuleType) -> None:
-        if (opened := context()) is not None:
+        opened = context()
+        if opened is not None:
             _hooks.install(opened, name, module)
 
 
@@ -112,7 +115,7 @@ def _framework_begins(name: str) -> None:
 
 def _role(this_run: str) -> str:
     """main; worker for a process that `multiprocessing` started; child when another Python of the run is above."""
-    if _is_worker(sys.orig_argv):
+    if _is_worker(command_line.words()):
         return "worker"
     if os.environ.get(FIRST_VARIABLE) == this_run:
         return "child"
@@ -122,7 +125,7 @@ def _role(this_run: str) -> str:
 
 def _is_worker(command: list[str]) -> bool:
     """By the words that start it, which are Python's or joblib's own, and no part of a path."""
-    for word, following in zip(command, [*command[1:], ""], strict=True):
+    for word, following in zip(command, [*command[1:], ""]):
         if word == "-c":
             return following.startswith(_WORKERS_CODE)
         if word == "-m":

@@ -50,7 +50,7 @@ def test_a_first_validation_of_unknown_size_is_measured_by_the_epoch() -> None:
 
 
 def test_an_epoch_over_a_dataset_without_an_end() -> None:
-    training = replace(BEAT, phase=Phase.STEP, train_batches=300, test_batches=0)
+    training = BEAT._replace(phase=Phase.STEP, train_batches=300, test_batches=0)
     found = judge_epoch(replace(PASS, beat=training, cardinality=-1))
     assert found is not None and found.sure and found.what == "epoch"
     assert judge_epoch(replace(PASS, beat=training, cardinality=-1, planned=1000)) is None
@@ -61,7 +61,7 @@ def test_a_loop_that_comes_no_nearer_to_its_end_is_told_after_a_minute() -> None
     best = BestLoss()
     for second in range(100):
         loss = max(0.25, 1.0 - 0.05 * second) + 0.001 * (second % 3)
-        best.update(replace(BEAT, step=20 * second + 1, loss=loss), float(second))
+        best.update(BEAT._replace(step=20 * second + 1, loss=loss), float(second))
     assert judge_loop(best, "while `loss > 0.1` (train.py:5)", step=900, now=44.0) is None
     found = judge_loop(best, "while `loss > 0.1` (train.py:5)", step=1981, now=99.0)
     assert found is not None and found.what == "loop" and not found.sure
@@ -74,5 +74,5 @@ def test_a_loop_that_comes_no_nearer_to_its_end_is_told_after_a_minute() -> None
 def test_a_loop_whose_loss_still_falls_is_left_alone() -> None:
     best = BestLoss()
     for second in range(200):
-        best.update(replace(BEAT, step=20 * second + 1, loss=0.98**second), float(second))
+        best.update(BEAT._replace(step=20 * second + 1, loss=0.98**second), float(second))
     assert judge_loop(best, "while `loss > 0.1` (train.py:5)", step=4000, now=200.0) is None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
+from ...typing_names import Literal
 from .event import Event, Json, field
 
 

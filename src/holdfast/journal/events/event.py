@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, TypeVar
 
-Json = dict[str, Any]
+from ...typing_names import dataclass_transform
+
+if TYPE_CHECKING:
+    from ...typing_names import Self
+
+Json = Dict[str, Any]
 _Value = TypeVar("_Value")
 
 
@@ -35,7 +40,8 @@ class Event:
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-        cls.fields = cls.__annotations__
+        own = cls.__annotations__
+        cls.fields = {} if own is Event.__annotations__ else own  # before Python 3.10 those of the base
         # A field without a default is an error here.
         defaults = {name: cls.__dict__[name] for name in cls.fields}
         cls._factories = {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)}

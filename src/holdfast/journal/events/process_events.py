@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from ...typing_names import Literal
 from .event import Event, Json, field
 
 Left = Literal["fit", "callback", "script", "thread", "loader", "evaluate", "save"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from ...typing_names import Literal
 from .event import Event, Json, field
 
 #: Raised when a reader of this version could misread what a newer writer wrote.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
+from ...typing_names import Protocol
 from ..runtime import frame_locals
 from ..runtime.context import ProbeContext
 
@@ -36,7 +37,7 @@ class _ActiveCallback(threading.local):
 active = _ActiveCallback()
 
 
-class ObservedCallbacks(list[Any]):
+class ObservedCallbacks(list):
     """The callbacks; iterating over them shows which one is running."""
 
     def __init__(self, callbacks: list[Any], observer: CallbackObserver) -> None:

@@ -64,7 +64,7 @@ def _named(kwargs: dict[str, Any]) -> Any:
 def _target(given: Any) -> str:
     """The path that was given, or that of an open file."""
     named = given if isinstance(given, os.PathLike) else getattr(given, "name", given)
-    return os.fspath(named) if isinstance(named, str | os.PathLike) else ""
+    return os.fspath(named) if isinstance(named, (str, os.PathLike)) else ""
 
 
 HOOKS = (

@@ -32,7 +32,7 @@ def settings_of(callback: Any) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name in _SETTINGS:
         value = values.get(name, values.get("_" + name))
-        if isinstance(value, str | int | float | bool):
+        if isinstance(value, (str, int, float, bool)):
             settings[name.lstrip("_")] = value
         elif value is not None and hasattr(value, "__fspath__"):
             settings[name.lstrip("_")] = str(value)

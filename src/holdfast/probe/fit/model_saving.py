@@ -200,7 +200,7 @@ def _path(args: tuple[Any, ...], kwargs: dict[str, Any], at: int) -> str:
     given = args[at] if len(args) > at else None
     for name in ("filepath", "file_prefix", "save_path", "checkpoint_number"):
         given = kwargs.get(name, given)
-    return os.fspath(given) if isinstance(given, str | os.PathLike) else ""
+    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else ""
 
 
 def _bytes_at(path: str) -> int | None:

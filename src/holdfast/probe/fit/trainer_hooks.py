@@ -191,8 +191,8 @@ def _wait_ends(context: ProbeContext, clock: Stopwatch | None, result: Any) -> N
 
 
 def _plain(value: Any) -> bool:
-    return isinstance(value, str | int | float | bool) or (
-        isinstance(value, list | tuple) and all(isinstance(item, int) for item in value)
+    return isinstance(value, (str, int, float, bool)) or (
+        isinstance(value, (list, tuple)) and all(isinstance(item, int) for item in value)
     )
 
 

@@ -1,6 +1,6 @@
 """Put on PYTHONPATH by the supervisor: starts the probe in every Python process of a run, and steps aside.
 
-Any Python may meet this file, so it is written for all of them and does nothing in one older than 3.11.
+Any Python may meet this file, so it is written for all of them. The probe itself needs CPython 3.7 or later.
 """
 # mypy: ignore-errors
 
@@ -16,11 +16,15 @@ def _step_aside():
     return here
 
 
+def _can_be_observed():
+    return sys.version_info >= (3, 7) and sys.implementation.name == "cpython"
+
+
 def _start(here):
     import os
 
     run_dir = os.environ.get("HOLDFAST_RUN_DIR")
-    if not run_dir or sys.version_info < (3, 11):
+    if not run_dir or not _can_be_observed():
         return
     try:
         # A package without an __init__ of its own: the modules of the probe, under a name nobody else has.

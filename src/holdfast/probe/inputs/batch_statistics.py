@@ -5,13 +5,12 @@ Only values in host memory are read. In `fit` on TensorFlow a batch never passes
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ...journal.events import BatchSeen
 from ..runtime.context import ProbeContext
 from ..runtime.nested_values import leaves
-from ..state import finiteness
+from ..state import finiteness, model_facts
 from . import datasets
 
 PART = "batch_statistics"
@@ -29,7 +28,7 @@ class BatchStatistics:
         """Records the first batch with its values, and later ones by their shapes when they are the largest so far."""
         arrays = [leaf for leaf in leaves(element) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
         known = [array for array in arrays if None not in tuple(array.shape)]
-        size_bytes = sum(math.prod(array.shape) * _item_bytes(array) for array in known)
+        size_bytes = sum(model_facts.size(array) * _item_bytes(array) for array in known)
         if size_bytes <= _LARGER * self._largest_bytes or self._recorded >= _MAX_RECORDED:
             return
         first = not self._recorded
@@ -43,7 +42,9 @@ def _part(leaf: Any, index: int, *, with_values: bool) -> dict[str, Any]:
     part: dict[str, Any] = {
         "path": ("x", "y", "weight")[index] if index < 3 else f"part {index}",
         "shape": [int(side) for side in leaf.shape],
-        "dtype": str(getattr(leaf.dtype, "name", leaf.dtype)).removeprefix("torch."),
+        "dtype": str(getattr(leaf.dtype, "name", leaf.dtype)).rpartition(".")[
+            2
+        ],  # torch says "torch.float32"
     }
     if with_values and finiteness.in_host_memory(leaf):
         leaf = leaf.detach() if hasattr(leaf, "detach") else leaf

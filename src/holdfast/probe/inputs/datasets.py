@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import functools
+import operator
 from typing import Any
 
 from ...journal.beats import Phase
@@ -163,7 +164,7 @@ def _of_tensors(dataset: Any, described: list[dict[str, Any]]) -> dict[str, Any]
     tensors = [tensor for tensor in getattr(source, "_tensors", None) or [] if hasattr(tensor, "numpy")]
     names = _names(len(tensors))
     by_name = {}
-    for name, tensor in zip(names, tensors, strict=False):
+    for name, tensor in zip(names, tensors):
         rows = tensor[:_SAMPLE_ROWS].numpy()
         if getattr(rows, "ndim", 0) and rows.dtype.kind in "fiub":
             by_name[name] = {**statistics(rows), "whole": len(tensor) <= _SAMPLE_ROWS}
@@ -182,7 +183,7 @@ def of_arrays(context: ProbeContext, arrays: list[Any], batches: Any, role: str,
         element_spec=[[[None, *array.shape[1:]], str(array.dtype)] for array in known],
         cardinality=batches if isinstance(batches, int) else None,
         array_bytes=sum(int(array.nbytes) for array in known),
-        statistics={name: statistics(array) for name, array in zip(names, known, strict=False)},
+        statistics={name: statistics(array) for name, array in zip(names, known)},
         where=where,
     )
 
@@ -330,7 +331,7 @@ def _bytes_of(value: Any, batch: int | None) -> int | None:
         size = getattr(getattr(spec, "dtype", None), "size", None)
         if shape is None or None in shape or size is None:
             return None
-        total += math.prod(int(dimension or 0) for dimension in shape) * int(size)
+        total += functools.reduce(operator.mul, (int(dimension or 0) for dimension in shape), int(size))
     return total
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import struct
 import time
-from typing import Any, Literal
+from typing import Any
 
 from ...journal.events import DataDropped
+from ...typing_names import Literal
 from ..runtime.context import ProbeContext
 from ..state import tfdata_graph
 from .bad_files import examine, image_fault

@@ -93,9 +93,8 @@ def _search(context: ProbeContext, source: Callable[[], Iterable[list[Any]]], st
         known.learn(arrays)
         typical.learn(arrays)
     for number, arrays in enumerate(source(), start=1):
-        parts = [
-            part for index, array in enumerate(arrays) if (part := judge(array, index, known)) is not None
-        ]
+        judged = [judge(array, index, known) for index, array in enumerate(arrays)]
+        parts = [part for part in judged if part is not None]
         for part in parts if of_arrays else ():
             if "row" in part:
                 part["sample"] = (number - 1) * _ROWS + int(part["row"])
@@ -114,9 +113,8 @@ def _search(context: ProbeContext, source: Callable[[], Iterable[list[Any]]], st
 
 
 def _outliers(typical: TypicalValues, arrays: list[Any], number: int, of_arrays: bool) -> BatchSeen | None:
-    parts = [
-        part for index, array in enumerate(arrays) if (part := typical.outlier(array, index)) is not None
-    ]
+    outliers = [typical.outlier(array, index) for index, array in enumerate(arrays)]
+    parts = [part for part in outliers if part is not None]
     for part in parts if of_arrays else ():
         part["sample"] = (number - 1) * _ROWS + int(part["row"])
     marked = [{**part, "found": "afterwards"} for part in parts]

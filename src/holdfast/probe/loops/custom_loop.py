@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 
 from ...journal.beats import Phase
 from ...journal.events import DataOnlyLoopSeen, LoopSeen
+from ...typing_names import Protocol
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
@@ -220,8 +221,8 @@ class CustomLoop:
             return
         self._record_loop("train_on_batch", None)
         names = list(getattr(model, "metrics_names", None) or ["loss"])
-        values = result if isinstance(result, list | tuple) else [result]
-        logs = result if isinstance(result, dict) else dict(zip(names, values, strict=False))
+        values = result if isinstance(result, (list, tuple)) else [result]
+        logs = result if isinstance(result, dict) else dict(zip(names, values))
         self._step({str(name): value for name, value in logs.items() if step_outputs.is_scalar(value)})
         self.context.models.seen(model)
 

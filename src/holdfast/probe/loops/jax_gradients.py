@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Callable, List
 
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
@@ -18,7 +17,7 @@ from ..runtime.wrapping import Function, replace
 
 PART = "jax_gradients"
 _FEWEST_ARRAYS = 2
-GradientTaken = Callable[[list[Any], Any], None]
+GradientTaken = Callable[[List[Any], Any], None]
 
 
 def hook(context: ProbeContext, module: Any, taken: GradientTaken) -> None:

@@ -13,7 +13,7 @@ def by_name(names: list[str], result: Any) -> dict[str, Any]:
     if isinstance(result, dict):
         scalars = {str(name): value for name, value in result.items() if is_scalar(value)}
     else:
-        values = result if isinstance(result, list | tuple) else [result]
+        values = result if isinstance(result, (list, tuple)) else [result]
         scalars = {
             names[i] if i < len(names) else f"result {i}": value
             for i, value in enumerate(values)
@@ -41,14 +41,14 @@ def names_in(function: Any) -> list[str]:
     ]
     if not returns:
         return []
-    parts = returns[-1].elts if isinstance(returns[-1], ast.Tuple | ast.List) else [returns[-1]]
+    parts = returns[-1].elts if isinstance(returns[-1], (ast.Tuple, ast.List)) else [returns[-1]]
     return [part.id if isinstance(part, ast.Name) else f"result {i}" for i, part in enumerate(parts)]
 
 
 def is_scalar(value: Any) -> bool:
     if isinstance(value, bool):
         return False
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return True
     kind = str(getattr(getattr(value, "dtype", None), "name", getattr(value, "dtype", "")))
     return "float" in kind and tuple(getattr(value, "shape", (1,)) or ()) == ()

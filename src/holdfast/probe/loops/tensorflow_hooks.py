@@ -113,7 +113,7 @@ def _watch_train_on_batch(context: ProbeContext, kind: Any) -> None:
 
 def _gradients(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = args[1] if len(args) > 1 else kwargs.get("grads")
-    return given if isinstance(given, list | tuple) else None
+    return given if isinstance(given, (list, tuple)) else None
 
 
 def _is_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

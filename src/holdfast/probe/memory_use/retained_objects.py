@@ -181,7 +181,7 @@ def bytes_of(value: Any) -> int:
 
 def _shallow(item: Any) -> int:
     own = sys.getsizeof(item, 0)
-    if isinstance(item, list | tuple | dict) and (length_of(item) or 0) <= 100:
+    if isinstance(item, (list, tuple, dict)) and (length_of(item) or 0) <= 100:
         return own + sum(_array_bytes(inner) or sys.getsizeof(inner, 0) for inner in _items(item))
     return own
 

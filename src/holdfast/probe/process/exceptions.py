@@ -129,7 +129,9 @@ class ExceptionLog:
 
 def watch_threads(context: ProbeContext) -> None:
     """Exceptions that end a thread; the hook that was there prints them as before."""
-    before = threading.excepthook
+    before = getattr(threading, "excepthook", None)
+    if before is None:  # Python 3.7
+        return
 
     def wrapped(args: Any) -> Any:
         if args.exc_value is not None:
@@ -168,7 +170,8 @@ def _user_location(
     trace: list[Any], message: str, error: BaseException, deeper: int = 4
 ) -> tuple[str, int] | None:
     """Innermost user code: in a traceback quoted by the message if there is one, for that is deeper; else in ours."""
-    if (remote := _worker_location(message, error)) is not None:
+    remote = _worker_location(message, error)
+    if remote is not None:
         return remote
     quoted = user_lines.in_text(message)
     for index in range(len(quoted) - 1, 0, -1):
@@ -216,7 +219,7 @@ def _paths(message: str, trace: list[Any]) -> list[str]:
                 for name, value in list(frame_locals.of(frame).items())[:50]
                 if not name.startswith("__")
             ]
-            paths.extend(path for value in values if (path := _path_of(value)))
+            paths.extend(filter(None, map(_path_of, values)))
     return list(dict.fromkeys(paths))[:_PATH_LIMIT]
 
 
@@ -262,7 +265,7 @@ def odd_shape(error: BaseException) -> ArrayShapesDiffered | None:
 
 def _shapes(value: Any) -> list[tuple[int, ...]]:
     """Of a list of arrays and nothing else."""
-    if not isinstance(value, list | tuple) or not 2 <= len(value) <= _MAX_ARRAYS:
+    if not isinstance(value, (list, tuple)) or not 2 <= len(value) <= _MAX_ARRAYS:
         return []
     if not all(hasattr(one, "shape") and hasattr(one, "dtype") for one in value):
         return []

@@ -162,8 +162,10 @@ _DEVICES = {"tensorflow": _tensorflow_devices, "jax": _jax_devices, "torch": _to
 
 
 def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
+    try:
+        from importlib.metadata import PackageNotFoundError, version
+    except ImportError:  # Python 3.7
+        return {}
     versions = {}
     for name in _PACKAGES:
         try:

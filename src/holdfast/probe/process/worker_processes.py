@@ -166,7 +166,7 @@ def hook_python_functions(context: ProbeContext, module: Any) -> None:
 
 
 def _function_failed(context: ProbeContext, error: BaseException) -> None:
-    if not isinstance(error, StopIteration | GeneratorExit):
+    if not isinstance(error, (StopIteration, GeneratorExit)):
         context.exceptions.left_call(error, "loader")
 
 

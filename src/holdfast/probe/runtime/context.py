@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...journal.beats import BeatReader, BeatWriter, Phase
 from ...journal.events import Event, ExitStarted, ProbeFailed, ProcessJoined
 from ...journal.folder import RunFolder
 from ...journal.writer import JournalWriter
+from ...typing_names import Protocol
 from . import fault_dumps
 from .background_thread import BackgroundThread
 from .heartbeat import Heartbeat

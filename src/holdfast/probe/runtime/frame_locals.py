@@ -10,7 +10,6 @@ import dis
 import functools
 import inspect
 import sys
-from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any
 
@@ -42,5 +41,5 @@ def shows_itself(code: CodeType) -> bool:
     steps = [one for one in dis.get_instructions(code) if one.opname not in _BETWEEN]
     return any(
         named.argval in ("locals", "vars") and called.opname.startswith("CALL") and not called.arg
-        for named, called in pairwise(steps)
+        for named, called in zip(steps, steps[1:])
     )

@@ -10,6 +10,6 @@ def leaves(value: Any) -> list[Any]:
         return []
     if isinstance(value, dict):
         return [leaf for key in value for leaf in leaves(value[key])]
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [leaf for item in value for leaf in leaves(item)]
     return [value]

@@ -13,6 +13,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from ... import user_code
+from .. import command_line
 
 PROBE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
@@ -21,7 +22,7 @@ _LIBRARIES = tuple(
     | {os.path.dirname(os.__file__)}
 )
 _START_FOLDER = os.getcwd() if os.path.isdir(".") else "/"
-_COMMAND = frozenset(sys.orig_argv[1:])  # with a script that may have no ending
+_COMMAND = frozenset(command_line.words()[1:])  # with a script that may have no ending
 #: `python -c`; `multiprocessing` and joblib start their workers that way too.
 _RUNS_STRING = "-c" in _COMMAND and not any("multiprocess" in word or "loky" in word for word in _COMMAND)
 _FRAMEWORKS = (

@@ -11,14 +11,13 @@ Every wrapper of the probe is put in its place by `replace`. Three ways to obser
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable, Dict, Tuple
 
 from .context import ProbeContext
 
 Function = Callable[..., Any]
-Before = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+Before = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 After = Callable[[Any, Any], None]
 Failed = Callable[[Any, BaseException], None]
 
@@ -33,7 +32,7 @@ def replace(owner: Any, name: str, build: Callable[[Function], Function]) -> boo
     if original is None or not callable(original) or hasattr(original, "_holdfast_original"):
         return False
     if isinstance(
-        original, staticmethod | classmethod
+        original, (staticmethod, classmethod)
     ):  # a plain function would be given one object too many
         return False
     wrapped: Any = functools.wraps(original)(build(original))

@@ -163,7 +163,7 @@ def arrays_finite(data: ObservedData) -> bool | None:
 
 def in_host_memory(value: Any) -> bool:
     """Whether the value can be read without waiting for a device. JAX computes in the background even on a CPU."""
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return True
     device = getattr(value, "device", None)
     if isinstance(device, str):  # TensorFlow

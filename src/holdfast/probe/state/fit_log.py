@@ -238,7 +238,7 @@ def numbers(logs: Any) -> dict[str, float]:
     """The numbers of a dictionary of logs that Keras has made Python values of already."""
     if not isinstance(logs, dict):
         return {}
-    return {str(name): float(value) for name, value in logs.items() if isinstance(value, int | float)}
+    return {str(name): float(value) for name, value in logs.items() if isinstance(value, (int, float))}
 
 
 def rss_bytes() -> int | None:

@@ -13,6 +13,7 @@ import dis
 import functools
 import inspect
 import linecache
+import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
@@ -22,6 +23,7 @@ from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 
 PART = "loop_source"
+_ENDS_ARE_KNOWN = sys.version_info >= (3, 8)  # of a statement, by the parser; of a loop, by its jumps
 _MAX_CHARACTERS = 400_000
 _MAX_FRAMES = 20
 _LEAVING = (ast.Return, ast.Raise)
@@ -31,6 +33,7 @@ _ASKING = frozenset(
     {"len", "is_set", "exists", "isfile", "empty", "qsize", "poll", "is_alive", "wait", "next"}
 )
 _MAX_TESTS = 5
+_NEVER_CONTINUES = ("JUMP_FORWARD", "JUMP_ABSOLUTE", "RAISE_VARARGS", "RETURN_VALUE")
 #: Nodes of a dataset behind which an endless source is as endless as before.
 _KEEP_THE_LENGTH = frozenset(
     {"map", "batch", "padded_batch", "ragged_batch", "prefetch", "shuffle", "repeat", "options", "cache", "model",
@@ -70,11 +73,12 @@ class OpenLoopLog:
 
 def around(frame: FrameType) -> dict[str, Any] | None:
     """The outermost loop around the line of this frame; `until` is None for one that ends by itself."""
-    loop = _outermost(_tree(frame.f_code.co_filename), frame.f_lineno)
+    file = frame.f_code.co_filename
+    loop = _outermost(_tree(file), frame.f_lineno)
     if loop is None:
         return None
-    until = _tests(loop) if isinstance(loop, ast.While) else None
-    return {"where": f"{user_lines.short(frame.f_code.co_filename)}:{loop.lineno}", "until": until}
+    until = _tests(loop, "".join(linecache.getlines(file))) if isinstance(loop, ast.While) else None
+    return {"where": f"{user_lines.short(file)}:{loop.lineno}", "until": until}
 
 
 @functools.lru_cache(maxsize=16)
@@ -84,9 +88,9 @@ def _tree(file: str) -> ast.Module:
 
 def _parse(text: str) -> ast.Module:
     try:
-        return ast.parse(text) if len(text) < _MAX_CHARACTERS else ast.Module([], [])
+        return ast.parse(text if _ENDS_ARE_KNOWN and len(text) < _MAX_CHARACTERS else "")
     except (SyntaxError, ValueError):
-        return ast.Module([], [])
+        return ast.parse("")
 
 
 def _outermost(tree: ast.Module, line: int) -> ast.While | ast.For | None:
@@ -97,14 +101,14 @@ def _outermost(tree: ast.Module, line: int) -> ast.While | ast.For | None:
         inside = next((one for one in statements if one.lineno <= line <= (one.end_lineno or 0)), None)
         if inside is None:
             return outermost
-        if isinstance(inside, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(inside, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             outermost = None
-        elif isinstance(inside, ast.While | ast.For) and outermost is None and line > inside.lineno:
+        elif isinstance(inside, (ast.While, ast.For)) and outermost is None and line > inside.lineno:
             outermost = inside
         statements = [one for block in _blocks(inside) for one in block]
 
 
-def _tests(loop: ast.While) -> list[str] | None:
+def _tests(loop: ast.While, text: str) -> list[str] | None:
     """What ends it, as written, when all of that is computed again in every round; None when it ends otherwise."""
     ways = [] if isinstance(loop.test, ast.Constant) and loop.test.value else [("while", loop.test)]
     for test in _ways_out(loop.body, None, own=True):
@@ -114,13 +118,17 @@ def _tests(loop: ast.While) -> list[str] | None:
     made = _made_in(loop)
     if not all(_is_computed(test, made) for _, test in ways):
         return None
-    return [f"{word} `{ast.unparse(test)[:120]}`" for word, test in ways[:_MAX_TESTS]]
+    return [f"{word} `{_as_written(test, text)[:120]}`" for word, test in ways[:_MAX_TESTS]]
+
+
+def _as_written(expression: ast.expr, text: str) -> str:
+    return " ".join((ast.get_source_segment(text, expression) or "").split())
 
 
 def _ways_out(statements: list[ast.stmt], test: ast.expr | None, *, own: bool) -> Iterator[ast.expr | None]:
     """The condition of each way out of the loop."""
     for statement in statements:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         if isinstance(statement, _LEAVING) or (isinstance(statement, ast.Break) and own):
             yield test
@@ -131,10 +139,10 @@ def _ways_out(statements: list[ast.stmt], test: ast.expr | None, *, own: bool) -
             for block in (statement.body, statement.orelse, statement.finalbody):
                 yield from _ways_out(block, test, own=own)
             for handler in statement.handlers:
-                if "KeyboardInterrupt" not in ast.unparse(handler.type or ast.Constant(None)):
+                if "KeyboardInterrupt" not in _names(handler):
                     yield from _ways_out(handler.body, None, own=own)
         elif _blocks(statement):
-            inner = own and not isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+            inner = own and not isinstance(statement, (ast.For, ast.AsyncFor, ast.While))
             for block in _blocks(statement):
                 yield from _ways_out(block, test, own=inner)
         elif any(_exits(part) or isinstance(part, ast.Yield) for part in ast.walk(statement)):
@@ -149,10 +157,10 @@ def _made_in(loop: ast.While) -> dict[str, list[ast.expr | None]]:
             for target in node.targets:
                 for name in _names(target):
                     made.setdefault(name, []).append(node.value)
-        elif isinstance(node, ast.AugAssign | ast.For):
+        elif isinstance(node, (ast.AugAssign, ast.For)):
             for name in _names(node.target):
                 made.setdefault(name, []).append(None)
-        elif isinstance(node, ast.NamedExpr | ast.AnnAssign) and isinstance(node.target, ast.Name):
+        elif isinstance(node, (ast.NamedExpr, ast.AnnAssign)) and isinstance(node.target, ast.Name):
             made.setdefault(node.target.id, []).append(node.value)
     return made
 
@@ -180,7 +188,7 @@ def _is_computed(test: ast.expr, made: dict[str, list[ast.expr | None]]) -> bool
 
 def _counts(value: ast.expr, name: str) -> bool:
     """``n = n + 1``"""
-    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add | ast.Sub):
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
         return False
     sides = (value.left, value.right)
     own = any(isinstance(side, ast.Name) and side.id == name for side in sides)
@@ -216,8 +224,8 @@ def _in_a_loop(statements: list[ast.stmt], line: int, *, inside: bool) -> bool:
             return inside and not _can_be_left(statement.body, of_this=True)
         if not statement.lineno <= line <= (statement.end_lineno or statement.lineno):
             continue
-        function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        around = not function and (inside or isinstance(statement, ast.For | ast.While))
+        function = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        around = not function and (inside or isinstance(statement, (ast.For, ast.While)))
         return any(_in_a_loop(block, line, inside=around) for block in _blocks(statement))
     return False
 
@@ -232,11 +240,11 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
 def _can_be_left(statements: list[ast.stmt], *, of_this: bool) -> bool:
     """By `break` of this very loop, by leaving its function, or by a call of an exit."""
     for statement in statements:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         if isinstance(statement, _LEAVES_FUNCTION) or (isinstance(statement, ast.Break) and of_this):
             return True
-        own = of_this and not isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+        own = of_this and not isinstance(statement, (ast.For, ast.AsyncFor, ast.While))
         if any(_can_be_left(block, of_this=own) for block in _blocks(statement)):
             return True
         if not _blocks(statement) and any(
@@ -260,9 +268,30 @@ def never_returns(function: Any) -> bool:
     for _ in range(8):
         function = getattr(function, "func", None) or getattr(function, "__func__", None) or function
     code = function if isinstance(function, CodeType) else getattr(function, "__code__", None)
-    if not isinstance(code, CodeType) or not code.co_flags & inspect.CO_GENERATOR:
+    if not isinstance(code, CodeType) or not code.co_flags & inspect.CO_GENERATOR or not _ENDS_ARE_KNOWN:
         return False
-    return not any(one.opname in ("RETURN_VALUE", "RETURN_CONST") for one in dis.get_instructions(code))
+    return not any(one.opname in ("RETURN_VALUE", "RETURN_CONST") for one in _reachable(code))
+
+
+def _reachable(code: CodeType) -> Iterator[dis.Instruction]:
+    """Before Python 3.10 the compiler leaves a return behind an endless loop, which nothing leads to."""
+    steps = list(dis.get_instructions(code))
+    if sys.version_info >= (3, 10):
+        yield from steps
+        return
+    at = {step.offset: number for number, step in enumerate(steps)}
+    pending, seen = [0], set()
+    while pending:
+        number = pending.pop()
+        if number in seen or number >= len(steps):
+            continue
+        seen.add(number)
+        step = steps[number]
+        yield step
+        if step.opcode in dis.hasjabs + dis.hasjrel:
+            pending.append(at[step.argval])
+        if step.opname not in _NEVER_CONTINUES:
+            pending.append(number + 1)
 
 
 def is_endless(nodes: list[dict[str, Any]]) -> bool:

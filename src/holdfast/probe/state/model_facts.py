@@ -204,7 +204,7 @@ def _optimizer_settings(optimizer: Any) -> dict[str, Any]:
     config = _safely(lambda: optimizer.get_config()) if optimizer is not None else None
     if not isinstance(config, dict):
         return {}
-    return {name: value for name, value in config.items() if isinstance(value, str | int | float | bool)}
+    return {name: value for name, value in config.items() if isinstance(value, (str, int, float, bool))}
 
 
 def _loss_name(model: Any) -> str:
@@ -220,7 +220,7 @@ def _name_of(loss: Any) -> str:
         return loss
     if isinstance(loss, dict):
         return ", ".join(f"{name}: {_name_of(one)}" for name, one in list(loss.items())[:10])
-    if isinstance(loss, list | tuple):
+    if isinstance(loss, (list, tuple)):
         return ", ".join(_name_of(one) for one in loss[:10])
     location = user_lines.of_function(loss)
     name = getattr(loss, "__name__", None) or getattr(loss, "name", None) or type(loss).__name__
@@ -235,7 +235,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shape(value: Any) -> Any:
-    if value is None or isinstance(value, int | str):
+    if value is None or isinstance(value, (int, str)):
         return value
     if isinstance(value, dict):
         return {str(key): _shape(item) for key, item in value.items()}
@@ -243,7 +243,7 @@ def _shape(value: Any) -> Any:
 
 
 def _boolean(value: Any) -> bool | None:
-    return bool(value) if isinstance(value, bool | int) else None
+    return bool(value) if isinstance(value, (bool, int)) else None
 
 
 def _whole(value: Any) -> int | None:
@@ -251,7 +251,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _json(value: Any) -> Any:
-    return value if isinstance(value, str | bool | int) else None
+    return value if isinstance(value, (str, bool, int)) else None
 
 
 def _safely(read: Any) -> Any:

@@ -33,7 +33,8 @@ class ObservedData:
     @property
     def arrays(self) -> list[Any]:
         """Those that are still there."""
-        return [array for reference in self._arrays if (array := reference()) is not None]
+        arrays = [reference() for reference in self._arrays]
+        return [array for array in arrays if array is not None]
 
     @property
     def has_all_arrays(self) -> bool:

@@ -105,7 +105,7 @@ def _flat(value: Any) -> Iterator[Any]:
         value = value.values()
     if hasattr(value, "element_spec"):
         yield value
-    elif isinstance(value, list | tuple) or hasattr(value, "__iter__"):
+    elif isinstance(value, (list, tuple)) or hasattr(value, "__iter__"):
         for item in value:
             yield from _flat(item)
 
@@ -136,7 +136,7 @@ def _describe_one(node: Any) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, bool | int | float | str):
+    if isinstance(value, (bool, int, float, str)):
         return value
     if hasattr(value, "numpy") and tuple(getattr(value, "shape", (1,))) == ():
         plain = value.numpy()
