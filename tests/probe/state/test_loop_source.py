@@ -19,7 +19,7 @@ _STEP = "    value, other = step()\n"
 @pytest.mark.parametrize(
     ("text", "until"),
     [
-        ("value = 1\nwhile value > 1e-4:\n    value = step()[0]\n", ["while `value > 0.0001`"]),
+        ("value = 1\nwhile value > 1e-4:\n    value = step()[0]\n", ["while `value > 1e-4`"]),
         ("while True:\n" + _STEP + "    if other > 0.9:\n        break\n", ["until `other > 0.9`"]),
         ("done = False\nwhile not done:\n" + _STEP + "    done = float(value) < 3\n", ["while `not done`"]),
         ("while True:\n" + _STEP, []),
