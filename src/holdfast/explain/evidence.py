@@ -19,7 +19,7 @@ from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.growth import Growth, read_growth, when_killed
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.output import Output
-from holdfast.explain.readings.pipeline import PipelineNode, op_name, part_bytes, sized_nodes
+from holdfast.explain.readings.pipeline import PipelineNode, part_bytes, produced_bytes, sized_nodes
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import StackReading, read_stacks, shortened
 from holdfast.journal import events as ev
@@ -37,6 +37,7 @@ _SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 1
 
 _PHASES = {phase.label: phase for phase in Phase}
 _OF_A_CHILD = ("CalledProcessError", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException")
+_NOT_ERRORS = ("KeyboardInterrupt", "SystemExit")
 
 
 class LimitSetBy(enum.StrEnum):
@@ -91,25 +92,28 @@ class Evidence:
     @cached_property
     def _by_kind(self) -> dict[str, list[Recorded[Any]]]:
         found: dict[str, list[Recorded[Any]]] = {}
-        for said in self.entries:
-            found.setdefault(said.event.kind, []).append(said)
+        for entry in self.entries:
+            found.setdefault(entry.event.kind, []).append(entry)
         return found
 
     def all(self, kind: type[E]) -> list[Recorded[E]]:
         return self._by_kind.get(kind.kind, [])
 
     def last(self, kind: type[E]) -> Recorded[E] | None:
-        found = self._by_kind.get(kind.kind)
-        return found[-1] if found else None
+        return next(reversed(self.all(kind)), None)
 
     def first(self, kind: type[E]) -> Recorded[E] | None:
-        found = self._by_kind.get(kind.kind)
-        return found[0] if found else None
+        return next(iter(self.all(kind)), None)
+
+    def seen(self, kind: type[E]) -> E:
+        """The newest of this kind; an empty one, with its defaults, where there is none."""
+        last = self.last(kind)
+        return last.event if last is not None else kind()
 
     @property
     def probed(self) -> bool:
-        """Something inside the process spoke."""
-        return any(said.by not in ("supervisor", "") for said in self.entries)
+        """Something inside the process wrote to the journal."""
+        return any(entry.by not in ("supervisor", "") for entry in self.entries)
 
     # -- the end --------------------------------------------------------------------------------
 
@@ -118,27 +122,32 @@ class Evidence:
         return self.last(ev.AttemptEnded)
 
     @cached_property
+    def end(self) -> ev.AttemptEnded:
+        """How it ended; empty where that is not known."""
+        return self.seen(ev.AttemptEnded)
+
+    @cached_property
     def exit_code(self) -> int | None:
-        if self.ended is not None:
-            return self.ended.event.exit_code
-        leaving = self.last(ev.ExitStarted)  # the supervisor is gone, the child said that it was leaving
-        return leaving.event.exit_code if leaving is not None and not self.alive else None
+        if (
+            self.ended is None and not self.alive
+        ):  # the supervisor is gone, the child wrote that it was exiting
+            leaving = self.last(ev.ExitStarted)
+            return leaving.event.exit_code if leaving is not None else None
+        return self.end.exit_code
 
     @cached_property
     def exit_signal(self) -> str | None:
         """The signal that ended the process, or its shell's word for it (exit code 137 is SIGKILL)."""
-        if self.ended is None:
-            return None
-        return self.ended.event.signal or _SHELL_SIGNALS.get(self.ended.event.exit_code or 0)
+        return self.end.signal or _SHELL_SIGNALS.get(self.end.exit_code or 0)
 
     @property
     def by_shell(self) -> bool:
         """The signal is known only from the exit code of something between us and the process."""
-        return self.exit_signal is not None and self.ended is not None and self.ended.event.signal is None
+        return self.exit_signal is not None and self.end.signal is None
 
     @property
     def stopped_by_us(self) -> ev.StoppedBy:
-        return self.ended.event.stopped_by_us if self.ended is not None else ""
+        return self.end.stopped_by_us
 
     @cached_property
     def crashed(self) -> bool:
@@ -147,10 +156,8 @@ class Evidence:
     @cached_property
     def own_signal(self) -> tuple[str, str] | None:
         """The line at which the script sent itself the signal that ended it, and its source."""
-        for said in reversed(self.all(ev.SelfSignalled)):
-            if said.event.signal == self.exit_signal:
-                return said.event.where, said.source
-        return None
+        sent = [one for one in self.all(ev.SelfSignalled) if one.event.signal == self.exit_signal]
+        return (sent[-1].event.where, sent[-1].source) if sent else None
 
     @cached_property
     def went_wrong(self) -> bool:
@@ -164,53 +171,45 @@ class Evidence:
     @cached_property
     def oom_kills(self) -> int | None:
         """By how much the kernel's kill counter rose during the attempt; None when it was not read."""
-        if self.ended is not None:
-            before, after = self.ended.event.oom_kills_before, self.ended.event.oom_kills_after
-            if before is not None and after is not None:
-                return after - before
-        seen = self.last(ev.OomKillSeen)
+        before, after, seen = self.end.oom_kills_before, self.end.oom_kills_after, self.last(ev.OomKillSeen)
+        if before is not None and after is not None:
+            return after - before
         if seen is not None:
             return seen.event.oom_kills - seen.event.was
         counts = [sample.oom_kills for _, sample in self.samples if sample.oom_kills is not None]
-        machine = self.last(ev.MachineRead)
-        if counts and machine is not None and machine.event.oom_kills is not None:
-            return counts[-1] - machine.event.oom_kills
+        at_first = self.seen(ev.MachineRead).oom_kills
+        if counts and at_first is not None:
+            return counts[-1] - at_first
         return counts[-1] - counts[0] if len(counts) > 1 else None
 
     @cached_property
     def kernel_log(self) -> list[str]:
-        lines = list(self.ended.event.kernel_log) if self.ended is not None else []
-        for said in self.all(ev.OomKillSeen):
-            lines += said.event.kernel_log
-        return lines
+        kills = self.all(ev.OomKillSeen)
+        return [*self.end.kernel_log, *(line for kill in kills for line in kill.event.kernel_log)]
 
     @cached_property
     def stall(self) -> Recorded[ev.Stalled] | None:
         """The stall that it did not come out of."""
-        stalled, went_on = self.last(ev.Stalled), self.last(ev.StallEnded)
-        if stalled is None or (went_on is not None and went_on.line > stalled.line):
+        stalled, resumed = self.last(ev.Stalled), self.last(ev.StallEnded)
+        if stalled is None or (resumed is not None and resumed.line > stalled.line):
             return None
-        if self.stopped_by_us == "stall":
-            return stalled
-        moved = [said for said in self.all(ev.EpochDone) if said.line > stalled.line]
-        return None if moved else stalled
+        moved = any(epoch.line > stalled.line for epoch in self.all(ev.EpochDone))
+        return None if moved and self.stopped_by_us != "stall" else stalled
 
     @cached_property
     def silent_for_s(self) -> float:
         """How long that stall has lasted: by now, or until somebody sent the process a signal."""
-        stall = self.stall
+        stall, kinds = self.stall, (ev.SignalSent, ev.SignalReceived, ev.AttemptEnded)
         if stall is None:
             return 0.0
-        told = [
-            one.mono for kind in (ev.SignalSent, ev.SignalReceived, ev.AttemptEnded) for one in self.all(kind)
-        ]
-        until = min((mono for mono in told if mono > stall.mono), default=float("inf"))
+        signalled = [one.mono for kind in kinds for one in self.all(kind) if one.mono > stall.mono]
+        until = min(signalled, default=float("inf"))
         seen = [sample.mono for _, sample in self.samples if stall.mono < sample.mono <= until]
         return stall.event.silent_for_s + max(0.0, max(seen, default=stall.mono) - stall.mono)
 
     @cached_property
     def is_stalled(self) -> bool:
-        """It stands still now, or it was still standing when it was ended."""
+        """It does not move now, or did not when it was ended."""
         return self.stall is not None and self.exit_code != 0 and not self.crashed and not self.oom_ended
 
     @property
@@ -221,8 +220,8 @@ class Evidence:
     @cached_property
     def oom_of_others(self) -> bool:
         """All that the kernel is known to have killed were processes below: the main one was ended by somebody else."""
-        gone = {said.event.worker_pid for said in self.all(ev.WorkerGone) if said.event.oom_kills_rose}
-        named = {said.event.victim_pid for said in self.all(ev.OomKillSeen) if said.event.victim_pid}
+        gone = {one.event.worker_pid for one in self.all(ev.WorkerGone) if one.event.oom_kills_rose}
+        named = {one.event.victim_pid for one in self.all(ev.OomKillSeen) if one.event.victim_pid}
         named |= {
             int(pid) for line in self.kernel_log for pid in re.findall(r"[Kk]illed process (\d+)", line)
         }
@@ -237,61 +236,52 @@ class Evidence:
 
     @cached_property
     def exit_called(self) -> Recorded[ev.ExitCalled] | None:
-        """The call of sys.exit or os._exit that ended it."""
-        called = self.all(ev.ExitCalled)[-1:]
-        # One that was caught is not it.
-        return next((said for said in called if said.event.code & 0xFF == self.exit_code), None)
+        """The call of sys.exit or os._exit that ended it, and not one that was caught."""
+        called = self.last(ev.ExitCalled)
+        return called if called is not None and called.event.code & 0xFF == self.exit_code else None
 
     @cached_property
     def error(self) -> errors.Raised | None:
-        """The exception that ended it. One that the script caught and went on from is not it, unless no fit worked."""
+        """The exception that ended it; not one that the script caught before it continued, unless no fit worked."""
         if self.exit_code == 0 and not self.exit_signal:
             return self._swallowed
         if self.exit_signal not in (None, "SIGINT") and not self.crashed and not self.stall:
             return None
-        told = [
-            said
-            for said in self.all(ev.ExceptionRaised)
-            if said.event.caught is not True and said.event.process == "main" and said.event.left != "thread"
-        ]
-        told = [said for said in told if said.event.left == "script" or not self._went_on_after(said)]
-        if told:
-            script = [said for said in told if said.event.left == "script"]
-            chosen = (script or told)[-1]
-            below = [said for said in script if said.pid != chosen.pid]
+        raised = [one for one in self.all(ev.ExceptionRaised) if self._may_end_it(one)]
+        if raised:
+            script = [one for one in raised if one.event.left == "script"]
+            chosen = (script or raised)[-1]
+            below = [one for one in script if one.pid != chosen.pid]
             if (
                 below and chosen.event.type in _OF_A_CHILD
-            ):  # a launcher's word for what ended the process below it
+            ):  # a launcher's report of what ended the process below it
                 chosen = below[-1]
-            return errors.from_event(chosen.event, chosen.source, [said.event for said in told])
+            return errors.from_event(chosen, raised)
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:
             return None
-        if (
-            self.is_stalled and printed.trained_after
-        ):  # a library told of something it did without, long before
-            return None
-        return errors.from_output(printed)
+        # Of a stalled run: a library reported something it did without, long before.
+        return None if self.is_stalled and printed.trained_after else errors.from_output(printed)
 
-    def _went_on_after(self, said: Recorded[ev.ExceptionRaised]) -> bool:
-        """A fit of the same process began, or an epoch was done, after this left another: the script caught it."""
-        began = any(one.line > said.line and one.pid == said.pid for one in self.all(ev.FitStarted))
-        return began or any(one.line > said.line and one.pid == said.pid for one in self.all(ev.EpochDone))
+    def _may_end_it(self, raised: Recorded[ev.ExceptionRaised]) -> bool:
+        """It left the main process, and no fit of that process began, nor an epoch was done, after it left another."""
+        event = raised.event
+        if event.caught is True or event.process != "main" or event.left == "thread":
+            return False
+        after = (
+            one for kind in (ev.FitStarted, ev.EpochDone) for one in self.all(kind) if one.line > raised.line
+        )
+        return event.left == "script" or not any(one.pid == raised.pid for one in after)
 
     @cached_property
     def _swallowed(self) -> errors.Raised | None:
         """What left every fit of a script that caught it each time and ended as if all were well."""
-        fits = [fit for fit in self.fits if fit.done is not None]
-        if not fits or not all(fit.done is not None and fit.done.event.raised for fit in fits) or self.alive:
+        fits = [fit.end.raised for fit in self.fits if fit.done is not None]
+        if not fits or not all(fits) or self.alive or fits[-1] in _NOT_ERRORS:
             return None
-        told = [
-            said
-            for said in self.all(ev.ExceptionRaised)
-            if said.event.left in ("fit", "callback") and said.event.type == fits[-1].done.event.raised  # type: ignore[union-attr]
-        ]
-        if not told or told[-1].event.type in ("KeyboardInterrupt", "SystemExit"):
-            return None
-        return errors.from_event(told[-1].event, told[-1].source, [said.event for said in told], caught=True)
+        left = [one for one in self.all(ev.ExceptionRaised) if one.event.left in ("fit", "callback")]
+        same = [one for one in left if one.event.type == fits[-1]]
+        return errors.from_event(same[-1], same, caught=True) if same else None
 
     @cached_property
     def error_text(self) -> str:
@@ -301,21 +291,20 @@ class Evidence:
 
     @cached_property
     def fits(self) -> tuple[Fit, ...]:
-        numbers = {said.event.fit for said in self.all(ev.FitStarted)}
-        numbers |= {said.event.fit for said in self.all(ev.FitDone)}
-        numbers |= {said.event.fit for said in self.all(ev.EpochDone)}
-        return tuple(self._fit(number) for number in sorted(numbers))
+        started = {one.event.fit: one for one in self.all(ev.FitStarted)}
+        done = {one.event.fit: one for one in self.all(ev.FitDone)}
+        epochs: dict[int, list[Recorded[ev.EpochDone]]] = {}
+        for one in self.all(ev.EpochDone):
+            epochs.setdefault(one.event.fit, []).append(one)
+        return tuple(
+            Fit(number, started.get(number), done.get(number), tuple(epochs.get(number, ())))
+            for number in sorted({*started, *done, *epochs})
+        )
 
     @property
     def fit_count(self) -> int:
-        """Of very many quick fits, most are told together."""
-        return sum(fit.done.event.fits if fit.done is not None else 1 for fit in self.fits)
-
-    def _fit(self, number: int) -> Fit:
-        started = [said for said in self.all(ev.FitStarted) if said.event.fit == number]
-        done = [said for said in self.all(ev.FitDone) if said.event.fit == number]
-        epochs = tuple(said for said in self.all(ev.EpochDone) if said.event.fit == number)
-        return Fit(number, started[-1] if started else None, done[-1] if done else None, epochs)
+        """Of very many quick fits, most are recorded together."""
+        return sum(fit.end.fits for fit in self.fits)
 
     @property
     def fit(self) -> Fit | None:
@@ -326,30 +315,24 @@ class Evidence:
         """Training steps done by the process, all fits together."""
         counts = [beat.step for beat in self.beats[-1:]]
         counts += [sample.step for _, sample in self.samples[-1:] if sample.phase]
-        counts += [said.event.step for said in self.all(ev.LossSeen)[-1:]]
+        counts += [one.event.step for one in self.all(ev.LossSeen)[-1:]]
         counts += [sum(fit.steps for fit in self.fits)] if self.fits else []
-        leaving = self.last(ev.ExitStarted)
-        counts += [leaving.event.steps] if leaving is not None else []
+        counts += [one.event.steps for one in self.all(ev.ExitStarted)[-1:]]
         if counts and not max(counts) and any(fit.lost_count for fit in self.fits):
             return None
-        return max(counts) if counts else None
+        return max(counts, default=None)
 
     @cached_property
     def given_up(self) -> list[Fit]:
         """Fits that an exception left while others got through and the script ended well: trials that were pruned."""
-        left = [
-            fit
-            for fit in self.fits
-            if fit.done is not None and fit.done.event.raised not in ("", "KeyboardInterrupt", "SystemExit")
-        ]
-        through = any(fit.done is not None and not fit.done.event.raised for fit in self.fits)
-        return left if through and self.exit_code == 0 else []
+        if self.exit_code != 0 or not any(fit.done is not None and not fit.end.raised for fit in self.fits):
+            return []
+        return [fit for fit in self.fits if fit.end.raised not in ("", *_NOT_ERRORS)]
 
     @cached_property
     def planned(self) -> int | None:
         plans = [fit.planned_steps for fit in self.fits]
-        known = [plan for plan in plans if plan is not None]
-        return sum(known) if known and len(known) == len(plans) else None
+        return sum(plan or 0 for plan in plans) if plans and None not in plans else None
 
     @cached_property
     def phase(self) -> Phase | None:
@@ -363,10 +346,10 @@ class Evidence:
     @cached_property
     def backend(self) -> str:
         """What Keras, or a loop without Keras, computes with: tensorflow, jax or torch; "" where it was not seen."""
-        told = [said.event.backend for said in self.all(ev.FrameworkSeen) if said.event.backend]
-        if not told and any(said.event.by == "jax" for said in self.all(ev.LoopSeen)):
+        named = [one.event.backend for one in self.all(ev.FrameworkSeen) if one.event.backend]
+        if not named and any(one.event.by == "jax" for one in self.all(ev.LoopSeen)):
             return "jax"
-        return told[-1] if told else ""
+        return named[-1] if named else ""
 
     @cached_property
     def model(self) -> Recorded[ev.ModelSeen] | None:
@@ -374,15 +357,19 @@ class Evidence:
 
     def data(self, role: str = "train") -> Recorded[ev.DatasetSeen] | None:
         """What feeds the last fit."""
-        found = [said for said in self.all(ev.DatasetSeen) if said.event.role == role]
-        return found[-1] if found else None
+        return next((one for one in reversed(self.all(ev.DatasetSeen)) if one.event.role == role), None)
+
+    def dataset(self, role: str = "train") -> ev.DatasetSeen:
+        """The same; empty where it was not seen."""
+        data = self.data(role)
+        return data.event if data is not None else ev.DatasetSeen(role=role)
 
     @cached_property
     def losses(self) -> list[tuple[int, float, str]]:
         """Step, loss and source, oldest first; NaN and infinity included."""
         found = [
-            (said.event.step, number_of(said.event.logs.get("loss")), said.source)
-            for said in self.all(ev.LossSeen)
+            (one.event.step, number_of(one.event.logs.get("loss")), one.source)
+            for one in self.all(ev.LossSeen)
         ]
         found += [(beat.step, beat.loss, "beats") for beat in self.beats if beat.has_loss]
         by_step = {step: (step, loss, source) for step, loss, source in found if loss is not None}
@@ -391,23 +378,13 @@ class Evidence:
     @cached_property
     def memory_limit(self) -> MemoryLimit | None:
         """The tightest limit on this process's memory and what sets it."""
-        limits: list[MemoryLimit] = []
-        machine, opened = self.last(ev.MachineRead), self.opened
-        if machine is not None:
-            if machine.event.memory_limit_bytes:
-                limits.append(MemoryLimit(machine.event.memory_limit_bytes, LimitSetBy.CGROUP))
-            for name in ("as", "data"):
-                value = machine.event.rlimits.get(name)
-                if value:
-                    limits.append(MemoryLimit(value, LimitSetBy(f"rlimit-{name}")))
-        limits += [
-            MemoryLimit(sample.memory_limit_bytes, LimitSetBy.CGROUP)
-            for _, sample in self.samples[-1:]
-            if sample.memory_limit_bytes
-        ]
-        if opened is not None and opened.event.memory_bytes:
-            limits.append(MemoryLimit(opened.event.memory_bytes, LimitSetBy.MACHINE))
-        return min(limits) if limits else None
+        machine, last = self.seen(ev.MachineRead), [sample for _, sample in self.samples[-1:]]
+        limits = [(machine.memory_limit_bytes, LimitSetBy.CGROUP)]
+        limits += [(sample.memory_limit_bytes, LimitSetBy.CGROUP) for sample in last]
+        limits.append((machine.rlimits.get("as"), LimitSetBy.RLIMIT_AS))
+        limits.append((machine.rlimits.get("data"), LimitSetBy.RLIMIT_DATA))
+        limits += [(self.opened.event.memory_bytes, LimitSetBy.MACHINE)] if self.opened is not None else []
+        return min((MemoryLimit(size, set_by) for size, set_by in limits if size), default=None)
 
     @cached_property
     def opened(self) -> Recorded[ev.RunOpened] | None:
@@ -426,7 +403,7 @@ class Evidence:
 
     @cached_property
     def stacks(self) -> StackReading | None:
-        """Where it stands, from the newest capture of its stacks."""
+        """What its threads do, from the newest capture of their stacks."""
         wanted = [(name, capture) for name, capture in self.captures if capture.reason != "asked"]
         if not wanted or (self.stall is None and self.exit_code == 0):
             return None
@@ -437,33 +414,18 @@ class Evidence:
     @cached_property
     def nodes(self) -> tuple[PipelineNode, ...]:
         """The pipeline that feeds training, from its source to its end."""
-        data = self.data()
-        return (
-            ()
-            if data is None
-            else sized_nodes(data.event.nodes, data.source, self.batch_bytes, self._produced)
+        data, counted = (
+            self.data(),
+            [one.event for one in self.all(ev.PipelineSeen) if one.event.role == "train"],
         )
-
-    @cached_property
-    def _produced(self) -> dict[str, int]:
-        """Mean bytes of an element that leaves each kind of node, by tf.data's own counters."""
-        found: dict[str, int] = {}
-        for said in self.all(ev.PipelineSeen):
-            for node in said.event.nodes if said.event.role == "train" else []:
-                count, total = node.get("elements") or 0, node.get("produced_bytes") or 0
-                held, held_bytes = node.get("buffered_elements") or 0, node.get("buffered_bytes") or 0
-                if count and total:
-                    found[op_name(str(node.get("name")))] = int(total / count)
-                elif held and held_bytes:
-                    found[op_name(str(node.get("name")))] = int(held_bytes / held)
-        return found
+        if data is None:
+            return ()
+        return sized_nodes(data, self.batch_bytes, produced_bytes(counted))
 
     @cached_property
     def batch_bytes(self) -> int | None:
         """One batch as it is fed to training."""
-        data = self.data()
-        if data is not None and data.event.element_bytes:
-            return data.event.element_bytes
-        seen = [said for said in self.all(ev.BatchSeen) if said.event.role == "train"]
-        sizes = [part_bytes(part) for part in seen[0].event.parts] if seen else []
-        return sum(size for size in sizes if size) or None
+        if size := self.dataset().element_bytes:
+            return size
+        seen = [one for one in self.all(ev.BatchSeen) if one.event.role == "train"]
+        return sum(part_bytes(part) or 0 for one in seen[:1] for part in one.event.parts) or None

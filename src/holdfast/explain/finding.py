@@ -6,7 +6,7 @@ All of it is data: a kind and its values. `holdfast.report.wording` makes the se
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -46,6 +46,12 @@ class Fact:
     kind: str  # "memory.grew": the subject, then what was seen of it
     values: Values = field(default_factory=dict)
     source: str = ""  # "journal.jsonl:41", "exit status": where a person can open it
+
+
+def facts(*parts: Fact | Iterable[Fact] | None) -> tuple[Fact, ...]:
+    """Those that there are, in this order: a rule lists what it may have seen, and None is what it has not."""
+    listed = [(part,) if isinstance(part, Fact) else part or () for part in parts]
+    return tuple(fact for part in listed for fact in part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.explain.compare.portrait import Portrait, source_of
+from holdfast.explain.compare.portrait import Portrait
 from holdfast.explain.finding import Fact, Title, Values, Verdict
 
-_NOT_TOLD = ("machine: memory", "data: bytes of a batch")
 _LINES_OF_SCRIPT = 8
 _NOTICEABLE_BYTES = 32 << 20
 _NOTICEABLE_SHARE = 0.1
@@ -55,6 +54,11 @@ class Difference:
     new: Any
     change: Change = Change.SETTING
 
+    @property
+    def is_one(self) -> bool:
+        """None and what is empty are the same."""
+        return (self.old or None) != (self.new or None)
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -67,10 +71,8 @@ class Ended:
 
 
 def ended(verdict: Verdict) -> Ended:
-    first = verdict.findings[0] if verdict.findings else None
-    if first is None:
-        return Ended(verdict.outcome, verdict.summary)
-    return Ended(verdict.outcome, verdict.summary, first.cause, first.title)
+    cause, title = next(((one.cause, one.title) for one in verdict.findings), ("", None))
+    return Ended(verdict.outcome, verdict.summary, cause, title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,13 @@ class Comparison:
 
     @property
     def memory_change(self) -> int | None:
-        if self.old.peak_bytes is None or self.new.peak_bytes is None:
-            return None
-        return self.new.peak_bytes - self.old.peak_bytes
+        old, new = self.old.peak_bytes, self.new.peak_bytes
+        return None if old is None or new is None else new - old
 
     @property
     def time_change(self) -> float | None:
-        if self.old.step_s is None or self.new.step_s is None:
-            return None
-        return self.new.step_s - self.old.step_s
+        old, new = self.old.step_s, self.new.step_s
+        return None if old is None or new is None else new - old
 
     def of(self, effect: Effect) -> float | None:
         total = self.memory_change if effect.on is On.MEMORY else self.time_change
@@ -99,39 +99,32 @@ class Comparison:
 
 
 def compare(old: Portrait, new: Portrait) -> Comparison:
-    names = [*new.settings, *(name for name in old.settings if name not in new.settings)]
-    changed = _script_changes(old, new) + [
-        Difference(name, old.settings.get(name), new.settings.get(name))
-        for name in names
-        if name not in _NOT_TOLD
-        and not name.startswith("script: ")
-        and _differs(old.settings.get(name), new.settings.get(name))
-        and not _not_reached(name, old, new)
-    ]
     effects = [effect for effect in (*_on_memory(old, new), *_on_time(old, new)) if _noticeable(effect, old)]
     effects.sort(key=lambda effect: (effect.on, -abs(effect.amount)))
-    return Comparison(old, new, tuple(changed), tuple(effects))
+    return Comparison(old, new, (*_script_changes(old, new), *_setting_changes(old, new)), tuple(effects))
 
 
-def _not_reached(name: str, old: Portrait, new: Portrait) -> bool:
-    """One of the runs ended before such a thing could be seen in it: that is no difference between the two."""
-    if source_of(name) in old.unseen | new.unseen:
-        return True
-    early = new if "fit" in new.unseen else old if "fit" in old.unseen else None
-    return early is not None and not early.settings.get(name)
+def _setting_changes(old: Portrait, new: Portrait) -> list[Difference]:
+    """Without what one of the runs ended before: that is no difference between the two."""
+    found = []
+    for part in new.settings:
+        before, after = old.settings.get(part), new.settings[part]
+        if part != "script" and before is not None and after is not None:
+            found += [Difference(name, before.get(name), after.get(name)) for name in after | before]
+    if "fit" in new.unseen | old.unseen:
+        early = "new" if "fit" in new.unseen else "old"
+        found = [one for one in found if getattr(one, early)]
+    return [one for one in found if one.is_one]
 
 
 def _script_changes(old: Portrait, new: Portrait) -> list[Difference]:
     """The lines of the script that differ, where its text was kept; else the files whose digests do."""
     found = []
-    for name in [name for name in new.settings if name.startswith("script: ") and name in old.settings]:
-        if old.settings[name] == new.settings[name]:
-            continue
-        file = name.removeprefix("script: ")
-        before, after = old.scripts.get(file), new.scripts.get(file)
+    was, now = old.settings.get("script") or {}, new.settings.get("script") or {}
+    for file in [file for file in now if file in was and was[file] != now[file]]:
+        before, after, name = old.scripts.get(file), new.scripts.get(file), f"script: {file}"
         if before is None or after is None:
-            digests = f"text {old.settings[name]}", f"text {new.settings[name]}"
-            found.append(Difference(name, *digests, Change.SCRIPT_EDITED))
+            found.append(Difference(name, f"text {was[file]}", f"text {now[file]}", Change.SCRIPT_EDITED))
         else:
             found += _changed_lines(name, before.splitlines(), after.splitlines())
     return found
@@ -147,23 +140,20 @@ def _changed_lines(name: str, before: list[str], after: list[str]) -> list[Diffe
             changed += [_line(name, low + at + 1, line, new[at]) for at, line in enumerate(old)]
         elif what != "equal":
             changed.append(_line(name, low + 1, "\n".join(old), "\n".join(new)))
-    # Not what differs in spaces and empty lines alone.
-    told = [one for one in changed if _differs(one.old, one.new)]
-    more = len(told) - _LINES_OF_SCRIPT
-    if more > 0:
-        told = [
-            *told[:_LINES_OF_SCRIPT],
-            Difference(f"{name}: {more} more places", "another text", "this one", Change.SCRIPT_LINE),
-        ]
-    return told or [Difference(name, "other spaces or empty lines", "these", Change.SCRIPT_LINE)]
+    shown = [one for one in changed if one.is_one]  # not what differs in spaces and empty lines alone
+    if not shown:
+        return [Difference(name, "other spaces or empty lines", "these", Change.SCRIPT_LINE)]
+    more = f"{name}: {len(shown) - _LINES_OF_SCRIPT} more places"
+    left_out = (
+        [Difference(more, "another text", "this one", Change.SCRIPT_LINE)]
+        if len(shown) > _LINES_OF_SCRIPT
+        else []
+    )
+    return shown[:_LINES_OF_SCRIPT] + left_out
 
 
 def _line(name: str, number: int, old: str, new: str) -> Difference:
     return Difference(f"{name}:{number}", old.strip(), new.strip(), Change.SCRIPT_LINE)
-
-
-def _differs(old: Any, new: Any) -> bool:
-    return (old or None) != (new or None)
 
 
 def _noticeable(effect: Effect, old: Portrait) -> bool:
@@ -174,36 +164,27 @@ def _noticeable(effect: Effect, old: Portrait) -> bool:
 
 def _on_memory(old: Portrait, new: Portrait) -> list[Effect]:
     found = [*_model_memory(old, new), *_pipeline_memory(old, new)]
-    grown = new.kept_bytes - old.kept_bytes
-    if grown > 0:
-        found.append(_measured("container.kept", grown, {"name": new.kept_name}))
-    if new.workers_bytes != old.workers_bytes:
-        found.append(_measured("loader.processes", new.workers_bytes - old.workers_bytes))
-    scale = _load(new) / _load(old) if _load(old) and _load(new) else 1.0
-    held = sum(node.holds_bytes() or 0 for node in old.nodes) + old.workers_bytes + old.kept_bytes
+    if new.kept_bytes > old.kept_bytes:
+        grown = new.kept_bytes - old.kept_bytes
+        found.append(Effect(On.MEMORY, "container.kept", grown, Known.MEASURED, {"name": new.kept_name}))
+    workers = new.workers_bytes - old.workers_bytes
+    found.append(Effect(On.MEMORY, "loader.processes", workers, Known.MEASURED))
+    scale, held = _times_the_values(old, new), sum(node.holds_bytes() or 0 for node in old.nodes)
     if scale != 1.0 and old.dynamic_bytes is not None:
-        activations = max(0, old.dynamic_bytes - held - _model_bytes(old))
-        found.append(_estimated("activations.scaled", activations * (scale - 1.0), {"times": scale}))
+        model = 4 * (old.parameters + (1 + old.slots) * old.trainable)
+        activations = max(0, old.dynamic_bytes - held - old.workers_bytes - old.kept_bytes - model)
+        more = activations * (scale - 1.0)
+        found.append(Effect(On.MEMORY, "activations.scaled", more, Known.ESTIMATED, {"times": scale}))
     if old.base_bytes is not None and new.base_bytes is not None:
-        found.append(_measured("memory.before-training", new.base_bytes - old.base_bytes))
+        base = new.base_bytes - old.base_bytes
+        found.append(Effect(On.MEMORY, "memory.before-training", base, Known.MEASURED))
     return found
 
 
-def _measured(kind: str, amount: float, values: Values | None = None) -> Effect:
-    return Effect(On.MEMORY, kind, amount, Known.MEASURED, values or {})
-
-
-def _estimated(kind: str, amount: float, values: Values | None = None) -> Effect:
-    return Effect(On.MEMORY, kind, amount, Known.ESTIMATED, values or {})
-
-
-def _load(portrait: Portrait) -> float:
-    """Bytes of activations, up to a factor that both runs share."""
-    return (portrait.batch or 0) * (portrait.input_values or 0) * portrait.value_bytes
-
-
-def _model_bytes(portrait: Portrait) -> int:
-    return 4 * (portrait.parameters + (1 + portrait.slots) * portrait.trainable)
+def _times_the_values(old: Portrait, new: Portrait) -> float:
+    """How many times the bytes of activations, from what they are proportional to; 1 where that is not known."""
+    before, after = ((one.batch or 0) * (one.input_values or 0) * one.value_bytes for one in (old, new))
+    return after / before if before and after else 1.0
 
 
 def _model_memory(old: Portrait, new: Portrait) -> list[Effect]:
@@ -211,8 +192,8 @@ def _model_memory(old: Portrait, new: Portrait) -> list[Effect]:
     weights = 4 * (more + new.trainable - old.trainable)
     slots = 4 * (new.slots * new.trainable - old.slots * old.trainable)
     return [
-        _estimated("model.parameters", weights, {"parameters": more}),
-        _estimated("optimizer.slots", slots),
+        Effect(On.MEMORY, "model.parameters", weights, Known.ESTIMATED, {"parameters": more}),
+        Effect(On.MEMORY, "optimizer.slots", slots, Known.ESTIMATED),
     ]
 
 
@@ -220,11 +201,11 @@ def _pipeline_memory(old: Portrait, new: Portrait) -> list[Effect]:
     """Buffers of the pipeline, full, by kind."""
     found = []
     for op in ("shuffle", "cache", "prefetch"):
-        before = sum(node.holds_bytes() or 0 for node in old.nodes if node.op == op)
-        after = sum(node.holds_bytes() or 0 for node in new.nodes if node.op == op)
-        if before != after:
-            values = {"op": op, "old_bytes": before, "new_bytes": after}
-            found.append(_estimated("pipeline.buffer", after - before, values))
+        before, after = (
+            sum(node.holds_bytes() or 0 for node in one.nodes if node.op == op) for one in (old, new)
+        )
+        values = {"op": op, "old_bytes": before, "new_bytes": after}
+        found.append(Effect(On.MEMORY, "pipeline.buffer", after - before, Known.ESTIMATED, values))
     return found
 
 
@@ -235,8 +216,7 @@ def _on_time(old: Portrait, new: Portrait) -> list[Effect]:
         if old.step_s is not None and new.step_s is not None:
             computing = (new.step_s - new.wait_s) - (old.step_s - old.wait_s)
             found.append(Effect(On.TIME, "step.computing", computing, Known.MEASURED))
-    scale = _load(new) / _load(old) if _load(old) and _load(new) else 1.0
-    computed = (old.step_s or 0.0) - (old.wait_s or 0.0)
+    scale, computed = _times_the_values(old, new), (old.step_s or 0.0) - (old.wait_s or 0.0)
     if scale != 1.0 and computed > 0:
         amount = computed * (scale - 1.0)
         found.append(Effect(On.TIME, "step.values", amount, Known.ESTIMATED, {"times": scale}))
@@ -257,7 +237,5 @@ def other_pace(comparison: Comparison) -> bool:
 
 def ended_too_early(comparison: Comparison) -> bool:
     """A run without a step takes less memory than one with: that says nothing."""
-    old, new = comparison.old, comparison.new
-    less = min(old, new, key=lambda one: one.peak_bytes or 0)
-    more = new if less is old else old
+    less, more = sorted((comparison.old, comparison.new), key=lambda one: one.peak_bytes or 0)
     return "fit" in less.unseen and not less.steps and more.steps > 0

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.explain.evidence import Evidence, Sources
+from holdfast.explain.readings.memory import kept_by_objects
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.pipeline import PipelineNode
 from holdfast.journal import events as ev
+from holdfast.journal.vitals import Sample
 
 #: Copies of every trainable parameter that an optimizer keeps beside it.
 _SLOTS = {
@@ -18,12 +20,15 @@ _SLOTS = {
     "lion": 1, "rmsprop": 1, "adagrad": 1, "adafactor": 1, "muon": 1, "sgd": 0,
 }  # fmt: skip
 
+#: Settings by the names under which they are shown, in that order.
+Settings = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class Portrait:
     name: str
-    #: "data: batches" -> value, in the order in which they are shown.
-    settings: dict[str, Any] = field(default_factory=dict)
+    #: By what they are read from: data, model, fit and so on. None: the run ended before that was seen.
+    settings: dict[str, Settings | None] = field(default_factory=dict)
     nodes: tuple[PipelineNode, ...] = ()
     parameters: int = 0
     trainable: int = 0
@@ -39,8 +44,11 @@ class Portrait:
     step_s: float | None = None
     wait_s: float | None = None  # of it, for data
     steps: int = 0
-    unseen: frozenset[str] = frozenset()  # kinds of facts that it ended before: data, model, fit, framework
     scripts: dict[str, str] = field(default_factory=dict)  # file name -> text
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        return frozenset(part for part, known in self.settings.items() if known is None)
 
     @property
     def dynamic_bytes(self) -> int | None:
@@ -51,136 +59,109 @@ class Portrait:
 
 
 def portray(evidence: Evidence, sources: Sources | None = None) -> Portrait:
-    sources = sources or Sources()
-    model = evidence.model.event if evidence.model is not None else ev.ModelSeen()
-    batch, values = _batch(evidence), _input_values(evidence, model)
-    kept, kept_name = _kept(evidence)
+    sources, model, batch = sources or Sources(), evidence.seen(ev.ModelSeen), _batch(evidence)
+    kept = kept_by_objects(evidence)
+    samples = [sample for _, sample in evidence.samples]
+    before = [sample for sample in samples if not sample.fit and not sample.step]
     return Portrait(
         name=evidence.name,
-        settings=_settings(evidence, model, batch) | _started_with(evidence, sources),
+        settings={
+            "data": _data(evidence),
+            "model": _model(model) if evidence.model is not None else None,
+            "fit": _fit(evidence, batch),
+            "version": _versions(evidence),
+            "machine": _machine(evidence)
+            | {f"recipe: {name}": value for name, value in sources.recipe.items()},
+            "script": _digests(evidence),
+        },
         nodes=evidence.nodes,
         parameters=model.parameters,
         trainable=model.trainable_parameters,
         slots=_SLOTS.get(model.optimizer.lower(), 1 if model.optimizer else 0),
         batch=batch,
-        input_values=values,
+        input_values=_input_values(evidence, model),
         value_bytes=2 if "16" in model.precision else 4,
-        peak_bytes=max((s.tree_rss_bytes or s.rss_bytes for _, s in evidence.samples), default=None),
-        base_bytes=_base(evidence),
-        workers_bytes=max(
-            (sum(p.private_bytes or 0 for p in s.processes) for _, s in evidence.samples), default=0
-        ),
-        kept_bytes=kept,
-        kept_name=kept_name,
+        peak_bytes=max(map(_rss, samples), default=None),
+        base_bytes=next((_rss(sample) for sample in before[-1:] + samples[:1]), None),
+        workers_bytes=max((sum(p.private_bytes or 0 for p in s.processes) for s in samples), default=0),
+        kept_bytes=kept.bytes if kept is not None else 0,
+        kept_name=kept.name if kept is not None else "",
         step_s=_step_s(evidence),
         wait_s=_wait_s(evidence),
         steps=evidence.step or 0,
-        unseen=_unseen(evidence),
         scripts=sources.scripts,
     )
 
 
-def source_of(setting: str) -> str:
-    """Which kind of facts a setting is read from."""
-    if setting in _OF_FIT:
-        return "fit"
-    group = setting.partition(":")[0]
-    return {"pipeline": "data", "training": "model", "environment": "version"}.get(group, group)
+def _rss(sample: Sample) -> int:
+    return sample.tree_rss_bytes or sample.rss_bytes
 
 
-_OF_FIT = ("training: epochs", "training: steps an epoch", "training: callbacks", "training: batch")
-
-
-def _unseen(evidence: Evidence) -> frozenset[str]:
-    seen = {
-        "data": evidence.data() is not None,
-        "model": evidence.model is not None,
-        "fit": evidence.fit is not None and evidence.fit.started is not None,
-        "version": bool(evidence.all(ev.FrameworkSeen)),
-        "script": evidence.last(ev.ScriptRead) is not None,
-    }
-    return frozenset(kind for kind, known in seen.items() if not known)
-
-
-def _started_with(evidence: Evidence, sources: Sources) -> dict[str, Any]:
-    found = {f"recipe: {name}": value for name, value in sources.recipe.items()}
-    script = evidence.last(ev.ScriptRead)
-    if script is not None:
-        event = script.event
-        found |= {f"script: {os.path.basename(event.script)}": event.digest}
-        found |= {f"script: {name}": digest for name, digest in event.beside.items()}
-    return found
-
-
-def _settings(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dict[str, Any]:
-    nodes = {"pipeline": " > ".join(_node(node) for node in evidence.nodes)}
-    return (
-        _data(evidence) | nodes | _training(evidence, model, batch) | _versions(evidence) | _machine(evidence)
-    )
-
-
-def _data(evidence: Evidence) -> dict[str, Any]:
+def _data(evidence: Evidence) -> Settings | None:
     data = evidence.data()
     if data is None:
-        return {}
+        return None
     event = data.event
-    return {
+    named = {
         "data: kind": event.type,
         "data: batches": event.cardinality,
         "data: files": event.file_count,
         "data: bytes of arrays": event.array_bytes,
         "data: element": str(event.element_spec or ""),
-        "data: bytes of a batch": evidence.batch_bytes,
         "data: workers": event.workers,
-    } | {
-        f"data: largest {name}": values.get("max")
-        for name, values in event.statistics.items()
-        if isinstance(values, dict)
     }
+    arrays = {name: values for name, values in event.statistics.items() if isinstance(values, dict)}
+    largest = {f"data: largest {name}": values.get("max") for name, values in arrays.items()}
+    return named | largest | {"pipeline": " > ".join(_node(node) for node in evidence.nodes)}
 
 
-def _training(evidence: Evidence, model: ev.ModelSeen, batch: int | None) -> dict[str, Any]:
-    started = evidence.fit.started if evidence.fit is not None else None
-    fit = started.event if started is not None else None
+def _model(model: ev.ModelSeen) -> Settings:
     return {
         "model: parameters": model.parameters,
         "model: trainable parameters": model.trainable_parameters,
         "model: layers": model.layers,
         "model: input": str(model.input_shape or ""),
         "model: loss": model.loss,
-        "training: batch": batch,
         "training: optimizer": model.optimizer,
         "training: learning rate": model.learning_rate,
         "training: schedule": model.learning_rate_schedule,
         "training: precision": model.precision,
         "training: eager": model.run_eagerly,
         "training: XLA": model.jit_compile,
-        "training: epochs": fit.epochs if fit else None,
-        "training: steps an epoch": fit.planned_steps_per_epoch if fit else None,
-        "training: callbacks": ", ".join(str(one.get("class")) for one in fit.callbacks) if fit else None,
     }
 
 
-def _versions(evidence: Evidence) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _fit(evidence: Evidence, batch: int | None) -> Settings | None:
+    if evidence.fit is None or evidence.fit.started is None:
+        return None
+    start = evidence.fit.start
+    return {
+        "training: batch": batch,
+        "training: epochs": start.epochs,
+        "training: steps an epoch": start.planned_steps_per_epoch,
+        "training: callbacks": ", ".join(str(one.get("class")) for one in start.callbacks),
+    }
+
+
+def _versions(evidence: Evidence) -> Settings | None:
+    found: Settings = {}
     for framework in (seen.event for seen in evidence.all(ev.FrameworkSeen)):
         found |= {f"version: {name}": version for name, version in framework.versions.items()}
         found[f"version: {framework.name}"] = framework.version
-        found["machine: devices"] = ", ".join(framework.devices)
         found |= {f"environment: {name}": value for name, value in framework.environment.items()}
     joined = evidence.first(ev.ProcessJoined)
-    return found | ({"version: Python": joined.event.python} if joined is not None else {})
+    return found | ({"version: Python": joined.event.python} if joined is not None else {}) if found else None
 
 
-def _machine(evidence: Evidence) -> dict[str, Any]:
-    opened, machine = evidence.opened, evidence.last(ev.MachineRead)
-    found: dict[str, Any] = {}
-    if opened is not None:
+def _machine(evidence: Evidence) -> Settings:
+    machine = evidence.last(ev.MachineRead)
+    found: Settings = {"machine: devices": ", ".join(evidence.seen(ev.FrameworkSeen).devices) or None}
+    if evidence.opened is not None:
+        opened = evidence.opened.event
         found |= {
-            "machine: host": opened.event.host,
-            "machine: cores": opened.event.cpus,
-            "machine: memory": opened.event.memory_bytes,
-            "command": " ".join(opened.event.command),
+            "machine: host": opened.host,
+            "machine: cores": opened.cpus,
+            "command": " ".join(opened.command),
         }
     if machine is not None:
         found |= {
@@ -192,63 +173,51 @@ def _machine(evidence: Evidence) -> dict[str, Any]:
     return found
 
 
+def _digests(evidence: Evidence) -> Settings | None:
+    read = evidence.last(ev.ScriptRead)
+    return (
+        None if read is None else {os.path.basename(read.event.script): read.event.digest} | read.event.beside
+    )
+
+
 def _node(node: PipelineNode) -> str:
     size = node.buffer_size or node.settings.get("batch_size") or node.settings.get("count")
     return f"{node.op}({size})" if size else node.op
 
 
 def _batch(evidence: Evidence) -> int | None:
-    fit = evidence.fit
-    if fit is not None and fit.started is not None and fit.started.event.batch_size:
-        return fit.started.event.batch_size
+    if evidence.fit is not None and evidence.fit.start.batch_size:
+        return evidence.fit.start.batch_size
     sizes = [node.settings.get("batch_size") for node in evidence.nodes if node.op == "batch"]
     known = [size for size in sizes if isinstance(size, int)]
     return known[-1] if known else None
 
 
 def _input_values(evidence: Evidence, model: ev.ModelSeen) -> int | None:
-    seen = [said for said in evidence.all(ev.BatchSeen) if said.event.role == "train" and said.event.parts]
-    shape = seen[-1].event.parts[0].get("shape") if seen else model.input_shape
-    if (
-        not isinstance(shape, list | tuple)
-        or len(shape) < 2
-        or not all(isinstance(side, int) for side in shape[1:])
-    ):
-        return None
-    return math.prod(shape[1:])
-
-
-def _base(evidence: Evidence) -> int | None:
-    before = [s.tree_rss_bytes or s.rss_bytes for _, s in evidence.samples if not s.fit and not s.step]
-    inside = [s.tree_rss_bytes or s.rss_bytes for _, s in evidence.samples]
-    return before[-1] if before else inside[0] if inside else None
-
-
-def _kept(evidence: Evidence) -> tuple[int, str]:
-    from holdfast.explain.readings.memory import kept_by_objects
-
-    found = kept_by_objects(evidence)
-    return (found[0], str(found[1].get("name"))) if found is not None else (0, "")
+    seen = [
+        one.event.parts for one in evidence.all(ev.BatchSeen) if one.event.role == "train" and one.event.parts
+    ]
+    shape = seen[-1][0].get("shape") if seen else model.input_shape
+    sides = shape[1:] if isinstance(shape, list | tuple) else ()
+    return math.prod(sides) if sides and all(isinstance(side, int) for side in sides) else None
 
 
 def _step_s(evidence: Evidence) -> float | None:
     """Of the steps after the first, which contains the compiling."""
-    rests = [
-        (said.event.duration_s - (said.event.first_step_s or 0.0))
-        / max(1, said.event.steps - (said.event.first_step_s is not None))
-        for said in evidence.all(ev.EpochDone)
-        if said.event.steps > 2 and said.event.duration_s
-    ]
-    if rests:
-        return median(rests)
-    own = [(s.mono, s.step) for _, s in evidence.samples if s.step > 0]
-    if len(own) > 2 and own[-1][1] > own[0][1]:
-        return (own[-1][0] - own[0][0]) / (own[-1][1] - own[0][1])
-    return None
+    epochs = [one.event for one in evidence.all(ev.EpochDone) if one.event.steps > 2 and one.event.duration_s]
+    if epochs:
+        rests = [
+            (one.duration_s - (one.first_step_s or 0.0), one.steps - (one.first_step_s is not None))
+            for one in epochs
+        ]
+        return median([seconds / max(1, steps) for seconds, steps in rests])
+    own = [sample for _, sample in evidence.samples if sample.step > 0]
+    steps = own[-1].step - own[0].step if len(own) > 2 else 0
+    return (own[-1].mono - own[0].mono) / steps if steps > 0 else None
 
 
 def _wait_s(evidence: Evidence) -> float | None:
-    own = [s for _, s in evidence.samples if s.step > 0]
-    if not own or not own[-1].step or not (own[-1].data_wait_s or own[-1].compute_s):
+    last = next((sample for _, sample in reversed(evidence.samples) if sample.step > 0), None)
+    if last is None or not (last.data_wait_s or last.compute_s):
         return None
-    return own[-1].data_wait_s / own[-1].step
+    return last.data_wait_s / last.step

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.output import Traceback, clipped, is_advice, without_colour
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import is_users
 from holdfast.journal import events as ev
 
@@ -122,23 +123,31 @@ class Raised:
 
 
 def from_event(
-    event: ev.ExceptionRaised, source: str, told: list[ev.ExceptionRaised], *, caught: bool | None = None
+    chosen: Recorded[ev.ExceptionRaised],
+    raised: list[Recorded[ev.ExceptionRaised]],
+    *,
+    caught: bool | None = None,
 ) -> Raised:
-    callback = event.callback
-    user_line, user_code = event.user_line, event.user_code
-    for (
-        other
-    ) in told:  # the same exception is told again by each layer that it leaves; the innermost knows most
-        if other.type == event.type and other.message[:_SAME] == event.message[:_SAME]:
-            callback = callback or other.callback
-            user_line, user_code = user_line or other.user_line, user_code or other.user_code
+    """Each layer that an exception leaves writes it down again; the innermost knows most."""
+    event = chosen.event
+    layers = [one.event for one in raised if one.event.type == event.type]
+    layers = [event, *(one for one in layers if one.message[:_SAME] == event.message[:_SAME])]
+    callback = next((one.callback for one in layers if one.callback), "")
     return Raised(
-        type=event.type, message=event.message, source=source, user_line=user_line, user_code=user_code,
-        errno=event.errno, left="callback" if callback else event.left, callback=callback,
-        chain=tuple(event.chain), frames=tuple(event.frames), phase=event.phase,
+        type=event.type,
+        message=event.message,
+        source=chosen.source,
+        user_line=next((one.user_line for one in layers if one.user_line), ""),
+        user_code=next((one.user_code for one in layers if one.user_code), ""),
+        errno=event.errno,
+        left="callback" if callback else event.left,
+        callback=callback,
+        chain=tuple(event.chain),
+        frames=tuple(event.frames),
+        phase=event.phase,
         caught=event.caught if caught is None else caught,
         paths=tuple(event.paths),
-    )  # fmt: skip
+    )
 
 
 def from_output(printed: Traceback) -> Raised:

@@ -25,6 +25,21 @@ class Fit:
     epochs: tuple[Recorded[ev.EpochDone], ...]
 
     @property
+    def start(self) -> ev.FitStarted:
+        """What it was called with; empty where that was not seen."""
+        return self.started.event if self.started is not None else ev.FitStarted()
+
+    @property
+    def end(self) -> ev.FitDone:
+        """How it ended; empty where it has not, or that was not seen."""
+        return self.done.event if self.done is not None else ev.FitDone()
+
+    @property
+    def finished(self) -> bool:
+        """It ended, and not by an exception."""
+        return self.done is not None and not self.end.raised
+
+    @property
     def steps_by_epoch(self) -> list[int]:
         if self.done is not None and self.done.event.steps_by_epoch:
             return self.done.event.steps_by_epoch

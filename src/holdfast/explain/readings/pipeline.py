@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.numbers import whole_or_none
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
 if TYPE_CHECKING:
@@ -81,11 +82,22 @@ def pipeline_node(node: dict[str, Any], source: str) -> PipelineNode:
     )
 
 
+def produced_bytes(counted: Iterable[ev.PipelineSeen]) -> dict[str, int]:
+    """Mean bytes of an element that leaves each kind of node, by tf.data's own counters."""
+    found: dict[str, int] = {}
+    for node in (node for one in counted for node in one.nodes):
+        for elements, size in (("elements", "produced_bytes"), ("buffered_elements", "buffered_bytes")):
+            if node.get(elements) and node.get(size):
+                found[op_name(str(node.get("name")))] = int(node[size] / node[elements])
+                break
+    return found
+
+
 def sized_nodes(
-    described: list[dict[str, Any]], source: str, batch_bytes: int | None, produced: dict[str, int]
+    data: Recorded[ev.DatasetSeen], batch_bytes: int | None, produced: dict[str, int]
 ) -> tuple[PipelineNode, ...]:
     """The nodes; where one does not know its element's size, it is a batch behind `batch` and a share of it before."""
-    nodes = _with_counts([pipeline_node(node, source) for node in described])
+    nodes = _with_counts([pipeline_node(node, data.source) for node in data.event.nodes])
     nodes = [replace(node, element_bytes=node.element_bytes or produced.get(node.op)) for node in nodes]
     batches = [at for at, node in enumerate(nodes) if node.op == "batch"]
     if batch_bytes is None:

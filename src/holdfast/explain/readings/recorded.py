@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from holdfast.explain.finding import Fact
 from holdfast.journal import events as ev
 
 E = TypeVar("E", bound=ev.Event)
@@ -25,3 +26,7 @@ class Recorded(Generic[E]):
     @property
     def source(self) -> str:
         return f"journal.jsonl:{self.line}"
+
+    def fact(self, kind: str, **values: Any) -> Fact:
+        """A fact that this event shows."""
+        return Fact(kind, values, self.source)
