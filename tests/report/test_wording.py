@@ -37,7 +37,10 @@ def kinds(record: str) -> list[tuple[str, str]]:
     for path in EXPLAIN.rglob("*.py"):
         text = path.read_text()
         for node in ast.walk(ast.parse(text)):
-            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == record
+            called = node.func if isinstance(node, ast.Call) else None
+            named = (isinstance(called, ast.Name) and called.id == record) or (
+                isinstance(called, ast.Attribute) and called.attr == "fact" and record == "Fact"
+            )
             if named and node.args and isinstance(node.args[0], ast.Constant):  # type: ignore[attr-defined]
                 found.append((str(node.args[0].value), f"{path.name}:{node.lineno}"))  # type: ignore[attr-defined]
     return found
