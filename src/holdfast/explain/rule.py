@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title
+from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Strength, Title, facts
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Phase
@@ -33,6 +33,7 @@ __all__ = [
     "Title",
     "cause",
     "ev",
+    "facts",
 ]
 
 Rule: TypeAlias = Callable[[Evidence], Finding | RuledOut | None]
