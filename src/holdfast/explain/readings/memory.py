@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.error import ErrorText, Quote, full_disk
+from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.numbers import whole_or_none
 from holdfast.journal import events as ev
 
@@ -149,6 +150,11 @@ def grew(evidence: Evidence) -> Fact:
     """How much memory rose, and when."""
     rise = evidence.growth.rise
     return Fact("memory.grew", growth_values(evidence), rise.source)
+
+
+def growth_seen(evidence: Evidence) -> list[Fact]:
+    """The same, where it rose by an amount that is worth showing."""
+    return [grew(evidence)] if evidence.growth.when != GrowthShape.NONE else []
 
 
 def growth_values(evidence: Evidence) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.readings.error import user_line
 from holdfast.explain.readings.memory import gpu_refused
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
@@ -16,9 +15,7 @@ _GPUS_SHOWN = 4
 
 
 @cause(
-    "device-memory-exhausted",
-    specialises=("script-error", "native-crash", "callback-raised"),
-    mechanism=True,
+    "device-memory-exhausted", specialises=("script-error", "native-crash", "callback-raised"), mechanism=True
 )
 def device_memory_exhausted(evidence: Evidence) -> Finding | None:
     quote = gpu_refused(evidence)
@@ -26,31 +23,24 @@ def device_memory_exhausted(evidence: Evidence) -> Finding | None:
         return None
     shape, requested = _SHAPE.search(quote.whole), _REQUESTED.search(quote.whole)
     operation = _OPERATION.search(quote.whole)
-    facts = [quote.fact, *user_line(evidence)]
-    facts += [Fact("error.operation", {"name": operation[1]}, quote.source)] if operation else []
+    facts = [Fact("error.operation", {"name": operation[1]}, quote.source)] if operation else []
     sides = [int(side) for side in shape[1].split(",") if side] if shape else []
     values = {"shape": sides, "requested": requested[1] if requested and not sides else ""}
     torch = {"torch": "PyTorch" in quote.whole}
     return Finding(
         Strength.ESTABLISHED,
         Title("device-memory-exhausted", values),
-        because=[*facts, *_gpus(evidence)],
+        because=[*quote.facts, *facts, *_gpus(evidence)],
         remedies=[Remedy("batch.accumulate-gradients", torch), Remedy("precision.half", torch)],
     )
 
 
 def _gpus(evidence: Evidence) -> list[Fact]:
     """What was used of each GPU when it was last measured."""
-    return [
-        Fact(
-            "gpu.memory",
-            {
-                "used_bytes": number_of(gpu.get("used_bytes")),
-                "total_bytes": number_of(gpu.get("total_bytes")),
-                "own_bytes": number_of(gpu.get("ours_bytes")) or None,
-            },
-            f"vitals.jsonl:{line}",
-        )
-        for line, sample in evidence.samples[-1:]
-        for gpu in sample.gpus[:_GPUS_SHOWN]
-    ]
+    facts = []
+    for line, sample in evidence.samples[-1:]:
+        for gpu in sample.gpus[:_GPUS_SHOWN]:
+            used, total, own = (number_of(gpu.get(f"{name}_bytes")) for name in ("used", "total", "ours"))
+            values = {"used_bytes": used, "total_bytes": total, "own_bytes": own or None}
+            facts.append(Fact("gpu.memory", values, f"vitals.jsonl:{line}"))
+    return facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.memory import gpu_refused
@@ -20,51 +20,42 @@ _NO_HANDLE = ErrorText(
 _TAKEN, _MOSTLY_TAKEN, _FREE = 0.2, 0.5, 0.1
 
 
-class _Gpu(NamedTuple):
-    used_bytes: float
-    total_bytes: float
-    processes: list[dict[str, Any]]
-
-
 @cause("device-memory-held-by-others", specialises=("script-error",))
 def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
     machine, refused = evidence.last(ev.MachineRead), gpu_refused(evidence)
     quote = refused or _NO_HANDLE.match(evidence)
     if quote is None or machine is None:
         return None
-    gpus = _visible(evidence, [_gpu(one) for one in machine.event.gpus])
-    taken = [gpu for gpu in gpus if gpu.total_bytes and gpu.used_bytes > _TAKEN * gpu.total_bytes]
+    gpus = _visible(evidence, machine.event.gpus)
+    taken = [gpu for gpu in gpus if 0 < _TAKEN * _total(gpu) < _used(gpu)]
     if not taken:
         return None
-    worst = max(taken, key=lambda gpu: gpu.used_bytes)
-    other_free = any(gpu.used_bytes < _FREE * worst.total_bytes for gpu in gpus)
-    certain = worst.used_bytes > _MOSTLY_TAKEN * worst.total_bytes
-    values = {"used_bytes": worst.used_bytes, "total_bytes": worst.total_bytes}
-    facts = [quote.fact, Fact("gpu.used-before", {**values, "processes": worst.processes}, machine.source)]
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
-    return Finding(
-        Strength.POSSIBLE if other_free else strength,  # which GPU ran out is not known
-        Title("device-memory-held-by-others", values),
-        because=tuple(facts),
-        remedies=(
-            Remedy("gpu.end-other-processes"),
-            Remedy("gpu.use-another") if other_free else Remedy("gpu.grow-memory"),
-        ),
-        led_to="device-memory-exhausted" if refused is not None else None,
-    )
-
-
-def _gpu(read: dict[str, Any]) -> _Gpu:
+    worst = max(taken, key=_used)
+    used, total = _used(worst), _total(worst)
+    values = {"used_bytes": used, "total_bytes": total}
     processes = [
         {"name": one.get("name") or "process", "pid": one.get("pid"), "bytes": number_of(one.get("bytes"))}
-        for one in read.get("processes", [])
+        for one in worst.get("processes", [])
     ]
-    return _Gpu(
-        number_of(read.get("used_bytes")) or 0.0, number_of(read.get("total_bytes")) or 0.0, processes
-    )
+    facts = [quote.fact, Fact("gpu.used-before", {**values, "processes": processes}, machine.source)]
+    strength = Strength.ESTABLISHED if used > _MOSTLY_TAKEN * total else Strength.SUPPORTED
+    other = Remedy("gpu.grow-memory")
+    if any(_used(gpu) < _FREE * total for gpu in gpus):  # which GPU ran out is not known
+        strength, other = Strength.POSSIBLE, Remedy("gpu.use-another")
+    title = Title("device-memory-held-by-others", values)
+    led_to = "device-memory-exhausted" if refused is not None else None
+    return Finding(strength, title, facts, [Remedy("gpu.end-other-processes"), other], led_to=led_to)
 
 
-def _visible(evidence: Evidence, gpus: list[_Gpu]) -> list[_Gpu]:
+def _used(gpu: dict[str, Any]) -> float:
+    return number_of(gpu.get("used_bytes")) or 0.0
+
+
+def _total(gpu: dict[str, Any]) -> float:
+    return number_of(gpu.get("total_bytes")) or 0.0
+
+
+def _visible(evidence: Evidence, gpus: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves to the run, where it names them by their numbers."""
     set_to = [one.event.environment.get("CUDA_VISIBLE_DEVICES") for one in evidence.all(ev.FrameworkSeen)]
     wanted = next((value for value in reversed(set_to) if value), "")

@@ -20,15 +20,15 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
     ended = memory_end(evidence).cause or ("device-memory-exhausted" if gpu_refused(evidence) else None)
     if not ended or (evidence.step or 0) < _STEPS_NEEDED:
         return None
-    batch, rise, varies = _larger_batch(evidence), _rise(evidence), _varies(evidence)
-    facts = [fact for fact in (batch, rise) if fact is not None]
+    batch, varies = _larger_batch(evidence), _varies(evidence)
+    facts = [*batch, *_rise(evidence)]
     if not facts and varies and _flat_until_the_end(evidence):
         source = evidence.growth.total.source or "vitals.jsonl"
         facts = [Fact("memory.flat-until-the-end", {"steps": evidence.step}, source)]
     if not facts:
         return None
     return Finding(
-        Strength.SUPPORTED if batch is not None or varies else Strength.POSSIBLE,
+        Strength.SUPPORTED if batch or varies else Strength.POSSIBLE,
         Title("larger-sample-than-before"),
         because=[*facts, *at_the_end(evidence)],
         remedies=[Remedy("images.limit-size"), Remedy("data.check", safety="automatic")],
@@ -36,28 +36,28 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
     )
 
 
-def _larger_batch(evidence: Evidence) -> Fact | None:
+def _larger_batch(evidence: Evidence) -> list[Fact]:
     """The last batch that was seen, where it is the largest by far."""
     batches = [one for one in evidence.all(ev.BatchSeen) if one.event.role == "train"]
     sizes = [sum(filter(None, (part_bytes(part) for part in one.event.parts))) for one in batches]
     if len(sizes) < 2:
-        return None
+        return []
     last, before = sizes[-1], sorted(sizes[:-1])
     if last <= _LARGER * max(1, before[0]) or last < before[-1]:
-        return None
+        return []
     values = {"step": batches[-1].event.step, "bytes": last, "usual_bytes": before[len(before) // 2]}
-    return Fact("batch.larger", values, batches[-1].source)
+    return [Fact("batch.larger", values, batches[-1].source)]
 
 
-def _rise(evidence: Evidence) -> Fact | None:
+def _rise(evidence: Evidence) -> list[Fact]:
     """Memory was flat, and rose at once."""
     grown = evidence.growth
     jump = grown.largest_jump
     if grown.when == GrowthShape.ONE_STEP:
-        return Fact("memory.grew-after-flat", growth_values(evidence), grown.rise.source)
+        return [Fact("memory.grew-after-flat", growth_values(evidence), grown.rise.source)]
     if grown.when == GrowthShape.ONE_JUMP and jump.last_line >= evidence.samples[-1][0] - _LAST_SAMPLES:
-        return Fact("memory.jumped", {"steps": evidence.step, "bytes": jump.bytes}, jump.source)
-    return None
+        return [Fact("memory.jumped", {"steps": evidence.step, "bytes": jump.bytes}, jump.source)]
+    return []
 
 
 def _varies(evidence: Evidence) -> bool:
@@ -69,10 +69,8 @@ def _varies(evidence: Evidence) -> bool:
 
 
 def _flat_until_the_end(evidence: Evidence) -> bool:
-    used, limit = (
-        [sample.rss_bytes for _, sample in evidence.samples if sample.step > 0],
-        evidence.memory_limit,
-    )
+    limit = evidence.memory_limit
+    used = [sample.rss_bytes for _, sample in evidence.samples if sample.step > 0]
     if len(used) < 2 or limit is None:
         return False
     return max(used) - min(used) < _FLAT * max(used) and max(used) < _BELOW_LIMIT * limit.bytes

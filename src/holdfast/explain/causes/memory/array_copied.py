@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
+from holdfast.explain.readings.memory import MemoryEnd, growth_seen, memory_end, share_of_limit
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _AT_THE_START = (*WHILE_FILLING, GrowthShape.BEFORE_FIT, GrowthShape.ONE_JUMP)
@@ -16,21 +17,16 @@ _FILLS = 0.7
 
 @cause("array-copied")
 def array_copied(evidence: Evidence) -> Finding | None:
-    data, ended, growth = evidence.data(), memory_end(evidence), evidence.growth
-    if data is None or ended is MemoryEnd.NO or not data.event.array_bytes:
+    data = evidence.data()
+    if data is None or not data.event.array_bytes or memory_end(evidence) is MemoryEnd.NO:
         return None
-    arrays = data.event.array_bytes
-    share = share_of_limit(evidence, arrays)
-    at_the_start = growth.when in _AT_THE_START or not evidence.step
+    values = {"bytes": data.event.array_bytes}
+    share = share_of_limit(evidence, data.event.array_bytes)
+    at_the_start = evidence.growth.when in _AT_THE_START or not evidence.step
     if not at_the_start or (share is not None and share < _LITTLE):
         return None
-    facts = [Fact("fit.given-arrays", {"bytes": arrays, "where": data.event.where}, data.source)]
-    facts += [grew(evidence)] if growth.when != GrowthShape.NONE else []
+    facts = [Fact("fit.given-arrays", {**values, "where": data.event.where}, data.source)]
     certain = share is not None and 2 * share > _FILLS and evidence.step == 0
-    return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        Title("array-copied", {"bytes": arrays}),
-        because=[*facts, *at_the_end(evidence)],
-        remedies=[Remedy("array.feed-in-parts"), Remedy("array.use-uint8")],
-        led_to=ended.cause,
-    )
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    remedies = [Remedy("array.feed-in-parts"), Remedy("array.use-uint8")]
+    return ran_out(evidence, strength, Title("array-copied", values), facts + growth_seen(evidence), remedies)

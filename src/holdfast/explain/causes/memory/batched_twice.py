@@ -12,35 +12,28 @@ _REGROUPING = {"unbatch", "window", "zip"}
 
 @cause("batched-twice", specialises=("script-error",))
 def batched_twice(evidence: Evidence) -> Finding | None:
-    data, model, error = evidence.data(), evidence.model, evidence.error
+    data, model, ended = evidence.data(), evidence.model, memory_end(evidence)
     batches = [node for node in evidence.nodes if node.op == "batch"]
     if data is None or len(batches) < 2 or _REGROUPING & {node.op for node in evidence.nodes}:
         return None
     rank = _element_rank(data.event.element_spec)
     wanted = _rank(model.event.input_shape) if model is not None else None
-    known = wanted is not None and rank is not None
     mismatch = wanted is not None and rank == wanted + 1
-    ended = memory_end(evidence)
-    failed = error is not None and error.left != "callback"
-    if known and not mismatch:  # clips of frames in a batch
+    if wanted is not None and rank is not None and not mismatch:  # clips of frames in a batch
         return None
-    if not (mismatch or ended is not MemoryEnd.NO or failed):
+    error = evidence.error if evidence.error is not None and evidence.error.left != "callback" else None
+    if not mismatch and ended is MemoryEnd.NO and error is None:
         return None
     sizes = [node.settings.get("batch_size", "?") for node in batches]
-    facts = [
-        Fact("pipeline.batches", {"sizes": sizes, "where": [node.where for node in batches]}, data.source)
-    ]
+    places = {"sizes": sizes, "where": [node.where for node in batches]}
+    facts = [Fact("pipeline.batches", places, data.source)]
     if rank is not None:
         facts.append(Fact("pipeline.rank", {"rank": rank, "model_rank": wanted}, data.source))
-    if failed and error is not None:
+    if error is not None:
         facts.append(Fact("error.quoted", {"text": clipped(f"{error.type}: {error.message}")}, error.source))
-    return Finding(
-        Strength.ESTABLISHED if mismatch else Strength.SUPPORTED,
-        Title("batched-twice", {"sizes": sizes}),
-        because=facts,
-        remedies=[Remedy("pipeline.batch-once", {"size": sizes[-1]})],
-        led_to=ended.cause,
-    )
+    strength = Strength.ESTABLISHED if mismatch else Strength.SUPPORTED
+    remedies = [Remedy("pipeline.batch-once", {"size": sizes[-1]})]
+    return Finding(strength, Title("batched-twice", {"sizes": sizes}), facts, remedies, led_to=ended.cause)
 
 
 def _element_rank(spec: list[object] | None) -> int | None:

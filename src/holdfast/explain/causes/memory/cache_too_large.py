@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.explain.causes.memory.thresholds import MOST_OF_LIMIT
+from holdfast.explain.causes.memory.ran_out import ran_out, takes_most
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, memory_end, share_of_limit
+from holdfast.explain.readings.memory import MemoryEnd, grew, memory_end
 from holdfast.explain.readings.pipeline import PipelineNode, largest
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause
 
@@ -19,9 +19,9 @@ _ENOUGH_STEPS = 10
 
 @cause("cache-too-large", specialises=("memory-leak",))
 def cache_too_large(evidence: Evidence) -> Finding | RuledOut | None:
-    ended, growth = memory_end(evidence), evidence.growth
+    growth = evidence.growth
     cache = largest([node for node in evidence.nodes if node.op == "cache" and not _on_disk(node)])
-    if ended is MemoryEnd.NO or cache is None:
+    if memory_end(evidence) is MemoryEnd.NO or cache is None:
         return None
     if growth.when == GrowthShape.EVERY_STEP and len(growth.by_epoch) > 2:
         return RuledOut("cache-too-large.grows-in-later-epochs", {}, growth.total.source)
@@ -33,20 +33,20 @@ def cache_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     facts = [cache.fact, grew(evidence)]
     facts += [Fact("memory.batch-a-step", values, cache.source)] if fits else []
     unlike = batch and per_step and not fits and growth.rise.steps > _ENOUGH_STEPS
-    return Finding(
+    return ran_out(
+        evidence,
         _strength(evidence, cache, fits=fits),
         Title("cache-too-large", {"full_bytes": cache.holds_bytes()}),
-        because=[*facts, *at_the_end(evidence)],
+        facts,
+        [Remedy("cache.encoded"), Remedy("cache.on-disk")],
         against=[Fact("memory.not-a-batch-a-step", values, growth.rise.source)] if unlike else (),
-        remedies=[Remedy("cache.encoded"), Remedy("cache.on-disk")],
-        led_to=ended.cause,
     )
 
 
 def _strength(evidence: Evidence, cache: PipelineNode, *, fits: bool) -> Strength:
     before_steps = evidence.growth.when in WHILE_FILLING
     shuffles = any(node.op == "shuffle" for node in evidence.nodes)
-    most = (share_of_limit(evidence, cache.holds_bytes()) or 0) > MOST_OF_LIMIT
+    most = takes_most(evidence, cache.holds_bytes())
     if before_steps and shuffles:
         return Strength.POSSIBLE
     if fits and most and not before_steps and not shuffles:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from holdfast.explain.readings.end import end_seen
-from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import at_the_end, grew, near_the_limit, oom_kills
+from holdfast.explain.readings.memory import at_the_end, growth_seen, near_the_limit, oom_kills
 from holdfast.explain.readings.workers import worker_ended
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 #: "Out of memory: Killed process 4000", "oom-kill:constraint=…", "invoked oom-killer"; not "illegal", not "filled".
 _KILL = re.compile(r"\bkill", re.IGNORECASE)
+_REMEDIES = (Remedy("memory.more-or-need-less"), Remedy("report.open", safety="automatic"))
 
 
 @cause("killed-for-memory", specialises=("killed-from-outside",), mechanism=True)
@@ -28,33 +28,19 @@ def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
         strength = Strength.SUPPORTED if near_the_limit(evidence) else Strength.POSSIBLE
     facts = [*end_seen(evidence), *([oom_kills(evidence)] if counted else [])]
     facts += [Fact("kernel.logged", {"line": line}, evidence.exit_source) for line in logged[-1:]]
-    facts += at_the_end(evidence)
-    if evidence.growth.when != GrowthShape.NONE:
-        facts.append(grew(evidence))
-    limit = evidence.memory_limit
-    values = {"peak_bytes": evidence.growth.peak_bytes, "limit_bytes": limit.bytes if limit else None}
-    return Finding(
-        strength,
-        Title("killed-for-memory", values),
-        because=facts,
-        against=[oom_kills(evidence)] if strength == Strength.POSSIBLE else (),
-        remedies=_REMEDIES,
-    )
+    facts += [*at_the_end(evidence), *growth_seen(evidence)]
+    limit = evidence.memory_limit.bytes if evidence.memory_limit is not None else None
+    title = Title("killed-for-memory", {"peak_bytes": evidence.growth.peak_bytes, "limit_bytes": limit})
+    against = [oom_kills(evidence)] if strength == Strength.POSSIBLE else ()
+    return Finding(strength, title, facts, _REMEDIES, against=against)
 
 
 def _worker_killed(evidence: Evidence) -> Finding:
     gone = [one for one in evidence.all(ev.WorkerGone) if one.event.oom_kills_rose]
-    facts = [oom_kills(evidence), *(worker_ended(one) for one in gone[-2:])]
-    strength = Strength.ESTABLISHED if gone else Strength.SUPPORTED
+    facts = [oom_kills(evidence), *(worker_ended(one) for one in gone[-2:]), *at_the_end(evidence)]
     harmed = evidence.is_stalled or evidence.went_wrong
-    return Finding(
-        strength if harmed else Strength.POSSIBLE,
-        Title("killed-for-memory.worker", {"stalled": evidence.is_stalled}),
-        because=[*facts, *at_the_end(evidence)],
-        remedies=_REMEDIES,
-        led_to="worker-died" if gone else None,
-        ends=harmed,
-    )
-
-
-_REMEDIES = (Remedy("memory.more-or-need-less"), Remedy("report.open", safety="automatic"))
+    blamed = Strength.ESTABLISHED if gone else Strength.SUPPORTED
+    strength = blamed if harmed else Strength.POSSIBLE
+    title = Title("killed-for-memory.worker", {"stalled": evidence.is_stalled})
+    led_to = "worker-died" if gone else None
+    return Finding(strength, title, facts, _REMEDIES, led_to=led_to, ends=harmed)

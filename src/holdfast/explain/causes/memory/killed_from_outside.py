@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.explain.readings.end import end_seen
+from holdfast.explain.readings.limits import rlimit
 from holdfast.explain.readings.memory import at_the_end, near_the_limit, oom_kills
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
@@ -13,37 +14,38 @@ _WARNINGS = ("SIGUSR1", "SIGUSR2")
 #: Share of the CPU-time limit at which it counts as used up. Chosen: below all of it, because the limit is in whole
 #: seconds and the time of the end is measured by another counter.
 _USED_UP = 0.95
+_FIND_THE_SENDER = (Remedy("signal.find-the-sender"), Remedy("run.let-it-restart"))
+_END_WHAT_IS_LEFT = (Remedy("wrapper.exec"), Remedy("process.end-what-is-left"))
 
 
 @cause("killed-from-outside", breaks=True)
 def killed_from_outside(evidence: Evidence) -> Finding | None:
     if evidence.own_signal is not None or evidence.stopped_by_us:
         return None
-    signal, cpu_time = evidence.exit_signal, _cpu_time(evidence)
+    signal, end, cpu_time = evidence.exit_signal, end_seen(evidence), _cpu_time(evidence)
     if signal in _WARNINGS:
-        title = Title("killed-from-outside.warned", {"signal": signal})
-        remedies = (Remedy("signal.handle", {"signal": signal}),)
-        return Finding(Strength.ESTABLISHED, title, [*end_seen(evidence), *cpu_time], remedies)
+        values = {"signal": signal}
+        title, remedy = Title("killed-from-outside.warned", values), Remedy("signal.handle", values)
+        return Finding(Strength.ESTABLISHED, title, [*end, *cpu_time], [remedy])
     if signal == "SIGXCPU":
-        return _out_of_cpu_time(*end_seen(evidence), *cpu_time)
+        return _out_of_cpu_time(*end, *cpu_time)
     if signal != "SIGKILL" or (evidence.oom_kills or 0) > 0 or evidence.oom_ended:
         return None
     counted = [oom_kills(evidence)] if evidence.oom_kills == 0 else []
-    facts = [*end_seen(evidence), *counted, *at_the_end(evidence)]
+    facts = [*end, *counted, *at_the_end(evidence)]
     if cpu_time:
         return _out_of_cpu_time(*facts, *cpu_time)
-    left = _left_running(evidence)
+    title, remedies = Title("killed-from-outside"), _FIND_THE_SENDER
+    if left := _left_running(evidence):
+        title, remedies = Title("killed-from-outside.training-left", left[0]), _END_WHAT_IS_LEFT
     facts += [Fact("process.left-running", values, evidence.exit_source) for values in left[:2]]
-    return Finding(
-        _strength(evidence),
-        Title("killed-from-outside.training-left", left[0]) if left else Title("killed-from-outside"),
-        because=facts,
-        against=() if counted else [oom_kills(evidence)],
-        remedies=(Remedy("wrapper.exec"), Remedy("process.end-what-is-left"))
-        if left
-        else (Remedy("signal.find-the-sender"), Remedy("run.let-it-restart")),
-        ends=not evidence.is_stalled,
-    )
+    strength, against = _strength(evidence), () if counted else [oom_kills(evidence)]
+    return Finding(strength, title, facts, remedies, against=against, ends=not evidence.is_stalled)
+
+
+def _out_of_cpu_time(*facts: Fact) -> Finding:
+    remedies = [Remedy("limit.raise-cpu-time"), Remedy("checkpoint.save-often")]
+    return Finding(Strength.ESTABLISHED, Title("killed-from-outside.cpu-time"), facts, remedies)
 
 
 def _strength(evidence: Evidence) -> Strength:
@@ -55,29 +57,20 @@ def _strength(evidence: Evidence) -> Strength:
     return Strength.POSSIBLE if near or not evidence.samples else Strength.SUPPORTED
 
 
-def _cpu_time(evidence: Evidence) -> tuple[Fact, ...]:
+def _cpu_time(evidence: Evidence) -> list[Fact]:
     """The CPU time that it used, where that is all it was given: at the hard limit the kernel sends SIGKILL."""
-    machine = evidence.last(ev.MachineRead)
-    limit = machine.event.rlimits.get("cpu") if machine is not None else None
+    limit = rlimit(evidence, "cpu")
     if evidence.ended is None or limit is None:
-        return ()
+        return []
     used_s = (evidence.ended.event.user_s or 0.0) + (evidence.ended.event.system_s or 0.0)
-    fact = Fact("limit.cpu-time", {"used_s": used_s, "limit_s": limit}, evidence.exit_source)
-    return (fact,) if used_s >= _USED_UP * limit else ()
-
-
-def _out_of_cpu_time(*facts: Fact) -> Finding:
-    title = Title("killed-from-outside.cpu-time")
-    remedies = Remedy("limit.raise-cpu-time"), Remedy("checkpoint.save-often")
-    return Finding(Strength.ESTABLISHED, title, facts, remedies)
+    values = {"used_s": used_s, "limit_s": limit.value}
+    used_up = used_s >= _USED_UP * limit.value
+    return [Fact("limit.cpu-time", values, evidence.exit_source)] if used_up else []
 
 
 def _left_running(evidence: Evidence) -> list[dict[str, Any]]:
     """Processes that trained, and outlived the one that was killed."""
     trained = {one.pid for kind in (ev.FitStarted, ev.LoopSeen) for one in evidence.all(kind)}
     left = evidence.ended.event.left_running if evidence.ended is not None else []
-    return [
-        {"pid": one.get("pid"), "command": one.get("command", "")}
-        for one in left
-        if one.get("pid") in trained
-    ]
+    running = [one for one in left if one.get("pid") in trained]
+    return [{"pid": one["pid"], "command": one.get("command", "")} for one in running]

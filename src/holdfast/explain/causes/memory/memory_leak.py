@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
+from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE, EXPLAINS_GROWTH, PART_OF_GROWTH
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
-from holdfast.explain.readings.memory import (
-    Kept,
-    MemoryEnd,
-    at_the_end,
-    grew,
-    growth_values,
-    kept_by_objects,
-    memory_end,
-)
+from holdfast.explain.readings.memory import Kept, MemoryEnd, grew, growth_values, kept_by_objects, memory_end
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 _NOT_AT_STEPS = (
@@ -33,8 +26,8 @@ _WORTH_SHOWING_BYTES = 256 << 20
 
 @cause("memory-leak")
 def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
-    growth, ended, kept = evidence.growth, memory_end(evidence), kept_by_objects(evidence)
-    if ended is MemoryEnd.NO:
+    growth, kept = evidence.growth, kept_by_objects(evidence)
+    if memory_end(evidence) is MemoryEnd.NO:
         return _harmless(evidence, kept)
     if growth.when in _NOT_AT_STEPS:
         return RuledOut("memory-leak.not-at-steps", growth_values(evidence), growth.rise.source)
@@ -44,18 +37,15 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
     if growth.when == GrowthShape.NONE and kept_bytes < _MUCH_OF_PEAK * max(1, growth.peak_bytes):
         return None
     named = kept if kept_bytes * _steps_since(evidence) > EXPLAINS_GROWTH * total else None
-    shown = [kept.fact] if kept is not None and kept_bytes > PART_OF_GROWTH * total else []
+    facts = [
+        grew(evidence),
+        *([kept.fact] if kept is not None and kept_bytes > PART_OF_GROWTH * total else []),
+    ]
     strength = _strength(evidence, named)
     rivals = [node for node in evidence.nodes if node.op in ("cache", "shuffle")]
     against = [Fact("pipeline.fills-in-first-epoch", {"op": one.op}, one.source) for one in rivals[:1]]
-    return Finding(
-        strength,
-        _title(named, growth.rise.per_step),
-        because=[grew(evidence), *shown, *at_the_end(evidence)],
-        against=against if strength == Strength.POSSIBLE else (),
-        remedies=_remedies(named),
-        led_to=ended.cause,
-    )
+    against = against if strength == Strength.POSSIBLE else []
+    return ran_out(evidence, strength, _title(evidence, named), facts, _remedies(named), against=against)
 
 
 def _steps_since(evidence: Evidence) -> float:
@@ -86,21 +76,20 @@ def _harmless(evidence: Evidence, kept: Kept | None) -> Finding | None:
         return None
     if kept.bytes < max(_WORTH_SHOWING_BYTES, EXPLAINS_GROWTH * growth.total.bytes):
         return None
-    return Finding(
-        Strength.POSSIBLE,
-        _title(kept, growth.rise.per_step),
-        because=[grew(evidence), kept.fact],
-        against=[Fact("memory.did-not-run-out", {}, evidence.exit_source)],
-        remedies=_remedies(kept),
-        ends=False,
-    )
+    facts, title = [grew(evidence), kept.fact], _title(evidence, kept)
+    against = [Fact("memory.did-not-run-out", {}, evidence.exit_source)]
+    return Finding(Strength.POSSIBLE, title, facts, _remedies(kept), against=against, ends=False)
 
 
-def _title(kept: Kept | None, per_step: float) -> Title:
-    return Title("memory-leak", {"name": kept.name if kept is not None else "", "bytes": per_step})
+def _title(evidence: Evidence, kept: Kept | None) -> Title:
+    name = kept.name if kept is not None else ""
+    return Title("memory-leak", {"name": name, "bytes": evidence.growth.rise.per_step})
 
 
-def _remedies(kept: Kept | None) -> tuple[Remedy, ...]:
+def _remedies(kept: Kept | None) -> list[Remedy]:
     if kept is not None:
-        return (Remedy("object.bound", {"name": kept.name}),)
-    return Remedy("object.find-what-grows", safety="guess"), Remedy("memory.other-allocator", safety="guess")
+        return [Remedy("object.bound", {"name": kept.name})]
+    return [
+        Remedy("object.find-what-grows", safety="guess"),
+        Remedy("memory.other-allocator", safety="guess"),
+    ]

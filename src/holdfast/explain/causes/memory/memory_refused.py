@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from holdfast.explain.readings.end import end_seen
-from holdfast.explain.readings.error import ErrorText, full_disk, user_line
+from holdfast.explain.readings.error import ErrorText, full_disk
 from holdfast.explain.readings.growth import GrowthShape
+from holdfast.explain.readings.limits import pids_refused, rlimit
 from holdfast.explain.readings.memory import at_the_end, grew, refused_memory
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 from holdfast.units import parse_size
 
 #: TensorFlow's words: "OOM when allocating tensor with shape[64,512,512,256]"
@@ -21,14 +22,9 @@ _NO_THREAD = ErrorText(r"pthread_create\(?\)? failed|can't start new thread|Thre
 #: Share of a limit on address space above which it counts as nearly used up. Chosen: the request that is refused
 #: comes after the last sample, and may be for a quarter of what is allowed.
 _NEARLY_USED_UP = 0.75
-_LIMITS = ("as", "data")  # of address space and of data, as `rlimits` names them
 
 
-@cause(
-    "memory-refused",
-    specialises=("script-error", "native-crash", "callback-raised"),
-    mechanism=True,
-)
+@cause("memory-refused", specialises=("script-error", "native-crash", "callback-raised"), mechanism=True)
 def memory_refused(evidence: Evidence) -> Finding | None:
     if not evidence.went_wrong or evidence.exit_signal == "SIGKILL":
         return None
@@ -36,21 +32,19 @@ def memory_refused(evidence: Evidence) -> Finding | None:
     if quote is None or "GPU" in quote.text:
         return _without_words(evidence)
     tensor, array = _TENSOR.search(quote.whole), _ARRAY.search(quote.whole)
+    dtype = array[4] if array else None
     values = {
         "shape": [int(side) for side in tensor[1].split(",") if side] if tensor else None,
         "bytes": _bytes(array) if array and not tensor else None,
         "array": array[3] if array and not tensor else None,
-        "dtype": array[4] if array else None,
+        "dtype": dtype,
     }
-    grown = evidence.growth.when not in (GrowthShape.NONE, GrowthShape.ONE_JUMP)
-    facts = [quote.fact, *user_line(evidence), *_limits(evidence), *at_the_end(evidence)]
+    facts = [*quote.facts, *_limits(evidence), *at_the_end(evidence)]
+    if evidence.growth.when not in (GrowthShape.NONE, GrowthShape.ONE_JUMP):
+        facts.append(grew(evidence))
     certain = evidence.error is not None or evidence.exit_signal == "SIGABRT"
-    return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        Title("memory-refused", values),
-        because=[*facts, grew(evidence)] if grown else facts,
-        remedies=_remedies(array[4] if array else None),
-    )
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    return Finding(strength, Title("memory-refused", values), facts, _remedies(dtype))
 
 
 def _bytes(array: re.Match[str]) -> int | None:
@@ -60,51 +54,44 @@ def _bytes(array: re.Match[str]) -> int | None:
         return None
 
 
-def _remedies(dtype: str | None) -> tuple[Remedy, ...]:
+def _remedies(dtype: str | None = None) -> list[Remedy]:
     """The first depends on what was to be made; the limit may be the reason in any case."""
-    if not dtype:
-        return Remedy("batch.shrink"), Remedy("limit.raise-address-space")
-    half = (Remedy("array.use-float32"),) if dtype == "float64" else ()
-    return *half, Remedy("array.read-in-parts"), Remedy("limit.raise-address-space")
+    half = [Remedy("array.use-float32")] if dtype == "float64" else []
+    smaller = Remedy("array.read-in-parts") if dtype else Remedy("batch.shrink")
+    return [*half, smaller, Remedy("limit.raise-address-space")]
 
 
 def _without_words(evidence: Evidence) -> Finding | None:
     """A SIGSEGV or an abort under a limit on address space, with nothing printed about memory."""
     limits = _limits(evidence)
-    if not limits or not evidence.crashed or full_disk(evidence) is not None or _threads_refused(evidence):
+    # A refused thread ends alike, and is the cause thread-limit.
+    if not limits or not evidence.crashed or full_disk(evidence) is not None or pids_refused(evidence):
         return None
     limit = min(fact.values["limit_bytes"] for fact in limits)
     used = max((sample.virtual_bytes or 0 for _, sample in evidence.samples), default=0)
-    facts = [*end_seen(evidence), *limits]
-    signs = [Fact("memory.address-space", {"used_bytes": used}, "vitals.jsonl")]
-    signs = [*(signs if used > _NEARLY_USED_UP * limit else []), *_crash_in_operation(evidence, limit)]
+    near = used > _NEARLY_USED_UP * limit
+    signs = [Fact("memory.address-space", {"used_bytes": used}, "vitals.jsonl")] if near else []
+    signs += _crash_in_operation(evidence, limit)
     quote = _NO_THREAD.match(evidence)
     signs += [quote.fact] if quote is not None else []
     if not signs:
         return None
-    return Finding(
-        Strength.SUPPORTED,
-        Title("memory-refused.without-words", {"limit_bytes": limit, "signal": evidence.exit_signal}),
-        because=[*facts, *signs],
-        against=[Fact("output.names-no-memory", {}, "output.log")],
-        remedies=_remedies(None),
+    title = Title("memory-refused.without-words", {"limit_bytes": limit, "signal": evidence.exit_signal})
+    facts, against = (
+        [*end_seen(evidence), *limits, *signs],
+        [Fact("output.names-no-memory", {}, "output.log")],
     )
+    return Finding(Strength.SUPPORTED, title, facts, _remedies(), against=against)
 
 
 def _limits(evidence: Evidence) -> list[Fact]:
-    machine = evidence.last(ev.MachineRead)
-    rlimits = machine.event.rlimits if machine is not None else {}
+    """On address space and on data."""
+    limits = {name: rlimit(evidence, name) for name in ("as", "data")}
     return [
-        Fact("limit.memory", {"name": f"RLIMIT_{name.upper()}", "limit_bytes": rlimits[name]}, machine.source)
-        for name in _LIMITS
-        if machine is not None and rlimits.get(name)
+        Fact("limit.memory", {"name": f"RLIMIT_{name.upper()}", "limit_bytes": limit.value}, limit.source)
+        for name, limit in limits.items()
+        if limit is not None
     ]
-
-
-def _threads_refused(evidence: Evidence) -> bool:
-    """The kernel refused a process or a thread, which ends alike and is the cause thread-limit."""
-    end = evidence.ended.event if evidence.ended is not None else None
-    return end is not None and (end.pids_refused_after or 0) > (end.pids_refused_before or 0)
 
 
 def _crash_in_operation(evidence: Evidence, limit: int) -> list[Fact]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, at_the_end, grew, kept_by_objects, memory_end
+from holdfast.explain.readings.memory import MemoryEnd, growth_seen, kept_by_objects, memory_end
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
@@ -22,8 +23,8 @@ _CONTAINER = 0.5
 
 @cause("model-rebuilt", specialises=("memory-leak",))
 def model_rebuilt(evidence: Evidence) -> Finding | None:
-    growth, ended = evidence.growth, memory_end(evidence)
-    if ended is MemoryEnd.NO:
+    growth = evidence.growth
+    if memory_end(evidence) is MemoryEnd.NO:
         return None
     alive, source = _models_alive(evidence)
     fits, models = evidence.fit_count, len(evidence.all(ev.ModelSeen))
@@ -33,19 +34,13 @@ def model_rebuilt(evidence: Evidence) -> Finding | None:
     if calls < _LOOP or not (between or alive >= _ALIVE or models >= _MANY):
         return None
     facts = [Fact("fits.counted", {"fits": fits, "models": models}, "journal.jsonl")]
-    if between:
-        gains = {"bytes": [gain for _, gain in growth.by_fit[1:]]}
-        facts.append(Fact("memory.grew-by-fit", gains, growth.total.source))
-    elif growth.when != GrowthShape.NONE:
-        facts.append(grew(evidence))
+    gains = {"bytes": [gain for _, gain in growth.by_fit[1:]]}
+    by_fit = Fact("memory.grew-by-fit", gains, growth.total.source)
+    facts += [by_fit] if between else growth_seen(evidence)
     facts += [Fact("models.alive", {"models": alive}, source)] if alive >= _ALIVE else []
-    return Finding(
-        _strength(evidence, alive, between=between),
-        Title("model-rebuilt"),
-        because=[*facts, *at_the_end(evidence)],
-        remedies=[Remedy("model.clear-session"), Remedy("model.call-directly")],
-        led_to=ended.cause,
-    )
+    strength = _strength(evidence, alive, between=between)
+    remedies = [Remedy("model.clear-session"), Remedy("model.call-directly")]
+    return ran_out(evidence, strength, Title("model-rebuilt"), facts, remedies)
 
 
 def _models_alive(evidence: Evidence) -> tuple[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, grew, memory_end
+from holdfast.explain.readings.memory import MemoryEnd, growth_seen, memory_end
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
 
 #: All chosen. Traces of one function below which it is ordinary: one shape of full batches, one of the last, and so on.
@@ -14,13 +14,20 @@ _BLAMED, _VERY_MANY = 15, 40
 #: lengths of padding among very many calls.
 _MOST, _SOME, _HARDLY_ANY = 0.5, 0.2, 0.01
 _WARNING = r"triggered tf\.function retracing"
+_ANY_REASON = Remedy("function.trace-once")
+_REMEDIES = {
+    "new-shape": Remedy("function.relax-shapes"),
+    "python-value": Remedy("function.pass-tensors"),
+    "new-object": Remedy("function.make-once"),
+}
 
 
 @cause("retracing", specialises=("memory-leak", "recompiling"))
 def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     worst = max(evidence.all(ev.TracesCounted), key=lambda one: one.event.traces, default=None)
+    warned = [one.source for one in evidence.all(ev.WarningSeen) if "retracing" in one.event.text]
     if worst is None or worst.event.traces < _FEW:
-        return _warned(evidence)
+        return _warned(evidence, warned)
     event = worst.event
     if _is_other_cause(event):
         return None
@@ -29,18 +36,12 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     if (share < _SOME and event.traces < _VERY_MANY) or share < _HARDLY_ANY:
         return RuledOut("retracing.few", values, worst.source)
     facts = [Fact("function.traced", {**values, "signatures": event.signatures[-3:]}, worst.source)]
-    facts += [Fact("tensorflow.warned-of-retracing", {}, source) for source in _warnings(evidence)[:1]]
-    if evidence.growth.when not in (GrowthShape.NONE, GrowthShape.IN_WORKERS):
-        facts.append(grew(evidence))
-    ended = memory_end(evidence)
-    return Finding(
-        _strength(event.traces, share),
-        Title("retracing", {**values, "reason": event.reason}),
-        because=facts,
-        remedies=[_REMEDIES.get(event.reason, _ANY_REASON)],
-        led_to=ended.cause,
-        ends=ended is not MemoryEnd.NO,
-    )
+    facts += [Fact("tensorflow.warned-of-retracing", {}, source) for source in warned[:1]]
+    facts += growth_seen(evidence) if evidence.growth.when != GrowthShape.IN_WORKERS else []
+    strength, title = _strength(event.traces, share), Title("retracing", {**values, "reason": event.reason})
+    remedies, ended = [_REMEDIES.get(event.reason, _ANY_REASON)], memory_end(evidence)
+    ends = ended is not MemoryEnd.NO
+    return Finding(strength, title, facts, remedies, led_to=ended.cause, ends=ends)
 
 
 def _is_other_cause(event: ev.TracesCounted) -> bool:
@@ -55,28 +56,11 @@ def _strength(traces: int, share: float) -> Strength:
     return Strength.ESTABLISHED if share >= _MOST else Strength.SUPPORTED
 
 
-def _warnings(evidence: Evidence) -> list[str]:
-    """Where TensorFlow warned, as the probe saw it."""
-    return [one.source for one in evidence.all(ev.WarningSeen) if "retracing" in one.event.text]
-
-
-def _warned(evidence: Evidence) -> Finding | None:
+def _warned(evidence: Evidence, sources: list[str]) -> Finding | None:
+    """Nothing was counted, and TensorFlow warned: as the probe saw it, or in the output."""
     printed = evidence.output.last(_WARNING, advice=True)
-    sources = _warnings(evidence) + ([printed.source] if printed is not None else [])
+    sources += [printed.source] if printed is not None else []
     if not sources or len(evidence.fits) > 2:
         return None
-    return Finding(
-        Strength.POSSIBLE,
-        Title("retracing.warned"),
-        because=[Fact("tensorflow.warned-of-retracing", {}, sources[0])],
-        remedies=[_ANY_REASON],
-        ends=False,
-    )
-
-
-_ANY_REASON = Remedy("function.trace-once")
-_REMEDIES = {
-    "new-shape": Remedy("function.relax-shapes"),
-    "python-value": Remedy("function.pass-tensors"),
-    "new-object": Remedy("function.make-once"),
-}
+    facts = [Fact("tensorflow.warned-of-retracing", {}, sources[0])]
+    return Finding(Strength.POSSIBLE, Title("retracing.warned"), facts, [_ANY_REASON], ends=False)

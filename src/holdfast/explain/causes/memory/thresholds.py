@@ -4,11 +4,6 @@ All are chosen: they separate the test programs that have a cause from those tha
 measurement on runs of other people is behind them.
 """
 
-from __future__ import annotations
-
-#: Share of the memory limit above which one buffer, full, explains by itself that memory ran out: the framework, the
-#: model and the other buffers take the rest.
-MOST_OF_LIMIT = 0.5
 #: Batches from which a queue is deep enough to be looked at; two are enough for a steady pipeline.
 DEEP_QUEUE = 8
 #: Share of the growth that one container must have grown by to be named as what keeps the memory: less than half,

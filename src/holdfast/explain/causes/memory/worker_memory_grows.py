@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, at_the_end, memory_end
+from holdfast.explain.readings.memory import MemoryEnd, memory_end
 from holdfast.explain.readings.workers import workers_started
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
@@ -17,32 +18,19 @@ _ALONE = 0.25
 
 @cause("worker-memory-grows", specialises=("memory-leak",))
 def worker_memory_grows(evidence: Evidence) -> Finding | None:
-    growth, ended = evidence.growth, memory_end(evidence)
-    gains, parent = growth.worker_gains, max(0, growth.total.bytes)
-    if ended is MemoryEnd.NO or not gains:
+    growth, gains = evidence.growth, evidence.growth.worker_gains
+    if memory_end(evidence) is MemoryEnd.NO or not gains:
         return None
-    in_workers = growth.when == GrowthShape.IN_WORKERS
+    in_workers, parent = growth.when == GrowthShape.IN_WORKERS, max(0, growth.total.bytes)
     if not in_workers and growth.workers.bytes < max(parent, _WORTH_BLAMING_BYTES):
         return None
     values = {"processes": len(gains), "bytes": growth.workers.bytes, "parent_bytes": parent}
-    facts = [
-        Fact("workers.grew", values, growth.workers.source),
-        *workers_started(evidence),
-        *at_the_end(evidence),
-    ]
+    facts = [Fact("workers.grew", values, growth.workers.source), *workers_started(evidence)]
     if len(gains) > 1 and gains[1] < _ALONE * gains[0]:
-        return Finding(
-            Strength.POSSIBLE,
-            Title("worker-memory-grows.one", {"bytes": gains[0]}),
-            because=facts,
-            against=[Fact("workers.next-grew", {"bytes": gains[1]}, "vitals.jsonl")],
-            remedies=[Remedy("worker.look-at-its-input"), Remedy("data.check", safety="automatic")],
-            led_to=ended.cause,
-        )
-    return Finding(
-        Strength.ESTABLISHED if in_workers and len(gains) > 1 else Strength.SUPPORTED,
-        Title("worker-memory-grows"),
-        because=facts,
-        remedies=[Remedy("workers.share-arrays"), Remedy("workers.fewer")],
-        led_to=ended.cause,
-    )
+        title = Title("worker-memory-grows.one", {"bytes": gains[0]})
+        against = [Fact("workers.next-grew", {"bytes": gains[1]}, "vitals.jsonl")]
+        remedies = [Remedy("worker.look-at-its-input"), Remedy("data.check", safety="automatic")]
+        return ran_out(evidence, Strength.POSSIBLE, title, facts, remedies, against=against)
+    strength = Strength.ESTABLISHED if in_workers and len(gains) > 1 else Strength.SUPPORTED
+    remedies = [Remedy("workers.share-arrays"), Remedy("workers.fewer")]
+    return ran_out(evidence, strength, Title("worker-memory-grows"), facts, remedies)
