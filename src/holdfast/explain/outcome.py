@@ -84,6 +84,11 @@ def fell_short(evidence: Evidence) -> bool:
     )
 
 
+def did_all(evidence: Evidence) -> bool:
+    """It ended by itself, with all that it had planned."""
+    return evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence)
+
+
 def _ended_short(fit: Fit) -> bool:
     if fit.started is None or fit.done is None or fit.done.event.raised or fit.lost_count:
         return False

@@ -79,6 +79,11 @@ class ThreadState:
         frame = self.users or (self.frames[0] if self.frames else None)
         return place(frame) if frame else ""
 
+    @property
+    def users_line(self) -> str:
+        """The same, where it is in the user's own code."""
+        return self.where if self.users is not None else ""
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessState:
@@ -104,6 +109,11 @@ class ProcessState:
     @property
     def cpu_share(self) -> float:
         return sum(thread.cpu_share for thread in self.threads)
+
+    @property
+    def users_line(self) -> str:
+        """Where its main thread is in the user's own code."""
+        return self.main.users_line if self.main is not None else ""
 
     @property
     def lone_on_lock(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from holdfast.explain.readings.end import before_first_step
-from holdfast.explain.readings.error import ErrorText, Quote, lost_process, user_line
+from holdfast.explain.readings.error import ErrorText, lost_process
 from holdfast.explain.readings.stacks import ThreadState, stalled_thread
 from holdfast.explain.rule import Evidence, Finding, Phase, Remedy, Strength, Title, cause
 
@@ -25,77 +25,50 @@ _ADDRESS = re.compile(r"(?:https?|gs|s3)://[^\s'\"]+")
 #: Frames, and words, of libraries that connect to other machines.
 _LIBRARY = re.compile(r"urllib|http|requests|ssl\.py|httpx|aiohttp|gcsfs|s3fs|boto|huggingface|kaggle|ftplib")
 _NETWORK_WORDS = re.compile(r"resolve|resolution|Name or service|Max retries|CERTIFICATE|URL")
-#: Frames below which a thread waits for the network, and those among them that fetch a file.
-_NETWORK_FRAMES = (
-    "urllib",
-    "http/client.py",
-    "socket.py",
-    "ssl.py",
-    "requests/",
-    "urllib3",
-    "httpx",
-    "get_file",
-    "huggingface_hub",
-    "gcsfs",
-    "aiohttp",
-    "kagglehub",
-)
+#: Frames below which a thread waits for the network, and those that fetch a file.
+_PROTOCOLS = ("urllib", "http/client.py", "socket.py", "ssl.py", "requests/", "httpx", "aiohttp")
+_DOWNLOADERS = ("get_file", "huggingface_hub", "gcsfs", "kagglehub")
 _FETCHES = ("get_file", "download", "urlretrieve", "urlopen", "hf_hub", "/requests/")
 _NETWORK_CALLS = re.compile(r"recv|read|poll|connect|select|epoll")
 _NETWORK_WAITS = re.compile(r"sk_wait|tcp|inet|poll|unix_stream|wait_woken|select|ep_poll|recv|connect")
 _BEFORE_TRAINING = (Phase.START, Phase.IMPORT, Phase.BUILD, None, Phase.FILL)
+_REMEDIES = (Remedy("download.fetch-where-there-is-a-network"), Remedy("download.remove-half-files"))
 
 
 @cause("download-blocked", specialises=("script-error", "input-blocked"))
 def download_blocked(evidence: Evidence) -> Finding | None:
+    return _failed(evidence) or _hanging(evidence) or _unreachable(evidence)
+
+
+def _failed(evidence: Evidence) -> Finding | None:
+    """The server answered with an error, or the transfer broke off."""
     error = evidence.error
-    if error is None or not error.callback:
-        if quote := _ANSWERED.match(evidence):
-            return _refused(evidence, quote)
-        if quote := _BROKE_OFF.match(evidence):
-            return _broke_off(evidence, quote)
-    quote = _UNREACHABLE.match(evidence)
-    hanging = _hanging(evidence)
-    if hanging is not None or quote is None or lost_process(evidence) is not None:
-        return hanging
+    if error is not None and error.callback:
+        return None
+    strength = Strength.ESTABLISHED if error is not None else Strength.SUPPORTED
+    if quote := _ANSWERED.match(evidence):
+        status, reason = (group for group in quote.match.groups() if group)
+        values = {"address": _address(evidence.error_text), "status": int(status), "reason": reason.strip()}
+        remedies = [Remedy("download.check-address"), Remedy("download.fetch-beforehand")]
+        return Finding(strength, Title("download-blocked.refused", values), quote.facts, remedies)
+    if quote := _BROKE_OFF.match(evidence):
+        text = error.essence if error is not None else quote.text
+        title = Title("download-blocked.broke-off", {"error": text})
+        return Finding(strength, title, quote.facts, _REMEDIES)
+    return None
+
+
+def _unreachable(evidence: Evidence) -> Finding | None:
+    quote, error = _UNREACHABLE.match(evidence), evidence.error
+    if quote is None or lost_process(evidence) is not None:
+        return None
     address = _address(evidence.error_text + quote.text)
     if error is not None and (address or _of_the_network(evidence)):
         strength = Strength.ESTABLISHED
     else:  # a line in the log of a run that stalls may be about something else
         aside = error is None and evidence.stall is not None
         strength = Strength.POSSIBLE if aside else Strength.SUPPORTED
-    return Finding(
-        strength,
-        Title("download-blocked", {"address": address}),
-        because=[quote.fact, *user_line(evidence)],
-        remedies=_REMEDIES,
-    )
-
-
-_REMEDIES = (Remedy("download.fetch-where-there-is-a-network"), Remedy("download.remove-half-files"))
-
-
-def _refused(evidence: Evidence, quote: Quote) -> Finding:
-    status, reason = (group for group in quote.match.groups() if group)
-    address = _address(evidence.error_text)
-    return Finding(
-        Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED,
-        Title(
-            "download-blocked.refused", {"address": address, "status": int(status), "reason": reason.strip()}
-        ),
-        because=[quote.fact, *user_line(evidence)],
-        remedies=[Remedy("download.check-address"), Remedy("download.fetch-beforehand")],
-    )
-
-
-def _broke_off(evidence: Evidence, quote: Quote) -> Finding:
-    error = evidence.error
-    return Finding(
-        Strength.ESTABLISHED if error is not None else Strength.SUPPORTED,
-        Title("download-blocked.broke-off", {"error": error.essence if error is not None else quote.text}),
-        because=[quote.fact, *user_line(evidence)],
-        remedies=_REMEDIES,
-    )
+    return Finding(strength, Title("download-blocked", {"address": address}), quote.facts, _REMEDIES)
 
 
 def _address(text: str) -> str:
@@ -114,19 +87,15 @@ def _hanging(evidence: Evidence) -> Finding | None:
     if waiting is None or evidence.step or evidence.phase not in _BEFORE_TRAINING or not waiting.trains:
         return None
     thread = waiting.thread
-    inside = thread.within(*_NETWORK_FRAMES)
-    certain = thread.within(*_FETCHES) is not None or thread.main
-    return Finding(
-        Strength.SUPPORTED if certain else Strength.POSSIBLE,
-        Title("download-blocked.waits", {"where": thread.where if thread.users is not None else ""}),
-        because=[
-            waiting.fact_inside(inside) if inside is not None else waiting.fact,
-            *before_first_step(evidence),
-        ],
-        remedies=_REMEDIES,
-    )
+    inside, fetches = thread.within(*_PROTOCOLS, *_DOWNLOADERS), thread.within(*_FETCHES) is not None
+    strength = Strength.SUPPORTED if fetches or thread.main else Strength.POSSIBLE
+    title = Title("download-blocked.waits", {"where": thread.users_line})
+    seen = waiting.fact_inside(inside) if inside is not None else waiting.fact
+    return Finding(strength, title, [seen, *before_first_step(evidence)], _REMEDIES)
 
 
 def _waits_for_network(thread: ThreadState) -> bool:
     waits = _NETWORK_CALLS.search(thread.syscall) or _NETWORK_WAITS.search(thread.wait)
-    return bool(thread.within(*_NETWORK_FRAMES)) and not thread.busy and (bool(waits) or thread.main)
+    return (
+        bool(thread.within(*_PROTOCOLS, *_DOWNLOADERS)) and not thread.busy and (bool(waits) or thread.main)
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
-_WARNINGS = ("run_functions_eagerly", "Even though the `tf.config")
+_WARNING = re.compile(r"run_functions_eagerly|Even though the `tf\.config")
 #: Shorter training may be debugging, where eager execution is meant. Chosen; no measurement is recorded.
 _STEPS_THAT_COUNT, _SECONDS_THAT_COUNT = 100, 5.0
 
@@ -12,16 +14,9 @@ _STEPS_THAT_COUNT, _SECONDS_THAT_COUNT = 100, 5.0
 @cause("eager-execution")
 def eager_execution(evidence: Evidence) -> Finding | None:
     model = next((one for one in reversed(evidence.all(ev.ModelSeen)) if one.event.run_eagerly), None)
-    switched = [
-        one.source
-        for one in evidence.all(ev.FrameworkSeen)
-        if one.event.environment.get("functions_run_eagerly") == "true"
-    ]
-    warned = [
-        one.source
-        for one in evidence.all(ev.WarningSeen)
-        if any(text in one.event.text for text in _WARNINGS)
-    ]
+    settings = [(one.source, one.event.environment) for one in evidence.all(ev.FrameworkSeen)]
+    switched = [source for source, names in settings if names.get("functions_run_eagerly") == "true"]
+    warned = [one.source for one in evidence.all(ev.WarningSeen) if _WARNING.search(one.event.text)]
     sources = [*([model.source] if model is not None else []), *switched, *warned]
     if not sources:
         return None
@@ -32,13 +27,9 @@ def eager_execution(evidence: Evidence) -> Finding | None:
     if steps and trained_s:
         facts.append(Fact("steps.duration", {"seconds": trained_s / steps}, "journal.jsonl"))
     counts = steps >= _STEPS_THAT_COUNT and trained_s >= _SECONDS_THAT_COUNT
-    return Finding(
-        Strength.SUPPORTED if counts else Strength.POSSIBLE,
-        Title("eager-execution"),
-        because=facts,
-        remedies=[Remedy("eager.switch-off") if everywhere else Remedy("eager.leave-out")],
-        ends=False,
-    )
+    strength = Strength.SUPPORTED if counts else Strength.POSSIBLE
+    remedy = Remedy("eager.switch-off") if everywhere else Remedy("eager.leave-out")
+    return Finding(strength, Title("eager-execution"), facts, [remedy], ends=False)
 
 
 def _trained_s(evidence: Evidence) -> float:

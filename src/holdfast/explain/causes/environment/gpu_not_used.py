@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from holdfast.explain.readings.output import clipped
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _NO_DRIVER = (
@@ -24,17 +23,21 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     gpus = [str(gpu.get("name", "GPU")) for gpu in machine.event.gpus]
     devices = [device for one in opened for device in one.event.devices]
     kinds_known = all(one.event.device_kinds for one in opened)  # a name alone is no proof
-    on_purpose = _chosen(frameworks)
+    hidden = next(
+        (one.event.environment[_HIDES] for one in frameworks if _HIDES in one.event.environment), None
+    )
+    line = evidence.output.first(_NO_DRIVER, advice=True)
+    facts = [
+        Fact("machine.gpus", {"gpus": gpus}, machine.source),
+        Fact("framework.devices", {"devices": devices}, opened[-1].source),
+        *_details(frameworks, hidden),
+    ]
+    on_purpose = _chosen(frameworks, hidden)
     strength = Strength.ESTABLISHED if kinds_known else Strength.SUPPORTED
     return Finding(
         Strength.POSSIBLE if on_purpose else strength,
         Title("gpu-not-used", {"gpus": gpus}),
-        because=[
-            Fact("machine.gpus", {"gpus": gpus}, machine.source),
-            Fact("framework.devices", {"devices": devices}, opened[-1].source),
-            *_details(frameworks, opened),
-            *_printed(evidence),
-        ],
+        because=[*facts, line.fact] if line is not None else facts,
         against=on_purpose,
         remedies=_remedies(frameworks, opened[-1].event.name),
         ends=False,
@@ -47,46 +50,30 @@ def _on_accelerator(event: ev.FrameworkSeen) -> bool:
     return any("cpu" not in kind.lower() for kind in seen)
 
 
-def _hidden(frameworks: list[Recorded[ev.FrameworkSeen]]) -> str | None:
-    settings = [one.event.environment for one in frameworks if _HIDES in one.event.environment]
-    return settings[0][_HIDES] if settings else None
-
-
-def _chosen(frameworks: list[Recorded[ev.FrameworkSeen]]) -> tuple[Fact, ...]:
+def _chosen(frameworks: list[Recorded[ev.FrameworkSeen]], hidden: str | None) -> list[Fact]:
     """That the CPU was chosen by the environment."""
     settings = [one.event.environment for one in frameworks]
     platforms = [one[name] for one in settings for name in _PLATFORM if one.get(name)]
-    if platforms and platforms[0].lower() == "cpu":
-        return (Fact("environment.cpu-chosen", {"variable": "JAX_PLATFORMS"}),)
-    hidden = _hidden(frameworks)
-    return (Fact("environment.cpu-chosen", {"variable": _HIDES}),) if hidden in ("", "-1") else ()
+    by_jax = bool(platforms) and platforms[0].lower() == "cpu"
+    values = {"variable": "JAX_PLATFORMS" if by_jax else _HIDES}
+    return [Fact("environment.cpu-chosen", values)] if by_jax or hidden in ("", "-1") else []
 
 
-def _details(
-    frameworks: list[Recorded[ev.FrameworkSeen]], opened: list[Recorded[ev.FrameworkSeen]]
-) -> list[Fact]:
-    placed = [one for one in opened if one.event.parameters_on]
-    without_cuda = [one for one in frameworks if one.event.built_with_cuda is False]
-    hidden = _hidden(frameworks)
-    facts = [
-        Fact("framework.parameters", {"devices": one.event.parameters_on}, one.source) for one in placed[-1:]
-    ]
+def _details(frameworks: list[Recorded[ev.FrameworkSeen]], hidden: str | None) -> list[Fact]:
+    placed = [one for one in frameworks if one.event.devices and one.event.parameters_on][-1:]
+    facts = [Fact("framework.parameters", {"devices": one.event.parameters_on}, one.source) for one in placed]
     if hidden is not None:
         values = {"variable": _HIDES, "value": hidden}
         facts.append(Fact("environment.variable", values, frameworks[-1].source))
+    without = [one for one in frameworks if one.event.built_with_cuda is False][:1]
     return facts + [
-        Fact("framework.without-cuda", {"framework": one.event.name}, one.source) for one in without_cuda[:1]
+        Fact("framework.without-cuda", {"framework": one.event.name}, one.source) for one in without
     ]
 
 
-def _printed(evidence: Evidence) -> list[Fact]:
-    line = evidence.output.first(_NO_DRIVER, advice=True)
-    return [Fact("error.quoted", {"text": clipped(line.text)}, line.source)] if line is not None else []
-
-
-def _remedies(frameworks: list[Recorded[ev.FrameworkSeen]], opened: str) -> tuple[Remedy, ...]:
-    backend = next((one.event.backend for one in frameworks if one.event.backend), opened)
+def _remedies(frameworks: list[Recorded[ev.FrameworkSeen]], opened: str) -> list[Remedy]:
+    backend = {"backend": next((one.event.backend for one in frameworks if one.event.backend), opened)}
     torch_has_cuda = any(one.event.built_with_cuda for one in frameworks if one.event.name == "torch")
-    if backend == "torch" and torch_has_cuda:
-        return Remedy("model.move-to-gpu"), Remedy("framework.install-for-driver", {"backend": backend})
-    return (Remedy("framework.install-with-cuda", {"backend": backend}),)
+    if backend["backend"] == "torch" and torch_has_cuda:
+        return [Remedy("model.move-to-gpu"), Remedy("framework.install-for-driver", backend)]
+    return [Remedy("framework.install-with-cuda", backend)]

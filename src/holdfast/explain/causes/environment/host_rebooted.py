@@ -12,10 +12,7 @@ def host_rebooted(evidence: Evidence) -> Finding | None:
         return None
     opened = evidence.opened.source if evidence.opened is not None else "journal.jsonl"
     last = evidence.entries[-1].source if evidence.entries else "journal.jsonl"
-    return Finding(
-        Strength.SUPPORTED,
-        Title("host-rebooted"),
-        because=[Fact("boot.changed", {}, opened), Fact("end.not-recorded", {}, last)],
-        against=[Fact("boot.other-host")],
-        remedies=[resume(evidence) or Remedy("run.start-if-it-resumes"), Remedy("boot.find-out-why")],
-    )
+    facts = [Fact("boot.changed", {}, opened), Fact("end.not-recorded", {}, last)]
+    remedies = [resume(evidence) or Remedy("run.start-if-it-resumes"), Remedy("boot.find-out-why")]
+    against = [Fact("boot.other-host")]
+    return Finding(Strength.SUPPORTED, Title("host-rebooted"), facts, remedies, against=against)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from holdfast.explain.readings.end import before_first_step, end_seen
-from holdfast.explain.readings.output import clipped
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 
 @cause("illegal-instruction", specialises=("native-crash",))
@@ -12,10 +11,6 @@ def illegal_instruction(evidence: Evidence) -> Finding | None:
     if evidence.exit_signal != "SIGILL":
         return None
     line = evidence.output.last(r"Illegal instruction|compiled to use \S+ instructions")
-    printed = [Fact("error.quoted", {"text": clipped(line.text)}, line.source)] if line is not None else []
-    return Finding(
-        Strength.ESTABLISHED,
-        Title("illegal-instruction"),
-        because=[*end_seen(evidence), *printed, *before_first_step(evidence)],
-        remedies=[Remedy("cpu.use-one-with-avx")],
-    )
+    facts = [*end_seen(evidence), *([line.fact] if line is not None else []), *before_first_step(evidence)]
+    remedies = [Remedy("cpu.use-one-with-avx")]
+    return Finding(Strength.ESTABLISHED, Title("illegal-instruction"), facts, remedies)

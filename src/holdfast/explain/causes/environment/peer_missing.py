@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.stacks import StalledThread, plain_name, stalled_thread
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 from holdfast.journal.stack_files import Frame
@@ -16,22 +16,14 @@ _NO_PEER = ErrorText(
 #: Variables that name several machines.
 _GROUP_VARIABLES = ("TF_CONFIG", "JAX_COORDINATOR_ADDRESS")
 #: Functions and files in which a process waits for its group.
-_JOINS = (
-    "ensure_initialized",
-    "distributed/initialize",
-    "jax/_src/distributed.py",
-    "collective_all_reduce_strategy",
-    "multi_worker",
-    "wait_at_barrier",
-    "horovod",
-    "configure_collective_ops",
-    "enable_collective_ops",
-)
+_JOINS = ("distributed/initialize", "jax/_src/distributed.py", "wait_at_barrier", "horovod", "multi_worker")
+_COLLECTIVES = ("configure_collective_ops", "enable_collective_ops", "collective_all_reduce_strategy")
 _CERTAIN_JOINS = ("ensure_initialized", "wait_at_barrier", "initialize")
 #: Remarks of the coordinator about an agent that the others cannot continue without; "network" is about no agent.
 _HOLDS_UP = ("missing", "silent", "suspended", "waited-for", "network")
 _FACTS_OF_PEER = 3
 _START_ALL = Remedy("group.start-all")
+_REMEDIES = (_START_ALL, Remedy("group.same-addresses"))
 
 
 @cause("peer-missing", specialises=("script-error", "input-blocked"))
@@ -41,39 +33,30 @@ def peer_missing(evidence: Evidence) -> Finding | None:
         return by_coordinator
     main = evidence.stacks.main if evidence.stacks is not None else None
     waiting = stalled_thread(evidence, lambda thread: thread is main and not thread.busy)
-    inside = waiting.thread.within(*_JOINS) if waiting is not None else None
+    inside = (
+        waiting.thread.within("ensure_initialized", *_JOINS, *_COLLECTIVES) if waiting is not None else None
+    )
     if waiting is not None and inside is not None:
         return _joining(evidence, waiting, inside)
     quote = _NO_PEER.match(evidence)
     if quote is None:
         return None
-    return Finding(
-        Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED,
-        Title("peer-missing"),
-        because=[quote.fact, *user_line(evidence)],
-        remedies=[_START_ALL, Remedy("group.same-addresses")],
-    )
+    strength = Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED
+    return Finding(strength, Title("peer-missing"), quote.facts, _REMEDIES)
 
 
 def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Finding | None:
     """The main thread waits in the start of a group, or in a barrier."""
-    variables = [
-        name
-        for seen in evidence.all(ev.FrameworkSeen)
-        for name in _GROUP_VARIABLES
-        if name in seen.event.environment
-    ]
+    environments = [seen.event.environment for seen in evidence.all(ev.FrameworkSeen)]
+    variables = [name for one in environments for name in _GROUP_VARIABLES if name in one]
     of_group = waiting.thread.within("collective", "multi_worker", "distribute") is not None
     if plain_name(inside) == "ensure_initialized" and not (variables or of_group):
         return None  # the first use of TensorFlow on one machine
     certain = plain_name(inside) in _CERTAIN_JOINS or bool(variables)
+    strength = Strength.SUPPORTED if certain else Strength.POSSIBLE
     configured = [Fact("group.configured", {"variable": name}, "journal.jsonl") for name in variables[:1]]
-    return Finding(
-        Strength.SUPPORTED if certain else Strength.POSSIBLE,
-        Title("peer-missing.joining"),
-        because=[waiting.fact_inside(inside), *configured],
-        remedies=[_START_ALL, Remedy("group.same-addresses")],
-    )
+    facts = [waiting.fact_inside(inside), *configured]
+    return Finding(strength, Title("peer-missing.joining"), facts, _REMEDIES)
 
 
 def _seen_by_coordinator(evidence: Evidence) -> Finding | None:
@@ -91,29 +74,21 @@ def _lost(lost: Recorded[ev.AgentLost]) -> Finding | None:
     event = lost.event
     if event.rank == 0:
         return None  # this folder is that agent's own, and its own records say more
-    remark = Fact("group.remark", {"text": event.text}, lost.source)
-    because = [
+    facts = [Fact("group.remark", {"text": event.text}, lost.source)]
+    facts += [
         Fact("group.remark", {"text": str(fact.get("fact"))}, f"peers/{event.rank}")
         for fact in event.verdict.get("because", [])[:_FACTS_OF_PEER]
     ]
-    return Finding(
-        Strength.ESTABLISHED,
-        Title(
-            "peer-missing.lost", {"rank": event.rank, "signal": event.signal, "exit_code": event.exit_code}
-        ),
-        because=[remark, *because],
-        remedies=[Remedy("group.explain-agent", {"rank": event.rank}), _START_ALL],
-    )
+    values = {"rank": event.rank, "signal": event.signal, "exit_code": event.exit_code}
+    remedies = [Remedy("group.explain-agent", {"rank": event.rank}), _START_ALL]
+    return Finding(Strength.ESTABLISHED, Title("peer-missing.lost", values), facts, remedies)
 
 
 def _held_up(remark: Recorded[ev.GroupRemark]) -> Finding:
     kind, rank = remark.event.remark, next(iter(remark.event.ranks), None)
-    because = (Fact("group.remark", {"text": remark.event.text}, remark.source),)
+    facts = [Fact("group.remark", {"text": remark.event.text}, remark.source)]
     if kind == "network":
-        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), because, [_START_ALL])
-    return Finding(
-        Strength.ESTABLISHED,
-        Title("peer-missing.agent", {"rank": rank, "remark": kind}),
-        because=because,
-        remedies=[Remedy("group.explain-agent", {"rank": rank}), _START_ALL],
-    )
+        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), facts, [_START_ALL])
+    title = Title("peer-missing.agent", {"rank": rank, "remark": kind})
+    remedies = [Remedy("group.explain-agent", {"rank": rank}), _START_ALL]
+    return Finding(Strength.ESTABLISHED, title, facts, remedies)

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.outcome import fell_short
-from holdfast.explain.readings.end import (
-    continued_after,
-    end_seen,
-    exit_called,
-    left_on_signal,
-    may_have_ended_it,
-    passed_on,
-    seen_by_script,
-)
+from holdfast.explain.outcome import did_all
+from holdfast.explain.readings import end
 from holdfast.explain.remedies import resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
@@ -23,42 +15,37 @@ def preempted(evidence: Evidence) -> Finding | None:
     by_term = evidence.exit_signal == "SIGTERM"
     if not (received or seen or by_term) or evidence.stopped_by_us == "stall" or evidence.alive:
         return None
-    if evidence.own_signal is not None and not received:
+    if (evidence.own_signal is not None and not received) or did_all(evidence):
         return None
-    if evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence):
-        return None  # it was asked to end, and had done its work
-    inferred = evidence.planned is None and left_on_signal(evidence) == "SIGTERM" and not by_term
+    inferred = evidence.planned is None and end.left_on_signal(evidence) == "SIGTERM" and not by_term
     times = [one.mono for one in received] + [one.mono for one in seen]
-    finished_first = not by_term and any(continued_after(evidence, mono) for mono in times)
+    finished_first = not by_term and any(end.continued_after(evidence, mono) for mono in times)
     asked = evidence.all(ev.GroupStopRequested)[-1:]
     facts = [Fact("group.stop-requested", {"text": one.event.text}, one.source) for one in asked]
-    facts += [passed_on(one) for one in received[-1:]]
-    facts += [seen_by_script(one, direct=False) for one in seen[-1:]]
-    facts += [Fact("steps.none-after-signal", {}, "vitals.jsonl")] if inferred and (seen or received) else []
+    facts += [end.passed_on(one) for one in received[-1:]]
+    facts += [end.seen_by_script(one, direct=False) for one in seen[-1:]]
+    facts += [Fact("steps.none-after-signal", {}, "vitals.jsonl")] if inferred and times else []
     strength = Strength.SUPPORTED if inferred or finished_first else Strength.ESTABLISHED
     interrupted = any(one.event.signal == "SIGINT" for one in asked)
+    saved = bool(evidence.all(ev.SaveDone))
+    start = Remedy("run.start-if-it-resumes") if saved else Remedy("checkpoint.save-while-training")
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else strength,
         Title("preempted.group-interrupted") if interrupted else Title("preempted"),
         because=[*facts, *_end(evidence)],
-        remedies=[resume(evidence) or _start_again(evidence), Remedy("scheduler.ask-for-more")],
+        remedies=[resume(evidence) or start, Remedy("scheduler.ask-for-more")],
         ends=not evidence.is_stalled,
     )
 
 
 def _ended_it(evidence: Evidence, signal: Recorded[ev.SignalReceived] | Recorded[ev.SignalSeen]) -> bool:
-    return signal.event.signal == "SIGTERM" and may_have_ended_it(evidence, signal)
+    return signal.event.signal == "SIGTERM" and end.may_have_ended_it(evidence, signal)
 
 
 def _end(evidence: Evidence) -> tuple[Fact, ...]:
     if evidence.exit_signal == "SIGTERM":
-        return end_seen(evidence)
+        return end.end_seen(evidence)
     if evidence.exit_called is not None:
-        return (exit_called(evidence.exit_called),)
+        return (end.exit_called(evidence.exit_called),)
     followed = evidence.exit_signal == "SIGKILL"
     return (Fact("signal.kill-followed", {}, evidence.exit_source),) if followed else ()
-
-
-def _start_again(evidence: Evidence) -> Remedy:
-    saved = bool(evidence.all(ev.SaveDone))
-    return Remedy("run.start-if-it-resumes") if saved else Remedy("checkpoint.save-while-training")

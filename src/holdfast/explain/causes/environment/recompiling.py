@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.explain.readings.output import clipped
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: A training step is compiled a few times in any run: for the first batch, the last one, validation. Chosen; no
 #: measurement is recorded.
@@ -20,57 +19,39 @@ _SHOWN = 3  # signatures
 
 @cause("recompiling")
 def recompiling(evidence: Evidence) -> Finding | None:
-    counted = [one for one in evidence.all(ev.TracesCounted) if one.event.traces >= _FEWEST_COMPILES]
-    if not counted:
+    most = max(evidence.all(ev.TracesCounted), key=lambda one: one.event.traces, default=None)
+    if most is None or most.event.traces < _FEWEST_COMPILES:
         return _by_machine_code(evidence) or _slow(evidence)
-    most = max(counted, key=lambda one: one.event.traces)
-    model, jax = evidence.model, evidence.backend == "jax"
+    event, model, jax = most.event, evidence.model, evidence.backend == "jax"
     jit = model is not None and model.event.jit_compile in (True, "True")
-    calls = most.event.calls or evidence.step or 0
-    often = most.event.traces >= _COMPILES_PER_CALL * max(1, calls)
-    if not (jit or jax) or not often or most.event.reason == "new-object":
+    calls = event.calls or evidence.step or 0
+    often = event.traces >= _COMPILES_PER_CALL * max(1, calls)
+    if not (jit or jax) or not often or event.reason == "new-object":
         return _by_machine_code(evidence)
-    by_jit = jit and not jax
-    source = model.source if model is not None else most.source
-    return Finding(
-        Strength.ESTABLISHED if most.event.traces >= _CERTAIN_COMPILES else Strength.SUPPORTED,
-        Title("recompiling", _values(most.event, calls)),
-        because=[*_compiled(most, calls), Fact("compile.by-xla", {"jit_compile": by_jit}, source)],
-        remedies=[
-            Remedy("shapes.pad"),
-            Remedy("compile.without-xla") if by_jit else Remedy("shapes.use-a-few"),
-        ],
-        ends=False,
-    )
-
-
-def _values(event: ev.TracesCounted, calls: int) -> dict[str, object]:
-    return {
+    by_jit, source = jit and not jax, model.source if model is not None else most.source
+    values = {
         "function": event.function,
         "where": event.where,
         "compiles": event.traces,
         "calls": calls or None,
         "counted_steps": not event.calls,
     }
+    facts, last = [Fact("compile.counted", values, most.source)], event.signatures[-_SHOWN:]
+    facts += [Fact("compile.signatures", {"last": last}, most.source)] if last else []
+    facts.append(Fact("compile.by-xla", {"jit_compile": by_jit}, source))
+    other = Remedy("compile.without-xla") if by_jit else Remedy("shapes.use-a-few")
+    remedies, strength = [Remedy("shapes.pad"), other], _strength(event.traces)
+    return Finding(strength, Title("recompiling", values), facts, remedies, ends=False)
 
 
-def _compiled(counted: Recorded[ev.TracesCounted], calls: int) -> list[Fact]:
-    facts = [Fact("compile.counted", _values(counted.event, calls), counted.source)]
-    last = counted.event.signatures[-_SHOWN:]
-    return facts + ([Fact("compile.signatures", {"last": last}, counted.source)] if last else [])
+def _strength(compiles: int) -> Strength:
+    return Strength.ESTABLISHED if compiles >= _CERTAIN_COMPILES else Strength.SUPPORTED
 
 
 def _slow(evidence: Evidence) -> Finding | None:
     line = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
-    if line is None:
-        return None
-    return Finding(
-        Strength.POSSIBLE,
-        Title("recompiling.slow"),
-        because=[Fact("error.quoted", {"text": clipped(line.text)}, line.source)],
-        remedies=[Remedy("shapes.pad")],
-        ends=False,
-    )
+    title, remedies = Title("recompiling.slow"), [Remedy("shapes.pad")]
+    return Finding(Strength.POSSIBLE, title, [line.fact], remedies, ends=False) if line is not None else None
 
 
 def _by_machine_code(evidence: Evidence) -> Finding | None:
@@ -85,13 +66,12 @@ def _by_machine_code(evidence: Evidence) -> Finding | None:
         return None
     values = {"function": last.function, "where": last.where, "compiles": compiles, "steps": steps}
     regions = {"first_regions": first.regions, "last_regions": last.regions}
-    return Finding(
-        Strength.ESTABLISHED if compiles >= _CERTAIN_COMPILES else Strength.SUPPORTED,
+    facts = [
+        Fact("compile.by-xla", {"jit_compile": True}, counted[0].source),
+        Fact("compile.machine-code", {**values, **regions}, counted[-1].source),
+    ]
+    title, remedies = (
         Title("recompiling.every-batch", values),
-        because=[
-            Fact("compile.by-xla", {"jit_compile": True}, counted[0].source),
-            Fact("compile.machine-code", {**values, **regions}, counted[-1].source),
-        ],
-        remedies=[Remedy("shapes.pad"), Remedy("compile.without-xla")],
-        ends=False,
+        [Remedy("shapes.pad"), Remedy("compile.without-xla")],
     )
+    return Finding(_strength(compiles), title, facts, remedies, ends=False)

@@ -16,6 +16,7 @@ _COMPLAINT = re.compile(
 )
 _SAME_MESSAGE = 60  # characters in which the same error is known again in another layer
 _MESSAGE_KEPT = 2000  # characters of a message that the journal keeps
+_WRITE_TO_A_FILE = Remedy("output.write-to-a-file")
 
 
 @cause("script-error", breaks=True)
@@ -28,7 +29,11 @@ def script_error(evidence: Evidence) -> Finding | None:
     if error.type == "LossNotFinite" and evidence.all(ev.NonFiniteSeen):
         return None  # our trainer's own error: what broke the loss is another finding
     if reader_gone(evidence):
-        return _reader_gone(evidence, error)
+        values = {"error": error.type, "where": error.user_line}
+        strength = Strength.POSSIBLE if evidence.is_stalled else Strength.ESTABLISHED
+        raised = Fact("error.raised", {"type": error.type, "message": error.message}, error.source)
+        title, facts = Title("script-error.reader-gone", values), [raised, *user_line(evidence)]
+        return Finding(strength, title, facts, [_WRITE_TO_A_FILE])
     return _refused_by_trainer(evidence, error) or _raised(evidence, error)
 
 
@@ -76,17 +81,6 @@ def _generator(evidence: Evidence) -> Fact | None:
     return Fact("pipeline.generator", {"function": function, "where": where}, source)
 
 
-def _reader_gone(evidence: Evidence, error: Raised) -> Finding:
-    values = {"error": error.type, "where": error.user_line}
-    raised = Fact("error.raised", {"type": error.type, "message": error.message}, error.source)
-    return Finding(
-        Strength.POSSIBLE if evidence.is_stalled else Strength.ESTABLISHED,
-        Title("script-error.reader-gone", values),
-        because=[raised, *user_line(evidence)],
-        remedies=[Remedy("output.write-to-a-file")],
-    )
-
-
 def _refused_by_trainer(evidence: Evidence, raised: Raised) -> Finding | None:
     """What `holdfast train` itself refused: an error with what it found and what to change, not a traceback."""
     for reported in reversed(evidence.all(ev.ErrorReported)):
@@ -94,13 +88,9 @@ def _refused_by_trainer(evidence: Evidence, raised: Raised) -> Finding | None:
         if error.what[:_MESSAGE_KEPT] != raised.message:
             continue
         values = {"what": error.what, "where": "" if error.where in error.what else error.where}
-        facts = [Fact("error.found", {"text": line}, reported.source) for line in error.found]
-        return Finding(
-            Strength.ESTABLISHED,
-            Title("script-error.trainer", values),
-            because=tuple(facts) or (Fact("error.found", {"text": error.what}, reported.source),),
-            remedies=[Remedy("error.change", {"text": line}) for line in error.change],
-        )
+        facts = [Fact("error.found", {"text": line}, reported.source) for line in error.found or [error.what]]
+        remedies = [Remedy("error.change", {"text": line}) for line in error.change]
+        return Finding(Strength.ESTABLISHED, Title("script-error.trainer", values), facts, remedies)
     return None
 
 
@@ -108,11 +98,19 @@ def _refused_by_trainer(evidence: Evidence, raised: Raised) -> Finding | None:
 
 
 def _by_exit(evidence: Evidence) -> Finding | None:
-    signal, code = evidence.exit_signal, evidence.exit_code
+    signal, code, end = evidence.exit_signal, evidence.exit_code, end_seen(evidence)
     if evidence.own_signal is not None and signal is not None:
-        return _sent_itself(evidence, signal, *evidence.own_signal)
-    if signal in (*_TIMERS, "SIGPIPE") and not evidence.stopped_by_us:
-        return _by_timer(evidence) if signal in _TIMERS else _by_closed_pipe(evidence)
+        where, source = evidence.own_signal
+        title = Title("script-error.self-signal", {"signal": signal, "where": where})
+        facts = [Fact("signal.self-sent", {"where": where}, source), *end]
+        remedies = [Remedy("line.find-what-reaches-it", {"where": where})]
+        return Finding(Strength.ESTABLISHED, title, facts, remedies)
+    if signal == "SIGPIPE" and not evidence.stopped_by_us:
+        return Finding(Strength.SUPPORTED, Title("script-error.closed-pipe"), end, [_WRITE_TO_A_FILE])
+    if signal in _TIMERS and not evidence.stopped_by_us:
+        exiting, title = evidence.last(ev.ExitStarted), Title("script-error.timer", {"signal": signal})
+        over = [Fact("exit.timer-armed", {}, exiting.source)] if exiting is not None else []
+        return Finding(Strength.SUPPORTED, title, [*end, *over], [Remedy("timer.handle-or-stop")])
     if signal is not None or evidence.stopped_by_us:
         return None
     if evidence.exit_called is not None and (code or fell_short(evidence)):
@@ -120,58 +118,21 @@ def _by_exit(evidence: Evidence) -> Finding | None:
     return _with_exit_code(evidence) if code else None
 
 
-def _sent_itself(evidence: Evidence, signal: str, where: str, source: str) -> Finding:
-    return Finding(
-        Strength.ESTABLISHED,
-        Title("script-error.self-signal", {"signal": signal, "where": where}),
-        because=[Fact("signal.self-sent", {"where": where}, source), *end_seen(evidence)],
-        remedies=[Remedy("line.find-what-reaches-it", {"where": where})],
-    )
-
-
-def _by_timer(evidence: Evidence) -> Finding:
-    exiting = evidence.last(ev.ExitStarted)
-    over = [Fact("exit.timer-armed", {}, exiting.source)] if exiting is not None else []
-    return Finding(
-        Strength.SUPPORTED,
-        Title("script-error.timer", {"signal": evidence.exit_signal}),
-        because=[*end_seen(evidence), *over],
-        remedies=[Remedy("timer.handle-or-stop")],
-    )
-
-
-def _by_closed_pipe(evidence: Evidence) -> Finding:
-    return Finding(
-        Strength.SUPPORTED,
-        Title("script-error.closed-pipe"),
-        because=end_seen(evidence),
-        remedies=[Remedy("output.write-to-a-file")],
-    )
-
-
 def _called_exit(evidence: Evidence, called: Recorded[ev.ExitCalled]) -> Finding:
     event = called.event
     # A script that has what it wanted leaves by sys.exit(0) too; os._exit drops what is not written yet.
     on_purpose = evidence.exit_code == 0 and event.by == "sys.exit"
+    strength = Strength.POSSIBLE if on_purpose else Strength.ESTABLISHED
     wordless = bool(evidence.exit_code) and not event.message
     values = {"by": event.by, "where": event.where, "message": event.message, "on_purpose": on_purpose}
-    return Finding(
-        Strength.POSSIBLE if on_purpose else Strength.ESTABLISHED,
-        Title("script-error.exit-call", values),
-        because=[exit_called(called), *end_seen(evidence), *(last_line(evidence) if wordless else ())],
-        remedies=[Remedy("line.find-what-reaches-it", {"where": event.where})],
-    )
+    facts = [exit_called(called), *end_seen(evidence), *(last_line(evidence) if wordless else ())]
+    remedies = [Remedy("line.find-what-reaches-it", {"where": event.where})]
+    return Finding(strength, Title("script-error.exit-call", values), facts, remedies)
 
 
 def _with_exit_code(evidence: Evidence) -> Finding:
     last = evidence.output.lines[-1].text if evidence.output.lines else ""
-    complaint = last if _COMPLAINT.search(last) else ""
-    return Finding(
-        Strength.SUPPORTED,
-        Title("script-error.exit-code", {"exit_code": evidence.exit_code, "complaint": complaint}),
-        because=[
-            Fact("exit.no-traceback", {"exit_code": evidence.exit_code}, evidence.exit_source),
-            *last_line(evidence),
-        ],
-        remedies=[Remedy("output.read-its-end")],
-    )
+    code = {"exit_code": evidence.exit_code}
+    title = Title("script-error.exit-code", {**code, "complaint": last if _COMPLAINT.search(last) else ""})
+    facts = [Fact("exit.no-traceback", code, evidence.exit_source), *last_line(evidence)]
+    return Finding(Strength.SUPPORTED, title, facts, [Remedy("output.read-its-end")])

@@ -17,8 +17,7 @@ def uneven_batches(evidence: Evidence) -> Finding | None:
     quote = _UNEVEN.match(evidence)
     remarks = [one for one in evidence.all(ev.GroupRemark) if one.event.rank_steps]
     uneven = [one for one in remarks[-1:] if len(set(one.event.rank_steps.values())) > 1]
-    if quote is None and not uneven:
-        return None
     facts = [quote.fact] if quote is not None else []
     facts += [Fact("group.steps", {"by_rank": one.event.rank_steps}, one.source) for one in uneven]
-    return Finding(Strength.SUPPORTED, Title("uneven-batches"), facts, [Remedy("group.same-batches")])
+    title, remedies = Title("uneven-batches"), [Remedy("group.same-batches")]
+    return Finding(Strength.SUPPORTED, title, facts, remedies) if facts else None

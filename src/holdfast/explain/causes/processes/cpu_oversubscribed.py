@@ -5,7 +5,6 @@ from __future__ import annotations
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.workers import workers_started
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
-from holdfast.journal.vitals import Sample
 
 _TRAINING = ("fill", "data-wait", "step", "compile")
 #: Fewer samples, or a shorter time, may be a start-up. Chosen; no measurement is recorded.
@@ -25,39 +24,29 @@ def cpu_oversubscribed(evidence: Evidence) -> Finding | None:
     training = [(line, one) for line, one in evidence.samples if one.step > 0 or one.phase in _TRAINING]
     if not cores or len(training) < _FEWEST_SAMPLES:
         return None
+    (first, start), (last, end) = training[0], training[-1]
     samples = [one for _, one in training]
-    if samples[-1].mono - samples[0].mono < _SHORTEST_S:
-        return None
+    children = [sum(process.state == "R" for process in one.processes) for one in samples]
+    runnable = [one.thread_states.get("R", 0) + others for one, others in zip(samples, children, strict=True)]
     tasks = _median(
-        [
-            one.thread_states.get("R", 0) + _children(one)
-            for one in samples
-            if one.thread_states or one.processes
-        ]
+        [n for n, one in zip(runnable, samples, strict=True) if one.thread_states or one.processes]
     )
-    if tasks < _TASKS_PER_CORE * cores or median(list(map(_children, samples))) < _CHILDREN_PER_CORE * cores:
+    crowded = tasks >= _TASKS_PER_CORE * cores and median(children) >= _CHILDREN_PER_CORE * cores
+    if end.mono - start.mono < _SHORTEST_S or not crowded:
         return None
     pressure = _median([one.pressure.get("cpu.some", 0.0) for one in samples if one.pressure])
     load = _median([one.load1 for one in samples if one.load1 is not None])
-    values = {
-        "tasks": tasks,
-        "cores": cores,
-        "waited": pressure / 100 if pressure > _NOTABLE_PRESSURE_PERCENT else None,
-        "load": load or None,
-    }
+    values = {"tasks": tasks, "cores": cores}
+    waited = pressure / 100 if pressure > _NOTABLE_PRESSURE_PERCENT else None
+    facts = [
+        Fact(
+            "cpu.crowded", {**values, "waited": waited, "load": load or None}, f"vitals.jsonl:{first}-{last}"
+        )
+    ]
     sure = tasks >= _MANY_TASKS_PER_CORE * cores or pressure > _HIGH_PRESSURE_PERCENT
-    crowd = Fact("cpu.crowded", values, f"vitals.jsonl:{training[0][0]}-{training[-1][0]}")
-    return Finding(
-        Strength.SUPPORTED if sure else Strength.POSSIBLE,
-        Title("cpu-oversubscribed", {"tasks": tasks, "cores": cores}),
-        because=[crowd, *workers_started(evidence)],
-        remedies=[Remedy("cpu.workers-as-cores", {"cores": cores})],
-        ends=False,
-    )
-
-
-def _children(sample: Sample) -> int:
-    return sum(process.state == "R" for process in sample.processes)
+    strength, title = Strength.SUPPORTED if sure else Strength.POSSIBLE, Title("cpu-oversubscribed", values)
+    remedies = [Remedy("cpu.workers-as-cores", {"cores": cores})]
+    return Finding(strength, title, [*facts, *workers_started(evidence)], remedies, ends=False)
 
 
 def _median(values: list[float]) -> float:

@@ -22,25 +22,23 @@ def deadlock(evidence: Evidence) -> Finding | None:
     if evidence.stall is None or stacks is None or evidence.phase == Phase.EXIT or stacks.busy:
         return None
     own = [one for one in stalled_threads(evidence, lambda thread: thread.users is not None) if one.trains]
-    pool = _pool_of_waiters(stacks, own)
-    if pool:
-        return _waits_for_itself(stacks, pool)
+    if pool := _pool_of_waiters(stacks, own):
+        title = Title("deadlock.pool", {"where": pool[0].thread.where})
+        remedies = [Remedy("pool.separate-inner-tasks")]
+        return Finding(Strength.SUPPORTED, title, _facts(stacks, pool), remedies)
     waiting = [one for one in own if one.thread.on_lock and one.thread.still and _on_a_lock(one.thread)]
     if len(waiting) < 2 or _one_lock(waiting):
         return _never_released(evidence, stacks, waiting)
     frames = [one.thread.users for one in waiting]
     places = [f"{frame.file}:{frame.line}" for frame in frames if frame is not None]
     certain = sum(_names_a_lock(one.thread) for one in waiting) >= 2
-    return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        Title("deadlock", {"places": places}),
-        because=_facts(stacks, waiting),
-        remedies=[Remedy("lock.order"), Remedy("lock.timeout")],
-    )
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    remedies = [Remedy("lock.order"), Remedy("lock.timeout")]
+    return Finding(strength, Title("deadlock", {"places": places}), _facts(stacks, waiting), remedies)
 
 
-def _facts(stacks: StackReading, waiting: list[StalledThread]) -> tuple[Fact, ...]:
-    return (*(one.fact for one in waiting[:_NAMED]), Fact("process.idle", {}, stacks.source))
+def _facts(stacks: StackReading, waiting: list[StalledThread]) -> list[Fact]:
+    return [*(one.fact for one in waiting[:_NAMED]), Fact("process.idle", {}, stacks.source)]
 
 
 def _never_released(evidence: Evidence, stacks: StackReading, waiting: list[StalledThread]) -> Finding | None:
@@ -48,33 +46,18 @@ def _never_released(evidence: Evidence, stacks: StackReading, waiting: list[Stal
     named = [one for one in waiting if _names_a_lock(one.thread)]
     if not named or any(other.cpu_share > _AT_WORK_SHARE for other in stacks.others):
         return None
-    return Finding(
-        Strength.SUPPORTED,
-        Title("deadlock.never-released", {"where": named[0].thread.where}),
-        because=[*_facts(stacks, named), *thread_raised(evidence)[:1]],
-        remedies=[Remedy("lock.release-always", safety="guess")],
-    )
+    title = Title("deadlock.never-released", {"where": named[0].thread.where})
+    facts = [*_facts(stacks, named), *thread_raised(evidence)[:1]]
+    return Finding(Strength.SUPPORTED, title, facts, [Remedy("lock.release-always", safety="guess")])
 
 
 def _pool_of_waiters(stacks: StackReading, own: list[StalledThread]) -> list[StalledThread]:
     """The threads of an executor, when every one of them waits for the result of another task."""
     pool = [thread for thread in stacks.python_threads if thread.within("concurrent/futures/thread.py")]
-    waiters = [
-        one
-        for one in own
-        if one.thread in pool and one.thread.still and one.thread.within("futures/_base.py")
-    ]
+    still = [one for one in own if one.thread in pool and one.thread.still]
+    waiters = [one for one in still if one.thread.within("futures/_base.py")]
     elsewhere = bool(stacks.others)  # the results may be those of a pool of processes
     return waiters if len(waiters) == len(pool) and not elsewhere else []
-
-
-def _waits_for_itself(stacks: StackReading, pool: list[StalledThread]) -> Finding:
-    return Finding(
-        Strength.SUPPORTED,
-        Title("deadlock.pool", {"where": pool[0].thread.where}),
-        because=_facts(stacks, pool),
-        remedies=[Remedy("pool.separate-inner-tasks")],
-    )
 
 
 def _on_a_lock(thread: ThreadState) -> bool:

@@ -5,14 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from holdfast.explain.readings.stacks import (
-    ProcessState,
-    StackReading,
-    StalledThread,
-    ThreadState,
-    is_users,
-    plain_name,
-)
+from holdfast.explain.readings.stacks import ProcessState, StalledThread, ThreadState, is_users, plain_name
 from holdfast.explain.readings.workers import workers_started
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
 from holdfast.journal.stack_files import Frame
@@ -20,12 +13,7 @@ from holdfast.journal.stack_files import Frame
 _FRAMEWORK = re.compile(r"/(tensorflow/python/(eager|framework|client)|jax/_src|jaxlib|torch)/")
 #: An idle worker waits in one of these functions of one of these files.
 _WAITS_FOR_WORK = ("get", "_recv", "recv_bytes", "__enter__", "acquire", "main")
-_QUEUES = (
-    "multiprocessing/pool.py",
-    "multiprocessing/queues.py",
-    "multiprocessing/resource_tracker",
-    "concurrent/futures/process.py",
-)
+_QUEUES = re.compile(r"multiprocessing/(pool\.py|queues\.py|resource_tracker)|concurrent/futures/process\.py")
 #: How many of the innermost frames are looked at for the framework, and how many processes are named.
 _INNERMOST, _NAMED = 3, 3
 
@@ -37,8 +25,10 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
         return None
     alive = [other for other in stacks.others if other.state not in ("Z", "T")]
     inside = [other for other in alive if _in_framework(other)]
-    if inside:
-        return _without_its_threads(evidence, stacks, inside)
+    if inside:  # it waits for threads of the framework, which stayed behind in its parent
+        title = Title("fork-deadlock.framework", {"pid": inside[0].pid, "where": inside[0].users_line})
+        remedies = [Remedy("worker.spawn-with-framework"), Remedy("worker.keep-framework-in-parent")]
+        return Finding(Strength.SUPPORTED, title, _facts(evidence, stacks.source, inside), remedies)
     started, data = evidence.last(ev.WorkersStarted), evidence.data()
     forked = started is not None and started.event.method == "fork"
     forked = forked or (data is not None and bool(data.event.multiprocessing))
@@ -47,33 +37,16 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
         return None
     after_framework = started is not None and bool(started.event.after_framework)
     certain = forked or after_framework or any(other.threads[0].python for other in stuck)
-    return Finding(
-        Strength.SUPPORTED if certain else Strength.POSSIBLE,
-        Title("fork-deadlock", {"pid": stuck[0].pid}),
-        because=_facts(evidence, stacks, stuck),
-        remedies=[Remedy("worker.spawn"), Remedy("worker.use-threads-or-tf-data")],
-    )
+    strength = Strength.SUPPORTED if certain else Strength.POSSIBLE
+    title = Title("fork-deadlock", {"pid": stuck[0].pid})
+    remedies = [Remedy("worker.spawn"), Remedy("worker.use-threads-or-tf-data")]
+    return Finding(strength, title, _facts(evidence, stacks.source, stuck), remedies)
 
 
-def _without_its_threads(evidence: Evidence, stacks: StackReading, inside: list[ProcessState]) -> Finding:
-    """A forked child that calls the framework waits for threads that stayed behind in its parent."""
-    main = inside[0].main
-    where = main.where if main is not None and main.users is not None else ""
-    return Finding(
-        Strength.SUPPORTED,
-        Title("fork-deadlock.framework", {"pid": inside[0].pid, "where": where}),
-        because=_facts(evidence, stacks, inside),
-        remedies=[Remedy("worker.spawn-with-framework"), Remedy("worker.keep-framework-in-parent")],
-    )
-
-
-def _facts(evidence: Evidence, stacks: StackReading, stuck: list[ProcessState]) -> tuple[Fact, ...]:
-    waits = [
-        StalledThread(other.main, other, False, stacks.source).fact
-        for other in stuck[:_NAMED]
-        if other.main is not None
-    ]
-    return (*waits, *workers_started(evidence), Fact("run.idle", {}, stacks.source))
+def _facts(evidence: Evidence, source: str, stuck: list[ProcessState]) -> list[Fact]:
+    mains = [(other.main, other) for other in stuck[:_NAMED]]
+    waits = [StalledThread(main, other, False, source).fact for main, other in mains if main is not None]
+    return [*waits, *workers_started(evidence), Fact("run.idle", {}, source)]
 
 
 def _in_framework(process: ProcessState) -> bool:
@@ -91,7 +64,7 @@ def _rests(process: ProcessState) -> bool:
     """
     inner = _inner(process.threads[0])
     waits = bool(inner) and plain_name(inner[0]) in _WAITS_FOR_WORK
-    return waits and any(place in frame.file for frame in inner for place in _QUEUES)
+    return waits and any(_QUEUES.search(frame.file) for frame in inner)
 
 
 def _inner(thread: ThreadState) -> list[Frame]:

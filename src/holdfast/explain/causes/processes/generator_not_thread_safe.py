@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _EXECUTING = ErrorText(r"generator already executing")
@@ -13,12 +13,8 @@ def generator_not_thread_safe(evidence: Evidence) -> Finding | None:
     quote, data = _EXECUTING.match(evidence), evidence.data()
     if quote is None:
         return None
-    facts = [quote.fact, *user_line(evidence)]
+    facts = [*quote.facts]
     if data is not None and data.event.workers:
         facts.append(Fact("data.workers", {"workers": data.event.workers}, data.source))
-    return Finding(
-        Strength.ESTABLISHED,
-        Title("generator-not-thread-safe"),
-        because=facts,
-        remedies=[Remedy("generator.make-a-dataset"), Remedy("worker.use-one")],
-    )
+    remedies = [Remedy("generator.make-a-dataset"), Remedy("worker.use-one")]
+    return Finding(Strength.ESTABLISHED, Title("generator-not-thread-safe"), facts, remedies)

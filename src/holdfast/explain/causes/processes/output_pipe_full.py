@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 
-from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, stalled_threads
+from holdfast.explain.readings.stacks import (
+    ProcessState,
+    StackReading,
+    StalledThread,
+    ThreadState,
+    stalled_threads,
+)
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _WRITE = re.compile(r"(write|writev|sendto|sendmsg)\b.*fd=(\d+) \((.*)\)")
@@ -20,50 +25,34 @@ class WriteTo(enum.StrEnum):
     PIPE = "pipe"
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """A write that blocks."""
-
-    to: WriteTo
-    pipe: str  # "pipe:[77]"; "" where the system call could not be read
-    blocked: StalledThread
-
-    @property
-    def where(self) -> str:
-        return self.blocked.thread.where if self.blocked.thread.users is not None else ""
-
-
 @cause("output-pipe-full", specialises=("callback-blocked", "input-blocked"))
 def output_pipe_full(evidence: Evidence) -> Finding | None:
-    stacks = evidence.stacks
-    if stacks is None:
-        return None
     for blocked in stalled_threads(evidence, lambda thread: True):
-        write = _blocked_write(blocked)
-        if write is None:
+        to, pipe = _blocked_write(blocked.thread)
+        if to is None or evidence.stacks is None:
             continue
-        reader = _reader(stacks, write)
-        if write.to is not WriteTo.PIPE or _is_users_own(blocked, reader):
-            return _finding(write, reader)
+        reader = _reader(evidence.stacks, blocked, pipe)
+        if to is not WriteTo.PIPE or _is_users_own(blocked, reader):
+            return _finding(blocked, to, reader)
     return None
 
 
-def _blocked_write(blocked: StalledThread) -> _Write | None:
-    thread = blocked.thread
+def _blocked_write(thread: ThreadState) -> tuple[WriteTo | None, str]:
+    """What a thread writes to, where that blocks, and the pipe: "pipe:[77]", "" where it could not be read."""
     call = _WRITE.match(thread.syscall)
     number, file = (call[2], call[3]) if call is not None else ("", "")
     in_pipe = _PIPE_WAIT.search(thread.wait) is not None or ("pipe" in file and thread.state == "S")
     in_terminal = "tty_write" in thread.wait
     if not (in_pipe or in_terminal):
-        return None
+        return None, ""
     by_number = {"1": WriteTo.STDOUT, "2": WriteTo.STDERR}
-    return _Write(by_number.get(number, WriteTo.TERMINAL if in_terminal else WriteTo.PIPE), file, blocked)
+    return by_number.get(number, WriteTo.TERMINAL if in_terminal else WriteTo.PIPE), file
 
 
-def _reader(stacks: StackReading, write: _Write) -> ProcessState | None:
+def _reader(stacks: StackReading, blocked: StalledThread, pipe: str) -> ProcessState | None:
     """The process that has the other end, and could read it."""
-    processes = [one for one in (stacks.process, *stacks.others) if one.pid != write.blocked.process.pid]
-    readers = [one for one in processes if write.pipe in one.reads]
+    others = [one for one in (stacks.process, *stacks.others) if one.pid != blocked.process.pid]
+    readers = [one for one in others if pipe in one.reads]
     return next((one for one in readers if one.makes_pipes), readers[0] if readers else None)
 
 
@@ -75,20 +64,17 @@ def _is_users_own(blocked: StalledThread, reader: ProcessState | None) -> bool:
     return (call_unknown or reader is not None) and blocked.trains and not in_pool and thread.python
 
 
-def _finding(write: _Write, reader: ProcessState | None) -> Finding:
-    source, facts = write.blocked.source, [write.blocked.fact]
+def _finding(blocked: StalledThread, to: WriteTo, reader: ProcessState | None) -> Finding:
+    source, facts = blocked.source, [blocked.fact]
     if reader is not None:
         where = reader.main.where if reader.main is not None else ""
         values = {"pid": reader.pid, "command": reader.command or reader.name, "where": where}
         facts.append(Fact("pipe.not-read", values, source))
-    maker = reader if reader is not None and reader.makes_pipes else write.blocked.process
+    maker = reader if reader is not None and reader.makes_pipes else blocked.process
     made_at = list(maker.makes_pipes)
     facts += [Fact("pipe.made", {"lines": made_at}, source)] if made_at else []
-    certain = write.to is not WriteTo.PIPE or reader is not None
-    values = {"to": write.to, "where": write.where, "made_at": made_at[0] if made_at else ""}
-    return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        Title("output-pipe-full", values),
-        because=facts,
-        remedies=[Remedy("pipe.read-or-use-a-file"), Remedy("pipe.communicate")],
-    )
+    certain = to is not WriteTo.PIPE or reader is not None
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    made = made_at[0] if made_at else ""
+    title = Title("output-pipe-full", {"to": to, "where": blocked.thread.users_line, "made_at": made})
+    return Finding(strength, title, facts, [Remedy("pipe.read-or-use-a-file"), Remedy("pipe.communicate")])

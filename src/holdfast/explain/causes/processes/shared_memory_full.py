@@ -21,29 +21,28 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     quote, bus_error = _REFUSED.match(evidence), evidence.exit_signal == "SIGBUS"
     if quote is None and not bus_error:
         return None
-    free = [
-        (line, one.disks_free_bytes["shm"]) for line, one in evidence.samples if "shm" in one.disks_free_bytes
-    ]
-    least = min((free_bytes for _, free_bytes in free), default=None)
-    disks = _full_disks(evidence)
+    disks, free = (
+        _full_disks(evidence),
+        [(line, one.disks_free_bytes.get("shm")) for line, one in evidence.samples],
+    )
+    known = [(line, free_bytes) for line, free_bytes in free if free_bytes is not None]
+    least = min((free_bytes for _, free_bytes in known), default=None)
     full = least is not None and least < _FULL_SHM_BYTES
     worded = quote is not None and not quote.says("Bus error")
-    never_low = least is not None and not full and not disks and not worded
     facts = [*end_seen(evidence)] if bus_error else []
     facts += [quote.fact] if quote is not None else []
     if least is not None:
         values = {"free_bytes": least, "total_bytes": _total(evidence)}
-        facts.append(Fact("shared-memory.least-free", values, f"vitals.jsonl:{free[-1][0]}"))
+        facts.append(Fact("shared-memory.least-free", values, f"vitals.jsonl:{known[-1][0]}"))
     facts += [fact for fact in disks[-1:] if fact.values["disk"] != "shm"]
     facts += user_line(evidence)
     facts += [Fact("oom.none", {}, evidence.exit_source)] if evidence.oom_kills == 0 else []
-    return Finding(
-        Strength.ESTABLISHED if full or worded else Strength.SUPPORTED,
-        Title("shared-memory-full.page-missing") if never_low else Title("shared-memory-full"),
-        because=facts,
-        against=[Fact("shared-memory.never-low")] if never_low else (),
-        remedies=[Remedy("shared-memory.raise"), Remedy("shared-memory.use-less")],
-    )
+    remedies = [Remedy("shared-memory.raise"), Remedy("shared-memory.use-less")]
+    if full or worded or least is None or disks:
+        strength = Strength.ESTABLISHED if full or worded else Strength.SUPPORTED
+        return Finding(strength, Title("shared-memory-full"), facts, remedies)
+    title, against = Title("shared-memory-full.page-missing"), [Fact("shared-memory.never-low")]
+    return Finding(Strength.SUPPORTED, title, facts, remedies, against=against)
 
 
 def _full_disks(evidence: Evidence) -> list[Fact]:

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.explain.outcome import fell_short
-from holdfast.explain.readings.end import (
-    continued_after,
-    end_seen,
-    left_on_signal,
-    may_have_ended_it,
-    passed_on,
-    seen_by_script,
-)
+from holdfast.explain.outcome import did_all, fell_short
+from holdfast.explain.readings import end
 from holdfast.explain.readings.error import user_line
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
@@ -20,23 +13,26 @@ _SIGNALS = ("SIGINT", "SIGHUP")
 @cause("terminal-signal", specialises=("script-error",))
 def terminal_signal(evidence: Evidence) -> Finding | None:
     sent = [one for one in evidence.all(ev.SignalReceived) if one.event.signal in _SIGNALS]
-    received = [one for one in sent if may_have_ended_it(evidence, one)]
+    received = [one for one in sent if end.may_have_ended_it(evidence, one)]
     interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
     by_signal = evidence.exit_signal if evidence.exit_signal in (*_SIGNALS, "SIGQUIT") else None
     caught = _caught(evidence)
     by_us = evidence.stopped_by_us == "interrupt" and not sent
     if evidence.alive or not (received or interrupted or by_signal or caught or by_us):
         return None
-    if (evidence.own_signal is not None and not received) or _did_all(evidence):
+    if (evidence.own_signal is not None and not received) or did_all(evidence):
         return None
-    facts = [passed_on(one) for one in received[-1:]]
-    facts += end_seen(evidence) if by_signal else ()
-    inferred = (
-        bool(received) and not (interrupted or by_signal) and continued_after(evidence, received[-1].mono)
-    )
+    facts = [end.passed_on(one) for one in received[-1:]]
+    facts += end.end_seen(evidence) if by_signal else ()
+    inferred = False
+    if received and not (interrupted or by_signal):
+        inferred = end.continued_after(evidence, received[-1].mono)
     if caught and not (received or by_signal or interrupted):
-        facts += _how_it_left(evidence, caught)
-        inferred = not _interrupted_at(evidence)
+        where = _interrupted_at(evidence)
+        inferred = not where
+        left = Fact("fit.interrupted", {"where": where}, caught.source)
+        no_steps = Fact("steps.none-after-signal", {}, "vitals.jsonl")
+        facts += [end.seen_by_script(caught, direct=True), left if where else no_steps]
     if interrupted and evidence.error is not None:
         facts += [Fact("error.interrupt", {}, evidence.error.source), *user_line(evidence)]
     seen = [one.event.signal for one in received[-1:]] + ([caught.event.signal] if caught else [])
@@ -50,18 +46,13 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
     )
 
 
-def _did_all(evidence: Evidence) -> bool:
-    """It was sent a signal, and did all that it had planned."""
-    return evidence.exit_code == 0 and not evidence.exit_signal and not fell_short(evidence)
-
-
 def _caught(evidence: Evidence) -> Recorded[ev.SignalSeen] | None:
     """The signal that the script was sent itself, caught, and left at, with its work undone."""
     seen = [one for one in evidence.all(ev.SignalSeen) if one.event.signal in _SIGNALS]
     by_itself = evidence.exit_code == 0 or evidence.exit_called is not None
     if not seen or not by_itself or evidence.exit_signal or not fell_short(evidence):
         return None
-    left = _interrupted_at(evidence) or left_on_signal(evidence) == seen[-1].event.signal
+    left = _interrupted_at(evidence) or end.left_on_signal(evidence) == seen[-1].event.signal
     return seen[-1] if left else None
 
 
@@ -72,13 +63,3 @@ def _interrupted_at(evidence: Evidence) -> str:
         return ""
     raised = [one.event for one in evidence.all(ev.ExceptionRaised) if one.event.type == "KeyboardInterrupt"]
     return next((event.user_line for event in raised if event.user_line), "fit")
-
-
-def _how_it_left(evidence: Evidence, caught: Recorded[ev.SignalSeen]) -> list[Fact]:
-    where = _interrupted_at(evidence)
-    left = (
-        Fact("fit.interrupted", {"where": where}, caught.source)
-        if where
-        else Fact("steps.none-after-signal", {}, "vitals.jsonl")
-    )
-    return [seen_by_script(caught, direct=True), left]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.explain.readings.error import ErrorText
+from holdfast.explain.readings.limits import pids_refused, rlimit
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _REFUSED = ErrorText(
@@ -14,48 +15,30 @@ _REFUSED = ErrorText(
 
 @cause("thread-limit", specialises=("script-error", "native-crash"))
 def thread_limit(evidence: Evidence) -> Finding | None:
-    quote, counted = _REFUSED.match(evidence), _counter_rose(evidence)
+    quote, counted = _REFUSED.match(evidence), pids_refused(evidence)
     if not evidence.went_wrong or (quote is None and not (counted and evidence.crashed)):
         return None
-    machine = evidence.last(ev.MachineRead)
-    limits = machine.event.rlimits if machine is not None else {}
     facts = [quote.fact] if quote is not None else []
     facts += [Fact("limit.threads-refused", {}, evidence.exit_source)] if counted else []
     facts += [*_limits(evidence), *_threads(evidence)]
-    memory = machine is not None and bool(limits.get("as") or limits.get("data")) and not counted
-    against = (Fact("limit.address-space-set", {}, machine.source),) if machine and memory else ()
-    return Finding(
-        Strength.POSSIBLE if memory else Strength.ESTABLISHED,
-        Title("thread-limit.or-memory") if memory else Title("thread-limit"),
-        because=facts,
-        against=against,
-        remedies=[Remedy("limit.raise-threads"), Remedy("threads.use-fewer")],
-    )
-
-
-def _counter_rose(evidence: Evidence) -> bool:
-    """The kernel's counter of refused processes and threads rose."""
-    ended = evidence.ended.event if evidence.ended is not None else None
-    if ended is None or ended.pids_refused_before is None:
-        return False
-    return (ended.pids_refused_after or 0) > ended.pids_refused_before
+    remedies = [Remedy("limit.raise-threads"), Remedy("threads.use-fewer")]
+    memory = rlimit(evidence, "as") or rlimit(evidence, "data")
+    if memory is None or counted:
+        return Finding(Strength.ESTABLISHED, Title("thread-limit"), facts, remedies)
+    against = [Fact("limit.address-space-set", {}, memory.source)]
+    return Finding(Strength.POSSIBLE, Title("thread-limit.or-memory"), facts, remedies, against=against)
 
 
 def _limits(evidence: Evidence) -> list[Fact]:
-    machine = evidence.last(ev.MachineRead)
-    if machine is None:
-        return []
-    cgroup, user = machine.event.pids_limit, machine.event.rlimits.get("nproc")
-    facts = [Fact("limit.pids", {"limit": cgroup}, machine.source)] if cgroup else []
-    return facts + ([Fact("limit.user-processes", {"limit": user}, machine.source)] if user else [])
+    machine, user = evidence.last(ev.MachineRead), rlimit(evidence, "nproc")
+    cgroup = machine.event.pids_limit if machine is not None else None
+    facts = [Fact("limit.pids", {"limit": cgroup}, machine.source)] if machine is not None and cgroup else []
+    return facts + ([Fact("limit.user-processes", {"limit": user.value}, user.source)] if user else [])
 
 
 def _threads(evidence: Evidence) -> list[Fact]:
-    return [
-        Fact(
-            "threads.counted",
-            {"threads": sample.threads + sum(process.threads for process in sample.processes)},
-            f"vitals.jsonl:{line}",
-        )
+    counts = [
+        (line, sample.threads + sum(process.threads for process in sample.processes))
         for line, sample in evidence.samples[-1:]
     ]
+    return [Fact("threads.counted", {"threads": count}, f"vitals.jsonl:{line}") for line, count in counts]

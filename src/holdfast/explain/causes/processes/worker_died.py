@@ -34,23 +34,19 @@ def worker_died(evidence: Evidence) -> Finding | None:
     why = [fact for one in before[-2:] for fact in _why(evidence, one.event.worker_pid)]
     facts = [quote.fact] if quote is not None else []
     facts += [*(worker_ended(one) for one in before[-2:]), *why, *silence(evidence)]
-    raises_already = evidence.error is not None and "BrokenProcessPool" in evidence.error.text
-    first = Remedy("worker.fix-the-crash") if why else Remedy("worker.use-fewer-or-threads")
-    return Finding(
-        _strength(evidence, quote, before),
-        Title("worker-died", {"waits": stall is not None}),
-        because=facts,
-        remedies=[first] if raises_already else [first, Remedy("worker.use-a-pool-that-raises")],
-    )
+    remedies = [Remedy("worker.fix-the-crash") if why else Remedy("worker.use-fewer-or-threads")]
+    if "BrokenProcessPool" not in evidence.error_text:  # such a pool has raised
+        remedies.append(Remedy("worker.use-a-pool-that-raises"))
+    title = Title("worker-died", {"waits": stall is not None})
+    return Finding(_strength(evidence, quote, before), title, facts, remedies)
 
 
 def _strength(evidence: Evidence, quote: Quote | None, before: list[Recorded[ev.WorkerGone]]) -> Strength:
-    loader, stall, stacks = has_loader(evidence), evidence.stall, evidence.stacks
+    loader, stall = has_loader(evidence), evidence.stall
+    others = evidence.stacks.others if evidence.stacks is not None else ()
     long_before = bool(before) and stall is not None and stall.mono - before[-1].mono > _LONG_BEFORE_S
     killed = any(one.event.oom_kills_rose for one in before)
-    other_waits = stacks is not None and any(
-        other.state != "Z" and other.lone_on_lock for other in stacks.others
-    )
+    other_waits = any(other.state != "Z" and other.lone_on_lock for other in others)
     if long_before or (other_waits and not killed and not loader):
         return Strength.POSSIBLE
     if quote is not None or loader:
@@ -81,12 +77,10 @@ def _pipe_broke(evidence: Evidence, broken: Fact) -> Finding:
     gone, data = evidence.all(ev.WorkerGone), evidence.data()
     threads = data is not None and bool(data.event.workers)
     known = bool(gone) or threads or has_loader(evidence)
-    return Finding(
-        Strength.ESTABLISHED if known else Strength.SUPPORTED,
-        Title("worker-died.while-read"),
-        because=[broken, *(worker_ended(one) for one in gone[-2:]), *user_line(evidence)],
-        remedies=[Remedy("worker.load-without"), Remedy("worker.use-fewer-or-smaller")],
-    )
+    strength = Strength.ESTABLISHED if known else Strength.SUPPORTED
+    facts = [broken, *(worker_ended(one) for one in gone[-2:]), *user_line(evidence)]
+    remedies = [Remedy("worker.load-without"), Remedy("worker.use-fewer-or-smaller")]
+    return Finding(strength, Title("worker-died.while-read"), facts, remedies)
 
 
 def _thread_ended(evidence: Evidence) -> Finding | None:
@@ -95,17 +89,16 @@ def _thread_ended(evidence: Evidence) -> Finding | None:
     raised = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
     if not raised or stall is None or stacks is None or evidence.phase in _OVER:
         return None
-    readers = stalled_threads(
+    waiting = stalled_threads(
         evidence,
         lambda one: not one.busy and one.users is not None and bool(one.within("queue.py", "threading.py")),
     )
-    readers = [one for one in readers if one.trains]
+    readers = [one for one in waiting if one.trains]
     if not readers or not stacks.idle or raised[-1].mono > stall.mono + _SEEN_LATE_S:
         return None
+    strength = Strength.ESTABLISHED if readers[0].thread.within("queue.py") else Strength.SUPPORTED
     event = raised[-1].event
-    return Finding(
-        Strength.ESTABLISHED if readers[0].thread.within("queue.py") else Strength.SUPPORTED,
-        Title("worker-died.thread", {"error": event.type, "where": event.user_line}),
-        because=[thread_raised(evidence)[-1], readers[0].fact, *silence(evidence)],
-        remedies=[Remedy("line.fix", {"where": event.user_line}), Remedy("thread.pass-its-exception-on")],
-    )
+    title = Title("worker-died.thread", {"error": event.type, "where": event.user_line})
+    facts = [thread_raised(evidence)[-1], readers[0].fact, *silence(evidence)]
+    remedies = [Remedy("line.fix", {"where": event.user_line}), Remedy("thread.pass-its-exception-on")]
+    return Finding(strength, title, facts, remedies)
