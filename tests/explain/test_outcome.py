@@ -123,3 +123,21 @@ def test_what_a_group_found_slow_is_in_the_verdict_of_a_run_that_finished(tmp_pa
     assert [sentence(one) for one in run.verdict().known if "message" in sentence(one)] == [
         "a message to process 1 on b and back takes 400 ms"
     ]
+
+
+def test_a_run_whose_python_the_probe_cannot_enter_is_a_view_from_outside(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.ProbeLeftOut(python="2.7.18", implementation="cpython"))
+    run.ended(1)
+    verdict = run.verdict()
+    assert sentence(verdict.known[0]) == (
+        "the run was observed from outside only: the probe needs CPython 3.7 or later, and this is Python 2.7.18"
+    )
+    assert "missing.probe" not in [fact.kind for fact in verdict.findings[0].against]
+
+
+def test_a_run_whose_launcher_alone_is_old_was_observed_from_inside(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.ProbeLeftOut(python="3.6.15", implementation="cpython"), ev.ProcessJoined(python="3.8.18"))
+    run.ended(1)
+    assert "probe.left-out" not in [fact.kind for fact in run.verdict().known]

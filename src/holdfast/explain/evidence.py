@@ -112,8 +112,9 @@ class Evidence:
 
     @property
     def probed(self) -> bool:
-        """Something inside the process wrote to the journal."""
-        return any(entry.by not in ("supervisor", "") for entry in self.entries)
+        """Something inside the process wrote to the journal, and more than that the probe was left out of it."""
+        inside = (entry for entry in self.entries if entry.by not in ("supervisor", ""))
+        return any(not isinstance(entry.event, ev.ProbeLeftOut) for entry in inside)
 
     # -- the end --------------------------------------------------------------------------------
 

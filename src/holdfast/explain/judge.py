@@ -80,6 +80,7 @@ def _known(evidence: Evidence, how: Outcome) -> list[Fact]:
     if evidence.ended is None and how in (Outcome.KILLED, Outcome.RUNNING):
         facts += _alive(evidence)
     facts += _given_up(evidence) + _of_the_group(evidence)
+    facts += _from_outside(evidence)
     for watch in evidence.all(ev.WatchFailed):
         facts.append(
             Fact("watch.failed", {"part": watch.event.part, "error": watch.event.error}, watch.source)
@@ -89,6 +90,15 @@ def _known(evidence: Evidence, how: Outcome) -> list[Fact]:
             Fact("probe.failed", {"part": probe.event.part, "error": probe.event.error}, probe.source)
         )
     return [*facts, *evidence.missing]
+
+
+def _from_outside(evidence: Evidence) -> list[Fact]:
+    """Of a run whose Python the probe could not enter, unless another one below it was observed."""
+    left_out = evidence.first(ev.ProbeLeftOut)
+    if left_out is None or evidence.probed:
+        return []
+    values = {"python": left_out.event.python, "implementation": left_out.event.implementation}
+    return [Fact("probe.left-out", values, left_out.source)]
 
 
 def _attempt(attempt: Attempt) -> Fact:

@@ -7,6 +7,7 @@ from holdfast.explain.finding import Fact, Finding, Outcome, Remedy, Strength, T
 from holdfast.explain.readings.end import end_seen, last_line
 from holdfast.explain.readings.memory import at_the_end
 from holdfast.explain.readings.stacks import silence
+from holdfast.journal import events as ev
 
 
 def unknown(evidence: Evidence, how: Outcome) -> Finding:
@@ -32,7 +33,7 @@ def _not_found(evidence: Evidence) -> list[str]:
     missing = {
         "missing.exception": evidence.error is None,
         "missing.oom-kill": not evidence.oom_kills,
-        "missing.probe": not evidence.probed,
+        "missing.probe": not evidence.probed and not evidence.all(ev.ProbeLeftOut),
         "missing.stacks": evidence.stall is not None and evidence.stacks is None,
     }
     return [kind for kind, is_missing in missing.items() if is_missing]

@@ -18,6 +18,13 @@ class ProcessJoined(Event):
     role: str = "main"  # main: the one that trains; worker: another Python process below it
 
 
+class ProbeLeftOut(Event):
+    """A Python process that the probe cannot enter: it is too old, or not CPython. Written by `sitecustomize.py`."""
+
+    python: str = ""
+    implementation: str = ""  # as `sys.implementation` names it
+
+
 class ProbeFailed(Event):
     """A part of the probe did not work and was switched off; training continues."""
 

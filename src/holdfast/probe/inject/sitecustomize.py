@@ -1,47 +1,82 @@
 """Put on PYTHONPATH by the supervisor: starts the probe in every Python process of a run, and steps aside.
 
-Any Python may meet this file, so it is written for all of them. The probe itself needs CPython 3.7 or later.
+Any Python may meet this file, so it is written for all of them. The probe itself needs CPython 3.7 or later; another
+interpreter is observed from outside only, and one line of the journal says so.
 """
 # mypy: ignore-errors
 
+import os
 import sys
 
 
 def _step_aside():
     """Leaves sys.path as it would be without us. PYTHONPATH stays, so that spawned processes are covered."""
-    import os
-
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != here]
     return here
 
 
-def _can_be_observed():
-    return sys.version_info >= (3, 7) and sys.implementation.name == "cpython"
-
-
 def _start(here):
-    import os
-
     run_dir = os.environ.get("HOLDFAST_RUN_DIR")
-    if not run_dir or not _can_be_observed():
+    if not run_dir:
         return
     try:
-        # A package without an __init__ of its own: the modules of the probe, under a name nobody else has.
-        package = type(sys)("_holdfast")
-        package.__path__ = [os.path.dirname(os.path.dirname(here))]
-        sys.modules["_holdfast"] = package
-        from _holdfast.probe.bootstrap import begin
-
-        begin(run_dir, int(os.environ.get("HOLDFAST_ATTEMPT") or 1))
+        attempt = int(os.environ.get("HOLDFAST_ATTEMPT") or 1)
+        if sys.version_info >= (3, 7) and sys.implementation.name == "cpython":
+            _start_probe(here, run_dir, attempt)
+        else:
+            _record_left_out(run_dir, attempt)
     except Exception:  # the script comes first
         if os.environ.get("HOLDFAST_PROBE_DEBUG"):
             raise
 
 
+def _start_probe(here, run_dir, attempt):
+    # A package without an __init__ of its own: the modules of the probe, under a name nobody else has.
+    package = type(sys)("_holdfast")
+    package.__path__ = [os.path.dirname(os.path.dirname(here))]
+    sys.modules["_holdfast"] = package
+    from _holdfast.probe.bootstrap import begin
+
+    begin(run_dir, attempt)
+
+
+def _record_left_out(run_dir, attempt):
+    """The event `ProbeLeftOut`, by the first Python process of an attempt. Nothing is imported for it but `time`."""
+    this_run = "%d %s" % (attempt, run_dir)  # as `bootstrap` has it, which this interpreter cannot import
+    if os.environ.get("HOLDFAST_FIRST") == this_run:
+        return
+    os.environ["HOLDFAST_FIRST"] = this_run
+    import time
+
+    event = '{"python": "%d.%d.%d", "implementation": "%s"}' % (sys.version_info[:3] + (_implementation(),))
+    line = '{"kind": "probe_left_out", "at": %.6f, "mono": %.6f, "by": "probe", "pid": %d, "attempt": %d, '
+    line += '"event": %s}\n'
+    line %= (time.time(), _monotonic_s(time), os.getpid(), attempt, event)
+    journal = os.open(os.path.join(run_dir, "journal.jsonl"), os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(journal, line.encode("ascii"))
+    finally:
+        os.close(journal)
+
+
+def _monotonic_s(time):
+    if hasattr(time, "monotonic"):
+        return time.monotonic()
+    with open("/proc/uptime") as file:  # Python 2
+        return float(file.read().split()[0])
+
+
+def _implementation():
+    if hasattr(sys, "implementation"):
+        return sys.implementation.name
+    return "pypy" if hasattr(sys, "pypy_version_info") else "cpython"  # Python 2
+
+
 def _chain():
     """Runs the sitecustomize that this one hides, as if it had been found first."""
-    if sys.version_info < (3, 5):  # noqa: UP036
+    if sys.version_info < (3, 5):
+        _chain_in_python_2()
         return
     from importlib.machinery import PathFinder
 
@@ -53,6 +88,17 @@ def _chain():
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
+
+
+def _chain_in_python_2():
+    import imp
+
+    try:
+        found = imp.find_module("sitecustomize", sys.path)
+    except ImportError:
+        return
+    with found[0]:
+        imp.load_module("sitecustomize", *found)
 
 
 _start(_step_aside())

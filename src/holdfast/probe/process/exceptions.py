@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import types
 from collections import Counter, deque
@@ -14,6 +15,7 @@ from ...journal.events import ArrayShapesDiffered, ExceptionRaised, Left, Signal
 from ..runtime import frame_locals, user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.error_numbers import errno_of
+from ..runtime.wrapping import observe
 
 PART = "exceptions"
 PART_SHAPES = "array_shapes"
@@ -128,14 +130,22 @@ class ExceptionLog:
 
 
 def watch_threads(context: ProbeContext) -> None:
-    """Exceptions that end a thread; the hook that was there prints them as before."""
-    before = getattr(threading, "excepthook", None)
-    if before is None:  # Python 3.7
+    """Exceptions that end a thread; they are printed as before."""
+
+    def thread_raised(error: BaseException | None) -> None:
+        if error is not None:
+            context.guard(PART, context.exceptions.left_call, error, "thread")
+
+    if sys.version_info < (
+        3,
+        8,
+    ):  # there is no hook yet: what is printed is formatted while it is being handled
+        observe(context, threading, "_format_exc", PART, before=lambda *_: thread_raised(sys.exc_info()[1]))
         return
+    before = threading.excepthook
 
     def wrapped(args: Any) -> Any:
-        if args.exc_value is not None:
-            context.guard(PART, context.exceptions.left_call, args.exc_value, "thread")
+        thread_raised(args.exc_value)
         return before(args)
 
     threading.excepthook = wrapped

@@ -162,10 +162,10 @@ _DEVICES = {"tensorflow": _tensorflow_devices, "jax": _jax_devices, "torch": _to
 
 
 def _versions() -> dict[str, str]:
-    try:
-        from importlib.metadata import PackageNotFoundError, version
-    except ImportError:  # Python 3.7
+    if sys.version_info < (3, 8):
         return {}
+    from importlib.metadata import PackageNotFoundError, version
+
     versions = {}
     for name in _PACKAGES:
         try:

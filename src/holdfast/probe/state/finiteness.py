@@ -120,8 +120,9 @@ def survey(model: Any) -> FiniteCheck:
 
 
 def _all_finite(variables: Any) -> tuple[bool | None, str]:
-    import numpy as np
-
+    np: Any = sys.modules.get("numpy")
+    if np is None:  # torch does without it
+        return None, ""
     checked, spent = None, 0
     for index, variable in enumerate(variables or []):
         try:

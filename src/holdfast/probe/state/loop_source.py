@@ -122,6 +122,8 @@ def _tests(loop: ast.While, text: str) -> list[str] | None:
 
 
 def _as_written(expression: ast.expr, text: str) -> str:
+    if sys.version_info < (3, 8):
+        return ""
     return " ".join((ast.get_source_segment(text, expression) or "").split())
 
 
@@ -139,7 +141,7 @@ def _ways_out(statements: list[ast.stmt], test: ast.expr | None, *, own: bool) -
             for block in (statement.body, statement.orelse, statement.finalbody):
                 yield from _ways_out(block, test, own=own)
             for handler in statement.handlers:
-                if "KeyboardInterrupt" not in _names(handler):
+                if handler.type is None or "KeyboardInterrupt" not in _names(handler.type):
                     yield from _ways_out(handler.body, None, own=own)
         elif _blocks(statement):
             inner = own and not isinstance(statement, (ast.For, ast.AsyncFor, ast.While))

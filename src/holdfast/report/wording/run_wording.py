@@ -9,6 +9,8 @@ from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text
 from holdfast.units import count
 
+_IMPLEMENTATIONS = {"cpython": "Python", "pypy": "PyPy", "graalpy": "GraalPy"}
+
 FACTS: dict[str, Text] = {
     # -- the summary -------------------------------------------------------------------------------
     "summary.running": lambda values: "running" if values["alive"] else "running when last heard of",
@@ -39,6 +41,10 @@ FACTS: dict[str, Text] = {
     "group.remark": "{text}",
     "watch.failed": "a part of the supervisor did not work: {part}: {error}",
     "probe.failed": "a part of the probe did not work: {part}: {error}",
+    "probe.left-out": lambda values: (
+        f"the run was observed from outside only: the probe needs CPython 3.7 or later, and this is "
+        f"{_IMPLEMENTATIONS.get(values['implementation'], values['implementation'])} {values['python']}"
+    ),
     "cause.not-judged": "the cause {cause} could not be judged: {error}",
     "framework.warned": "[{where}: ]{text:clip 240}",
     # -- what is missing ----------------------------------------------------------------------------
