@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall import closer_look
@@ -40,3 +42,24 @@ def test_a_futex_without_a_time_limit_waits_for_ever() -> None:
     assert syscalls.parse_syscall("running") is None
     assert not SystemCall("epoll_wait", (4, 0, 64, 0xFFFFFFFFFFFFFFFF, 0, 0)).timed
     assert SystemCall("epoll_wait", (4, 0, 64, 500, 0, 0)).timed
+
+
+@pytest.mark.parametrize(
+    "sleep", ["import time; time.sleep(1000)", "import select; select.select([], [], [], 1000)"]
+)
+def test_it_is_known_when_a_sleep_ends(sleep: str) -> None:
+    child = subprocess.Popen([sys.executable, "-c", f"print(1, flush=True); {sleep}"], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+        left_s = None
+        while left_s is None and child.poll() is None:
+            left_s = syscalls.sleep_left_s(child.pid, syscalls.current_syscall(child.pid, child.pid))
+        assert left_s is not None and 900 < left_s <= 1000
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_a_read_is_no_sleep() -> None:
+    assert syscalls.sleep_left_s(1, SystemCall("read", (0, 0, 0, 0, 0, 0))) is None
+    assert syscalls.sleep_left_s(1, None) is None

@@ -55,6 +55,30 @@ def test_a_save_of_twenty_seconds_is_no_stall() -> None:
     assert trained().beat(Phase.SAVE).wait(20).stall is None
 
 
+@pytest.mark.parametrize("phase", [Phase.BUILD, Phase.BETWEEN, Phase.AFTER])
+def test_an_evaluation_that_sleeps_until_the_next_checkpoint_is_no_stall(phase: Phase) -> None:
+    story = Story(fit=0)
+    story.closer_look = CloserLook(sleeps_until=story.now + 300)
+    assert story.beat(phase).wait(300).stall is None
+    assert story.wait(20).stall is not None, "the sleep is over, and nothing moves"
+
+
+@pytest.mark.parametrize("phase", [Phase.DATA_WAIT, Phase.FILL, Phase.STEP])
+def test_a_step_that_sleeps_is_a_stall_all_the_same(phase: Phase) -> None:
+    story = Story(fit=0)
+    story.closer_look = CloserLook(sleeps_until=story.now + 3000)
+    assert story.beat(phase).wait(120).stall is not None
+
+
+def test_a_sleep_of_hours_is_a_stall_and_so_is_one_beyond_the_limit_that_was_set() -> None:
+    hours = Story(fit=0)
+    hours.closer_look = CloserLook(sleeps_until=hours.now + 30_000)
+    assert hours.beat(Phase.BETWEEN).wait(90).stall is not None
+    configured = Story(fit=0, configured_s=30.0)
+    configured.closer_look = CloserLook(sleeps_until=configured.now + 300)
+    assert configured.beat(Phase.BETWEEN).wait(60).stall is not None
+
+
 def test_a_callback_that_sleeps_twenty_seconds_is_no_stall() -> None:
     assert trained().beat(Phase.CALLBACK).wait(20).stall is None
 

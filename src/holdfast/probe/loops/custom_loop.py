@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -17,8 +18,9 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import weak
 from ..state import finiteness, loop_source, loss_watch, model_facts
-from . import step_outputs
+from . import replica_threads, step_outputs
 from .data_passes import DataPasses
+from .inner_steps import InnerSteps
 
 PART = "custom_loop"
 _OTHER_NUMBER = re.compile(r"acc|metric|score|rate|norm|count|step", re.IGNORECASE)
@@ -57,10 +59,19 @@ class CustomLoop:
         self._batch_pending = False  # a batch of it was drawn, and its step is not counted yet
         self._iterating: Any = None  # an iterator that is drawn from, and not yet known what for
         self._names: dict[int, list[str]] = {}
+        self._inner = InnerSteps(context)
+        self._began_in = 0  # the process whose first step was recorded
+        self._reads_late = False
+        self._late: tuple[int, int, dict[str, Any]] | None = (
+            None  # step, epoch and losses that are on a device
+        )
 
     def new_run(self) -> None:
         self._recorded.clear()
         self._passes = DataPasses(self.context)
+        self._inner.new_run()
+        self._began_in = 0
+        self._late = None
 
     @property
     def quiet(self) -> bool:
@@ -146,7 +157,17 @@ class CustomLoop:
 
     def function_begins(self, function: Any) -> bool:
         """True when this is a call of the user's own from eager code, which may be a step."""
-        return not self.quiet and not self.traces.stack and self.heartbeat.is_training_thread
+        counts = not self.quiet and not self.traces.stack and self.heartbeat.is_training_thread
+        if counts and self._inner.loops(function):
+            self._inner.call_begins()
+        return counts
+
+    def function_failed(self, function: Any) -> None:
+        """The step that raised is none; those before it in a loop of the function's own are."""
+        steps = self._inner.call_ends(function) if self._inner.counting else 0
+        if steps and not self.quiet:
+            self._record_loop("tf_function", function)
+            self._step({}, steps=steps)
 
     def function_ends(self, function: Any, result: Any) -> None:
         if self.quiet:
@@ -154,7 +175,8 @@ class CustomLoop:
         self.traces.called(function)
         if id(function) in self._training:
             self._record_loop("tf_function", function)
-            self._step(self._logs_of(function, result))
+            steps = self._inner.call_ends(function) if self._inner.counting else 1
+            self._step(self._logs_of(function, result), steps=steps)
         elif self.heartbeat.step and self.heartbeat.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
             self._dataset_is("validation")
             self.heartbeat.test_batches += 1
@@ -169,15 +191,18 @@ class CustomLoop:
         if self._optimizer() is None:
             self._optimizer = weak(optimizer)
         if not eager:
-            for function, _ in self.traces.stack:
+            calls = self.traces.traced_calls()
+            for function, _ in calls:
                 self._training.add(id(function))
-            if not self.traces.stack:
+                if self._optimizer() is optimizer:
+                    self._inner.traced(function, optimizer)
+            if not calls:
                 self._record_loop("stateless_apply", None)
                 jitted = self.jitted is not None and self.jitted.mark_training()
                 if not jitted:  # its calls cannot be seen, the batches of this dataset can
                     self._trained_on, self._batch_pending = self._current, self._current is not None
             return
-        if self.fits.calls_open or self.traces.stack:
+        if self.fits.calls_open or self.traces.stack or replica_threads.number() > 0:
             return
         if self._optimizer() is optimizer:
             self._record_loop("apply_gradients", None)
@@ -228,24 +253,26 @@ class CustomLoop:
 
     # -- a step -----------------------------------------------------------------------------------------
 
-    def _step(self, logs: dict[str, Any], gradient: Any = None) -> None:
+    def _step(self, logs: dict[str, Any], gradient: Any = None, steps: int = 1) -> None:
+        """`steps`: how many are new; a function with a loop of its own makes many in one call."""
         self._take_over()
         self._dataset_is("train")
         heartbeat = self.heartbeat
         now = time.perf_counter_ns()
         if self._step_began_ns:
-            heartbeat.step_ns = now - self._step_began_ns
+            heartbeat.step_ns = (now - self._step_began_ns) // max(1, steps)
         if self._iterator is None:  # no iterator to time by: from step to step
             self._step_began_ns = now
-        heartbeat.step += 1
-        if heartbeat.step == 1:
+        heartbeat.step += steps
+        if self._began_in != os.getpid():
+            self._began_in = os.getpid()
             self.context.memory.training_began()
             self.context.open_loops.record()
             self.context.frameworks.record_devices()
             self.context.at_exit.append(self.check_weights)
             if self.jitted is not None:
                 self.context.at_exit.append(self.jitted.read_losses)
-        heartbeat.train_batches += 1
+        heartbeat.train_batches += steps
         self._passes.stepped()
         self._iterator_trained = True
         self._stepped_on = self._current
@@ -285,7 +312,25 @@ class CustomLoop:
     def _logs_of(self, function: Any, result: Any) -> dict[str, Any]:
         names = self._returned_names(id(function), getattr(function, "_python_function", None))
         scalars = step_outputs.by_name(names, result)
-        return {name: value for name, value in scalars.items() if finiteness.in_host_memory(value)}
+        known = {name: value for name, value in scalars.items() if finiteness.in_host_memory(value)}
+        if "loss" in scalars and "loss" not in known:
+            self._read_later(scalars)
+        return known
+
+    def _read_later(self, scalars: dict[str, Any]) -> None:
+        """Losses on a device: the background thread waits for the newest ones, this one does not."""
+        self._late = self.heartbeat.step + 1, self.heartbeat.epoch, scalars
+        if not self._reads_late:
+            self._reads_late = True
+            self.context.background.every_second(PART, self._read_late)
+
+    def _read_late(self, now: float) -> None:
+        late, self._late = self._late, None
+        if late is not None:
+            step, epoch, scalars = late
+            logs = {name: float(value) for name, value in scalars.items()}
+            model = SimpleNamespace(optimizer=None, trainable_variables=[], name="")
+            self.context.losses.late_logs_read(step, epoch, logs, model)
 
     def _returned_names(self, key: int, function: Any) -> list[str]:
         names = self._names.get(key)
@@ -306,5 +351,6 @@ class CustomLoop:
 
     def _take_over(self) -> None:
         if not self._recorded:
-            self.heartbeat.thread = threading.get_ident()
+            if not replica_threads.is_replica():
+                self.heartbeat.thread = threading.get_ident()
             self.context.open_heartbeat()

@@ -12,7 +12,7 @@ from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.wrapping import observe
-from . import xla_compilations
+from . import replica_threads, xla_compilations
 
 PART = "function_traces"
 _SIGNATURES = 6
@@ -32,16 +32,12 @@ class TracedFunction:
     last_call: int = -1  # tracing twice in one call, as when variables are made, is one trace
 
 
-class _Calls(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[tuple[Any, int]] = []
-
-
 class TraceCounter:
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
         self._by_place: dict[str, TracedFunction] = {}
-        self._local = _Calls()
+        # By thread; the number of a thread that has ended is given again.
+        self._stacks: dict[int, list[tuple[Any, int]]] = {}
         self._counts_xla = False
 
     def new_run(self) -> None:
@@ -53,7 +49,26 @@ class TraceCounter:
     @property
     def stack(self) -> list[tuple[Any, int]]:
         """The calls that this thread is in, innermost last."""
-        return self._local.stack
+        thread = threading.get_ident()
+        stack = self._stacks.get(thread)
+        if stack is None:
+            stack = self._stacks[thread] = []
+        return stack
+
+    def traced_calls(self) -> list[tuple[Any, int]]:
+        """The calls for which something is being traced in this thread.
+
+        A strategy of tf.distribute traces what each replica does in a thread of its own, while the thread that
+        called the function waits for it.
+        """
+        own = self.stack
+        if not replica_threads.is_replica():
+            return own
+        waiting = self._stacks.get(self._context.heartbeat.thread)
+        if not waiting:
+            others = [stack for stack in list(self._stacks.values()) if stack and stack is not own]
+            waiting = others[0] if len(others) == 1 else []
+        return [*waiting, *own]
 
     # -- traces ---------------------------------------------------------------------------------------
 
@@ -161,7 +176,8 @@ def hook_tracing(context: ProbeContext, module: Any) -> None:
     """`tensorflow.python.eager.polymorphic_function.tracing_compilation`"""
     traces = context.traces
     observe(
-        context, module, "_create_concrete_function", PART, before=traces.trace_begins, after=traces.trace_ends
+        context, module, "_create_concrete_function", PART,
+        before=traces.trace_begins, after=traces.trace_ends,
     )  # fmt: skip
 
 

@@ -7,13 +7,20 @@ import inspect
 import textwrap
 from typing import Any
 
+from ..state import finiteness
+
 
 def by_name(names: list[str], result: Any) -> dict[str, Any]:
-    """The scalars of a step's result by their names; the scalar that is called a loss is "loss"."""
+    """The scalars of a step's result by their names; the scalar that is called a loss is "loss".
+
+    Of values that are on several replicas, the first replica's.
+    """
     if isinstance(result, dict):
-        scalars = {str(name): value for name, value in result.items() if is_scalar(value)}
+        parts = {str(name): finiteness.component(value) for name, value in result.items()}
+        scalars = {name: value for name, value in parts.items() if is_scalar(value)}
     else:
         values = result if isinstance(result, (list, tuple)) else [result]
+        values = [finiteness.component(value) for value in values]
         scalars = {
             names[i] if i < len(names) else f"result {i}": value
             for i, value in enumerate(values)
@@ -24,7 +31,8 @@ def by_name(names: list[str], result: Any) -> dict[str, Any]:
         for value in values:  # (state, {"loss": …, "accuracy": …})
             if isinstance(value, dict) and value and all(is_scalar(scalar) for scalar in value.values()):
                 scalars = {**scalars, **{str(name): scalar for name, scalar in value.items()}}
-    loss = next((name for name in scalars if "loss" in name.lower()), None)
+    losses = [name for name in scalars if "loss" in name.lower()]
+    loss = next((name for name in losses if "total" in name.lower()), losses[0] if losses else None)
     if loss is not None and "loss" not in scalars:
         scalars["loss"] = scalars.pop(loss)
     return scalars

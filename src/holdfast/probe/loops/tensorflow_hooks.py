@@ -28,14 +28,17 @@ def _function_call(context: ProbeContext, original: Function) -> Function:
         counts = loop.fits.current is None and context.guard(PART, loop.function_begins, self)
         stack = loop.traces.stack
         stack.append((self, next(numbers)))
-        result = None
         try:
             result = original(self, *args, **kwargs)
-            return result
-        finally:
+        except BaseException:
             stack.pop()
             if counts:
-                context.guard(PART, loop.function_ends, self, result)
+                context.guard(PART, loop.function_failed, self)
+            raise
+        stack.pop()
+        if counts:
+            context.guard(PART, loop.function_ends, self, result)
+        return result
 
     return wrapped
 

@@ -60,6 +60,7 @@ class Sentinel:
 def reader(value: Any) -> Callable[[], Any]:
     """`Variable.numpy` takes four times as long as the operation that it ends in."""
     operations = sys.modules.get("tensorflow.python.ops.gen_resource_variable_ops")
+    value = component(value)
     handle = getattr(value, "handle", None)
     if hasattr(value, "detach"):  # torch has no bfloat16 in numpy
         return lambda: value.detach().float().numpy()
@@ -166,12 +167,19 @@ def in_host_memory(value: Any) -> bool:
     """Whether the value can be read without waiting for a device. JAX computes in the background even on a CPU."""
     if isinstance(value, (int, float)):
         return True
+    value = component(value)
     device = getattr(value, "device", None)
     if isinstance(device, str):  # TensorFlow
         return "CPU" in device and hasattr(value, "numpy")
     if hasattr(value, "detach"):  # torch, which computes at once on a CPU
         return getattr(device, "type", "") == "cpu"
     return type(value).__module__ == "numpy"
+
+
+def component(value: Any) -> Any:
+    """The first of what a strategy of tf.distribute keeps on each device; a value that is not distributed, itself."""
+    parts = getattr(value, "_values", None) if "distribute" in type(value).__module__ else None
+    return parts[0] if isinstance(parts, tuple) and parts else value
 
 
 def raw(variable: Any) -> Any:

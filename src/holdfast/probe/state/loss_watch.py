@@ -174,6 +174,11 @@ class Losses:
             self._recorded_step = step
             self._note(step, epoch, batch, loss, logs, model)
 
+    def late_logs_read(self, step: int, epoch: int, logs: dict[str, float], model: Any) -> None:
+        """Of a step of a loop of the user's own that is over: every number is of that step alone."""
+        self._means = False
+        self.logs_read(step, epoch, step, logs, model)
+
     def _note(self, step: int, epoch: int, batch: int, loss: float, logs: dict[str, Any], model: Any) -> None:
         self.last_logs = logs
         worse = self._remember(epoch, batch, loss)

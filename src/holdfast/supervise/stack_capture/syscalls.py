@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import platform
+import struct
+import time
 from dataclasses import dataclass
 
 from holdfast.host import procfs
@@ -117,14 +119,48 @@ def path_being_opened(pid: int, call: SystemCall) -> str:
     return f"/proc/{pid}/fd/{folder_fd}/{path}"
 
 
-def text_at(pid: int, address: int) -> str:
-    """A text in the memory of the process, "" where it may not be read."""
+_ABSOLUTE = 1  # TIMER_ABSTIME
+_NS_PER_S = 1e9
+#: Which argument points to the time, and whether it has microseconds (struct timeval) instead of nanoseconds.
+_SLEEPS = {
+    "nanosleep": (0, False),
+    "clock_nanosleep": (2, False),
+    "pselect6": (4, False),
+    "select": (4, True),
+}
+
+
+def sleep_left_s(pid: int, call: SystemCall | None) -> float | None:
+    """Seconds until a sleep ends, at most: of a relative one it is not known when it began. None: it is no sleep.
+
+    Python sleeps in `clock_nanosleep`, before 3.11 in a `select` of no file at all.
+    """
+    if call is None or call.name not in _SLEEPS or ("select" in call.name and call.arguments[0] != 0):
+        return None
+    at, microseconds = _SLEEPS[call.name]
+    raw = _memory(pid, call.arguments[at], 16)
+    if len(raw) < 16:
+        return None
+    seconds, fraction = struct.unpack("<qq", raw)
+    value = seconds + fraction / (1e6 if microseconds else _NS_PER_S)
+    if call.name == "clock_nanosleep" and call.arguments[1] & _ABSOLUTE:
+        value -= time.clock_gettime(call.arguments[0] & 0xFFFFFFFF)
+    return max(0.0, value)
+
+
+def _memory(pid: int, address: int, size: int) -> bytes:
+    """Of the process; empty where it may not be read."""
     try:
         with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
             memory.seek(address)
-            return memory.read(4096 - address % 4096).partition(b"\0")[0].decode(errors="replace")
+            return memory.read(size)
     except (OSError, ValueError, OverflowError):
-        return ""
+        return b""
+
+
+def text_at(pid: int, address: int) -> str:
+    """A text in the memory of the process, "" where it may not be read."""
+    return _memory(pid, address, 4096 - address % 4096).partition(b"\0")[0].decode(errors="replace")
 
 
 def fd_path(pid: int, number: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -108,7 +109,14 @@ def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> CloserLook:
         reads_terminal=reads_terminal,
         all_locked=len(pids) <= _MAX_PROCESSES and all_blocked_on_locks(calls.values()),
         blocked_on_fifo=blocked_on_fifo,
+        sleeps_until=_sleeps_until(trainer, calls.get((trainer, trainer))),
     )
+
+
+def _sleeps_until(trainer: int, call: SystemCall | None) -> float | None:
+    """When the sleep of the trainer's main thread ends, by the monotonic clock; a short one is no reason to wait."""
+    left_s = syscalls.sleep_left_s(trainer, call)
+    return time.monotonic() + left_s if left_s is not None and left_s > _EVERY_S else None
 
 
 def _read_stack(trainer: int) -> tuple[StackActivity, StackPhase]:

@@ -35,6 +35,7 @@ class CloserLook:
     reads_terminal: bool = False  # a thread waits for somebody to type
     all_locked: bool = False  # every thread waits for another one, without a timeout
     blocked_on_fifo: bool = False  # a thread waits to open a FIFO that nobody has opened to write
+    sleeps_until: float | None = None  # the main thread is in a long sleep that has an end
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _exceeded(
     inputs: StallInputs, group: PhaseGroup, limit: SilenceLimit, *, silent_for_s: float, idle_for_s: float
 ) -> tuple[StallKind, float, float] | None:
     """Which limit is exceeded, by how long a silence, and the limit in seconds."""
-    if idle_for_s > limit.idle_s:
+    if idle_for_s > limit.idle_s and not _sleeps(inputs, group):
         return StallKind.IDLE, max(idle_for_s, silent_for_s), limit.idle_s
     busy_s, busy_flat_s = (
         inputs.cpu_contention * limit.busy_s,
@@ -139,6 +140,20 @@ _FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the
 _FILTERED_ELEMENTS = 200_000
 #: In these a process may wait for a person or a file as long as it likes, as far as we know.
 _BEFORE_TRAINING = frozenset({PhaseGroup.NONE, PhaseGroup.START})
+
+
+#: Between the steps of a loop of its own, and where nothing trains, a script may sleep: an evaluation that waits for
+#: the next checkpoint does so for minutes.
+_MAY_SLEEP = frozenset({PhaseGroup.BUILD, PhaseGroup.LOOP, PhaseGroup.AFTER})
+_LONGEST_SLEEP_S = 1800.0  # chosen: above what programs wait between two evaluations (5 to 10 minutes)
+
+
+def _sleeps(inputs: StallInputs, group: PhaseGroup) -> bool:
+    """The main thread is in a sleep that will end, and where it may sleep. A limit that the user set holds anyway."""
+    until = inputs.closer_look.sleeps_until
+    if until is None or group not in _MAY_SLEEP or inputs.configured_s is not None:
+        return False
+    return inputs.now < until + LIMIT_FLOOR_S and until - inputs.now < _LONGEST_SLEEP_S
 
 
 def _idle_for(inputs: StallInputs, group: PhaseGroup) -> float:
