@@ -59,3 +59,22 @@ def test_boxes_without_a_failure_blame_nobody(tmp_path: Path) -> None:
     run.epochs([100, 100, 100])
     run.ended(0)
     assert run.slugs() == []
+
+
+def test_boxes_in_the_records_that_failed_a_check_of_the_program(tmp_path: Path) -> None:
+    """The assertion names two numbers, and says nothing of boxes."""
+    run = Run(tmp_path / "run")
+    boxes = {"inverted": 967, "rows": [0, 1, 2], "edges": [0.3757, 0.2969], "in_error": True, "records": 226}
+    run.probe(ev.BatchSeen(parts=[{"path": "train.record", "found": "records", "boxes": boxes}]))
+    message = (
+        "Graph execution error:\n\nDetected at node Assert_1/AssertGuard/Assert defined at (most recent call last):"
+        "\n<stack traces unavailable>\nassertion failed: [0.3757] [0.2969]\n"
+        "\t [[{{node Assert_1/AssertGuard/Assert}}]]\n"
+        "\t [[while/body/_1/IteratorGetNext]] [Op:__inference__dist_train_step_1]"
+    )
+    run.probe(ev.ExceptionRaised(type="InvalidArgumentError", message=message, left="script"))
+    run.ended(1)
+    first = run.first()
+    assert (first.cause, first.strength) == ("bad-boxes", Strength.ESTABLISHED)
+    assert facts(first)["boxes.faulty-in-records"]["path"] == "train.record"
+    assert facts(first)["error.quoted"]["text"] == "InvalidArgumentError: assertion failed: [0.3757] [0.2969]"

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 #: Lines that TensorFlow puts around what went wrong.
 _WRAPPING = re.compile(
-    r'(Graph execution error|in user code:|Detected at node|File "|\[\[\{\{node|\d+ (root error|successful operations)|'
+    r'(Graph execution error|in user code:|Detected at node|<stack traces unavailable>|File "|\[\[|'
+    r"\d+ (root error|successful operations|derived errors)|Node: '|"
     r"Stack trace for|Original stack trace|Traceback \(most|Exception encountered when calling)"
+)
+#: Names of a graph inside a line: of the function that ran, and of the operation that ran it.
+_GRAPH_NAMES = re.compile(
+    r"\{\{function_node .*?\}\} ?|\(\d+\) [A-Z_]+: +|\s*\[Op:\w*\](?: name: ?)?$", re.MULTILINE
 )
 _PYTHON_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception): ")
 #: What TensorFlow makes of an exception that leaves a Python function inside a graph.
@@ -99,7 +104,7 @@ class Raised:
     @property
     def essence(self) -> str:
         """The line of the message that says most. TensorFlow wraps it in a graph's history."""
-        plain = re.sub(r"\{\{function_node .*?\}\} ?", "", without_colour(self.message))
+        plain = _GRAPH_NAMES.sub("", without_colour(self.message))
         lines = [line.strip() for line in plain.splitlines() if line.strip()]
         telling = [line for line in lines if not _WRAPPING.match(line)]
         if not telling:
@@ -244,7 +249,9 @@ class ErrorText:
         return None
 
     def _quote(self, evidence: Evidence, line: str, hit: re.Match[str], source: str) -> Quote:
-        text = clipped(line)
+        error = evidence.error
+        wrapped = error is not None and line.startswith(f"{error.type}: Graph execution error")
+        text = clipped(f"{error.type}: {error.essence}" if error is not None and wrapped else line)
         return Quote(text, source, hit, f"{evidence.error_text}\n{text}", user_line(evidence))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...journal.events import BadFilesFound
 from ..runtime.context import ProbeContext
-from ..state import tfdata_graph
+from . import record_files
 
 PART = "bad_files"
 _BUDGET_S = 2.0
@@ -29,9 +29,9 @@ def search(context: ProbeContext, error: BaseException) -> None:
     """When the failure is about images or records: reads the files that the dataset's nodes name."""
     dataset, text = context.data.dataset, str(error)
     records = _RECORD_WORDS.search(text)
-    if dataset is None or not (records or _IMAGE_WORDS.search(text)):
+    if not records and (dataset is None or not _IMAGE_WORDS.search(text)):
         return
-    files = [path for path in tfdata_graph.files_of(dataset) if "://" not in path]
+    files = record_files.of_run(context)
     if records:
         offset = int(records[1]) if records[1] else None
         faults = examine(files, lambda path: record_fault(path, offset))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ..runtime.context import ProbeContext
-from . import bad_files, batch_statistics, current_batch, datasets, ignored_errors, nonfinite_search
+from . import (
+    bad_files,
+    batch_statistics,
+    current_batch,
+    datasets,
+    ignored_errors,
+    nonfinite_search,
+    record_boxes,
+)
 
 
 class InputObserver:
@@ -48,6 +56,7 @@ class InputObserver:
     def search_bad_files(self, error: BaseException) -> None:
         """An exception has left a fit or a loader: does it come from one of the dataset's files?"""
         self._context.guard(bad_files.PART, bad_files.search, self._context, error)
+        self._context.guard(record_boxes.PART, record_boxes.search, self._context, error)
 
     def check_ignored_errors(self, dataset: Any, described: list[dict[str, Any]]) -> None:
         self._context.guard(ignored_errors.PART, self._ignored.watch, dataset, described)

@@ -162,12 +162,14 @@ class CustomLoop:
             self._inner.call_begins()
         return counts
 
-    def function_failed(self, function: Any) -> None:
+    def function_failed(self, function: Any, error: BaseException) -> None:
         """The step that raised is none; those before it in a loop of the function's own are."""
         steps = self._inner.call_ends(function) if self._inner.counting else 0
         if steps and not self.quiet:
             self._record_loop("tf_function", function)
             self._step({}, steps=steps)
+        if not self.quiet and isinstance(error, Exception):  # it may read its data itself
+            self.context.inputs.search_bad_files(error)
 
     def function_ends(self, function: Any, result: Any) -> None:
         if self.quiet:

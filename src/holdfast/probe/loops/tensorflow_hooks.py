@@ -30,10 +30,10 @@ def _function_call(context: ProbeContext, original: Function) -> Function:
         stack.append((self, next(numbers)))
         try:
             result = original(self, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             stack.pop()
             if counts:
-                context.guard(PART, loop.function_failed, self)
+                context.guard(PART, loop.function_failed, self, error)
             raise
         stack.pop()
         if counts:

@@ -39,6 +39,12 @@ def _faulty_boxes(values: Mapping[str, Any]) -> str:
     return f"{where} has bad boxes: {_boxes(values)}"
 
 
+def _boxes_in_records(values: Mapping[str, Any]) -> str:
+    low, high = values["edges"]
+    error = ", the numbers that the error names" if values["in_error"] else ""
+    return f"{values['path']} has bad boxes: {_boxes(values)}; one goes from {low} to {high}{error}"
+
+
 def _class_id(values: Mapping[str, Any]) -> str:
     which = filled("class id {class_id}", values) if values["class_id"] is not None else "a class id"
     if values["classes"] is None:
@@ -142,6 +148,7 @@ TITLES: dict[str, Text] = {
     ),
     "data-silently-dropped": "corrupt data is dropped silently, and good data after it is lost too",
     "bad-boxes": lambda values: f"bad boxes broke the loss: {_boxes(values)}",
+    "bad-boxes.records": lambda values: f"bad boxes in {values['path']} failed a check: {_boxes(values)}",
     "class-id-out-of-range": _class_id,
     "class-id-out-of-range.outputs": "class ids go up to {class_id}, and the model has {classes} outputs",
     "class-id-out-of-range.binary-loss": _binary_targets,
@@ -199,6 +206,7 @@ FACTS: dict[str, Text] = {
     "pipeline.batched-at": "batched at {where}",
     "arrays.shapes-unknown": "the error does not name the shapes: the channels may differ too",
     "boxes.faulty": _faulty_boxes,
+    "boxes.faulty-in-records": _boxes_in_records,
     "loss.grew-before-it-broke": "the loss grew over several steps before it broke, as with a learning rate that is "
     "too high",
     "loss.negative": "the loss is {loss:number} at step {step:count}; with targets between 0 and 1 it cannot be "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.explain.readings.error import Raised, error_quoted
 from holdfast.explain.readings.numerics import became_non_finite, grew_before, non_finite
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
@@ -19,6 +20,8 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     broken, boxes = non_finite(evidence), _boxes(evidence)
     if boxes is None or (broken is None and evidence.error is None):
         return None
+    if broken is None and evidence.error is not None and boxes.kind == "boxes.faulty-in-records":
+        return _failed_check(evidence.error, boxes)
     facts, against = [boxes], []
     if broken is not None:
         facts.append(became_non_finite(broken))
@@ -37,6 +40,16 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     )
 
 
+def _failed_check(error: Raised, boxes: Fact) -> Finding:
+    """The program checked the boxes itself, and its error does not say that they are boxes."""
+    return Finding(
+        Strength.ESTABLISHED if boxes.values["in_error"] else Strength.SUPPORTED,
+        Title("bad-boxes.records", boxes.values),
+        because=[boxes, error_quoted(error)],
+        remedies=[Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop")],
+    )
+
+
 def _boxes(evidence: Evidence) -> Fact | None:
     """What is wrong with the boxes of the batch at which it broke, else of the data read once more after the end."""
     for seen in reversed(evidence.all(ev.NonFiniteSeen)):
@@ -45,6 +58,14 @@ def _boxes(evidence: Evidence) -> Fact | None:
     for batch in reversed(evidence.all(ev.BatchSeen)):
         for part in batch.event.parts:
             if values := _faults(part.get("boxes")):
+                if part.get("found") == "records":
+                    boxes = part["boxes"]
+                    records = {
+                        "path": part.get("path"),
+                        "edges": boxes["edges"],
+                        "in_error": boxes["in_error"],
+                    }
+                    return Fact("boxes.faulty-in-records", {**values, **records}, batch.source)
                 later = batch.event.step if part.get("found") == "afterwards" else None
                 return Fact("boxes.faulty", {**values, "batch": later}, batch.source)
     return None
