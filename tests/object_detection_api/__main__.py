@@ -23,7 +23,9 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory(prefix="holdfast-odapi-") as scratch:
         folder = (asked.keep or Path(scratch)).absolute()
-        setup = Setup(asked.models.absolute(), asked.python, Data.below(asked.data.absolute()), folder)
+        setup = Setup(
+            asked.models.absolute(), asked.python, Data.below(asked.data.absolute()), folder, asked.limit_s
+        )
         results = []
         for case in chosen:
             result = again(case, setup) if asked.again else run(case, setup)
@@ -48,6 +50,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, help="leave every run's folder here")
     parser.add_argument(
         "--again", action="store_true", help="run nothing: explain again what --keep has kept"
+    )
+    parser.add_argument(
+        "--limit-s", type=float, default=1800.0, help="seconds that a case may take (default: %(default)s)"
     )
     asked = parser.parse_args()
     if not (asked.models / TEMPLATE).is_file():

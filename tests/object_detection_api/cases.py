@@ -31,10 +31,8 @@ _HIGH = ("learning-rate-too-high",)
 
 CASES = (
     Case("healthy", true_steps=300, has_loss=True),
+    Case("already at the target", ("already-at-target",), continues="healthy", true_steps=0),
     Case("resumed", config=Config(steps=400), continues="healthy", true_steps=100, has_loss=True),
-    Case(
-        "already at the target", ("already-at-target",), Config(steps=400), continues="healthy", true_steps=0
-    ),
     Case(
         "evaluator waits",
         ("preempted",),

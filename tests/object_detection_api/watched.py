@@ -26,7 +26,6 @@ from .inputs import TEMPLATE, Data, write_config
 
 BLAMING = ("established", "supported")
 _HOLDFAST = [sys.executable, "-m", "holdfast"]
-_LIMIT_S = 1800.0
 _EVALUATOR_WAITS_S = 150.0  # longer than the silence that was once called a stall
 _CHECKPOINT_EVERY = 100
 
@@ -37,6 +36,7 @@ class Setup:
     python: str
     data: Data
     folder: Path
+    limit_s: float
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,10 @@ def run(case: Case, setup: Setup) -> Result:
         )  # fmt: skip
         try:
             if case.signal:
-                _signal_once_ready(case, folder, model_dir, child)
-            child.wait(timeout=_LIMIT_S)
+                _signal_once_ready(case, setup, folder, model_dir, child)
+            child.wait(timeout=setup.limit_s)
+        except subprocess.TimeoutExpired:
+            return Result(case, "", f"not done after {setup.limit_s:.0f} s", 0, setup.limit_s)
         finally:
             if child.poll() is None:
                 child.terminate()
@@ -108,18 +110,20 @@ def _memory_limit(case: Case) -> Iterator[list[str]]:
         yield world.entering(groups, {})
 
 
-def _signal_once_ready(case: Case, folder: Path, model_dir: Path, child: subprocess.Popen[bytes]) -> None:
+def _signal_once_ready(
+    case: Case, setup: Setup, folder: Path, model_dir: Path, child: subprocess.Popen[bytes]
+) -> None:
     log = folder / "holdfast.log"
     if case.evaluates:
-        if _comes(lambda: b"Waiting for new checkpoint" in log.read_bytes(), child):
+        if _comes(lambda: b"Waiting for new checkpoint" in log.read_bytes(), child, setup.limit_s):
             time.sleep(_EVALUATOR_WAITS_S)
-    elif not _comes(lambda: (model_dir / "ckpt-2.index").exists(), child):
+    elif not _comes(lambda: (model_dir / "ckpt-2.index").exists(), child, setup.limit_s):
         return
     os.kill(_pid(folder), case.signal)
 
 
-def _comes(fact: Callable[[], bool], child: subprocess.Popen[bytes]) -> bool:
-    deadline = time.monotonic() + _LIMIT_S
+def _comes(fact: Callable[[], bool], child: subprocess.Popen[bytes], limit_s: float) -> bool:
+    deadline = time.monotonic() + limit_s
     while child.poll() is None and time.monotonic() < deadline:
         if fact():
             return True

@@ -33,7 +33,9 @@ AGAINST_RESULT = re.compile(
     r"|no longer supported and will be ignored"  # a setting of an optimizer
     r"|destroy the mask information"
     r"|retain their freshly-initialized weights|Skipping loading (of )?weights|"
-    r"Value in checkpoint could not be found"
+    # A setting of an optimizer is no weight; which ones a checkpoint has depends on the version.
+    r"Value in checkpoint could not be found(?!.{0,60}\boptimizer\.(?:\w+\.)*"
+    r"(?:decay|learning_rate|momentum|rho|beta_1|beta_2|epsilon)\b)"
     r"|saving a model that has not yet been built"
     r"|labels? .{0,40}(outside|out) of (the )?(valid )?range",
     re.IGNORECASE | re.DOTALL,

@@ -48,3 +48,28 @@ def test_a_loop_of_its_own_that_had_nothing_left_to_do(tmp_path: Path) -> None:
 
 def test_a_model_that_is_loaded_and_written_elsewhere_is_a_conversion(tmp_path: Path) -> None:
     assert _restored_without_a_step(tmp_path, "model.h5").findings == ()
+
+
+_AT_GOAL = ev.Restored(
+    path="ckpt-4", by="tf.train.Checkpoint", iterations=300, planned_steps=300, planned_name="train_steps"
+)
+
+
+def test_a_loop_whose_goal_the_restored_state_has_reached(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(_AT_GOAL)
+    unused = "Value in checkpoint could not be found in the restored object: (root).optimizer.decay"
+    run.probe(ev.WarningSeen(category="restore-incomplete", text=unused, count=1))
+    run.ended(0)
+    first = run.first()
+    assert (first.cause, first.strength) == ("already-at-target", Strength.ESTABLISHED)
+    assert facts(first)["steps.goal"] == {"steps": 300, "name": "train_steps", "done": 300}
+    assert run.verdict().warned == ()
+
+
+def test_an_evaluation_of_the_finished_training_draws_data_and_is_not_blamed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(_AT_GOAL)
+    run.probe(ev.DatasetSeen(role="train", nodes=[]))
+    run.ended(0)
+    assert run.blamed() == []

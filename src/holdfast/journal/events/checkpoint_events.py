@@ -34,6 +34,10 @@ class Restored(Event):
     epoch: int | None = None
     optimizer_restored: bool | None = None
     where: str = ""
+    planned_steps: int | None = (
+        None  # a goal of the script's that `iterations` has reached, and what it is called
+    )
+    planned_name: str = ""
 
 
 class CheckpointRejected(Event):

@@ -15,7 +15,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.hook import Hook
 from ..runtime.wrapping import observe
-from ..state import model_facts
+from ..state import model_facts, planned_steps
 from . import active_callback
 
 PART = "model_saving"
@@ -136,6 +136,7 @@ def _watch_load(
             context.saves.backup_path = path
             return
         count = model_facts.iterations(target if target is not None else result)
+        plan = context.guard(PART, planned_steps.find, count) if count and not context.fits.current else None
         context.record(
             Restored(
                 path=path,
@@ -143,6 +144,8 @@ def _watch_load(
                 iterations=count,
                 optimizer_restored=_restored(count_before, count),
                 where=where,
+                planned_steps=plan.steps if plan is not None else None,
+                planned_name=plan.name if plan is not None else "",
             )
         )
 

@@ -40,6 +40,8 @@ def _resumed(values: Mapping[str, Any]) -> str:
 
 TITLES: dict[str, Text] = {
     "already-at-target": "there was nothing left to do: epoch {first_epoch} of {epochs} was reached before",
+    "already-at-target.steps": "there was nothing left to do: {done:count step} were done before, and the goal is "
+    "{steps:count}",
     "already-at-target.loop": "there was nothing left to do: {path} was written back as it was read",
     "callback-blocked": "it hangs inside the callback[ {callback}][ at {where}]",
     "callback-raised": "the callback {callback} raised {type}[ at {where}]: {message:clip 100}",
@@ -75,6 +77,7 @@ FACTS: dict[str, Text] = {
     "fit.planned": "fit[ ({where})] was to run up to epoch {epochs} and began at epoch {first_epoch}",
     "fit.resumed-at": _resumed,
     "save.same-path": "then it was saved to {path} again",
+    "steps.goal": "the goal of the script is {name} = {steps}",
     "checkpoint.restored": "{by} restored {path}[ at epoch {epoch}][, after {iterations:count step} of "
     "training]",
     "checkpoint.without-optimizer": "{by} restored {path} without the optimizer's state[ ({where})]",
@@ -130,6 +133,7 @@ REMEDIES: dict[str, Advice] = {
     "fit.more-epochs": Advice(
         "ask for more epochs", "model.fit(…, epochs={epochs}, initial_epoch={first_epoch})"
     ),
+    "steps.more": Advice("to continue, raise {name} above {done}"),
     "checkpoint.remove-to-start-over": Advice(
         "to start over, remove the backup or the checkpoint that is restored"
     ),

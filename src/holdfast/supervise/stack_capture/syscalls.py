@@ -142,7 +142,7 @@ def sleep_left_s(pid: int, call: SystemCall | None) -> float | None:
     if len(raw) < 16:
         return None
     seconds, fraction = struct.unpack("<qq", raw)
-    value = seconds + fraction / (1e6 if microseconds else _NS_PER_S)
+    value: float = seconds + fraction / (1e6 if microseconds else _NS_PER_S)
     if call.name == "clock_nanosleep" and call.arguments[1] & _ABSOLUTE:
         value -= time.clock_gettime(call.arguments[0] & 0xFFFFFFFF)
     return max(0.0, value)

@@ -38,6 +38,8 @@ def _loop(evidence: Evidence, restored: Recorded[ev.Restored] | None) -> Finding
     """A loop of the script's own: a trained state was restored, no step done, and the same state written back."""
     if restored is None or evidence.step or evidence.went_wrong or evidence.exit_code != 0:
         return None
+    if restored.event.planned_steps is not None:
+        return _goal_reached(evidence, restored)
     path = restored.event.path
     saved = [save for save in evidence.all(ev.SaveDone) if save.event.path == path]
     if not restored.event.iterations or not saved or evidence.last(ev.PredictDone) is not None:
@@ -50,6 +52,24 @@ def _loop(evidence: Evidence, restored: Recorded[ev.Restored] | None) -> Finding
     remedies = (Remedy("loop.look-at-its-end"), Remedy("checkpoint.remove-to-start-over"))
     title = Title("already-at-target.loop", {"path": path})
     return Finding(Strength.SUPPORTED, title, facts, remedies)
+
+
+def _goal_reached(evidence: Evidence, restored: Recorded[ev.Restored]) -> Finding | None:
+    """The state that was restored is at the goal that the script has. One that drew data had something else to do."""
+    if evidence.data() is not None or evidence.last(ev.PredictDone) is not None:
+        return None
+    event = restored.event
+    goal = {"steps": event.planned_steps, "name": event.planned_name, "done": event.iterations}
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("already-at-target.steps", goal),
+        (
+            _restored(restored),
+            Fact("steps.goal", goal, restored.source),
+            Fact("steps.none", {}, evidence.exit_source),
+        ),
+        (Remedy("steps.more", goal), Remedy("checkpoint.remove-to-start-over")),
+    )
 
 
 def _restored(restored: Recorded[ev.Restored]) -> Fact:
