@@ -18,6 +18,7 @@ class End(StrEnum):
     TERMINATED = "terminated"
     INTERRUPTED = "interrupted"
     NODE_FAILED = "node-failed"
+    EXITED = "exited"  # by itself, with an exit code
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ _SIGNALS = {
     "SIGFPE": 8,
 }
 _CRASH = r"Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception"
-_SHELL = r"^\s*(?:[\w./~+-]+(?:\.sh)?: (?:line )?\d+: +|\[\d+\][+-]? +)?(?P<pid>\d+ +)?"
+#: A shell may report behind a bar that has no line end.
+_SHELL = r"(?:^|(?=\S*: line \d+: +\d+ ))\s*(?:[\w./~+-]+(?:\.sh)?: (?:line )?\d+: +|\[\d+\][+-]? +)?(?P<pid>\d+ +)?"
 
 _RULES: tuple[tuple[End, str, re.Pattern[str]], ...] = (
     (
@@ -162,6 +164,44 @@ _RULES: tuple[tuple[End, str, re.Pattern[str]], ...] = (
         ),
     ),
     (End.TERMINATED, "shell", re.compile(_SHELL + r"Terminated(?:: 15)?(?:\s{2,}.*|\s*)$")),
+    (End.OUT_OF_MEMORY, "notebook", re.compile(r"session crashed after using all available RAM")),
+    (
+        End.KILLED,
+        "notebook",
+        re.compile(
+            r"KernelRestarter: restarting kernel|\bkernel \S+ restarted\b|kernel appears to have died|\bKernel died\b|"
+            r"Canceled future for execute_request message before replies were done"
+        ),
+    ),
+    (
+        End.CRASHED,
+        "runtime",
+        re.compile(
+            r"^(?P<name>terminate called after throwing an instance of)|"
+            r"^(?:\d{4}-\S+ \S+: )?F(?:\d{4})? .*(?P<name2>Check failed)|"
+            r"^(?P<name3>double free|free\(\): invalid|malloc\(\): )|\*\*\* (?P<name4>stack smashing) detected"
+        ),
+    ),
+    (
+        End.CRASHED,
+        "launcher",
+        re.compile(r"\(exitcode: -(?P<name>4|6|7|8|11)\)(?: .*\(pid: (?P<pid>\d+)\))?"),
+    ),
+    (
+        End.EXITED,
+        "program",  # argparse
+        re.compile(
+            r"^[\w./-]+: error: (?:unrecognized arguments|the following arguments are required|argument \S+: )"
+        ),
+    ),
+    (
+        End.EXITED,
+        "launcher",
+        re.compile(
+            r"(?:Process finished with|exited with|failed with) (?:exit )?(?:code|status):? (?P<code>-?\d+)\b",
+            re.IGNORECASE,
+        ),
+    ),
     (End.INTERRUPTED, "", re.compile(r"^KeyboardInterrupt\s*$")),
 )
 _SIGNAL_OF = {End.KILLED: 9, End.TERMINATED: 15, End.INTERRUPTED: 2}
@@ -186,6 +226,8 @@ def _first(groups: dict[str, str | None], prefix: str) -> str:
 
 def _signal(name: str) -> int | None:
     upper = name.upper()
+    if upper.isdigit():
+        return int(upper)
     return _SIGNALS.get(
         upper, 11 if upper in ("SEGFAULT", "GENERAL PROTECTION") else 4 if "OPCODE" in upper else None
     )

@@ -1,10 +1,10 @@
-"""Python tracebacks in printed text: chained ones, indented ones, with TensorFlow's long messages."""
+"""Python tracebacks in printed text: chained ones, with anything in front of their lines, of notebooks and of rich."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: Bounds on one traceback and on its message, so that a log without line ends in sight is not read as one. Chosen: deep
 #: recursion is folded by Python, and TensorFlow's messages have some tens of lines.
@@ -17,6 +17,21 @@ _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
 _BEGINS = "Traceback (most recent call last)"
 _JOINS = ("During handling", "The above exception")
 _NATIVE_LOG = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:|[WEIF]\d{4} |\[\d{4}-)")
+#: Lines of somebody else, which end a message: loggers, the shell, the scheduler, a launcher.
+_OTHERS = re.compile(
+    r"^\W{0,2}(?:(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[\]:| ]"
+    r"|\d{4}[-/]\d\d[-/]\d\d[ T_]|\d\d[-/]\d\d[ T]\d\d:\d\d)"
+    r"|^(?:slurmstepd|srun|nohup|make|wandb|Exception ignored in|Exception in thread|Process \S+:$)\b|: line \d+: +\d+ "
+)
+#: A notebook's frames: "Cell In[9], line 1", "<ipython-input-7-…> in f", "/b.py in f(x)", "File /b.py:65, in f".
+_NOTEBOOK = re.compile(r"^\s*(?P<type>[A-Za-z_][\w.]*)\s+Traceback \(most recent call last\)\s*$")
+_NOTEBOOK_FRAME = re.compile(
+    r"^(?:File )?(?P<file>Cell In ?\[\d+\]|<ipython-input[^>]*>|[~/\w][^\s:]*\.pyx?)"
+    r"(?:(?::|, line |:line )(?P<line>\d+))?(?:,? in (?P<function>[^()]+)(?:\(.*)?)?$"
+)
+_ARROW = re.compile(r"^-+> *(?P<line>\d+) ?(?P<code>.*)$")
+_BOX_FRAME = re.compile(r"^(?P<file>\S+\.py):(?P<line>\d+) in\s*(?P<function>\S*)$")
+_BOX_CODE = re.compile(r"^❱\s*\d+ [│|]?\s*(?P<code>.*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +43,21 @@ class TracebackText:
     chain: tuple[str, ...]  # "Type: message" of the tracebacks printed before it in the same chain
     at: int  # index of the line with "Type: message"
     end: int  # index after the last line of its message
+    start: int = 0  # index of its first line
+    in_thread: bool = False  # it ended a thread, or was ignored: not the program
 
 
 def last_traceback(texts: Sequence[str]) -> TracebackText | None:
     """The last traceback in these lines, with those that it is chained to."""
     starts = [at for at, text in enumerate(texts) if _BEGINS in text]
-    last = _one_traceback(texts, starts[-1]) if starts else None
-    if last is None:
-        return None
-    chain: list[str] = []
-    for start in starts[-_MOST_CHAINED - 1 : -1]:
-        earlier = _one_traceback(texts, start)
-        if earlier is not None and _chained(texts, earlier.end, starts):
-            chain.append(f"{earlier.type}: {earlier.message}".strip())
-    return TracebackText(last.type, last.message, last.frames, last.code, tuple(chain), last.at, last.end)
+    return _with_chain(texts, starts, len(starts) - 1) if starts else None
+
+
+def tracebacks(texts: Sequence[str], most: int = 20) -> list[TracebackText]:
+    """The last ones, oldest first, each with those that it is chained to in front of it."""
+    starts = [at for at, text in enumerate(texts) if _BEGINS in text]
+    found = [_with_chain(texts, starts, place) for place in range(max(0, len(starts) - most), len(starts))]
+    return [one for one in found if one is not None]
 
 
 def is_native_log(text: str) -> bool:
@@ -49,12 +65,28 @@ def is_native_log(text: str) -> bool:
     return bool(_NATIVE_LOG.match(text))
 
 
+def _with_chain(texts: Sequence[str], starts: list[int], place: int) -> TracebackText | None:
+    last = _one_traceback(texts, starts[place])
+    if last is None:
+        return None
+    chain: list[str] = []
+    for start in starts[max(0, place - _MOST_CHAINED) : place]:
+        earlier = _one_traceback(texts, start)
+        if earlier is not None and _chained(texts, earlier.end, starts):
+            chain.append(f"{earlier.type}: {earlier.message}".strip())
+    return replace(last, chain=tuple(chain))
+
+
 def _one_traceback(texts: Sequence[str], start: int) -> TracebackText | None:
-    indent = len(texts[start]) - len(texts[start].lstrip())
+    if "╭" in texts[start]:
+        return _boxed(texts, start)
+    if notebook := _NOTEBOOK.match(texts[start]):
+        return _of_notebook(texts, start, notebook["type"])
+    lines = _Unprefixed(texts, start)
     frames: list[tuple[str, int, str]] = []
     code: list[str] = []
     for at in range(start + 1, min(len(texts), start + _MOST_LINES)):
-        text = texts[at][indent:] if texts[at][:indent].isspace() or not indent else texts[at]
+        text = lines[at]
         if frame := _FRAME.match(text):
             frames.append((frame["file"], int(frame["line"]), frame["function"] or ""))
             code.append("")
@@ -65,23 +97,97 @@ def _one_traceback(texts: Sequence[str], start: int) -> TracebackText | None:
             raised = _RAISED.match(text)
             if raised is None or (not frames and "Error" not in text):
                 return None
-            message, end = _message(texts, at, raised["message"] or "")
-            kind = raised["type"].rpartition(".")[2]
-            return TracebackText(kind, message, tuple(frames), tuple(code), (), at, end)
+            return _made(lines, start, at, raised, frames, code)
     return None
 
 
-def _message(texts: Sequence[str], at: int, first: str) -> tuple[str, int]:
+class _Unprefixed:
+    """The lines of a traceback without what stands in front of each of them: a time, a level, a rank, an indent."""
+
+    def __init__(self, texts: Sequence[str], start: int) -> None:
+        self._texts = texts
+        prefix = texts[start].partition(_BEGINS)[0].removesuffix("Original ") if start < len(texts) else ""
+        shape = re.sub(r"\\?\d+", r"\\d+", re.escape(prefix)).replace("\\ ", " ")
+        self._prefix = re.compile(re.sub(r" +$", " ?", shape))
+        if not prefix or len(texts) <= start + 1 or not self._prefix.match(texts[start + 1]):
+            self._prefix = re.compile("")
+
+    def __getitem__(self, at: int) -> str:
+        return self._prefix.sub("", self._texts[at], count=1)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _made(
+    lines: _Unprefixed,
+    start: int,
+    at: int,
+    raised: re.Match[str],
+    frames: Sequence[tuple[str, int, str]],
+    code: Sequence[str],
+) -> TracebackText:
+    message, end = _message(lines, at, raised["message"] or "")
+    before = lines[start - 1] if start else ""
+    in_thread = before.startswith(("Exception in thread", "Exception ignored in"))
+    kind = raised["type"].rpartition(".")[2]
+    return TracebackText(kind, message, tuple(frames), tuple(code), (), at, end, start, in_thread)
+
+
+def _message(texts: _Unprefixed, at: int, first: str) -> tuple[str, int]:
     """The message with its further lines, as far as they belong to it."""
     parts = [first]
     for end in range(at + 1, min(len(texts), at + _MOST_MESSAGE_LINES)):
         text = texts[end]
-        if _BEGINS in text or is_native_log(text) or text.startswith(("During handling", "The above exc")):
+        if _BEGINS in text or is_native_log(text) or text.startswith(_JOINS) or _OTHERS.search(text):
             break
         parts.append(text)
     return "\n".join(parts).strip(), at + len(parts)
 
 
 def _chained(texts: Sequence[str], end: int, starts: list[int]) -> bool:
-    joined = any(text.startswith(_JOINS) for text in texts[end : end + _JOINED_WITHIN])
+    joined = any(_joins(text) for text in texts[end : end + _JOINED_WITHIN])
     return joined and any(start >= end for start in starts)
+
+
+def _joins(text: str) -> bool:
+    return any(joint in text for joint in _JOINS)
+
+
+def _of_notebook(texts: Sequence[str], start: int, kind: str) -> TracebackText | None:
+    frames: list[tuple[str, int, str]] = []
+    code: list[str] = []
+    lines = _Unprefixed(texts, len(texts))
+    for at in range(start + 1, min(len(texts), start + _MOST_LINES)):
+        text = texts[at].rstrip()
+        raised = _RAISED.match(text)
+        if raised is not None and raised["type"].rpartition(".")[2] == kind.rpartition(".")[2]:
+            return _made(lines, start, at, raised, frames, code)
+        if frame := _NOTEBOOK_FRAME.match(text):
+            name = (
+                frame["file"].replace("Cell In", "<ipython-input") if "In" in frame["file"] else frame["file"]
+            )
+            frames.append((name, int(frame["line"] or 0), (frame["function"] or "").strip()))
+            code.append("")
+        elif (arrow := _ARROW.match(text)) and frames:
+            frames[-1] = (frames[-1][0], int(arrow["line"]), frames[-1][2])
+            code[-1] = arrow["code"].strip()
+    return None
+
+
+def _boxed(texts: Sequence[str], start: int) -> TracebackText | None:
+    """The traceback that rich draws in a frame, with its error below the frame."""
+    frames: list[tuple[str, int, str]] = []
+    code: list[str] = []
+    lines = _Unprefixed(texts, len(texts))
+    for at in range(start + 1, min(len(texts), start + _MOST_LINES)):
+        inner = texts[at].strip().strip("│").strip()
+        if "╰" in texts[at]:
+            below = _RAISED.match(texts[at + 1]) if at + 1 < len(texts) else None
+            return _made(lines, start, at + 1, below, frames, code) if below is not None else None
+        if frame := _BOX_FRAME.match(inner):
+            frames.append((frame["file"], int(frame["line"]), frame["function"]))
+            code.append("")
+        elif (marked := _BOX_CODE.match(inner)) and frames:
+            code[-1] = marked["code"].strip()
+    return None
