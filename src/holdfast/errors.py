@@ -197,6 +197,13 @@ class NotARun(HoldfastError):
     slug = "not-a-run"
 
 
+class NotALog(HoldfastError):
+    """The file or the input is not the log of a run."""
+
+    slug = "not-a-log"
+    advice = "give what the run printed: python train.py 2>&1 | tee train.log"
+
+
 class JournalTooNew(HoldfastError):
     """The journal was written by a later Holdfast."""
 

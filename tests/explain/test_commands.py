@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -55,3 +56,49 @@ def test_the_page_of_one_and_the_nearest_name(capsys: pytest.CaptureFixture[str]
 
 def test_every_slug_of_the_vocabulary_is_there() -> None:
     assert len({cause.slug for cause in CAUSES}) == len(CAUSES) >= 87
+
+
+def test_explain_takes_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "train.log"
+    log.write_text(
+        "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\nKeyError: 'x'\n"
+    )
+    assert main(["explain", str(log), "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["run"], verdict["outcome"]) == ("train.log", "failed")
+    assert [(one["cause"], one["strength"]) for one in verdict["findings"]] == [("script-error", "supported")]
+    assert verdict["findings"][0]["because"][0]["source"] == "train.log:3"
+
+
+def test_explain_reads_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = io.TextIOWrapper(io.BytesIO(b"epoch 1/2 - loss 0.5\nepoch 2/2 - loss 0.4\n"))
+    monkeypatch.setattr("sys.stdin", text)
+    assert main(["explain", "-"]) == 0
+    assert "stdin: finished" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "train.log is empty"),
+        (b"  \n\n", "train.log is empty"),
+        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0", "train.log is not text"),
+        (b"\x1f\x8b\x08\0", "train.log is compressed"),
+    ],
+)
+def test_what_is_no_log_is_an_error_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, says: str
+) -> None:
+    (tmp_path / "train.log").write_bytes(content)
+    assert main(["explain", str(tmp_path / "train.log")]) == 2
+    assert capsys.readouterr().err.startswith(f"error[not-a-log]: {says}")
+
+
+def test_a_folder_with_a_log_and_no_run_names_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.log").write_text("loss 0.5\n")
+    assert main(["explain", str(tmp_path)]) == 2
+    assert "train.log" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def run(trial: Trial, *, bare: bool = False, keep: Path | None = None, seed: int
         ):
             if seed is not None:
                 program.write_text(names.rename(program.read_text(), seed))
-            run_dir = (keep / _file_name(trial) if keep else folder / "run").absolute()
+            run_dir = (keep / folder_name(trial) if keep else folder / "run").absolute()
             for _ in range(2 if trial.twice else 1):
                 (folder / "ready").unlink(missing_ok=True)
                 _once(trial, folder, program, groups, stdin, run_dir, outcome, bare=bare)
@@ -68,7 +68,7 @@ def run(trial: Trial, *, bare: bool = False, keep: Path | None = None, seed: int
 
 def explain_again(trial: Trial, keep: Path) -> Outcome | None:
     """The verdict of today's Holdfast on a run that was kept; None when there is none, or it was asked while it ran."""
-    folder = keep / _file_name(trial)
+    folder = keep / folder_name(trial)
     if not folder.is_dir() or trial.explain_at_s is not None:
         return None
     outcome = Outcome(trial)
@@ -76,7 +76,7 @@ def explain_again(trial: Trial, keep: Path) -> Outcome | None:
     return outcome
 
 
-def _file_name(trial: Trial) -> str:
+def folder_name(trial: Trial) -> str:
     return trial.name.replace(" ", "_").replace("=", "-").replace("/", "-")
 
 

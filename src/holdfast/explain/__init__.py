@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from holdfast.explain.finding import Fact, Finding, Outcome, Remedy, RuledOut, Strength, Title, Verdict
-from holdfast.explain.judge import explain, judge
+from holdfast.explain.judge import explain, explain_log, judge
 
 __all__ = [
     "Fact",
@@ -19,5 +19,6 @@ __all__ = [
     "Title",
     "Verdict",
     "explain",
+    "explain_log",
     "judge",
 ]

@@ -86,6 +86,9 @@ class Evidence:
     same_boot: bool | None = None  # the machine has not restarted since; None: another machine, or not known
     missing: tuple[Fact, ...] = ()  # records that are not there or could not be read
     saved: int | None = None  # the newest step of our own trainer that is saved
+    log: str = ""  # the name of the log, where there is nothing else
+    end_text: str = ""  # the line by which the log says how it ended
+    oom_printed: bool = False  # and that line says that memory had run out
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -167,7 +170,9 @@ class Evidence:
 
     @cached_property
     def exit_source(self) -> str:
-        return f"exit status ({self.ended.source})" if self.ended is not None else "exit status"
+        if self.ended is None:
+            return "exit status"
+        return self.ended.source if self.log else f"exit status ({self.ended.source})"
 
     @cached_property
     def oom_kills(self) -> int | None:
@@ -231,7 +236,9 @@ class Evidence:
     @property
     def named_by_kernel(self) -> bool:
         """The kernel's log says that it killed for memory; its counter may be read a moment too early."""
-        return any(re.search(r"[Oo]ut of memory|oom-kill|Killed process", line) for line in self.kernel_log)
+        return self.oom_printed or any(
+            re.search(r"[Oo]ut of memory|oom-kill|Killed process", line) for line in self.kernel_log
+        )
 
     # -- the exception --------------------------------------------------------------------------
 

@@ -98,8 +98,15 @@ def _no_run(path: Path) -> NotARun:
         found="no journal.jsonl, beats, vitals.jsonl or output.log in it"
         if path.is_dir()
         else "it is a file",
-        change="give a folder that `holdfast run` or `holdfast train` made",
+        change=[f"give the log: {log}" for log in _logs_in(path)[:1]]
+        or "give a folder that `holdfast run` or `holdfast train` made, or a log file",
     )
+
+
+def _logs_in(path: Path) -> list[Path]:
+    """The newest first."""
+    logs = [one for ending in ("*.log", "*.out") for one in path.glob(ending) if one.is_file()]
+    return sorted(logs, key=lambda one: one.stat().st_mtime, reverse=True)
 
 
 def _runs_in(path: Path) -> list[Path]:

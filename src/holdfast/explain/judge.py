@@ -12,8 +12,10 @@ from holdfast.explain.compare.last_good import since_last_good
 from holdfast.explain.evidence import Attempt, Evidence
 from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict
 from holdfast.explain.gather import gather
+from holdfast.explain.gather_log import gather_log
 from holdfast.explain.outcome import outcome, summary
 from holdfast.explain.rank import rank
+from holdfast.explain.readings.end import KERNEL_LOG
 from holdfast.explain.rule import Group
 from holdfast.explain.unknown import unknown
 from holdfast.explain.warned import warned
@@ -29,6 +31,11 @@ def explain(path: Path | RunFolder, now: float | None = None, *, compare: bool =
     if not compare or verdict.went_well:
         return verdict
     return replace(verdict, changes=since_last_good(evidence, judge))
+
+
+def explain_log(path: Path | None, now: float | None = None, *, ask_machine: bool = True) -> Verdict:
+    """The same for a log alone, or for standard input where no path is given. `ask_machine`: it may have run here."""
+    return judge(gather_log(path, now=time.time() if now is None else now, ask_machine=ask_machine))
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -48,6 +55,7 @@ def judge(evidence: Evidence) -> Verdict:
         elif said is not None:
             ruled_out.append(said)
     how = outcome(evidence)
+    found = [_as_printed(one, evidence) for one in found]
     ranked = rank([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found], how)
     if not ranked and how not in (Outcome.FINISHED, Outcome.RUNNING):
         ranked = (unknown(evidence, how),)
@@ -71,13 +79,31 @@ def _while_it_lives(finding: Finding) -> Finding:
     return replace(finding, strength=Strength.POSSIBLE) if memory and finding.ends else finding
 
 
+def _as_printed(finding: Finding, evidence: Evidence) -> Finding:
+    """Printed words alone establish nothing: anybody can print them. Where nothing says that it failed, they are no
+    more than a mention. Facts of records that a log does not have are left out."""
+    if not evidence.log:
+        return finding
+    because = [
+        one for one in finding.because if not one.source or one.source.startswith((evidence.log, KERNEL_LOG))
+    ]
+    by_kernel = any(one.source == KERNEL_LOG for one in because)
+    mentioned = not evidence.went_wrong and all(one.kind in _WORDS for one in because)
+    most = Strength.ESTABLISHED if by_kernel else Strength.POSSIBLE if mentioned else Strength.SUPPORTED
+    remedies = [one for one in finding.remedies if one.kind != "report.open"]  # there is no run to report on
+    return replace(finding, strength=min(finding.strength, most), because=because, remedies=remedies)
+
+
+_WORDS = ("error.quoted", "output.line")
+
+
 def blames(verdict: Verdict) -> bool:
     return any(one.strength >= Strength.SUPPORTED and not one.normal for one in verdict.findings)
 
 
 def _known(evidence: Evidence, how: Outcome) -> list[Fact]:
     facts = [_attempt(one) for one in evidence.earlier]
-    if evidence.ended is None and how in (Outcome.KILLED, Outcome.RUNNING):
+    if evidence.ended is None and how in (Outcome.KILLED, Outcome.RUNNING) and not evidence.log:
         facts += _alive(evidence)
     facts += _given_up(evidence) + _of_the_group(evidence)
     facts += _from_outside(evidence)

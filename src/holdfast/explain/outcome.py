@@ -120,6 +120,8 @@ def _ending(evidence: Evidence, how: Outcome) -> Fact:
         return Fact("summary.signal", {"signal": evidence.exit_signal, "by_shell": evidence.by_shell})
     if evidence.ended is None and how == Outcome.KILLED:
         return Fact("summary.no-end")
+    if evidence.log:
+        return Fact("summary.log", {"error": how == Outcome.FAILED})
     if how == Outcome.FAILED:
         return Fact("summary.failed", {"exit_code": evidence.exit_code})
     return Fact("summary.by-itself", {"fits": evidence.fit_count})

@@ -11,6 +11,15 @@ from holdfast.journal import events as ev
 
 
 def unknown(evidence: Evidence, how: Outcome) -> Finding:
+    if evidence.log:
+        return Finding(
+            Strength.POSSIBLE,
+            Title("unknown.log", {"broke_off": evidence.ended is None}),
+            (*end_seen(evidence), *last_line(evidence)),
+            (Remedy("run.watch-it"),),
+            against=(Fact("missing.end-words"),),
+            cause="unknown",
+        )
     facts = [*end_seen(evidence), *silence(evidence), *_main_thread(evidence), *last_line(evidence)]
     return Finding(
         Strength.POSSIBLE,

@@ -96,6 +96,8 @@ def _worth_knowing(verdict: Verdict) -> list[Fact]:
 
 
 def _no_finding_text(verdict: Verdict) -> str:
+    if any(fact.kind == "summary.log" for fact in verdict.summary):
+        return "the log has no error at its end, and nothing in it speaks against the run"
     goes = "it runs" if verdict.outcome == "running" else "it ended by itself"
     if verdict.warned:
         return f"{goes}; what the framework warned of speaks against the result"

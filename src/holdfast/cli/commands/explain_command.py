@@ -1,13 +1,19 @@
-"""`holdfast explain RUN`: why it ended, or why it is stalled now."""
+"""`holdfast explain RUN`: why it ended, or why it is stalled now; of a log alone as well."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.explain.finding import Verdict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run folder")
+    parser.add_argument(
+        "run", metavar="RUN", type=Path, help="a run folder, a log file, or - for standard input"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -16,9 +22,8 @@ def run(args: argparse.Namespace) -> int:
     import sys
 
     from holdfast.errors import ExitCode
-    from holdfast.explain import explain
 
-    verdict = explain(args.run)
+    verdict = _verdict(args.run)
     if args.json:
         from holdfast.report.verdict_json import as_json
 
@@ -29,3 +34,11 @@ def run(args: argparse.Namespace) -> int:
 
         sys.stdout.write(render(verdict, terminal_width(sys.stdout), wants_colour(sys.stdout)))
     return ExitCode.FINE if verdict.went_well else ExitCode.FINDINGS
+
+
+def _verdict(path: Path) -> Verdict:
+    from holdfast.explain import explain, explain_log
+
+    if str(path) == "-":
+        return explain_log(None)
+    return explain_log(path) if path.exists() and not path.is_dir() else explain(path)

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 Shape = tuple[int, ...]
-#: What `batch` of tf.data raises: the new element's shape, then that of those before it.
+#: What `batch` of tf.data and torch's default collation raise: the new element's shape and that of those before it.
 _NOT_BATCHED = re.compile(
-    r"Cannot (?:add tensor to the batch|batch tensors).*?\[([\d,]+)\].*?\[([\d,]+)\]", re.DOTALL
+    r"(?:Cannot (?:add tensor to the batch|batch tensors)|stack expects each tensor to be equal size)"
+    r".*?\[([\d, ]+)\].*?\[([\d, ]+)\]",
+    re.DOTALL,
 )
 #: Grey, grey with alpha, RGB, RGB with alpha; and the dimensions of one image: height, width, channels.
 CHANNELS, _IMAGE_RANK = (1, 2, 3, 4), 3
@@ -46,8 +48,10 @@ def _shape(text: str) -> Shape:
 
 
 def differ_in_channels(one: Shape, other: Shape) -> bool:
-    """Equal but for the last dimension, a number of channels. A grey image may not have that dimension at all."""
+    """Equal but for the number of channels, the last dimension or torch's first. A grey image may have none."""
     if len(one) == len(other):
-        return one[:-1] == other[:-1] and one[-1:] != other[-1:] and {*one[-1:], *other[-1:]} <= {*CHANNELS}
+        last = one[:-1] == other[:-1] and one[-1:] != other[-1:] and {*one[-1:], *other[-1:]} <= {*CHANNELS}
+        first = one[1:] == other[1:] and one[:1] != other[:1] and {*one[:1], *other[:1]} <= {*CHANNELS}
+        return last or (first and len(one) == _IMAGE_RANK)
     longer, shorter = max(one, other, key=len), min(one, other, key=len)
     return len(longer) == _IMAGE_RANK and longer[:-1] == shorter and longer[-1] in CHANNELS

@@ -11,6 +11,8 @@ from holdfast.journal import events as ev
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
+#: Where a line comes from that the kernel of this machine wrote, and no log.
+KERNEL_LOG = "kernel log"
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 #: Steps must have been done within so long before a signal for it to have stopped them. Chosen.
 _STEPPING_S = 10.0
@@ -28,6 +30,8 @@ def end_seen(evidence: Evidence) -> tuple[Fact, ...]:
     """The signal or the exit code with which it ended."""
     if evidence.ended is None:
         return ()
+    if evidence.log and evidence.end_text:
+        return (Fact("end.printed", {"text": evidence.end_text}, evidence.exit_source),)
     values = {"signal": evidence.exit_signal, "exit_code": evidence.exit_code}
     return (Fact("end.seen", values, evidence.exit_source),)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -155,12 +156,17 @@ def from_event(
     )
 
 
+def user_frame(frames: Sequence[tuple[str, int, str]], codes: Sequence[str]) -> tuple[str, str]:
+    """The innermost line of the user's own code among those of a printed traceback, and its text."""
+    own = [at for at, (file, _, _) in enumerate(frames) if is_users(file)]
+    if not own:
+        return "", ""
+    file, line, _ = frames[own[-1]]
+    return f"{file}:{line}", codes[own[-1]]
+
+
 def from_output(printed: Traceback) -> Raised:
-    own = [at for at, (file, _, _) in enumerate(printed.frames) if is_users(file)]
-    where, code = "", ""
-    if own:
-        file, line, _ = printed.frames[own[-1]]
-        where, code = f"{file}:{line}", printed.code[own[-1]]
+    where, code = user_frame(printed.frames, printed.code)
     errno = re.search(r"\[Errno (\d+)\]", printed.message)
     return Raised(
         type=printed.type, message=printed.message, source=printed.source, user_line=where, user_code=code,
@@ -187,6 +193,10 @@ _PASSES_ON = frozenset(
      "RemoteError", "UnknownError", "InternalError", "AbortedError", "CancelledError", "XlaRuntimeError",
      "JaxRuntimeError"}
 )  # fmt: skip
+
+
+#: A GPU's kernel prints what was wrong; the exception of torch only says that it failed.
+_OF_A_KERNEL = re.compile(r"device-side assert triggered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +248,11 @@ class ErrorText:
                 hit = matcher.search(line)
                 if hit and not is_advice(line, hit.start()):
                     return self._quote(evidence, line, hit, error.source)
-            if error.message.strip() and error.type not in _PASSES_ON:
+            if (
+                error.message.strip()
+                and error.type not in _PASSES_ON
+                and not _OF_A_KERNEL.search(error.message)
+            ):
                 return None  # an error that speaks for itself: what was printed before it is another story
         if error is None and evidence.exit_signal in _FROM_OUTSIDE and evidence.stall is None:
             return None  # somebody else ended it: what it had said of itself is not why

@@ -77,6 +77,7 @@ class Line:
     place: int  # from 1 on; behind a part that was skipped, as if that had no lines
     text: str
     skipped: Skipped | None = None
+    file: str = "output.log"
 
     @property
     def number(self) -> int:
@@ -84,7 +85,7 @@ class Line:
 
     @property
     def source(self) -> str:
-        return f"output.log:{self.number}"
+        return f"{self.file}:{self.number}"
 
     @property
     def fact(self) -> Fact:

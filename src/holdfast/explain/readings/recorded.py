@@ -22,10 +22,11 @@ class Recorded(Generic[E]):
     by: str = ""
     pid: int = 0
     attempt: int = 1
+    file: str = "journal.jsonl"
 
     @property
     def source(self) -> str:
-        return f"journal.jsonl:{self.line}"
+        return f"{self.file}:{self.line}"
 
     def fact(self, kind: str, **values: Any) -> Fact:
         """A fact that this event shows."""

@@ -67,6 +67,7 @@ TITLES: dict[str, Text] = {
     "resume-lost-state": "it was resumed without the optimizer's state: momenta and schedule started again",
     "silent-but-moving": "it is not stuck: it trains, {steps_per_s:number} steps a second, and prints nothing",
     "stopped-by-callback": "{by:or the script} stopped the training[ ({where})]",
+    "stopped-on-nan.raised": "the program stopped itself: the loss was not a number",
     "stopped-on-nan": "TerminateOnNaN ended the training: the loss was not a number",
     "waiting-for-a-person": lambda values: filled(
         f"it waits for {_AWAITED[values['awaited']]}[ at {{where}}]", values

@@ -26,6 +26,9 @@ FACTS: dict[str, Text] = {
     "summary.by-itself": lambda values: (
         "ended by itself" + (f", {count(values['fits'], 'fit')}" if values["fits"] > 1 else "")
     ),
+    "summary.log": lambda values: (
+        "the log ends with an error" if values["error"] else "the log has no error at its end"
+    ),
     "summary.steps": lambda values: _steps(values),
     "summary.duration": "ran for {seconds:duration}",
     "summary.memory": "at most {peak_bytes:size} of memory",
@@ -54,11 +57,19 @@ FACTS: dict[str, Text] = {
     "missing.samples": "no vital signs of this attempt (vitals.jsonl)",
     "missing.heartbeats": "no heartbeats of this attempt: the process had no probe, or ended too early",
     "missing.output": "no output.log",
+    "missing.all-but-the-log": "only the log is known: no exit status, no memory, no stacks",
+    "log.written-by": "process {pid} still has the log open to write: {command:clip 80}; "
+    "`holdfast attach {pid}` shows what it does",
+    "kernel.killed-near": "within a minute of the log's last line the kernel killed a Python process: {line:clip 120}",
+    "machine.oom-kills": "this control group has had {kills:count out-of-memory kill}; of which process is not known",
+    "missing.log-lines": "{size_bytes:size} of log: its beginning, its end and samples between were read",
     # -- no known cause -----------------------------------------------------------------------------
     "end.seen": lambda values: f"it ended with {values['signal'] or 'exit code ' + str(values['exit_code'])}",
+    "end.printed": "of its end it is said: {text:clip}",
     "stall.silent": "it did not move for {seconds:duration} in phase {phase}",
     "stall.main-thread": "the main thread was at {where}[, waiting in {wait}]",
     "output.last-line": "its last line of output: {text:clip}",
+    "missing.end-words": "not found: an error at its end, or words of the shell, the kernel, SLURM or Kubernetes",
     "missing.exception": "not found: an exception, in the journal or in the output",
     "missing.oom-kill": "not found: an out-of-memory kill by the kernel",
     "missing.probe": "the probe did not report: not a Python process, or started with -I, -E or -S",
@@ -72,9 +83,17 @@ TITLES: dict[str, Text] = {
         "failed": "it failed, and the cause is not known",
         "stopped-early": "it ended by itself before its planned end, and the cause is not known",
     }.get(values["outcome"], "the cause is not known"),
+    "unknown.log": lambda values: (
+        "the log stops before the planned end, and does not say why"
+        if values["broke_off"]
+        else "the log says that it ended, and not why"
+    ),
 }
 
 REMEDIES = {
+    "run.watch-it": Advice(
+        "run it again under Holdfast, which sees what a log cannot show: `holdfast run -- python train.py`"
+    ),
     "unknown.shorter-limit": Advice(
         "run it again under Holdfast with a shorter limit: `holdfast run --stall-after 60 -- …`"
     ),

@@ -15,6 +15,7 @@ def _condition(values: Mapping[str, Any]) -> str:
 
 
 TITLES: dict[str, Text] = {
+    "dataset-exhausted.warned": "the data may have run out before the planned steps",
     "dataset-exhausted": "the data ran out: {steps:count} of {planned:count} planned steps were done",
     "dataset-exhausted.iterator": "the iterator at {where} had ended and was asked again: nothing is trained then",
     "generator-exhausted": "the generator ended: {epochs:count later epoch} trained only the first two batches again",

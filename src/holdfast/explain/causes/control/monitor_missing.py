@@ -66,7 +66,7 @@ def _quote(evidence: Evidence) -> Fact | None:
 
 def _raised(evidence: Evidence) -> Fact | None:
     error = evidence.error
-    if error is None or error.type != "ValueError" or not _REFUSED.search(error.text):
+    if error is None or not _REFUSED.search(error.text):
         return None
     return Fact("error.quoted", {"text": error.text}, error.source)
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
-_RAISED = ErrorText(r"Invalid loss|NaN or Inf found in loss")
+#: In the words of Keras, of the Estimator and the Object Detection API, of Lightning and of Detectron2.
+_RAISED = ErrorText(
+    r"Invalid loss|NaN or Inf found in loss|NaN loss during training|Model diverged with loss = NaN|"
+    r"Nan in summary histogram|Loss became infinite or NaN|loss returned in `training_step` is (nan|inf)|"
+    r"\bloss (is|was|became) (nan|inf|not finite)\b",
+    re.IGNORECASE,
+)
 
 
 @cause("stopped-on-nan", specialises=("script-error", "stopped-by-callback"), mechanism=True)
@@ -32,4 +40,6 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
         facts.append(became_non_finite(broken))
     keras2 = any(framework.event.name == "tf_keras" for framework in evidence.all(ev.FrameworkSeen))
     remedies = (Remedy("nan.cure-the-loss"), Remedy("nan.raise-keras-2" if keras2 else "nan.raise-an-error"))
+    if asked is None and printed is None:
+        return Finding(Strength.ESTABLISHED, Title("stopped-on-nan.raised", {}), facts, remedies[:1])
     return Finding(Strength.ESTABLISHED, Title("stopped-on-nan", {}), facts, remedies)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from holdfast.explain.readings.error import ErrorText
+import re
+
+from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.fits import Fit
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _EMPTY = ErrorText(
     r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)"
+)
+#: What a loader raises that was given nothing.
+_REFUSED = ErrorText(
+    r"num_samples should be a positive integer.*num_samples=0|dataset is empty|empty dataset", re.IGNORECASE
 )
 
 
@@ -17,7 +23,7 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
     counted_empty = data is not None and data.event.cardinality == 0
     ended_empty = (counted_empty or bool(passes)) and not evidence.alive
     if evidence.step or not (fits or ended_empty):
-        return _validation_empty(evidence)
+        return _refused(evidence) or _validation_empty(evidence)
     facts = [
         Fact("loop.got-no-data", {"where": one.event.where, "passes": one.event.passes}, one.source)
         for one in passes
@@ -35,6 +41,18 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
         Title("dataset-empty", {"where": data.event.where if data is not None else ""}),
         because=facts,
         remedies=[Remedy("data.refuse-empty"), Remedy("data.check-path", safety="automatic")],
+    )
+
+
+def _refused(evidence: Evidence) -> Finding | None:
+    quote = _REFUSED.match(evidence) if not evidence.step else None
+    if quote is None or evidence.error is None:
+        return None
+    return Finding(
+        Strength.SUPPORTED,
+        Title("dataset-empty", {"where": evidence.error.user_line}),
+        because=(quote.fact, *user_line(evidence)),
+        remedies=(Remedy("data.refuse-empty"), Remedy("data.check-path", safety="automatic")),
     )
 
 

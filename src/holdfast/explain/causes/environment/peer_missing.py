@@ -26,7 +26,7 @@ _START_ALL = Remedy("group.start-all")
 _REMEDIES = (_START_ALL, Remedy("group.same-addresses"))
 
 
-@cause("peer-missing", specialises=("script-error", "input-blocked"))
+@cause("peer-missing", specialises=("script-error", "input-blocked", "native-crash"))
 def peer_missing(evidence: Evidence) -> Finding | None:
     by_coordinator = _seen_by_coordinator(evidence)
     if by_coordinator is not None:

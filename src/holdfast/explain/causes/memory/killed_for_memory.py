@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.explain.readings.end import end_seen
+from holdfast.explain.readings.end import KERNEL_LOG, end_seen
 from holdfast.explain.readings.memory import at_the_end, growth_seen, near_the_limit, oom_kills
 from holdfast.explain.readings.workers import worker_ended
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
@@ -16,18 +16,19 @@ _REMEDIES = (Remedy("memory.more-or-need-less"), Remedy("report.open", safety="a
 
 @cause("killed-for-memory", specialises=("killed-from-outside",), mechanism=True)
 def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
-    counted = (evidence.oom_kills or 0) > 0
+    counted, printed = (evidence.oom_kills or 0) > 0, evidence.oom_printed
     if evidence.exit_signal != "SIGKILL" or evidence.stopped_by_us or evidence.oom_of_others:
-        return _worker_killed(evidence) if counted else None
+        return _worker_killed(evidence) if counted or printed else None
     logged = [line for line in evidence.kernel_log if _KILL.search(line)]
     if evidence.oom_kills == 0 and not logged:
         return RuledOut("killed-for-memory.not-counted", {}, evidence.exit_source)
     if counted or logged:
         strength = Strength.ESTABLISHED
     else:
-        strength = Strength.SUPPORTED if near_the_limit(evidence) else Strength.POSSIBLE
+        strength = Strength.SUPPORTED if near_the_limit(evidence) or printed else Strength.POSSIBLE
     facts = [*end_seen(evidence), *([oom_kills(evidence)] if counted else [])]
-    facts += [Fact("kernel.logged", {"line": line}, evidence.exit_source) for line in logged[-1:]]
+    source = KERNEL_LOG if evidence.log else evidence.exit_source
+    facts += [Fact("kernel.logged", {"line": line}, source) for line in logged[-1:]]
     facts += [*at_the_end(evidence), *growth_seen(evidence)]
     limit = evidence.memory_limit.bytes if evidence.memory_limit is not None else None
     title = Title("killed-for-memory", {"peak_bytes": evidence.growth.peak_bytes, "limit_bytes": limit})
@@ -37,7 +38,8 @@ def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
 
 def _worker_killed(evidence: Evidence) -> Finding:
     gone = [one for one in evidence.all(ev.WorkerGone) if one.event.oom_kills_rose]
-    facts = [oom_kills(evidence), *(worker_ended(one) for one in gone[-2:]), *at_the_end(evidence)]
+    said = end_seen(evidence) if evidence.oom_printed else [oom_kills(evidence)]
+    facts = [*said, *(worker_ended(one) for one in gone[-2:]), *at_the_end(evidence)]
     harmed = evidence.is_stalled or evidence.went_wrong
     blamed = Strength.ESTABLISHED if gone else Strength.SUPPORTED
     strength = blamed if harmed else Strength.POSSIBLE

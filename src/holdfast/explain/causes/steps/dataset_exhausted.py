@@ -13,7 +13,7 @@ _RAN_OUT = "ran out of data"
 def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     short = steps_short(evidence)
     if short is None:
-        return _asked_again(evidence) or _not_short(evidence)
+        return _asked_again(evidence) or _only_warned(evidence) or _not_short(evidence)
     data, warned = evidence.data(), _warned(evidence)
     batches = (data.event.cardinality or 0) if data is not None else 0
     generator = data is not None and from_generator(data.event)
@@ -28,6 +28,18 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
         because=[*facts, *_asked_for(short.fit)],
         remedies=[Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch")],
         ends=evidence.exit_code == 0,
+    )
+
+
+def _only_warned(evidence: Evidence) -> Finding | None:
+    """A log has Keras's own warning, and may not have the planned steps. Keras 3 warns of a healthy dataset too,
+    where it did not know its size."""
+    warned = _warned(evidence) if evidence.log else []
+    if not warned:
+        return None
+    remedies = (Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch"))
+    return Finding(
+        Strength.POSSIBLE, Title("dataset-exhausted.warned"), tuple(warned), remedies=remedies, ends=False
     )
 
 

@@ -11,9 +11,12 @@ _CORRUPT = ErrorText(
     r"truncated file: eof|Unable to (synchronously )?open (file|object).*(truncated|bad object|file "
     r"signature not found|addr overflow)|"
     r"BadZipFile|File is not a zip file|not an sstable|Bad magic number|File not found: filepath=\S+\.keras|"
+    r"PytorchStreamReader failed|failed finding central directory|archive is corrupted|"
+    r"unexpected EOF, expected \d+ more|"
+    r"InvalidHeaderDeserialization|HeaderTooSmall|MetadataIncompleteBuffer|"
     r"bad symbol table|Checksum does not match|Unable to open or read checkpoint"
 )
-_ENDINGS = r"keras|h5|weights\.h5|index|ckpt\S*|npz|hdf5"
+_ENDINGS = r"keras|h5|pth?|safetensors|bin|weights\.h5|index|ckpt\S*|npz|hdf5"
 _LOADING = re.compile(r"load|restore|open|BackupAndRestore")
 #: Frames of code that reads models; a half downloaded archive of data is no checkpoint.
 _MODEL_FRAMES = re.compile(r"keras|load_model|load_weights|restore|checkpoint|saving")

@@ -13,7 +13,8 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 _NOT_FOUND = ErrorText(
     r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No "
     r"files matched pattern|"
-    r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|not found: "
+    r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|"
+    r"SavedModel file does not exist|not found: "
     r"filepath=|bucket.*(does not exist|not found)"
 )
 #: A library that is not installed, or a file that is there and may not be read.
@@ -28,6 +29,7 @@ _PATHS = (
     r"can't open file '([^']+)'",
     r"No files matched pattern: (\S+)",
     r"filepath=([^\s,]+)",
+    r"SavedModel file does not exist at:? ([^\s{]+)",
     r"(\S+); No such file",
     r"NotFoundError:.*?([\w./~-]*/[\w./~*-]+)",
     r"File system scheme '(\w+)'",
@@ -72,7 +74,10 @@ def _named(evidence: Evidence, quote: Quote) -> Finding | None:
     if re.search(r"(^|/)None/", path):
         facts.append(Fact("path.holds-none", {}, quote.source if evidence.error is not None else ""))
     certain = evidence.error is not None or quote.says("can't open file")
-    return Finding(Strength.ESTABLISHED if certain else Strength.SUPPORTED, title, facts, remedies)
+    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    if evidence.log and quote.says("filepath="):  # or it is there and corrupt: nobody looked
+        strength = Strength.POSSIBLE
+    return Finding(strength, title, facts, remedies)
 
 
 def _variable(evidence: Evidence, error: Raised, quote: Quote | None) -> Finding:
