@@ -1,9 +1,10 @@
-"""Limits that the system sets on a process, as they were read when it was started."""
+"""Limits that the system sets on a process, as they were read when it was started, and disks without space."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.explain.finding import Fact
 from holdfast.journal import events as ev
 
 if TYPE_CHECKING:
@@ -27,3 +28,13 @@ def pids_refused(evidence: Evidence) -> bool:
     end = evidence.ended.event if evidence.ended is not None else None
     before = end.pids_refused_before if end is not None else None
     return end is not None and before is not None and (end.pids_refused_after or 0) > before
+
+
+def low_disks(evidence: Evidence, below_bytes: int, *, samples: int = 1) -> list[Fact]:
+    """Disks with less free space than this in the last samples."""
+    return [
+        Fact("disk.low", {"disk": disk, "free_bytes": free}, f"vitals.jsonl:{line}")
+        for line, sample in evidence.samples[-samples:]
+        for disk, free in sample.disks_free_bytes.items()
+        if free < below_bytes
+    ]

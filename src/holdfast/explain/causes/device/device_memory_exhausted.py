@@ -1,7 +1,5 @@
 """The GPU has no memory left for a tensor."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.memory import gpu_refused

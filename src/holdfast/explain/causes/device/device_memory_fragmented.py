@@ -1,7 +1,5 @@
 """The GPU has enough free memory in total, but no free block is large enough."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.memory import gpu_refused

@@ -1,7 +1,5 @@
 """Other processes were using the GPU's memory before this run began."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -27,11 +25,11 @@ def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
     if quote is None or machine is None:
         return None
     gpus = _visible(evidence, machine.event.gpus)
-    taken = [gpu for gpu in gpus if 0 < _TAKEN * _total(gpu) < _used(gpu)]
+    taken = [gpu for gpu in gpus if 0 < _TAKEN * _bytes(gpu, "total") < _bytes(gpu)]
     if not taken:
         return None
-    worst = max(taken, key=_used)
-    used, total = _used(worst), _total(worst)
+    worst = max(taken, key=_bytes)
+    used, total = _bytes(worst), _bytes(worst, "total")
     values = {"used_bytes": used, "total_bytes": total}
     processes = [
         {"name": one.get("name") or "process", "pid": one.get("pid"), "bytes": number_of(one.get("bytes"))}
@@ -40,19 +38,15 @@ def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
     facts = [quote.fact, Fact("gpu.used-before", {**values, "processes": processes}, machine.source)]
     strength = Strength.ESTABLISHED if used > _MOSTLY_TAKEN * total else Strength.SUPPORTED
     other = Remedy("gpu.grow-memory")
-    if any(_used(gpu) < _FREE * total for gpu in gpus):  # which GPU ran out is not known
+    if any(_bytes(gpu) < _FREE * total for gpu in gpus):  # which GPU ran out is not known
         strength, other = Strength.POSSIBLE, Remedy("gpu.use-another")
     title = Title("device-memory-held-by-others", values)
     led_to = "device-memory-exhausted" if refused is not None else None
     return Finding(strength, title, facts, [Remedy("gpu.end-other-processes"), other], led_to=led_to)
 
 
-def _used(gpu: dict[str, Any]) -> float:
-    return number_of(gpu.get("used_bytes")) or 0.0
-
-
-def _total(gpu: dict[str, Any]) -> float:
-    return number_of(gpu.get("total_bytes")) or 0.0
+def _bytes(gpu: dict[str, Any], which: str = "used") -> float:
+    return number_of(gpu.get(f"{which}_bytes")) or 0.0
 
 
 def _visible(evidence: Evidence, gpus: list[dict[str, Any]]) -> list[dict[str, Any]]:

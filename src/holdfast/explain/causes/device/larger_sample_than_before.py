@@ -1,7 +1,5 @@
 """One sample is much larger than those before it, and its step needs more memory."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import at_the_end, gpu_refused, growth_values, memory_end
 from holdfast.explain.readings.pipeline import part_bytes

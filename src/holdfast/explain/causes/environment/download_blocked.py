@@ -1,7 +1,5 @@
 """A download does not work or does not end."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.end import before_first_step
@@ -10,10 +8,10 @@ from holdfast.explain.readings.stacks import ThreadState, stalled_thread
 from holdfast.explain.rule import Evidence, Finding, Phase, Remedy, Strength, Title, cause
 
 _UNREACHABLE = ErrorText(
-    r"URL fetch failure|URLError|ConnectionError|Connection (refused|reset|timed out)|Temporary failure in "
-    r"name resolution|Name or service not known|"
-    r"Could(n't| not) resolve host|libcurl code|Max retries exceeded|Network is unreachable|gaierror|"
-    r"ReadTimeout|ConnectTimeout|RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download"
+    r"URL fetch failure|URLError|ConnectionError|Connection (refused|reset|timed out)|"
+    r"Temporary failure in name resolution|Name or service not known|Could(n't| not) resolve host|"
+    r"libcurl code|Max retries exceeded|Network is unreachable|gaierror|ReadTimeout|ConnectTimeout|"
+    r"RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download"
 )
 #: In the words of urllib, of requests, of Keras; each has the status and its reason.
 _ANSWERED = ErrorText(

@@ -1,7 +1,5 @@
 """The training step is run operation by operation."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev

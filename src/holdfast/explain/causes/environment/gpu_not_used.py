@@ -1,12 +1,10 @@
 """There is a GPU, and the framework does not use it."""
 
-from __future__ import annotations
-
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _NO_DRIVER = (
-    r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w+.*(cannot open|not found)|failed "
-    r"call to cuInit"
+    r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w+.*(cannot open|not found)|"
+    r"failed call to cuInit"
 )
 _HIDES = "CUDA_VISIBLE_DEVICES"
 _PLATFORM = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME")

@@ -1,7 +1,5 @@
 """The machine restarted while it ran."""
 
-from __future__ import annotations
-
 from holdfast.explain.remedies import resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 

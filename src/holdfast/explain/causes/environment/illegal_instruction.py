@@ -1,7 +1,5 @@
 """The CPU does not support an instruction of the program."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.end import before_first_step, end_seen
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 

@@ -1,17 +1,15 @@
 """It waits for another machine that is not there."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.stacks import StalledThread, plain_name, stalled_thread
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 from holdfast.journal.stack_files import Frame
 
 _NO_PEER = ErrorText(
-    r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|coordination "
-    r"service.*(unavailable|error)|UNAVAILABLE: .*(connect|task|peer|address)|unreachable.*(task|peer|worker)|"
-    r"Connecting to coordinator|missing.*(rank|task)|Gloo.*(timed out|connect)|NCCL.*(timeout|unhandled "
-    r"system error)|heartbeat timeout"
+    r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|"
+    r"coordination service.*(unavailable|error)|UNAVAILABLE: .*(connect|task|peer|address)|"
+    r"unreachable.*(task|peer|worker)|Connecting to coordinator|missing.*(rank|task)|"
+    r"Gloo.*(timed out|connect)|NCCL.*(timeout|unhandled system error)|heartbeat timeout"
 )
 #: Variables that name several machines.
 _GROUP_VARIABLES = ("TF_CONFIG", "JAX_COORDINATOR_ADDRESS")
@@ -61,13 +59,19 @@ def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Findi
 
 def _seen_by_coordinator(evidence: Evidence) -> Finding | None:
     """What `holdfast launch` saw of the whole group; this folder is that of one agent."""
-    if evidence.exit_code == 0:
-        return None
     lost = evidence.all(ev.AgentLost)
+    remarks = [one for one in evidence.all(ev.GroupRemark) if one.event.remark in _HOLDS_UP]
+    if evidence.exit_code == 0 or not (lost or remarks):
+        return None
     if lost:
         return _lost(lost[-1])
-    remarks = [one for one in evidence.all(ev.GroupRemark) if one.event.remark in _HOLDS_UP]
-    return _held_up(remarks[-1]) if remarks else None
+    kind, rank = remarks[-1].event.remark, next(iter(remarks[-1].event.ranks), None)
+    facts = [Fact("group.remark", {"text": remarks[-1].event.text}, remarks[-1].source)]
+    if kind == "network":
+        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), facts, [_START_ALL])
+    title = Title("peer-missing.agent", {"rank": rank, "remark": kind})
+    remedies = [Remedy("group.explain-agent", {"rank": rank}), _START_ALL]
+    return Finding(Strength.ESTABLISHED, title, facts, remedies)
 
 
 def _lost(lost: Recorded[ev.AgentLost]) -> Finding | None:
@@ -82,13 +86,3 @@ def _lost(lost: Recorded[ev.AgentLost]) -> Finding | None:
     values = {"rank": event.rank, "signal": event.signal, "exit_code": event.exit_code}
     remedies = [Remedy("group.explain-agent", {"rank": event.rank}), _START_ALL]
     return Finding(Strength.ESTABLISHED, Title("peer-missing.lost", values), facts, remedies)
-
-
-def _held_up(remark: Recorded[ev.GroupRemark]) -> Finding:
-    kind, rank = remark.event.remark, next(iter(remark.event.ranks), None)
-    facts = [Fact("group.remark", {"text": remark.event.text}, remark.source)]
-    if kind == "network":
-        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), facts, [_START_ALL])
-    title = Title("peer-missing.agent", {"rank": rank, "remark": kind})
-    remedies = [Remedy("group.explain-agent", {"rank": rank}), _START_ALL]
-    return Finding(Strength.ESTABLISHED, title, facts, remedies)

@@ -1,7 +1,5 @@
 """The scheduler or the cloud asked it to end with SIGTERM."""
 
-from __future__ import annotations
-
 from holdfast.explain.outcome import did_all
 from holdfast.explain.readings import end
 from holdfast.explain.remedies import resume

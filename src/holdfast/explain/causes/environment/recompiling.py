@@ -1,7 +1,5 @@
 """XLA compiles again for every new shape."""
 
-from __future__ import annotations
-
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: A training step is compiled a few times in any run: for the first batch, the last one, validation. Chosen; no
@@ -50,8 +48,10 @@ def _strength(compiles: int) -> Strength:
 
 def _slow(evidence: Evidence) -> Finding | None:
     line = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
-    title, remedies = Title("recompiling.slow"), [Remedy("shapes.pad")]
-    return Finding(Strength.POSSIBLE, title, [line.fact], remedies, ends=False) if line is not None else None
+    if line is None:
+        return None
+    remedies = [Remedy("shapes.pad")]
+    return Finding(Strength.POSSIBLE, Title("recompiling.slow"), [line.fact], remedies, ends=False)
 
 
 def _by_machine_code(evidence: Evidence) -> Finding | None:
@@ -70,8 +70,6 @@ def _by_machine_code(evidence: Evidence) -> Finding | None:
         Fact("compile.by-xla", {"jit_compile": True}, counted[0].source),
         Fact("compile.machine-code", {**values, **regions}, counted[-1].source),
     ]
-    title, remedies = (
-        Title("recompiling.every-batch", values),
-        [Remedy("shapes.pad"), Remedy("compile.without-xla")],
-    )
+    title = Title("recompiling.every-batch", values)
+    remedies = [Remedy("shapes.pad"), Remedy("compile.without-xla")]
     return Finding(_strength(compiles), title, facts, remedies, ends=False)

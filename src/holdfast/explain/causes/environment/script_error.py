@@ -1,7 +1,5 @@
 """The script raised an exception that nobody caught."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.outcome import fell_short

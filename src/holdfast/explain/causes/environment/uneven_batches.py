@@ -1,7 +1,5 @@
 """One process of the group had fewer batches than the others."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 

@@ -1,7 +1,5 @@
 """`fit` copied whole arrays into tensors."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, growth_seen, memory_end, share_of_limit

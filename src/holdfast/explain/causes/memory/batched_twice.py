@@ -1,7 +1,5 @@
 """`batch` was applied twice, so that a step gets a batch of batches."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.memory import MemoryEnd, memory_end
 from holdfast.explain.readings.output import clipped
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause

@@ -1,7 +1,5 @@
 """An in-memory cache of decoded data outgrows memory."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out, takes_most
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, grew, memory_end

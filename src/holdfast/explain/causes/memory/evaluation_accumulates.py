@@ -1,7 +1,5 @@
 """Memory rises during validation only: results are being collected."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.causes.memory.thresholds import EXPLAINS_GROWTH, PART_OF_GROWTH
 from holdfast.explain.readings.growth import GrowthShape

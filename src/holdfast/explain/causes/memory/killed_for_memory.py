@@ -1,7 +1,5 @@
 """The kernel killed the process, or one of its loader processes, because memory ran out."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.end import KERNEL_LOG, end_seen

@@ -1,7 +1,5 @@
 """Somebody or something sent SIGKILL, and it was not the kernel for memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from holdfast.explain.readings.end import end_seen

@@ -1,7 +1,5 @@
 """Something keeps a little more at every step."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE, EXPLAINS_GROWTH, PART_OF_GROWTH
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape

@@ -1,7 +1,5 @@
 """An allocation on the host was refused: an exception, an abort or a wordless crash, not a kill."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.end import end_seen
@@ -77,10 +75,8 @@ def _without_words(evidence: Evidence) -> Finding | None:
     if not signs:
         return None
     title = Title("memory-refused.without-words", {"limit_bytes": limit, "signal": evidence.exit_signal})
-    facts, against = (
-        [*end_seen(evidence), *limits, *signs],
-        [Fact("output.names-no-memory", {}, "output.log")],
-    )
+    facts = [*end_seen(evidence), *limits, *signs]
+    against = [Fact("output.names-no-memory", {}, "output.log")]
     return Finding(Strength.SUPPORTED, title, facts, _remedies(), against=against)
 
 

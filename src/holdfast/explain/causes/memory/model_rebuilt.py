@@ -1,7 +1,5 @@
 """Models are built or refitted in a loop and the old ones stay."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, growth_seen, kept_by_objects, memory_end

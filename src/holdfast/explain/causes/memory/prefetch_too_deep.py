@@ -1,7 +1,5 @@
 """A prefetch or loader queue holds more batches than memory allows."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out, takes_most
 from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE
 from holdfast.explain.readings.growth import GrowthShape

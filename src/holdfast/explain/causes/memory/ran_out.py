@@ -1,7 +1,5 @@
 """What the reasons for memory that ran out have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from holdfast.explain.readings.memory import at_the_end, memory_end, share_of_limit

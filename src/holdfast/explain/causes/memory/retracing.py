@@ -1,7 +1,5 @@
 """A tf.function is traced again and again."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, growth_seen, memory_end
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev

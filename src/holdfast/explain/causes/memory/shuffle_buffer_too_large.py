@@ -1,7 +1,5 @@
 """The shuffle buffer holds more than memory allows."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out, takes_most
 from holdfast.explain.readings.end import before_first_step
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape

@@ -1,7 +1,5 @@
 """It works from swap: steps wait for pages to be read back."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.memory import at_the_end
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 

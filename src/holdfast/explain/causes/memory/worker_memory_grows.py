@@ -1,7 +1,5 @@
 """The loader's processes grow, the parent does not: copies after a fork, or a leak in the loader."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import MemoryEnd, memory_end

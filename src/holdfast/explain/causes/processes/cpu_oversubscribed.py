@@ -1,10 +1,9 @@
 """Many more threads want to run than there are cores."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.workers import workers_started
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.journal.vitals import Sample
 
 _TRAINING = ("fill", "data-wait", "step", "compile")
 #: Fewer samples, or a shorter time, may be a start-up. Chosen; no measurement is recorded.
@@ -26,27 +25,27 @@ def cpu_oversubscribed(evidence: Evidence) -> Finding | None:
         return None
     (first, start), (last, end) = training[0], training[-1]
     samples = [one for _, one in training]
-    children = [sum(process.state == "R" for process in one.processes) for one in samples]
-    runnable = [one.thread_states.get("R", 0) + others for one, others in zip(samples, children, strict=True)]
-    tasks = _median(
-        [n for n, one in zip(runnable, samples, strict=True) if one.thread_states or one.processes]
-    )
-    crowded = tasks >= _TASKS_PER_CORE * cores and median(children) >= _CHILDREN_PER_CORE * cores
+    looked = [one for one in samples if one.thread_states or one.processes]
+    tasks = _median([one.thread_states.get("R", 0) + _children(one) for one in looked])
+    children = _median([_children(one) for one in samples])
+    crowded = tasks >= _TASKS_PER_CORE * cores and children >= _CHILDREN_PER_CORE * cores
     if end.mono - start.mono < _SHORTEST_S or not crowded:
         return None
     pressure = _median([one.pressure.get("cpu.some", 0.0) for one in samples if one.pressure])
     load = _median([one.load1 for one in samples if one.load1 is not None])
     values = {"tasks": tasks, "cores": cores}
     waited = pressure / 100 if pressure > _NOTABLE_PRESSURE_PERCENT else None
-    facts = [
-        Fact(
-            "cpu.crowded", {**values, "waited": waited, "load": load or None}, f"vitals.jsonl:{first}-{last}"
-        )
-    ]
+    seen = {**values, "waited": waited, "load": load or None}
+    facts = [Fact("cpu.crowded", seen, f"vitals.jsonl:{first}-{last}"), *workers_started(evidence)]
     sure = tasks >= _MANY_TASKS_PER_CORE * cores or pressure > _HIGH_PRESSURE_PERCENT
-    strength, title = Strength.SUPPORTED if sure else Strength.POSSIBLE, Title("cpu-oversubscribed", values)
+    strength = Strength.SUPPORTED if sure else Strength.POSSIBLE
     remedies = [Remedy("cpu.workers-as-cores", {"cores": cores})]
-    return Finding(strength, title, [*facts, *workers_started(evidence)], remedies, ends=False)
+    return Finding(strength, Title("cpu-oversubscribed", values), facts, remedies, ends=False)
+
+
+def _children(sample: Sample) -> int:
+    """Child processes that run, or could."""
+    return sum(process.state == "R" for process in sample.processes)
 
 
 def _median(values: list[float]) -> float:

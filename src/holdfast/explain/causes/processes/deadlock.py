@@ -1,7 +1,5 @@
 """Threads wait for one another."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.stacks import StackReading, StalledThread, ThreadState, stalled_threads

@@ -1,7 +1,5 @@
 """Training is over and the interpreter does not end."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.stacks import StackReading, silence, stalled_threads
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
@@ -25,10 +23,8 @@ def exit_hang(evidence: Evidence) -> Finding | None:
         facts += [Fact("pool.awaited", {"where": pool}, stacks.source)] if pool else []
     facts += _python_fed(evidence)
     if pool:
-        remedies = [
-            Remedy("pool.terminate", {"where": pool}),
-            Remedy("worker.limit-its-time", safety="guess"),
-        ]
+        limit = Remedy("worker.limit-its-time", safety="guess")
+        remedies = [Remedy("pool.terminate", {"where": pool}), limit]
     elif own:
         remedies = [Remedy("thread.join-or-daemon", {"where": own[0].thread.where})]
     else:
@@ -38,15 +34,12 @@ def exit_hang(evidence: Evidence) -> Finding | None:
 
 def _processes(stacks: StackReading) -> list[Fact]:
     """Processes that it started and that still run."""
-    running = [other for other in stacks.others if other.state != "Z"]
-    return [
-        Fact(
-            "process.still-running",
-            {"pid": one.pid, "name": one.name, "where": one.users_line},
-            stacks.source,
-        )
-        for one in running[:2]
+    running = [
+        {"pid": other.pid, "name": other.name, "where": other.users_line}
+        for other in stacks.others
+        if other.state != "Z"
     ]
+    return [Fact("process.still-running", values, stacks.source) for values in running[:2]]
 
 
 def _python_fed(evidence: Evidence) -> list[Fact]:
@@ -54,8 +47,8 @@ def _python_fed(evidence: Evidence) -> list[Fact]:
     leaving, data = evidence.last(ev.ExitStarted), evidence.data()
     done = [fit.done.event for fit in evidence.fits if fit.done is not None]
     left_early = any(event.raised or event.stopped for event in done)
-    left_early = left_early or (leaving is not None and bool(leaving.event.raised))
-    fed = data is not None and data.event.python_fed and left_early
+    raised = leaving is not None and bool(leaving.event.raised)
+    fed = data is not None and data.event.python_fed and (left_early or raised)
     return [Fact("exit.python-fed", {}, data.source)] if data is not None and fed else []
 
 

@@ -1,7 +1,5 @@
 """A forked process waits for a lock that nobody in it holds."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

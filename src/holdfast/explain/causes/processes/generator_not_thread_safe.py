@@ -1,7 +1,5 @@
 """A generator was read by several threads at once."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 

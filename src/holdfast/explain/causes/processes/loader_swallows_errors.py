@@ -1,7 +1,5 @@
 """Your generator is busy and yields nothing."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.stacks import ThreadState, silence, stalled_thread
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
 

@@ -1,7 +1,5 @@
 """It crashed in native code."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.end import before_first_step
@@ -9,8 +7,8 @@ from holdfast.explain.readings.stacks import is_users
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
 
 _FATAL = (
-    r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|\*\*\* stack "
-    r"smashing|F\d{4} |core/.*Check failed"
+    r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|"
+    r"\*\*\* stack smashing|F\d{4} |core/.*Check failed"
 )
 _FRAME = re.compile(r'File "([^"]+)", line (\d+) in (\S+)')
 #: A fault handler's stacks of all threads fit into so many of the last lines of the output.

@@ -1,7 +1,5 @@
 """A write to standard output blocks: nobody reads it."""
 
-from __future__ import annotations
-
 import enum
 import re
 

@@ -1,7 +1,5 @@
 """The process is suspended."""
 
-from __future__ import annotations
-
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _STOPPED = "T"  # the state in /proc

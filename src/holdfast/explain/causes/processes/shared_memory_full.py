@@ -1,9 +1,8 @@
 """Shared memory (/dev/shm) is full."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.end import end_seen
 from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.limits import low_disks
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _REFUSED = ErrorText(
@@ -21,11 +20,11 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     quote, bus_error = _REFUSED.match(evidence), evidence.exit_signal == "SIGBUS"
     if quote is None and not bus_error:
         return None
-    disks, free = (
-        _full_disks(evidence),
-        [(line, one.disks_free_bytes.get("shm")) for line, one in evidence.samples],
+    disks, samples = (
+        low_disks(evidence, _FULL_DISK_BYTES, samples=2),
+        [(line, one.disks_free_bytes) for line, one in evidence.samples],
     )
-    known = [(line, free_bytes) for line, free_bytes in free if free_bytes is not None]
+    known = [(line, free["shm"]) for line, free in samples if "shm" in free]
     least = min((free_bytes for _, free_bytes in known), default=None)
     full = least is not None and least < _FULL_SHM_BYTES
     worded = quote is not None and not quote.says("Bus error")
@@ -43,15 +42,6 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
         return Finding(strength, Title("shared-memory-full"), facts, remedies)
     title, against = Title("shared-memory-full.page-missing"), [Fact("shared-memory.never-low")]
     return Finding(Strength.SUPPORTED, title, facts, remedies, against=against)
-
-
-def _full_disks(evidence: Evidence) -> list[Fact]:
-    return [
-        Fact("disk.low", {"disk": disk, "free_bytes": free}, f"vitals.jsonl:{line}")
-        for line, sample in evidence.samples[-2:]
-        for disk, free in sample.disks_free_bytes.items()
-        if free < _FULL_DISK_BYTES
-    ]
 
 
 def _total(evidence: Evidence) -> int | None:

@@ -1,7 +1,5 @@
 """The terminal ended it: Ctrl-C, or the window was closed."""
 
-from __future__ import annotations
-
 from holdfast.explain.outcome import did_all, fell_short
 from holdfast.explain.readings import end
 from holdfast.explain.readings.error import user_line

@@ -1,14 +1,12 @@
 """No further thread or process may be started."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.limits import pids_refused, rlimit
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _REFUSED = ErrorText(
-    r"pthread_create\(?\)? failed|can't start new thread|Thread \S+ creation via pthread_create|(fork|"
-    r"clone).*Resource temporarily unavailable|Resource temporarily unavailable.*(fork|thread)|"
+    r"pthread_create\(?\)? failed|can't start new thread|Thread \S+ creation via pthread_create|"
+    r"(fork|clone).*Resource temporarily unavailable|Resource temporarily unavailable.*(fork|thread)|"
     r"BlockingIOError.*fork"
 )
 

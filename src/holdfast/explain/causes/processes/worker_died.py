@@ -1,15 +1,13 @@
 """A loader process died and the main process waits for it."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText, Quote, lost_process, user_line
 from holdfast.explain.readings.stacks import silence, stalled_threads
 from holdfast.explain.readings.workers import has_loader, thread_raised, worker_ended, workers_gone
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Recorded, Remedy, Strength, Title, cause, ev
 
 _DIED = ErrorText(
-    r"worker.*(died|killed|exited) unexpectedly|BrokenProcessPool|A process in the process pool was "
-    r"terminated|DataLoader worker .*(killed|exited)"
+    r"worker.*(died|killed|exited) unexpectedly|BrokenProcessPool|"
+    r"A process in the process pool was terminated|DataLoader worker .*(killed|exited)"
 )
 _OVER = (Phase.EXIT, Phase.AFTER)
 #: A worker or thread that ended up to this long after the stall began may be its reason: the supervisor samples,

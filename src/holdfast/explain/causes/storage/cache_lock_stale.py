@@ -1,15 +1,13 @@
 """A lock file of an earlier, killed run is in the way."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _LOCKED = ErrorText(
-    r"cache lockfile.*already exists|AlreadyExistsError.*lockfile|[Ll]ock ?file .*(exists|stale)|There "
-    r"appears to be a concurrent caching iterator"
+    r"cache lockfile.*already exists|AlreadyExistsError.*lockfile|[Ll]ock ?file .*(exists|stale)|"
+    r"There appears to be a concurrent caching iterator"
 )
 _FILE = re.compile(r"([\w./~+-]+\.lockfile)")
 

@@ -1,15 +1,13 @@
 """A checkpoint or model file is cut off."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.error import ErrorText, file_named, is_there
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _CORRUPT = ErrorText(
-    r"truncated file: eof|Unable to (synchronously )?open (file|object).*(truncated|bad object|file "
-    r"signature not found|addr overflow)|"
+    r"truncated file: eof|"
+    r"Unable to (synchronously )?open (file|object).*(truncated|bad object|file signature not found|addr overflow)|"
     r"BadZipFile|File is not a zip file|not an sstable|Bad magic number|File not found: filepath=\S+\.keras|"
     r"PytorchStreamReader failed|failed finding central directory|archive is corrupted|"
     r"unexpected EOF, expected \d+ more|"

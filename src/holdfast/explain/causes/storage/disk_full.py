@@ -1,13 +1,11 @@
 """A file system is full."""
 
-from __future__ import annotations
-
 import errno
 import re
 
 from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
 from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, full_disk, user_line
-from holdfast.explain.readings.limits import rlimit
+from holdfast.explain.readings.limits import low_disks, rlimit
 from holdfast.explain.remedies import Before, resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
@@ -35,7 +33,7 @@ def disk_full(evidence: Evidence) -> Finding | None:
         return None
     limit = by_signal or _is_limit(failed, text)
     facts = [quote.fact] if quote is not None else []
-    facts += [*save_failed(failed), *user_line(evidence), *_low_disks(evidence)]
+    facts += [*save_failed(failed), *user_line(evidence), *low_disks(evidence, _LOW_DISK_BYTES)]
     allowed = rlimit(evidence, "fsize") if limit else None
     facts += [Fact("limit.file-size", {"limit_bytes": allowed.value}, allowed.source)] if allowed else []
     if evidence.exit_signal in ("SIGSEGV", "SIGXFSZ"):
@@ -51,7 +49,7 @@ def _caught(evidence: Evidence, failed: Recorded[ev.SaveFailed]) -> Finding:
     """The script caught it and continued; what ended it, if anything did, is another matter."""
     later = saved_later(evidence, failed, same_kind=True)  # a history in another file is no model saved
     strength = Strength.POSSIBLE if later else Strength.ESTABLISHED
-    facts = [*save_failed(failed), *later, *_low_disks(evidence)]
+    facts = [*save_failed(failed), *later, *low_disks(evidence, _LOW_DISK_BYTES)]
     limit = _is_limit(failed, "")
     return _finding(evidence, strength, facts, failed.event.path, limit=limit, caught=True)
 
@@ -61,7 +59,7 @@ def _printed(evidence: Evidence) -> Finding | None:
     if line is None or evidence.all(ev.SaveDone) or "/dev/shm" in line.text:
         return None
     limit = re.search(r"27\b|too large", line.text) is not None
-    facts = [line.fact, *_low_disks(evidence)]
+    facts = [line.fact, *low_disks(evidence, _LOW_DISK_BYTES)]
     return _finding(evidence, Strength.SUPPORTED, facts, file_named(line.text), limit=limit, caught=True)
 
 
@@ -76,15 +74,6 @@ def _is_limit(failed: Recorded[ev.SaveFailed] | None, text: str) -> bool:
     if failed is not None and failed.event.errno is not None:
         return failed.event.errno == errno.EFBIG
     return _FILE_SIZE_LIMIT.search(text) is not None
-
-
-def _low_disks(evidence: Evidence) -> list[Fact]:
-    return [
-        Fact("disk.low", {"disk": disk, "free_bytes": free}, f"vitals.jsonl:{line}")
-        for line, sample in evidence.samples[-1:]
-        for disk, free in sample.disks_free_bytes.items()
-        if free < _LOW_DISK_BYTES
-    ]
 
 
 def _finding(

@@ -1,7 +1,5 @@
 """Checkpoints and other files that could not be written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from holdfast.explain.rule import Evidence, Fact, Recorded, ev

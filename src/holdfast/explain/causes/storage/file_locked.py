@@ -1,7 +1,5 @@
 """Another process has locked the file."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 

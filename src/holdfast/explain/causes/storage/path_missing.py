@@ -1,7 +1,5 @@
 """A file, a folder or a bucket is not there."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -11,11 +9,9 @@ from holdfast.explain.readings.stacks import stalled_thread
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _NOT_FOUND = ErrorText(
-    r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|No "
-    r"files matched pattern|"
-    r"can't open file '([^']+)'|File system scheme '\w+' not implemented|NotADirectoryError|"
-    r"SavedModel file does not exist|not found: "
-    r"filepath=|bucket.*(does not exist|not found)"
+    r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|"
+    r"No files matched pattern|can't open file '([^']+)'|File system scheme '\w+' not implemented|"
+    r"NotADirectoryError|SavedModel file does not exist|not found: filepath=|bucket.*(does not exist|not found)"
 )
 #: A library that is not installed, or a file that is there and may not be read.
 _OTHER_CAUSES = r"libcu|libnv|cudart|\.so\b|No module named|Permission denied"

@@ -1,7 +1,5 @@
 """The user may not read or write there."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -11,12 +9,12 @@ from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev
 
 _DENIED = ErrorText(
-    r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|Read-only file "
-    r"system|\[Errno 30\]|403 Forbidden|does not have storage\."
+    r"PermissionError|Permission denied|\[Errno 13\]|PermissionDeniedError|errno ?= ?13\b|"
+    r"Read-only file system|\[Errno 30\]|403 Forbidden|does not have storage\."
 )
 _PATH = re.compile(
-    r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|([\w./~-]*/[\w./~-]+); "
-    r"?Permission denied"
+    r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|"
+    r"([\w./~-]*/[\w./~-]+); ?Permission denied"
 )
 
 

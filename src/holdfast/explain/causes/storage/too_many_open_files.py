@@ -1,7 +1,5 @@
 """The process may not open another file."""
 
-from __future__ import annotations
-
 import errno
 
 from holdfast.explain.readings.error import ErrorText, user_line
