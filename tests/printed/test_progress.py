@@ -155,3 +155,12 @@ def test_columns_under_a_heading() -> None:
     )
     assert bar.progress == Progress(1, 4, 1, 3)
     assert bar.metrics == {"box_loss": 1.214, "cls_loss": 3.124, "dfl_loss": 1.301}
+
+
+@pytest.mark.parametrize(
+    "unit", ["x", "0", "1/2 ", "|1", "_loss", "@a", "1%|", "1it [", "step1", "a.", "loss: ", "\t1\t"]
+)
+def test_a_line_without_sense_or_end_is_read_all_the_same(unit: str) -> None:
+    """Patterns that try every split of such a line would take hours."""
+    for piece in pieces((unit * 60_000).encode()):
+        LineReader().read(piece)

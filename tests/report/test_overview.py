@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.main import main
+from holdfast.journal import vitals
+from holdfast.journal.folder import RunFolder
 from holdfast.report import overview, table
 from tests.report.made import run_folder
 
@@ -88,3 +90,18 @@ def test_small_words() -> None:
     assert table.sparkline([0.0, 1.0, 0.5], 5) == "0.5"
     assert table.sparkline([float(at) for at in range(100)], 8) == "▁▁▂▃▄▅▆█ 99"
     assert table.sparkline([math.nan], 10) == ""
+
+
+def test_a_run_that_only_its_output_speaks_of(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "node")
+    folder.path.mkdir()
+    printed = {"step": 120, "of": 500, "epoch": 2, "loss": 0.25}
+    samples = [vitals.Sample(at=100.0 + second, mono=second, printed=printed) for second in range(3)]
+    folder.vitals.write_bytes(b"".join(map(vitals.encode, samples)))
+    found = overview.line(folder, now=103.0)
+    assert (found.step, found.of, found.as_printed, found.losses[-1]) == (120, 500, True, 0.25)
+    assert "120/500*" in table.render([found])
+    assert "as the command prints it" in table.render([found])
+    only_epochs = {"epoch": 2.0, "of_epochs": 10}
+    folder.vitals.write_bytes(vitals.encode(vitals.Sample(at=100.0, printed=only_epochs)))
+    assert (overview.line(folder, now=103.0).step, overview.line(folder, now=103.0).of) == (2, 10)

@@ -24,6 +24,7 @@ class Story:
     rss_bytes: int = 300 << 20
     state: str = "S"
     gpu_busy: bool = False
+    made_progress: bool = False
     filtered_per_s: int = 0  # elements that a filter is given and drops
     step: int = 0
     epoch: int = 0
@@ -108,9 +109,14 @@ class Story:
             closer_look=self.closer_look if closer_look_taken(self) else CloserLook(),
             configured_s=self.configured_s,
             filtered_elements=self.filtered_elements,
+            made_progress=self.made_progress,
             cpu_contention=self.cpu_contention,
         )
         self._judge(inputs)
+
+    def announced_inputs(self) -> StallInputs:
+        assert self._announced is not None
+        return self._announced[0]
 
     def _judge(self, inputs: StallInputs) -> None:
         """As the detector does: a stall lasts until something moves, and its length is learned."""

@@ -51,3 +51,10 @@ def test_the_summary_of_a_killed_run() -> None:
 )
 def test_the_outcome_says_what_is_certain(changes: dict[str, object], sentence: str) -> None:
     assert end_summary.outcome_sentence(EndSummary(command="x", folder="r", **changes)) == sentence  # type: ignore[arg-type]
+
+
+def test_the_position_as_printed() -> None:
+    text = end_summary.render(
+        EndSummary(command="node train.js", folder="r", exit_code=0, printed="step 7 of 50")
+    )
+    assert "  steps    step 7 of 50 (as printed)\n" in text

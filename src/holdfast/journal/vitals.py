@@ -75,6 +75,8 @@ class Sample:
     data_wait_s: float = 0.0
     compute_s: float = 0.0
     loss: float | None = None
+    # {"step", "of", "epoch", "of_epochs", "loss"} as the command prints them, where no beat has them
+    printed: dict[str, Any] = field(default_factory=dict)
     step_s: float | None = None  # median of the steps since the last sample
 
 

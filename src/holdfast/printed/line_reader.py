@@ -14,6 +14,8 @@ from holdfast.printed.progress import Part, Progress, progress
 from holdfast.printed.saves import saved
 from holdfast.printed.warning_lines import Warned, warning
 
+#: Characters of a piece that are read. A line of progress has some hundreds; base64 and the like have no end.
+_LONGEST = 800
 _KEPT_STEPS = 64  # shapes of unsure lines that are remembered
 #: A dict printed over several lines (the Object Detection API) continues with a key.
 _CONTINUES = re.compile(r"^\s+['\"][\w/ .-]+['\"]: ")
@@ -44,6 +46,7 @@ class LineReader:
 
     def read(self, text: str) -> Reading:
         """Of one piece without control codes (see `pieces`)."""
+        text = text[:_LONGEST]
         position = self._settled(progress(text), text)
         row = self._columns.read(text)
         values = metrics(text, beside_progress=position is not None or bool(_CONTINUES.match(text)))

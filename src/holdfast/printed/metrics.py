@@ -14,8 +14,8 @@ _WRAPPED = (
 )
 #: Names of which the number may follow after a space alone.
 _KNOWN = (
-    r"[\w@./-]*(?:loss|acc(?:uracy)?|perplexity|ppl|rmse|logloss|auc|grad[_ ]?norm|"
-    r"learning[_ ]rate|reward|error)\w*(?:@\d+)?"
+    r"[\w@./-]{0,40}(?:loss|acc(?:uracy)?|perplexity|ppl|rmse|logloss|auc|grad[_ ]?norm|"
+    r"learning[_ ]rate|reward|error)\w{0,30}(?:@\d+)?"
     r"|lr|mse|mae|nll|elbo|m?iou|dice|f1|bleu|map(?:@\d+|50)?"
 )
 _QUALIFIER = (
@@ -24,14 +24,14 @@ _QUALIFIER = (
     r"lm|final|smoothed|generator|discriminator|[gd]|policy|value|actor|critic|kl|reconstruction|contrastive)"
 )
 _SPACED = re.compile(
-    rf"(?<![\w./-])(?P<name>(?:{_QUALIFIER}[ ])?(?:{_KNOWN}))['\"]?(?:\s*(?:[:=]|->|→)\s*|"
+    rf"(?<![\w./@-])(?P<name>(?:{_QUALIFIER}[ ])?(?:{_KNOWN}))['\"]?(?:\s*(?:[:=]|->|→)\s*|"
     r"\s+(?:is|was|of|became|becomes|at)\s+|\s+|(?=[\[(]))"
     rf"(?:=\s*)?{_WRAPPED}(?P<value>{NUMBER})(?P<unit>[A-Za-z%]?)",
     re.IGNORECASE,
 )
 #: ``Training loss at step 100: 0.51``, ``Loss for final step: 0.05``
 _PLACED = re.compile(
-    rf"(?<![\w./-])(?P<name>(?:{_QUALIFIER}[ ])?[\w./-]*loss)\s+(?:at|after|for|in|on)\s+(?:\w+\s+){{0,3}}\w+"
+    rf"(?<![\w./-])(?P<name>(?:{_QUALIFIER}[ ])?[\w./-]{{0,40}}loss)\s+(?:at|after|for|in|on)\s+(?:\w+\s+){{0,3}}\w+"
     rf"(?:/\d+)?\s*[:=]\s*{_WRAPPED}(?P<value>{NUMBER})(?P<unit>[A-Za-z%]?)",
     re.IGNORECASE,
 )
@@ -39,7 +39,7 @@ _AVERAGE = re.compile(
     rf"(?<![\w.])(?P<value>{NUMBER}) (?P<name>avg loss)(?P<unit>)\b", re.IGNORECASE
 )  # Darknet
 _PAIR = re.compile(
-    rf"(?<![\w./@-])(?P<name>(?:\w+'s )?[A-Za-z][\w@./'-]*?)['\"]?\s*[:=]\s*"
+    rf"(?<![\w./@-])(?P<name>(?:\w{{1,30}}'s )?[A-Za-z][\w@./'-]{{0,60}}?)['\"]?\s*[:=]\s*"
     rf"{_WRAPPED}(?P<value>{NUMBER})(?P<unit>[A-Za-z%/]*)",
     re.IGNORECASE,
 )

@@ -130,7 +130,7 @@ def progress(text: str) -> Progress | None:
 
 def _bar(text: str) -> Progress | None:
     """A bar of tqdm, of what is built on it, and of rich."""
-    bar = _TQDM.search(text) or _TQDM_OPEN.search(text)
+    bar = _TQDM.match(text) if "%|" in text else _TQDM_OPEN.match(text) if "it [" in text else None
     if bar is None:
         return None
     description, fields = bar["description"] or "", bar.groupdict()

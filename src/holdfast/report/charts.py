@@ -59,6 +59,9 @@ def _drawn(
 def _loss(entries: list[Entry], samples: list[Sample], newest: list[Point], zero: float) -> Chart:
     parts: dict[str, list[Point]] = {"loss": [(s.mono - zero, s.loss) for s in samples if s.loss is not None]}
     parts["loss"] += newest
+    parts["loss as printed"] = [
+        (s.mono - zero, s.printed["loss"]) for s in samples if isinstance(s.printed.get("loss"), int | float)
+    ]
     for entry in entries:
         if isinstance(entry.event, events.LossSeen):
             for name, value in entry.event.logs.items():

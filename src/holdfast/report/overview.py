@@ -46,6 +46,7 @@ class RunLine:
     memory_limit_bytes: int | None
     began_at: float
     changed_at: float
+    as_printed: bool = False  # step and total are what the command prints: nothing inside reports them
 
     def as_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__ if name != "path"}
@@ -113,6 +114,9 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
     verdict = _verdict(folder.verdict)
     step = max(last.step, int(verdict.get("step") or 0))
     of = verdict.get("of") or _planned(head + tail)
+    as_printed = not step and bool(last.printed)
+    if as_printed:
+        step, of = _printed_position(last.printed)
     state = _state(verdict, tail, last, at)
     return RunLine(
         name=folder.name,
@@ -120,14 +124,22 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
         state=state,
         step=step,
         of=of,
-        seconds_left=_seconds_left(samples, of) if state == "running" else None,
+        seconds_left=_seconds_left(samples, of) if state == "running" and not as_printed else None,
         verdict=_title(verdict),
         losses=_history(folder.vitals),
         memory_bytes=next((size for size in map(_memory, reversed(samples)) if size), 0),
         memory_limit_bytes=last.memory_limit_bytes,
         began_at=head[0].at if head else 0.0,
         changed_at=last.at or (tail[-1].at if tail else 0.0),
+        as_printed=as_printed,
     )
+
+
+def _printed_position(printed: dict[str, Any]) -> tuple[int, int | None]:
+    """The step, or the epoch where the command prints only that."""
+    unit, total = ("step", "of") if "step" in printed else ("epoch", "of_epochs")
+    of = printed.get(total)
+    return int(printed.get(unit) or 0), int(of) if of else None
 
 
 def _memory(sample: vitals.Sample) -> int:

@@ -27,7 +27,7 @@ def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -
         state = f"{one.state:<13}"
         if colour:
             state = _COLOURS.get(one.state, RED) + state + PLAIN
-        step = f"{one.step:,}" + (f"/{one.of:,}" if one.of else "")
+        step = f"{one.step:,}" + (f"/{one.of:,}" if one.of else "") + ("*" if one.as_printed else "")
         left = "" if one.seconds_left is None else short_duration(one.seconds_left)
         memory = size(one.memory_bytes) if one.memory_bytes else ""
         text = f"{_cut(one.name, names):<{names}}  {state} {step:>13}  {left:>7}  {memory:>9}"
@@ -35,6 +35,8 @@ def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -
         if one.verdict and one.state not in ("finished", "running"):
             said = "  " + _cut(one.verdict, width - 2)
             rows.append(f"{DIM}{said}{PLAIN}" if colour else said)
+    if any(one.as_printed for one in lines):
+        rows.append("* as the command prints it: nothing inside reports its steps")
     return "\n".join(rows)
 
 

@@ -22,6 +22,7 @@ class EndSummary:
     planned: int | None = None
     epoch: int | None = None
     epochs: int | None = None
+    printed: str = ""  # "step 100 of 500", where only the output says so
     peak_bytes: int | None = None
     attempts: int = 1
     stalled: str = ""  # the description of a stall that was not over at the end
@@ -67,7 +68,7 @@ def _exit_text(summary: EndSummary) -> str:
 
 def _steps(summary: EndSummary) -> str:
     if summary.step is None:
-        return "no training was seen"
+        return f"{summary.printed} (as printed)" if summary.printed else "no training was seen"
     of = f" of {summary.planned} planned" if summary.planned else ""
     epoch = ""
     if summary.epoch is not None and summary.epochs != 1:  # our trainer counts its run as one epoch

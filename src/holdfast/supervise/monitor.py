@@ -22,6 +22,7 @@ from holdfast.journal.reader import Follower
 from holdfast.journal.vitals import Sample
 from holdfast.supervise.recording.beat_follower import HeartbeatFollower
 from holdfast.supervise.recording.journal_state import JournalState
+from holdfast.supervise.recording.output_follower import OutputFollower, PrintedPosition
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.sampling.memory_breakdown import MemoryReport
 from holdfast.supervise.sampling.vitals_sampler import Sampler
@@ -77,6 +78,7 @@ class Monitor:
         self.peak_bytes = 0
         self.sampler = Sampler(tree.root, attempt=attempt, paths=paths, gpus=gpus, trainer=tree.trainer)
         self.beats = HeartbeatFollower(folder.beats, attempt=attempt)
+        self.output = OutputFollower(folder.output)
         self._follower = Follower(folder.journal)
         self._attempt = attempt
         self._recorder = recorder
@@ -110,6 +112,7 @@ class Monitor:
         started = time.process_time()
         self._read_journal()
         beat = self.beats.poll()
+        printed = self._read_output(now) if beat is None or not beat.step else None
         sample = self.sampler.sample(
             now=now,
             at=at,
@@ -117,6 +120,7 @@ class Monitor:
             output_bytes=self._output_bytes(),
             step_s=self.beats.step_s,
             in_detail=self.stalls.suspicious,
+            printed=printed,
         )
         self._ticks += 1
         affordable_s = (time.process_time() - started) / _OWN_SHARE
@@ -157,6 +161,7 @@ class Monitor:
             output_bytes=sample.output_bytes,
             gpu_busy=any(_gpu_works_for_us(gpu) for gpu in sample.gpus),
         )
+        self.stalls.printed = self.output.position
         self.stalls.update(activity, self.beats.new_beats if alive else [], self.sampler.pids, self.trainer)
 
     def capture_before_kill(self, *, now: float) -> None:
@@ -164,7 +169,11 @@ class Monitor:
 
     def close(self) -> None:
         self._read_journal()
-        self.beats.poll()
+        beat = self.beats.poll()
+        if beat is None or not beat.step:
+            self.output.finish(time.monotonic())
+            for event in self.output.events:
+                self._recorder.append(event)
         self.beats.close()
         self.sampler.close()
 
@@ -181,6 +190,13 @@ class Monitor:
                 self._print_line(block)
         for number, folder in enumerate(sorted(self.journal.save_folders)[:4]):
             self.sampler.add_path("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
+
+    def _read_output(self, now: float) -> PrintedPosition | None:
+        """Where no steps are reported from inside, the position is what the command prints."""
+        position = self.output.poll(now)
+        for event in self.output.events:
+            self._recorder.append(event)
+        return position
 
     def _free_bytes(self) -> int:
         """What the command may still allocate."""
@@ -225,6 +241,9 @@ class Monitor:
             if stat is not None and stat.started_ticks == worker.stat.started_ticks and stat.state != "Z":
                 worker.stat = stat
                 continue
+            young = now - worker.first_seen < _MIN_WORKER_S
+            if young and not oom_kills_rose and stat is not None and stat.state == "Z":
+                continue  # a helper is taken note of by its parent in a moment; a worker that died may never be
             del self._workers[pid]
             if now - worker.first_seen >= _MIN_WORKER_S or oom_kills_rose:
                 self._recorder.append(_worker_gone_event(worker, stat, now, oom_kills_rose))

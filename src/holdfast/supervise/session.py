@@ -217,6 +217,7 @@ class SupervisedRun:
             planned=journal.planned_steps,
             epoch=beat.epoch if trained and beat is not None else None,
             epochs=journal.fit.epochs if journal.fit is not None else None,
+            printed=monitor.output.position.words() if monitor.output.position is not None else "",
             peak_bytes=max(monitor.peak_bytes, ended.max_rss_bytes or 0),
             attempts=attempts,
             stalled=result.stall,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.supervise.story import Story, trained
 
 from holdfast.journal.beats import Phase
 from holdfast.journal.events import Stalled
+from holdfast.supervise.stall import judgement as stall_judgement
 from holdfast.supervise.stall.detector import cpu_contention
 from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
 from holdfast.supervise.stall.stall_text import describe_stall, limit_from
+from holdfast.supervise.stall.wait_kinds import TreeWait, Wait
 
 MB = 1 << 20
 
@@ -304,9 +308,56 @@ def test_a_deadlock_before_training_is_noticed_by_its_locks() -> None:
     assert story.stall is not None and story.stall.silent_for_s <= 10
 
 
-def test_a_process_that_merely_sleeps_gets_a_minute() -> None:
+def test_a_process_of_which_nothing_is_known_gets_a_minute() -> None:
     story = Story().wait(120)
     assert story.stall is not None and 60 <= story.stall.silent_for_s <= 62
+
+
+def outside(wait: Wait, time_limit_s: float | None = None, ran_at: float | None = None) -> CloserLook:
+    return CloserLook(tree=TreeWait(wait, time_limit_s), ran_at=ran_at)
+
+
+def test_from_outside_a_wait_without_a_time_limit_is_noticed_within_half_a_minute() -> None:
+    story = Story(closer_look=outside(Wait.OPEN_ENDED)).wait(60)
+    assert story.stall is not None and story.stall.silent_for_s <= 26
+    assert limit_from(story.stall) == "every thread waits without a time limit"
+
+
+def test_from_outside_the_last_output_is_the_last_sign() -> None:
+    story = Story(closer_look=outside(Wait.OPEN_ENDED)).wait(20)
+    story.output_bytes += 20
+    story.wait(20)
+    assert story.stall is None
+    assert story.wait(10).stall is not None
+
+
+def test_a_sleep_or_a_server_is_no_stall() -> None:
+    for wait in (Wait.SLEEP, Wait.CLIENT):
+        assert Story(closer_look=outside(wait)).wait(600).stall is None
+    assert Story(closer_look=outside(Wait.TIMED, time_limit_s=300)).wait(300).stall is None
+    assert Story(closer_look=outside(Wait.TIMED, time_limit_s=5)).wait(300).stall is not None
+
+
+def test_a_sleep_counts_where_a_limit_was_given() -> None:
+    assert Story(closer_look=outside(Wait.SLEEP), configured_s=20).wait(60).stall is not None
+
+
+def test_a_server_that_had_made_progress_waits_for_a_peer() -> None:
+    story = Story(closer_look=outside(Wait.CLIENT), made_progress=True).wait(120)
+    assert story.stall is not None
+
+
+def test_bytes_that_trickle_in_are_a_sign() -> None:
+    story = Story(closer_look=outside(Wait.REMOTE))
+    for _ in range(20):
+        story.closer_look = outside(Wait.REMOTE, ran_at=story.now)
+        story.wait(15)
+    assert story.stall is None
+    assert story.wait(70).stall is not None
+
+
+def test_a_gpu_that_works_is_a_sign() -> None:
+    assert Story(closer_look=outside(Wait.OPEN_ENDED), gpu_busy=True).wait(120).stall is None
 
 
 def test_an_exit_that_hangs_is_noticed() -> None:
@@ -415,3 +466,16 @@ def test_the_time_of_a_suspension_is_not_taken_for_a_long_step() -> None:
     story.beat(Phase.BETWEEN, step=story.step + 1, train_batches=story.train_batches + 1)
     story.steps(3, 4.0).beat(Phase.STEP).wait(60)
     assert story.limits_s == [0.0, 11.0]
+
+
+def test_what_moves_while_stacks_are_read_does_not_end_a_stall() -> None:
+    story = Story(closer_look=outside(Wait.OPEN_ENDED)).wait(40)
+    assert story.stall is not None
+    stalled_at = story.announced_inputs()
+    moved = replace(
+        stalled_at,
+        now=stalled_at.now + 3,
+        last_activity=replace(stalled_at.last_activity, written=stalled_at.now + 2),
+    )
+    assert stall_judgement.has_recovered(stalled_at, moved)
+    assert not stall_judgement.has_recovered(stalled_at, moved, disturbed_until=stalled_at.now + 2.5)

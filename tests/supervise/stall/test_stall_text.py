@@ -74,7 +74,7 @@ def test_a_stall_is_described_by_its_place_and_its_limit() -> None:
         == "phase callback Upload, after step 119, epoch 3: nothing moved for 30 s (limit 30 s: why)"
     )
     assert describe_stall(Stalled(limit_from="the process is suspended")) == (
-        "no framework was seen in it: the process is suspended"
+        "seen from outside: the process is suspended"
     )
 
 

@@ -26,6 +26,19 @@ class StallEnded(Event):
     silent_for_s: float = 0.0
 
 
+class ProgressPrinted(Event):
+    """How far a command without heartbeats had come, as it printed it: at first, every minute, and at its end."""
+
+    step: int | None = None
+    of: int | None = None
+    epoch: float | None = None  # counted as the command counts, from 0 or from 1
+    of_epochs: int | None = None
+    loss: float | None = None
+    metrics: Json = field(default_factory=dict)
+    part: str = ""  # training | validation
+    text: str = ""  # the line
+
+
 class EndlessSeen(Event):
     """A validation, an epoch or a loop that may never end, although its counters move."""
 

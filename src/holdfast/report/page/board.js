@@ -21,7 +21,7 @@
       link.textContent = run.id; link.href = "run/" + encodeURIComponent(run.id); name.appendChild(link);
       if (run.verdict) { const text = document.createElement("div"); text.className = "verdict"; text.textContent = run.verdict; name.appendChild(text); }
       cell(row, run.state, "state " + run.state.replace(/[^a-z-]/g, "-"));
-      const step = cell(row, run.step.toLocaleString() + (run.of ? " of " + run.of.toLocaleString() : ""));
+      const step = cell(row, run.step.toLocaleString() + (run.of ? " of " + run.of.toLocaleString() : "") + (run.as_printed ? " as printed" : ""));
       if (run.of) { const bar = document.createElement("div"), part = document.createElement("i"); bar.className = "bar"; part.style.width = Math.min(100, 100 * run.step / run.of) + "%"; bar.appendChild(part); step.appendChild(bar); }
       cell(row, span(run.seconds_left)); cell(row, size(run.memory_bytes) + (run.memory_limit_bytes ? " of " + size(run.memory_limit_bytes) : ""));
       spark(row.insertCell(), run.losses.filter(Number.isFinite));

@@ -19,6 +19,7 @@ from holdfast.host.procfs import Stat
 from holdfast.host.threads import BackgroundCall, PeriodicReader
 from holdfast.journal.beats import Beat
 from holdfast.journal.vitals import Process, Sample
+from holdfast.supervise.recording.output_follower import PrintedPosition
 from holdfast.supervise.stack_capture import syscalls
 
 _DETAIL_EVERY = 5
@@ -98,6 +99,7 @@ class Sampler:
         output_bytes: int,
         step_s: float | None,
         in_detail: bool,
+        printed: PrintedPosition | None = None,
     ) -> Sample | None:
         """None when the command has gone."""
         # The companion of a notebook is a child of the process that it watches.
@@ -132,6 +134,7 @@ class Sampler:
             step_s=step_s,
             processes=[_process_sample(stat) for pid, stat in stats.items() if pid != main][:_MAX_PROCESSES],
             tree_rss_bytes=sum(stat.rss_bytes for stat in stats.values()),
+            printed=printed.as_json() if printed is not None else {},
             **values,
         )
 

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 
 from holdfast.host import procfs
+from holdfast.host.descriptors import memory_at
 
 _X86_64 = {
     0: "read", 1: "write", 2: "open", 7: "poll", 17: "pread64", 19: "readv", 20: "writev", 23: "select",
@@ -20,12 +21,14 @@ _X86_64 = {
     202: "futex", 230: "clock_nanosleep", 232: "epoll_wait", 247: "waitid", 257: "openat", 270: "pselect6",
     271: "ppoll", 281: "epoll_pwait", 288: "accept4", 295: "preadv", 34: "pause", 130: "rt_sigsuspend",
     220: "semtimedop", 70: "msgrcv", 262: "newfstatat", 332: "statx", 16: "ioctl", 441: "epoll_pwait2",
+    65: "semop", 219: "restart_syscall",
 }  # fmt: skip
 _AARCH64 = {
     63: "read", 64: "write", 56: "openat", 73: "ppoll", 67: "pread64", 65: "readv", 66: "writev", 72: "pselect6",
     101: "nanosleep", 203: "connect", 202: "accept", 206: "sendto", 207: "recvfrom", 211: "sendmsg", 212: "recvmsg",
     260: "wait4", 25: "fcntl", 32: "flock", 82: "fsync", 83: "fdatasync", 137: "rt_sigtimedwait", 98: "futex",
     115: "clock_nanosleep", 22: "epoll_pwait", 95: "waitid", 242: "accept4", 29: "ioctl", 133: "rt_sigsuspend",
+    193: "semop", 192: "semtimedop", 128: "restart_syscall",
 }  # fmt: skip
 _NAMES = {"x86_64": _X86_64, "aarch64": _AARCH64}.get(platform.machine(), {})
 
@@ -40,6 +43,8 @@ _TIMEOUT_ARGUMENT = {
     "ppoll": 2,
     "epoll_wait": 3,
     "epoll_pwait": 3,
+    "epoll_pwait2": 3,
+    "semtimedop": 3,
     "select": 4,
     "pselect6": 4,
 }
@@ -138,7 +143,7 @@ def sleep_left_s(pid: int, call: SystemCall | None) -> float | None:
     if call is None or call.name not in _SLEEPS or ("select" in call.name and call.arguments[0] != 0):
         return None
     at, microseconds = _SLEEPS[call.name]
-    raw = _memory(pid, call.arguments[at], 16)
+    raw = memory_at(pid, call.arguments[at], 16)
     if len(raw) < 16:
         return None
     seconds, fraction = struct.unpack("<qq", raw)
@@ -148,19 +153,9 @@ def sleep_left_s(pid: int, call: SystemCall | None) -> float | None:
     return max(0.0, value)
 
 
-def _memory(pid: int, address: int, size: int) -> bytes:
-    """Of the process; empty where it may not be read."""
-    try:
-        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-            memory.seek(address)
-            return memory.read(size)
-    except (OSError, ValueError, OverflowError):
-        return b""
-
-
 def text_at(pid: int, address: int) -> str:
     """A text in the memory of the process, "" where it may not be read."""
-    return _memory(pid, address, 4096 - address % 4096).partition(b"\0")[0].decode(errors="replace")
+    return memory_at(pid, address, 4096 - address % 4096).partition(b"\0")[0].decode(errors="replace")
 
 
 def fd_path(pid: int, number: int) -> str:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from holdfast.host import procfs
+from holdfast.host import descriptors, procfs
 from holdfast.host.threads import BackgroundCall
-from holdfast.journal.beats import Beat
+from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.stack_files import Frame, Thread
 from holdfast.supervise.stack_capture import pyspy, syscalls
 from holdfast.supervise.stack_capture.capture import looks_like_python
-from holdfast.supervise.stack_capture.stack_phase import COMPILERS, StackPhase, read_phase
+from holdfast.supervise.stack_capture.stack_phase import COMPILERS, read_phase
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
+from holdfast.supervise.stall.thread_waits import read_tree
+from holdfast.supervise.stall.wait_kinds import TreeWait, Wait
 
 #: Python code that never waits by itself. Innermost there, the thread is inside a destructor: at the end of an epoch
 #: tf.data joins its autotuning thread, which sleeps for up to a minute (3 to 40 s were measured without Holdfast).
@@ -26,10 +27,11 @@ _NEVER_WAIT = (
     "keras/src/trainers/epoch_iterator.py", "tensorflow/python/data/ops/iterator_ops.py",
     "tensorflow/python/data/ops/dataset_ops.py", "holdfast/probe/runtime/wrapping.py",
 )  # fmt: skip
+#: Threads that only look whether a bar should be drawn again.
+_HELPERS = ("tqdm/_monitor.py",)
 _LOCK_SYSCALLS = frozenset({"futex", "wait4", "waitid"})
 _MAX_PROCESSES = 8
 _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
-_STAT_TIMEOUT_S = 0.5  # a file on a dead mount never answers
 _EVERY_S = 15.0  # between two looks at the same beat
 _TIMEOUT_S = 3.0
 #: Where the stack distinguishes compiling and importing from a stall.
@@ -56,6 +58,8 @@ class CloserLooks:
         self._call: BackgroundCall[CloserLook] | None = None
         self._taken_at = float("-inf")
         self._sequence = -1  # of the beat
+        self._stacks_read_at: float | None = None
+        self._helpers: frozenset[int] = frozenset()
 
     def valid_for(self, beat: Beat | None) -> CloserLook:
         return CloserLook() if beat is not None and beat.sequence != self._sequence else self.latest
@@ -70,12 +74,21 @@ class CloserLooks:
         if sequence != self._sequence:  # the last look was at another phase or step
             self.latest = CloserLook()
         self._taken_at, self._sequence, self.any_taken = now, sequence, True
-        self._call = BackgroundCall(lambda: look(trainer, list(pids), with_stack=group in _WITH_STACK))
+        self._call = BackgroundCall(
+            lambda: look(
+                trainer,
+                list(pids),
+                with_stack=group in _WITH_STACK,
+                helpers=self._helpers,
+                stacks_read_at=self._stacks_read_at,
+            )
+        )
 
     def collect(self) -> None:
         """Stores the result of a look that is done. A stack that could not be read keeps the last activity."""
         if self._call is not None and self._call.done:
             result = self._call.result or CloserLook()
+            self._stacks_read_at, self._helpers = result.stacks_read_at, result.helpers or self._helpers
             unread = result.activity is StackActivity.UNKNOWN
             self.latest = replace(result, activity=self.latest.activity) if unread else result
             self._call = None
@@ -85,31 +98,42 @@ class CloserLooks:
         return self._call is not None and now - self._call.started_at < _TIMEOUT_S
 
 
-def look(trainer: int, pids: Sequence[int], *, with_stack: bool) -> CloserLook:
+def look(
+    trainer: int,
+    pids: Sequence[int],
+    *,
+    with_stack: bool,
+    helpers: frozenset[int] = frozenset(),
+    stacks_read_at: float | None = None,
+) -> CloserLook:
     """Reading the stack pauses the process for some milliseconds, and wakes its threads: they are read before.
 
-    The command's own process comes first among `pids`.
+    The command's own process comes first among `pids`. `stacks_read_at`: when the last look woke the threads.
     """
     calls = {
         (pid, thread): syscalls.current_syscall(pid, thread)
         for pid in pids[:_MAX_PROCESSES]
         for thread in procfs.threads(pid)
     }
-    reads_terminal = _waits_for_user_input(
-        trainer, calls.get((trainer, trainer)), root=pids[0] if pids else trainer
-    )
+    tree, read_at = read_tree(pids, helpers=helpers), time.monotonic()
+    root = pids[0] if pids else trainer
+    reads_terminal = _waits_for_user_input(trainer, calls.get((trainer, trainer)), root=root)
     blocked_on_fifo = any(
         call is not None and blocked_opening_fifo(pid, call, _state(pid, thread))
         for (pid, thread), call in calls.items()
     )
-    activity, phase = _read_stack(trainer) if with_stack else (StackActivity.UNKNOWN, StackPhase())
+    python = _read_stack(trainer) if with_stack else _PythonStack()
     return CloserLook(
-        activity=activity,
-        phase=phase.phase,
-        reads_terminal=reads_terminal,
+        activity=python.activity,
+        phase=python.phase,
+        reads_terminal=reads_terminal or tree.wait is Wait.PERSON,
         all_locked=len(pids) <= _MAX_PROCESSES and all_blocked_on_locks(calls.values()),
         blocked_on_fifo=blocked_on_fifo,
         sleeps_until=_sleeps_until(trainer, calls.get((trainer, trainer))),
+        tree=tree,
+        ran_at=_ran_at(tree, read_at, stacks_read_at),
+        stacks_read_at=time.monotonic() if with_stack else stacks_read_at,
+        helpers=python.helpers,
     )
 
 
@@ -119,18 +143,37 @@ def _sleeps_until(trainer: int, call: SystemCall | None) -> float | None:
     return time.monotonic() + left_s if left_s is not None and left_s > _EVERY_S else None
 
 
-def _read_stack(trainer: int) -> tuple[StackActivity, StackPhase]:
+def _ran_at(tree: TreeWait, read_at: float, stacks_read_at: float | None) -> float | None:
+    """When one of the waiting threads last ran by itself; None if it was our own last look that woke them."""
+    if tree.blocked_for_s is None:
+        return None
+    ran_at = read_at - tree.blocked_for_s
+    woken_by_us = stacks_read_at is not None and abs(ran_at - stacks_read_at) < _TIMEOUT_S
+    return None if woken_by_us else ran_at
+
+
+@dataclass(frozen=True, slots=True)
+class _PythonStack:
+    activity: StackActivity = StackActivity.UNKNOWN
+    phase: Phase | None = None
+    helpers: frozenset[int] = frozenset()  # threads that never do anything but wake up
+
+
+def _read_stack(trainer: int) -> _PythonStack:
     try:
         threads = pyspy.dump(trainer) if looks_like_python(trainer) else []
     except pyspy.NoStacks:
-        return StackActivity.UNKNOWN, StackPhase()
+        return _PythonStack()
     if not threads:
-        return StackActivity.UNKNOWN, StackPhase()
+        return _PythonStack()
     main = _main_thread_frames(trainer, threads)
     states = [Thread(state="S", frames=list(one.frames), main=one.tid == trainer) for one in threads]
     if not any(state.main for state in states):  # it has no Python frames any more
         states.append(Thread(state="S", main=True))
-    return activity_of_frames(main), read_phase(states, from_python=True)
+    helpers = (one.tid for one in threads if any(frame.file.endswith(_HELPERS) for frame in one.frames))
+    return _PythonStack(
+        activity_of_frames(main), read_phase(states, from_python=True).phase, frozenset(helpers)
+    )
 
 
 def activity_of_frames(frames: Sequence[Frame]) -> StackActivity:
@@ -159,13 +202,10 @@ def blocked_opening_fifo(pid: int, call: SystemCall, state: str) -> bool:
     """Opening sleeps, and can be interrupted, at a FIFO without a partner. A dead disk or mount is state D; one that a
     program serves (gcsfuse, sshfs) sleeps in the same way for as long as its network takes, so the file is checked."""
     return (
-        call.name in ("open", "openat") and state == "S" and _is_fifo(syscalls.path_being_opened(pid, call))
+        call.name in ("open", "openat")
+        and state == "S"
+        and descriptors.is_fifo(syscalls.path_being_opened(pid, call))
     )
-
-
-def _is_fifo(path: str) -> bool:
-    call = BackgroundCall(lambda: stat.S_ISFIFO(os.stat(path).st_mode))
-    return call.wait(_STAT_TIMEOUT_S) and call.result is True
 
 
 def _state(pid: int, thread: int) -> str:
@@ -188,7 +228,11 @@ def _waits_for_user_input(trainer: int, call: SystemCall | None, *, root: int) -
     else:
         return False
     path = syscalls.fd_path(trainer, number)
-    return path.startswith(_TERMINALS) or (number == 0 and path == syscalls.fd_path(root, 0))
+    if path.startswith(_TERMINALS):
+        return True
+    # Not a file that it opened itself:
+    given = path.startswith("pipe:") or path == syscalls.fd_path(os.getpid(), 0)
+    return number == 0 and path == syscalls.fd_path(root, 0) and (given or trainer != root)
 
 
 def _main_thread_frames(pid: int, threads: Sequence[pyspy.PyThread]) -> tuple[Frame, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from holdfast.journal.beats import Beat
 from holdfast.journal.events import EndlessSeen, Stalled, StallEnded
 from holdfast.supervise.recording.journal_state import JournalState
+from holdfast.supervise.recording.output_follower import PrintedPosition
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.stall import judgement as stall_judgement
 from holdfast.supervise.stall import stall_text
@@ -59,6 +60,7 @@ class StallDetector:
     ) -> None:
         self.stall: AnnouncedStall | None = None
         self.suspicious = False
+        self.printed: PrintedPosition | None = None  # how far it has come, where only its output says so
         self.suspended_by_us = False  # with Ctrl-Z, which is no stall
         self._recorder = recorder
         self._journal = journal
@@ -78,7 +80,7 @@ class StallDetector:
         self._activity.update(sample, new_beats)
         self._closer_looks.collect()
         inputs = self._stall_inputs(sample)
-        if self.stall is not None and _is_over(self.stall, inputs):
+        if self.stall is not None and _is_over(self.stall, inputs, self._captures.disturbed_until):
             self._end(self.stall, sample.now)
         self._latest = inputs
         if self.stall is None:
@@ -105,6 +107,7 @@ class StallDetector:
             closer_look=self._closer_looks.valid_for(sample.beat),
             configured_s=self._configured_s,
             filtered_elements=self._journal.filtered_elements,
+            made_progress=self.printed is not None,
             cpu_contention=cpu_contention(os.getloadavg()[0], len(os.sched_getaffinity(0))),
         )
 
@@ -145,6 +148,10 @@ class StallDetector:
         facts: dict[str, object] = {"doing": look.activity.value} if self._closer_looks.any_taken else {}
         if beat is None and look.phase is not None:
             facts["phase_by_stacks"] = True
+        if beat is None and self.printed is not None:
+            facts["printed"] = self.printed.words()
+        if beat is None and look.tree.waits_on:
+            facts |= {"waits": look.tree.wait.value, "waits_on": look.tree.waits_on}
         if beat is not None:
             facts |= {"train_batches": beat.train_batches, "test_batches": beat.test_batches}
         flags = {
@@ -189,8 +196,8 @@ class StallDetector:
             self._announce(judgement, inputs, endless)
 
 
-def _is_over(stall: AnnouncedStall, inputs: StallInputs) -> bool:
+def _is_over(stall: AnnouncedStall, inputs: StallInputs, disturbed_until: float) -> bool:
     """A validation without an end is over when it ends; any other stall when something moves."""
     if stall.endless is not None:
         return inputs.beat is not None and pass_key(inputs.beat) != stall.endless
-    return stall_judgement.has_recovered(stall.inputs, inputs)
+    return stall_judgement.has_recovered(stall.inputs, inputs, disturbed_until=disturbed_until)

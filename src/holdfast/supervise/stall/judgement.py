@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, field, replace
 
 from holdfast.journal.beats import Beat, Phase
@@ -21,6 +22,7 @@ from holdfast.supervise.stall.phase_limits import (
     limit_of,
     phase_group_of,
 )
+from holdfast.supervise.stall.wait_kinds import NOT_READ, TreeWait, Wait
 
 _SUSPICIOUS_S = 6.0
 _SUSPENDED_S = 1.0  # a debugger or a shell may stop a process for a moment
@@ -36,6 +38,10 @@ class CloserLook:
     all_locked: bool = False  # every thread waits for another one, without a timeout
     blocked_on_fifo: bool = False  # a thread waits to open a FIFO that nobody has opened to write
     sleeps_until: float | None = None  # the main thread is in a long sleep that has an end
+    tree: TreeWait = NOT_READ  # what the whole tree waits for
+    ran_at: float | None = None  # when one of its waiting threads last ran by itself
+    stacks_read_at: float | None = None
+    helpers: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class StallInputs:
     closer_look: CloserLook = CloserLook()
     configured_s: float | None = None
     filtered_elements: int = 0  # that a filter of the dataset was given since it last let one through
+    made_progress: bool = False  # it has printed a step or an epoch
     cpu_contention: float = 1.0  # runnable processes per core: work takes that many times as long
 
 
@@ -140,6 +147,11 @@ _FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the
 _FILTERED_ELEMENTS = 200_000
 #: In these a process may wait for a person or a file as long as it likes, as far as we know.
 _BEFORE_TRAINING = frozenset({PhaseGroup.NONE, PhaseGroup.START})
+#: Half a minute is promised; a tick a second and two closer looks, fifteen seconds apart, need the rest.
+_OPEN_ENDED_S = 24.0
+#: An evaluator sleeps between two looks for a new checkpoint, for an hour if need be.
+_SLEEPS_S = 3600.0
+_TIMED_MARGIN_S = 15.0
 
 
 #: Between the steps of a loop of its own, and where nothing trains, a script may sleep: an evaluation that waits for
@@ -159,7 +171,8 @@ def _sleeps(inputs: StallInputs, group: PhaseGroup) -> bool:
 def _idle_for(inputs: StallInputs, group: PhaseGroup) -> float:
     last = inputs.last_activity
     strict = group in _STRICT and inputs.beat is not None
-    return inputs.now - max(last.beat, last.working if strict else _last_of_any(last))
+    woken = inputs.closer_look.ran_at if inputs.beat is None else None  # bytes came, too few to be counted
+    return inputs.now - max(last.beat, last.working if strict else _last_of_any(last), woken or 0.0)
 
 
 def _filter_limit(inputs: StallInputs, group: PhaseGroup) -> float:
@@ -175,6 +188,8 @@ def _filter_limit(inputs: StallInputs, group: PhaseGroup) -> float:
 def _limit(inputs: StallInputs, group: PhaseGroup) -> SilenceLimit:
     look = inputs.closer_look
     limit = limit_of(group, inputs.durations, activity=look.activity, configured_s=inputs.configured_s)
+    if inputs.beat is None and inputs.configured_s is None:
+        limit = _limit_from_outside(limit, look.tree, made_progress=inputs.made_progress)
     if group is PhaseGroup.EXIT or limit.idle_s <= LIMIT_FLOOR_S:
         return limit
     if look.all_locked:
@@ -186,6 +201,25 @@ def _limit(inputs: StallInputs, group: PhaseGroup) -> SilenceLimit:
     if look.reads_terminal and group not in _BEFORE_TRAINING:
         return replace(limit, idle_s=LIMIT_FLOOR_S, basis=LimitBasis(LimitReason.READS_TERMINAL))
     return limit
+
+
+def _limit_from_outside(limit: SilenceLimit, tree: TreeWait, *, made_progress: bool) -> SilenceLimit:
+    """Without heartbeats: by what the process waits for, and whether that has an end."""
+    match tree.wait:
+        case Wait.OPEN_ENDED:
+            return replace(
+                limit, idle_s=min(limit.idle_s, _OPEN_ENDED_S), basis=LimitBasis(LimitReason.OPEN_ENDED)
+            )
+        case Wait.SLEEP:
+            idle_s = max(limit.idle_s, _SLEEPS_S, LIMIT_FACTOR * (tree.time_limit_s or 0.0))
+            return replace(limit, idle_s=idle_s, basis=LimitBasis(LimitReason.SLEEPS))
+        case Wait.CLIENT if not made_progress:
+            return replace(limit, idle_s=math.inf, basis=LimitBasis(LimitReason.SERVES))
+        case Wait.TIMED if tree.time_limit_s is not None:
+            idle_s = max(limit.idle_s, tree.time_limit_s + _TIMED_MARGIN_S)
+            return replace(limit, idle_s=idle_s)
+        case _:
+            return limit
 
 
 def silent_for(inputs: StallInputs) -> float:
@@ -205,14 +239,16 @@ def ended_stall(stalled_at: StallInputs, judgement: StallJudgement, latest: Stal
     return EndedStall(judgement.phase_group, silent_for(latest), judgement.busy)
 
 
-def has_recovered(stalled_at: StallInputs, inputs: StallInputs) -> bool:
-    """Whether a stall that was announced is over."""
+def has_recovered(
+    stalled_at: StallInputs, inputs: StallInputs, *, disturbed_until: float = -math.inf
+) -> bool:
+    """Whether a stall that was announced is over. What moved while we read stacks may be our own doing."""
     if is_suspended(stalled_at):
         return inputs.suspended_for_s is None
     before, after = stalled_at.beat, inputs.beat
     if after is not None:
         return before is None or after.sequence != before.sequence
-    return _last_of_any(inputs.last_activity) > stalled_at.now + 1.0
+    return _last_of_any(inputs.last_activity) > max(stalled_at.now + 1.0, disturbed_until)
 
 
 def _last_of_any(last: LastActivity) -> float:

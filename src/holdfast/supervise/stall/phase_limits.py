@@ -66,6 +66,9 @@ class LimitReason(enum.Enum):
     ALL_LOCKED = enum.auto()
     BLOCKED_ON_FIFO = enum.auto()
     READS_TERMINAL = enum.auto()
+    OPEN_ENDED = enum.auto()
+    SLEEPS = enum.auto()
+    SERVES = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)

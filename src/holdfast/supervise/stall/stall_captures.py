@@ -14,6 +14,7 @@ from holdfast.supervise.stack_capture.capture import StackCapture
 
 _BEFORE_KILL_TIMEOUT_S = 1.5
 _MAX_CAPTURES = 20  # of one phase: each pauses the process for a moment
+_DISTURBS_S = 2.0
 _LONG_STALL_S = 600.0  # from which a stall is captured anyway: it is not one of those that end by themselves
 
 
@@ -30,6 +31,8 @@ class StallCaptures:
         self._count: Counter[str] = Counter()  # by phase
         self._capture: StackCapture | None = None
         self._snapshot: BackgroundCall[None] | None = None
+        #: Reading a stack interrupts system calls: a blocked write returns what it had written so far.
+        self.disturbed_until = float("-inf")
 
     @property
     def complete(self) -> bool:
@@ -58,6 +61,7 @@ class StallCaptures:
     ) -> None:
         """Starts the next snapshot when the last one is done."""
         if self._snapshot is not None:
+            self.disturbed_until = now + _DISTURBS_S
             if not self._snapshot.done:
                 return
             self._snapshot = None
@@ -65,7 +69,7 @@ class StallCaptures:
             self._capture = self._new("stall", beat)
         capture = self._capture
         if capture is not None and not capture.done and now - self._taken_at >= self._every_s:
-            self._taken_at = now
+            self._taken_at, self.disturbed_until = now, now + _DISTURBS_S
             self._snapshot = BackgroundCall(lambda: self._take_snapshot(capture, list(pids), trainer, now))
 
     def capture_before_kill(self, beat: Beat | None, trainer: int, *, now: float) -> None:

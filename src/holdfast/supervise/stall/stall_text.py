@@ -23,6 +23,9 @@ _LIMIT_TEXTS = {
     LimitReason.ALL_LOCKED: "every thread waits for another, without a timeout",
     LimitReason.BLOCKED_ON_FIFO: "it waits to open a FIFO that nobody opens at the other end",
     LimitReason.READS_TERMINAL: "it waits for somebody to type",
+    LimitReason.OPEN_ENDED: "every thread waits without a time limit",
+    LimitReason.SLEEPS: "it sleeps, and wakes up by itself",
+    LimitReason.SERVES: "it waits for somebody to connect",
 }
 _ENDLESS_TEXTS = {
     EndlessReason.PLAN_EXCEEDED: "{expected} batches were planned",
@@ -64,7 +67,9 @@ def limit_from(judgement: StallJudgement, endless: EndlessPass | None = None) ->
 
 def describe_stall(event: Stalled, *, busy: bool = False) -> str:
     """``phase step, after step 119, epoch 3: nothing moved for 10 s (limit 8.5 s: …)``"""
-    where = f"phase {event.phase}" if event.phase else "no framework was seen in it"
+    where = f"phase {event.phase}" if event.phase else "seen from outside"
+    if printed := event.progress.get("printed"):
+        where += f", after {printed} as printed"
     if event.callback:
         where += f" {event.callback}"
     if event.step is not None and event.epoch is not None and event.phase not in _PHASES_BEFORE_TRAINING:
