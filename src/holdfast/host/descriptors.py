@@ -18,7 +18,7 @@ _MAX_POLLED = 4096
 _STAT_TIMEOUT_S = 0.5
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     UNKNOWN = "unknown"
     TERMINAL = "terminal"
     PIPE = "pipe"
@@ -34,31 +34,31 @@ class Kind(StrEnum):
 
 
 _ANONYMOUS = {
-    "eventfd": Kind.EVENT,
-    "inotify": Kind.EVENT,
-    "signalfd": Kind.EVENT,
-    "pidfd": Kind.EVENT,
-    "timerfd": Kind.TIMER,
-    "eventpoll": Kind.EPOLL,
+    "eventfd": FileKind.EVENT,
+    "inotify": FileKind.EVENT,
+    "signalfd": FileKind.EVENT,
+    "pidfd": FileKind.EVENT,
+    "timerfd": FileKind.TIMER,
+    "eventpoll": FileKind.EPOLL,
 }
 
 
-def kind_of(pid: int, number: int) -> Kind:
+def kind_of(pid: int, number: int) -> FileKind:
     try:
         name = os.readlink(f"/proc/{pid}/fd/{number}")
     except OSError:
-        return Kind.UNKNOWN
+        return FileKind.UNKNOWN
     if name.startswith("socket:["):
         return _socket_kind(pid, name[8:-1])
     if name.startswith("pipe:["):
-        return Kind.PIPE
+        return FileKind.PIPE
     if name.startswith("anon_inode:"):
-        return _ANONYMOUS.get(name.removeprefix("anon_inode:").strip("[]"), Kind.UNKNOWN)
+        return _ANONYMOUS.get(name.removeprefix("anon_inode:").strip("[]"), FileKind.UNKNOWN)
     if name.startswith(_TERMINALS):
-        return Kind.TERMINAL
+        return FileKind.TERMINAL
     if name.startswith("/dev/") and not name.startswith("/dev/shm/"):
-        return Kind.DEVICE
-    return Kind.FIFO if is_fifo(f"/proc/{pid}/fd/{number}") else Kind.FILE
+        return FileKind.DEVICE
+    return FileKind.FIFO if is_fifo(f"/proc/{pid}/fd/{number}") else FileKind.FILE
 
 
 def is_fifo(path: str) -> bool:
@@ -67,17 +67,17 @@ def is_fifo(path: str) -> bool:
     return call.wait(_STAT_TIMEOUT_S) and call.result is True
 
 
-def _socket_kind(pid: int, inode: str) -> Kind:
+def _socket_kind(pid: int, inode: str) -> FileKind:
     for name in ("tcp", "tcp6"):
         for line in (procfs.read(f"/proc/{pid}/net/{name}") or b"").decode(errors="replace").splitlines()[1:]:
             fields = line.split()
             if len(fields) > 9 and fields[9] == inode:
-                return Kind.LISTENER if fields[3] == _LISTENS else Kind.REMOTE_SOCKET
+                return FileKind.LISTENER if fields[3] == _LISTENS else FileKind.REMOTE_SOCKET
     for line in (procfs.read(f"/proc/{pid}/net/unix") or b"").decode(errors="replace").splitlines()[1:]:
         fields = line.split()
         if len(fields) > 6 and fields[6] == inode:
-            return Kind.LISTENER if int(fields[3], 16) & _UNIX_LISTENS else Kind.LOCAL_SOCKET
-    return Kind.REMOTE_SOCKET  # UDP, netlink and the rest: something outside
+            return FileKind.LISTENER if int(fields[3], 16) & _UNIX_LISTENS else FileKind.LOCAL_SOCKET
+    return FileKind.REMOTE_SOCKET  # UDP, netlink and the rest: something outside
 
 
 def polled(pid: int, call: str, arguments: tuple[int, ...]) -> list[int] | None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from holdfast.host import descriptors, procfs
-from holdfast.host.descriptors import Kind
+from holdfast.host.descriptors import FileKind
 from holdfast.host.last_run import seconds_since_run
 from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
@@ -37,14 +37,14 @@ _TIMESPEC = struct.Struct("<qq")
 
 
 _BY_KIND = {
-    Kind.TERMINAL: Wait.PERSON,
-    Kind.PIPE: Wait.OPEN_ENDED,
-    Kind.FIFO: Wait.OPEN_ENDED,
-    Kind.EVENT: Wait.OPEN_ENDED,
-    Kind.LOCAL_SOCKET: Wait.OPEN_ENDED,
-    Kind.TIMER: Wait.TIMED,
-    Kind.LISTENER: Wait.CLIENT,
-    Kind.REMOTE_SOCKET: Wait.REMOTE,
+    FileKind.TERMINAL: Wait.PERSON,
+    FileKind.PIPE: Wait.OPEN_ENDED,
+    FileKind.FIFO: Wait.OPEN_ENDED,
+    FileKind.EVENT: Wait.OPEN_ENDED,
+    FileKind.LOCAL_SOCKET: Wait.OPEN_ENDED,
+    FileKind.TIMER: Wait.TIMED,
+    FileKind.LISTENER: Wait.CLIENT,
+    FileKind.REMOTE_SOCKET: Wait.REMOTE,
 }
 #: Of several files that one call waits for, which decides: any of them can wake the thread.
 _DECIDES = (Wait.UNKNOWN, Wait.TIMED, Wait.REMOTE, Wait.CLIENT, Wait.PERSON)
@@ -122,11 +122,11 @@ def _classify_poll(pid: int, thread: int, call: SystemCall, root: int) -> Wait:
 
 def _classify_file(pid: int, thread: int, number: int, root: int) -> Wait:
     kind = descriptors.kind_of(pid, number)
-    if kind is Kind.PIPE and number == 0 and _is_commands_input(pid, root):
+    if kind is FileKind.PIPE and number == 0 and _is_commands_input(pid, root):
         return Wait.PERSON
-    if kind is Kind.DEVICE and thread != pid:  # the driver's own threads wait for the GPU all day long
+    if kind is FileKind.DEVICE and thread != pid:  # the driver's own threads wait for the GPU all day long
         return Wait.OPEN_ENDED
-    if kind is Kind.EPOLL:  # an epoll inside of another
+    if kind is FileKind.EPOLL:  # an epoll inside of another
         inner = descriptors.polled(pid, "epoll_wait", (number,)) or []
         kinds = {_BY_KIND.get(descriptors.kind_of(pid, one), Wait.UNKNOWN) for one in inner}
         return next((one for one in _DECIDES if one in kinds), Wait.OPEN_ENDED)
@@ -177,7 +177,9 @@ def _leaders(
 
 def _reads_from_another(call: SystemCall | None, pid: int) -> bool:
     return (
-        call is not None and call.name == "read" and descriptors.kind_of(pid, call.arguments[0]) is Kind.PIPE
+        call is not None
+        and call.name == "read"
+        and descriptors.kind_of(pid, call.arguments[0]) is FileKind.PIPE
     )
 
 
