@@ -41,8 +41,13 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
-def run(trial: Trial, *, bare: bool = False, keep: Path | None = None, seed: int | None = None) -> Outcome:
-    """`seed` renames the program and everything in it; `keep` is a folder to leave the run's record in."""
+def run(
+    trial: Trial, *, bare: bool = False, keep: Path | None = None, seed: int | None = None, python: str = sys.executable
+) -> Outcome:
+    """`seed` renames the program and everything in it; `keep` is a folder to leave the run's record in.
+
+    `python` runs the program; the supervisor always runs in ours.
+    """
     outcome = Outcome(trial)
     number = f"{os.getpid()}-{next(_NUMBERS)}"
     renamed = f"script{seed}.py" if seed is not None else ""
@@ -58,7 +63,7 @@ def run(trial: Trial, *, bare: bool = False, keep: Path | None = None, seed: int
             run_dir = (keep / folder_name(trial) if keep else folder / "run").absolute()
             for _ in range(2 if trial.twice else 1):
                 (folder / "ready").unlink(missing_ok=True)
-                _once(trial, folder, program, groups, stdin, run_dir, outcome, bare=bare)
+                _once(trial, folder, [python, program.name], groups, stdin, run_dir, outcome, bare=bare)
             if not bare:
                 _explain(run_dir, outcome)
     except world.CannotMake as error:
@@ -81,10 +86,9 @@ def folder_name(trial: Trial) -> str:
 
 
 def _once(
-    trial: Trial, folder: Path, program: Path, groups: list[Path], stdin: int, run_dir: Path, outcome: Outcome,
+    trial: Trial, folder: Path, command: list[str], groups: list[Path], stdin: int, run_dir: Path, outcome: Outcome,
     *, bare: bool,
 ) -> None:  # fmt: skip
-    command = [sys.executable, program.name]
     if not bare:
         _forget(run_dir)
         watch = ["run", "--run-dir", str(run_dir), "--on-stall", "stop"]

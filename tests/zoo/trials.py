@@ -73,7 +73,7 @@ def trials_of(program: Path) -> Iterator[Trial]:
     cause = header["cause"]
     causes = () if cause == "healthy" else tuple(cause) if isinstance(cause, list) else (str(cause),)
     slug = program.name.removesuffix(".py")
-    kind = "healthy" if program.parent == HEALTHY else "near" if slug.endswith(".near") else "faulty"
+    kind = "near" if slug.endswith(".near") else "healthy" if cause == "healthy" else "faulty"
     same = {
         key: header[key]
         for key in ("leads_to", "limit_s", "stall_after_s", "explain_at_s", "alone", "twice")
