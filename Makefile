@@ -8,7 +8,7 @@ COLD := .venv-cold/bin
 # The tests of the cold zone run where TensorFlow is not installed. Those of the data run apart from the hot ones:
 # in a process that has loaded TensorFlow, every worker that reads images starts a new interpreter instead of a fork.
 COLD_TESTS := $(filter-out tests/test_contracts.py tests/test_zoo_quick.py,$(wildcard tests/test_*.py)) \
-  $(addprefix tests/,cli explain host journal report settings supervise)
+  $(addprefix tests/,cli compatibility explain host journal report settings supervise)
 DATA_TESTS := tests/test_contracts.py tests/data
 HOT_TESTS := tests $(addprefix --ignore=,$(COLD_TESTS) $(DATA_TESTS))  # all others
 # The tests of the cold zone mostly wait for processes that they started, the hot ones now and then. A file of hot
@@ -20,7 +20,7 @@ SPREAD_FILES := --dist loadfile --no-loadscope-reorder -n
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters are started: each would compile the same files again
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof clean
+.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility clean
 
 setup: .venv/ready .venv-cold/ready
 
@@ -87,6 +87,10 @@ bench: .venv/ready
 proof: .venv/ready
 	$(BIN)/python -m pytest -m proof
 	$(BIN)/python -m tests.zoo --all
+
+# Builds some fifteen environments, 1 GB each, in build/compatibility (HOLDFAST_COMPATIBILITY_DIR puts them elsewhere).
+proof-compatibility: .venv/ready
+	$(BIN)/python -m tests.compatibility --page
 
 clean:
 	rm -rf site docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -32,7 +32,9 @@ PAGE = HERE.parents[1] / "docs" / "compatibility.md"
 def main() -> int:
     asked = _arguments()
     bad = 0
-    for environment in (one for one in ENVIRONMENTS if not asked.environment or one.name in asked.environment):
+    for environment in (
+        one for one in ENVIRONMENTS if not asked.environment or one.name in asked.environment
+    ):
         problem = build(environment)
         if problem:
             print(f"{environment.name}: not built: {problem}", flush=True)
@@ -40,7 +42,7 @@ def main() -> int:
         if not asked.build:
             bad += _try(environment, asked)
     if asked.page:
-        PAGE.write_text(page(_stored("first"), _stored("last")))
+        PAGE.write_text(page(_stored("first"), _latest()))
     return 1 if bad else 0
 
 
@@ -49,8 +51,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help="only programs whose name begins with one of these")
     parser.add_argument("--environment", action="append", help="only these (default: all)")
     parser.add_argument("--build", action="store_true", help="build the environments and run nothing")
-    parser.add_argument("--bare", action="store_true", help="without Holdfast: see that each is faulty as meant")
-    parser.add_argument("--again", action="store_true", help="run nothing: explain again what --keep has kept")
+    parser.add_argument(
+        "--bare", action="store_true", help="without Holdfast: see that each is faulty as meant"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="run nothing: explain again what --keep has kept"
+    )
     parser.add_argument("--keep", type=Path, help="leave every run folder below this folder")
     parser.add_argument("--first", action="store_true", help="record the results as the first try")
     parser.add_argument("--page", action="store_true", help="write docs/compatibility.md from all results")
@@ -90,14 +96,16 @@ def _try(environment: Environment, asked: argparse.Namespace) -> int:
             f" exit {result['exit_code']!s:5} {result['seconds']:5.0f} s{weights} {result['note']}",
             flush=True,
         )
-        if asked.output and not good or asked.bare:
+        if asked.output and (asked.bare or not good):
             print("\n".join("    | " + line for line in result["output"].splitlines()[-asked.output :]))
         if not asked.bare:
             _store("first" if asked.first else "last", environment, result)
     return bad
 
 
-def _results(environment: Environment, trials: list[Trial], asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def _results(
+    environment: Environment, trials: list[Trial], asked: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
     python = str(python_of(environment))
     keep = asked.keep / environment.name if asked.keep else None
     if keep:
@@ -136,8 +144,13 @@ def _result(trial: Trial, outcome: Outcome, equal: bool | None, *, bare: bool) -
 def _store(which: str, environment: Environment, result: dict[str, Any]) -> None:
     """A first try is recorded once; later runs of a program replace its last result."""
     file = RESULTS / which / f"{environment.name}.json"
-    stored = json.loads(file.read_text()) if file.exists() else {"versions": versions(environment), "programs": {}}
-    kept = {key: result[key] for key in ("kind", "expected", "mark", "said", "exit_code", "weights_equal", "not_made")}
+    stored = (
+        json.loads(file.read_text()) if file.exists() else {"versions": versions(environment), "programs": {}}
+    )
+    kept = {
+        key: result[key]
+        for key in ("kind", "expected", "mark", "said", "exit_code", "weights_equal", "not_made")
+    }
     before = stored["programs"].get(result["program"])
     if which == "first" and before:
         return
@@ -146,13 +159,29 @@ def _store(which: str, environment: Environment, result: dict[str, Any]) -> None
     stored["programs"][result["program"]] = kept
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(".new")
-    new.write_text(json.dumps({**stored, "programs": dict(sorted(stored["programs"].items()))}, indent=1) + "\n")
+    new.write_text(
+        json.dumps({**stored, "programs": dict(sorted(stored["programs"].items()))}, indent=1) + "\n"
+    )
     os.replace(new, file)
 
 
 def _stored(which: str) -> dict[str, dict[str, Any]]:
     names = [one.name for one in ENVIRONMENTS if (RESULTS / which / f"{one.name}.json").exists()]
     return {name: json.loads((RESULTS / which / f"{name}.json").read_text()) for name in names}
+
+
+def _latest() -> dict[str, dict[str, Any]]:
+    """The last result of each program, which is its first where it ran once."""
+    first, last = _stored("first"), _stored("last")
+    names = [one.name for one in ENVIRONMENTS if one.name in first or one.name in last]
+    return {
+        name: {
+            **kept[-1],
+            "programs": {key: one for stored in kept for key, one in stored["programs"].items()},
+        }
+        for name in names
+        for kept in [[which[name] for which in (first, last) if name in which]]
+    }
 
 
 if __name__ == "__main__":

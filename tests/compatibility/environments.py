@@ -27,7 +27,9 @@ class Environment:
     name: str
     python: str  # the minor version: "3.8"
     packages: tuple[str, ...]
-    programs: str = "tensorflow"  # tensorflow: programs/faulty and healthy; keras: programs/keras_faulty and keras_healthy
+    programs: str = (
+        "tensorflow"  # those of programs/faulty and healthy; "keras": of keras_faulty and keras_healthy
+    )
     estimator: bool = False
     variables: dict[str, str] = field(default_factory=dict)  # of the process environment
     same_as: str = ""  # another one's packages under other variables
@@ -36,20 +38,26 @@ class Environment:
 # Old wheels do not say that a newer NumPy or protobuf breaks them: those pins are part of the table.
 ENVIRONMENTS = (
     Environment("tf2.4-py38", "3.8", ("tensorflow-cpu==2.4.1",), estimator=True),
-    Environment("tf2.7-py39", "3.9", ("tensorflow-cpu==2.7.4", "numpy<1.24", "protobuf<3.21"), estimator=True),
+    Environment(
+        "tf2.7-py39", "3.9", ("tensorflow-cpu==2.7.4", "numpy<1.24", "protobuf<3.21"), estimator=True
+    ),
     Environment("tf2.10-py310", "3.10", ("tensorflow-cpu==2.10.1", "numpy<1.24"), estimator=True),
     Environment("tf2.13-py310", "3.10", ("tensorflow-cpu==2.13.1",), estimator=True),
     Environment("tf2.15-py310", "3.10", ("tensorflow-cpu==2.15.1",), estimator=True),
     Environment("tf2.15-py311", "3.11", ("tensorflow-cpu==2.15.1",), estimator=True),
     Environment("tf2.16-py311", "3.11", ("tensorflow-cpu==2.16.2", "tf_keras==2.16.0")),
-    Environment("tf2.16-tf_keras", "3.11", (), variables={"TF_USE_LEGACY_KERAS": "1"}, same_as="tf2.16-py311"),
+    Environment(
+        "tf2.16-tf_keras", "3.11", (), variables={"TF_USE_LEGACY_KERAS": "1"}, same_as="tf2.16-py311"
+    ),
     Environment("tf2.17-py312", "3.12", ("tensorflow-cpu==2.17.1",)),
     Environment("tf2.18-py312", "3.12", ("tensorflow-cpu==2.18.1",)),
     Environment("tf2.19-py312", "3.12", ("tensorflow-cpu==2.19.1",)),
     Environment("tf2.20-py313", "3.13", ("tensorflow-cpu==2.20.0",)),
     Environment("tf2.21-py313", "3.13", ("tensorflow-cpu==2.21.0",)),
     Environment("jax-py312", "3.12", ("jax", "keras"), "keras", variables={"KERAS_BACKEND": "jax"}),
-    Environment("torch-py312", "3.12", ("torch==2.13.0+cpu", "keras"), "keras", variables={"KERAS_BACKEND": "torch"}),
+    Environment(
+        "torch-py311", "3.11", ("torch>=2.13,<2.14", "keras"), "keras", variables={"KERAS_BACKEND": "torch"}
+    ),
 )
 
 
@@ -83,7 +91,9 @@ def build(environment: Environment) -> str:
 
 
 def versions(environment: Environment) -> dict[str, str]:
-    done = subprocess.run([python_of(environment), "-c", _VERSIONS], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [python_of(environment), "-c", _VERSIONS], check=True, capture_output=True, text=True
+    )
     return dict(json.loads(done.stdout))
 
 

@@ -47,7 +47,8 @@ def page(first: Mapping[str, Mapping[str, Any]], last: Mapping[str, Mapping[str,
         f"| {name} | {program} | {' or '.join(result['expected']) or 'nothing'} | {result['said']} |"
         for name, one in last.items()
         for program, result in one["programs"].items()
-        if not result["not_made"] and (result["mark"] not in ("right", "quiet") or result["weights_equal"] is False)
+        if not result["not_made"]
+        and (result["mark"] not in ("right", "quiet") or result["weights_equal"] is False)
     ]
     text = _HEAD + "\n".join(rows) + "\n" + _FIRST + "\n".join(first_rows) + "\n"
     return text + (_ONE_BY_ONE + "\n".join(misses) + "\n" if misses else "")

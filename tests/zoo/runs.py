@@ -42,7 +42,12 @@ class Outcome:
 
 
 def run(
-    trial: Trial, *, bare: bool = False, keep: Path | None = None, seed: int | None = None, python: str = sys.executable
+    trial: Trial,
+    *,
+    bare: bool = False,
+    keep: Path | None = None,
+    seed: int | None = None,
+    python: str = sys.executable,
 ) -> Outcome:
     """`seed` renames the program and everything in it; `keep` is a folder to leave the run's record in.
 
