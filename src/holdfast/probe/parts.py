@@ -81,27 +81,38 @@ def _keras() -> tuple[Hook, ...]:
         *tensorflow_hooks.KERAS_HOOKS,
         *unapplied_gradients.KERAS_HOOKS,
         *worker_processes.KERAS_HOOKS,
+        *_keras2("keras.src", "keras"),  # of 2.13 and later, of 2.6 to 2.12
     )
 
 
 def _tf_keras() -> tuple[Hook, ...]:
+    return _keras2("tf_keras.src", "tf_keras")
+
+
+def _keras2(*roots: str) -> tuple[Hook, ...]:
+    """Keras 2, which has been a package of its own, a part of TensorFlow, and tf_keras."""
     from .fit import callback_list, model_saving, trainer_hooks
     from .inputs import datasets
     from .loops import tensorflow_hooks, unapplied_gradients
     from .process import worker_processes
+    from .runtime.hook import below
 
-    return (
-        *trainer_hooks.TF_KERAS_HOOKS,
-        *callback_list.TF_KERAS_HOOKS,
-        *model_saving.TF_KERAS_HOOKS,
-        *datasets.TF_KERAS_HOOKS,
-        *tensorflow_hooks.TF_KERAS_HOOKS,
-        *unapplied_gradients.TF_KERAS_HOOKS,
-        *worker_processes.TF_KERAS_HOOKS,
+    return below(
+        roots,
+        (
+            *trainer_hooks.KERAS2_HOOKS,
+            *callback_list.KERAS2_HOOKS,
+            *model_saving.KERAS2_HOOKS,
+            *datasets.KERAS2_HOOKS,
+            *tensorflow_hooks.KERAS2_HOOKS,
+            *unapplied_gradients.KERAS2_HOOKS,
+            *worker_processes.KERAS2_HOOKS,
+        ),
     )
 
 
 def _tensorflow() -> tuple[Hook, ...]:
+    """TensorFlow, and the Keras 2 inside it, which is tf.keras before TensorFlow 2.6."""
     from .fit import model_saving
     from .inputs import tfdata_counters
     from .loops import function_traces, tensorflow_hooks, unapplied_gradients
@@ -114,6 +125,7 @@ def _tensorflow() -> tuple[Hook, ...]:
         *unapplied_gradients.TENSORFLOW_HOOKS,
         *model_saving.TENSORFLOW_HOOKS,
         *worker_processes.TENSORFLOW_HOOKS,
+        *_keras2("tensorflow.python.keras"),
     )
 
 

@@ -33,9 +33,12 @@ def hook_keras3(context: ProbeContext, module: Any) -> None:
 
 
 def hook_keras2(context: ProbeContext, module: Any) -> None:
-    """`tf_keras.src.callbacks`. Keras 3 has a module of that name too, with another list in it."""
+    """`callbacks`. Keras 3 has a module of that name too, with another list in it.
+
+    Before TensorFlow 2.5 the list has no `_process_logs`: its callbacks are given values in host memory.
+    """
     kind = getattr(module, "CallbackList", None)
-    if kind is not None and hasattr(kind, "_process_logs"):
+    if kind is not None and hasattr(kind, "_call_batch_hook"):
         hook_list(context, kind)
         replace(kind, "_process_logs", _keeping_logs)
 
@@ -219,8 +222,5 @@ def _after_init(context: ProbeContext, kind: type, observer: CallbackListObserve
     replace(kind, "__init__", build)
 
 
-KERAS_HOOKS = (
-    Hook(PART, "keras.src.callbacks.callback_list", hook_keras3),
-    Hook(PART, "keras.src.callbacks", hook_keras2),
-)
-TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.callbacks", hook_keras2),)
+KERAS_HOOKS = (Hook(PART, "keras.src.callbacks.callback_list", hook_keras3),)
+KERAS2_HOOKS = (Hook(PART, "callbacks", hook_keras2),)

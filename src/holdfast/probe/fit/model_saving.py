@@ -177,7 +177,8 @@ def _with_optimizer(target: Any) -> Any:
     for value in list(vars(target).values()) if hasattr(target, "__dict__") else []:
         if getattr(value, "optimizer", None) is not None:
             return value
-        if hasattr(value, "iterations") and hasattr(value, "learning_rate"):
+        kind = type(value)  # asking the optimizers of Keras 2 themselves would create their variables
+        if hasattr(kind, "iterations") and hasattr(kind, "apply_gradients"):
             return types.SimpleNamespace(optimizer=value)
     return target
 
@@ -236,12 +237,12 @@ def free_at(path: str) -> int | None:
         return None
 
 
-KERAS_HOOKS = (
-    Hook(PART, "keras.src.saving.saving_api", hook_keras3),
-    Hook(PART, "keras.src.engine.training", hook_keras2),
-)
-TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.engine.training", hook_keras2),)
+KERAS_HOOKS = (Hook(PART, "keras.src.saving.saving_api", hook_keras3),)
+KERAS2_HOOKS = (Hook(PART, "engine.training", hook_keras2),)
 TENSORFLOW_HOOKS = (
     Hook(PART, "tensorflow.python.checkpoint.checkpoint", hook_tf_checkpoint),
     Hook(PART, "tensorflow.python.checkpoint.checkpoint_management", hook_tf_manager),
+    # before TensorFlow 2.9
+    Hook(PART, "tensorflow.python.training.tracking.util", hook_tf_checkpoint),
+    Hook(PART, "tensorflow.python.training.checkpoint_management", hook_tf_manager),
 )

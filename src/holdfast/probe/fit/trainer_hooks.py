@@ -40,7 +40,7 @@ def hook_base_trainer(context: ProbeContext, module: Any) -> None:
 
 
 def hook_keras2(context: ProbeContext, module: Any) -> None:
-    """`tf_keras.src.engine.training`: the Model class has the trainer's methods itself."""
+    """`engine.training`: the Model class has the trainer's methods itself."""
     watch_trainer(context, module.Model)
     model_facts.watch_compile(context, module.Model)
     stop_training.install(context, module.Model)
@@ -202,6 +202,5 @@ KERAS_HOOKS = (
     Hook(PART, "keras.src.backend.jax.trainer", hook_trainer),
     Hook(PART, "keras.src.backend.torch.trainer", hook_trainer),
     Hook(PART, "keras.src.trainers.epoch_iterator", hook_epoch_iterator),
-    Hook(PART, "keras.src.engine.training", hook_keras2),
 )
-TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.engine.training", hook_keras2),)
+KERAS2_HOOKS = (Hook(PART, "engine.training", hook_keras2),)

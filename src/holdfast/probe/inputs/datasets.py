@@ -341,8 +341,5 @@ def plain_array(array: Any) -> Any:
     return inner if type(inner).__module__.startswith("numpy") and hasattr(inner, "nbytes") else None
 
 
-KERAS_HOOKS = (
-    Hook(PART, "keras.src.trainers.epoch_iterator", hook_epoch_iterator),
-    Hook(PART, "keras.src.engine.data_adapter", hook_data_handler),
-)
-TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.engine.data_adapter", hook_data_handler),)
+KERAS_HOOKS = (Hook(PART, "keras.src.trainers.epoch_iterator", hook_epoch_iterator),)
+KERAS2_HOOKS = (Hook(PART, "engine.data_adapter", hook_data_handler),)

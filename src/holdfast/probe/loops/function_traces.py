@@ -11,6 +11,7 @@ from ...journal.events import TracesCounted
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
+from ..runtime.nested_values import leaves
 from ..runtime.wrapping import observe
 from . import replica_threads, xla_compilations
 
@@ -74,25 +75,36 @@ class TraceCounter:
 
     def trace_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         options = kwargs.get("tracing_options") or (args[3] if len(args) > 3 else None)
+        return self._begins(
+            str(getattr(options, "name", "")), args[0] if args else kwargs.get("function_type")
+        )
+
+    def old_trace_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Before TensorFlow 2.13: a method of an object that has the name, given the arguments themselves."""
+        given = dict(zip(("args", "kwargs"), args[1:]))
+        positional, keywords = [given.get(name, kwargs.get(name)) for name in ("args", "kwargs")]
+        name = str(getattr(args[0], "_name", "")) if args else ""
+        return self._begins(name, signature_of(positional, keywords))
+
+    def _begins(self, name: str, signature: Any) -> Any:
         heartbeat = self._context.heartbeat
         before = None
         if heartbeat.is_training_thread and heartbeat.phase in (Phase.STEP, Phase.FILL, Phase.COMPILE):
             before = heartbeat.phase
             heartbeat.set_phase(Phase.COMPILE)
-        return options, args[0] if args else kwargs.get("function_type"), before
+        return name, signature, before
 
     def trace_ends(self, token: Any, _: Any) -> None:
-        options, function_type, before = token
+        name, signature, before = token
         heartbeat = self._context.heartbeat
         if before is not None:
             fit = self._context.fits.current
             waiting = fit is not None and fit.first_step_s is None
             heartbeat.set_phase(Phase.FILL if waiting else before)
         owner, call = self.stack[-1] if self.stack else (None, -1)
-        name = str(getattr(options, "name", ""))
         if owner is None or str(getattr(owner, "_name", "")) != name:
             return  # a function of the framework's own, such as one inside tf.data
-        self._count(name, owner, call, str(function_type))
+        self._count(name, owner, call, str(signature))
 
     def _count(self, name: str, owner: Any, call: int, signature: str) -> None:
         function = getattr(owner, "_python_function", None)
@@ -181,6 +193,29 @@ def hook_tracing(context: ProbeContext, module: Any) -> None:
     )  # fmt: skip
 
 
+def hook_old_tracing(context: ProbeContext, module: Any) -> None:
+    """`tensorflow.python.eager.function` (before 2.11), `…polymorphic_function.tracing_compiler` (2.11 and 2.12)"""
+    traces = context.traces
+    for kind in [getattr(module, name, None) for name in ("Function", "TracingCompiler")]:
+        for method in ("_create_graph_function", "_create_concrete_function") if kind is not None else ():
+            observe(
+                context, kind, method, PART, before=traces.old_trace_begins, after=traces.trace_ends
+            )  # fmt: skip
+
+
+def signature_of(args: Any, kwargs: Any) -> str:
+    """As newer versions write it: tensors by shape and type, Python values as they are."""
+    given = [*(args or ()), *(kwargs or {}).values()]
+    return ", ".join(_described(leaf) for leaf in leaves(given))
+
+
+def _described(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"TensorSpec(shape={value.shape}, dtype={getattr(value.dtype, 'name', value.dtype)})"
+    plain = isinstance(value, (bool, int, float, str, type(None)))
+    return f"Literal[{value!r}]" if plain else type(value).__name__
+
+
 def hook_jax(context: ProbeContext, module: Any) -> None:
     """JAX reports each compilation to its listeners."""
     from jax import monitoring
@@ -195,5 +230,7 @@ def hook_jax(context: ProbeContext, module: Any) -> None:
 
 TENSORFLOW_HOOKS = (
     Hook(PART, "tensorflow.python.eager.polymorphic_function.tracing_compilation", hook_tracing),
+    Hook(PART, "tensorflow.python.eager.polymorphic_function.tracing_compiler", hook_old_tracing),
+    Hook(PART, "tensorflow.python.eager.function", hook_old_tracing),
 )
 JAX_HOOKS = (Hook(PART, "jax", hook_jax),)

@@ -16,7 +16,9 @@ PART = "tensorflow_hooks"
 
 def hook_functions(context: ProbeContext, module: Any) -> None:
     """`tf.function` objects. Inside a fit their calls are only counted: this runs at every step."""
-    replace(module.Function, "__call__", lambda original: _function_call(context, original))
+    kind = getattr(module, "Function", None)
+    if kind is not None:
+        replace(kind, "__call__", lambda original: _function_call(context, original))
 
 
 def _function_call(context: ProbeContext, original: Function) -> Function:
@@ -138,6 +140,7 @@ def _executing_eagerly() -> bool:
 
 TENSORFLOW_HOOKS = (
     Hook(PART, "tensorflow.python.eager.polymorphic_function.polymorphic_function", hook_functions),
+    Hook(PART, "tensorflow.python.eager.def_function", hook_functions),  # before TensorFlow 2.11
     Hook(PART, "tensorflow.python.data.ops.iterator_ops", hook_iterators),
     Hook(PART, "tensorflow.python.eager.backprop", hook_tape),
 )
@@ -145,14 +148,13 @@ KERAS_HOOKS = (
     Hook(PART, "keras.src.backend.tensorflow.trainer", hook_trainer),
     Hook(PART, "keras.src.backend.jax.trainer", hook_trainer),
     Hook(PART, "keras.src.backend.torch.trainer", hook_trainer),
-    Hook(PART, "keras.src.engine.training", hook_model2),
     Hook(PART, "keras.src.optimizers.base_optimizer", hook_optimizer3),
-    Hook(PART, "keras.src.optimizers.optimizer", hook_optimizer2),
-    Hook(PART, "keras.src.optimizers.optimizer_experimental.optimizer", hook_optimizer2),
-    Hook(PART, "keras.src.optimizers.legacy.optimizer_v2", hook_optimizer2),
 )
-TF_KERAS_HOOKS = (
-    Hook(PART, "tf_keras.src.engine.training", hook_model2),
-    Hook(PART, "tf_keras.src.optimizers.optimizer", hook_optimizer2),
-    Hook(PART, "tf_keras.src.optimizers.legacy.optimizer_v2", hook_optimizer2),
+KERAS2_HOOKS = (
+    Hook(PART, "engine.training", hook_model2),
+    Hook(PART, "optimizers.optimizer", hook_optimizer2),
+    Hook(PART, "optimizers.optimizer_experimental.optimizer", hook_optimizer2),
+    Hook(PART, "optimizers.legacy.optimizer_v2", hook_optimizer2),
+    Hook(PART, "optimizers.optimizer_v2.optimizer_v2", hook_optimizer2),
+    Hook(PART, "optimizer_v2.optimizer_v2", hook_optimizer2),
 )

@@ -95,10 +95,7 @@ def _digest(weight: Any) -> str:
 
 
 def _iterations(optimizer: Any) -> int | None:
-    try:
-        return int(optimizer.iterations.numpy())
-    except Exception:
-        return None
+    return model_facts.iterations_of(optimizer)
 
 
 def hook_gradients(context: ProbeContext, module: Any) -> None:
@@ -111,15 +108,21 @@ def hook_gradients(context: ProbeContext, module: Any) -> None:
 
 
 def hook_optimizer(context: ProbeContext, module: Any) -> None:
-    """`BaseOptimizer` of Keras 3, `_BaseOptimizer` of Keras 2."""
+    """`BaseOptimizer` of Keras 3, `_BaseOptimizer` and `OptimizerV2` of Keras 2."""
     gradients = context.gradients
-    kind = getattr(module, "BaseOptimizer", None) or getattr(module, "_BaseOptimizer", None)
-    if kind is not None:
+    names = ("BaseOptimizer", "_BaseOptimizer", "OptimizerV2")
+    for kind in [getattr(module, name) for name in names if hasattr(module, name)]:
         observe(
             context, kind, "__init__", PART, before=lambda args, kwargs: gradients.optimizer_made(args[0])
         )  # fmt: skip
 
 
 KERAS_HOOKS = (Hook(PART, "keras.src.optimizers.base_optimizer", hook_optimizer),)
-TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.optimizers.optimizer", hook_optimizer),)
+KERAS2_HOOKS = (
+    Hook(PART, "optimizers.optimizer", hook_optimizer),
+    Hook(PART, "optimizers.optimizer_experimental.optimizer", hook_optimizer),
+    Hook(PART, "optimizers.legacy.optimizer_v2", hook_optimizer),
+    Hook(PART, "optimizers.optimizer_v2.optimizer_v2", hook_optimizer),
+    Hook(PART, "optimizer_v2.optimizer_v2", hook_optimizer),
+)
 TENSORFLOW_HOOKS = (Hook(PART, "tensorflow.python.eager.imperative_grad", hook_gradients),)

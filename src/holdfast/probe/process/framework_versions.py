@@ -119,8 +119,10 @@ def torch_imported(context: ProbeContext, module: Any) -> None:
 
 def _modes() -> dict[str, str]:
     """Switches that slow everything down and are easily forgotten."""
-    eager = sys.modules.get("tensorflow.python.eager.polymorphic_function.eager_function_run")
-    return {"functions_run_eagerly": "true"} if getattr(eager, "RUN_FUNCTIONS_EAGERLY", False) else {}
+    places = ("polymorphic_function.eager_function_run", "def_function")  # the second before TensorFlow 2.11
+    modules = [sys.modules.get(f"tensorflow.python.eager.{place}") for place in places]
+    eager = any(getattr(module, "RUN_FUNCTIONS_EAGERLY", False) is True for module in modules)
+    return {"functions_run_eagerly": "true"} if eager else {}
 
 
 def _tensorflow_devices(module: Any) -> _Devices | None:

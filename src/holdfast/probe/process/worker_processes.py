@@ -247,7 +247,7 @@ HOOKS = (
     Hook(PART, "multiprocessing.popen_forkserver", hook_popen),
 )
 KERAS_HOOKS = (Hook(PART, "keras.src.utils.rng_utils", hook_keras_seed),)
-TF_KERAS_HOOKS = (Hook(PART, "tf_keras.src.utils.tf_utils", hook_keras_seed),)
+KERAS2_HOOKS = (Hook(PART, "utils.tf_utils", hook_keras_seed),)
 TENSORFLOW_HOOKS = (
     Hook(PART, "tensorflow.python.framework.random_seed", hook_tf_seed),
     Hook(PART, "tensorflow.python.ops.script_ops", hook_python_functions),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,3 +15,8 @@ class Hook(NamedTuple):
     part: str
     module: str
     install: Callable[[ProbeContext, Any], None]
+
+
+def below(roots: Iterable[str], hooks: Iterable[Hook]) -> tuple[Hook, ...]:
+    """Hooks of modules whose names are given relative to a package, which versions keep in different places."""
+    return tuple(hook._replace(module=f"{root}.{hook.module}") for root in roots for hook in hooks)

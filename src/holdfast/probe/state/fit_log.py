@@ -19,7 +19,7 @@ from ...journal.events import (
 )
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
-from . import model_facts
+from . import finiteness, model_facts
 from .fit_sampling import FitSampling
 
 _KEPT_EPOCHS = 200  # of the counts at either end
@@ -235,10 +235,11 @@ class ActiveFits:
 
 
 def numbers(logs: Any) -> dict[str, float]:
-    """The numbers of a dictionary of logs that Keras has made Python values of already."""
+    """The numbers of a dictionary of logs: Python values already, or, before TensorFlow 2.5, values in host memory."""
     if not isinstance(logs, dict):
         return {}
-    return {str(name): float(value) for name, value in logs.items() if isinstance(value, (int, float))}
+    known = {name: value for name, value in logs.items() if finiteness.in_host_memory(value)}
+    return {str(name): float(value) for name, value in known.items() if not len(getattr(value, "shape", ()))}
 
 
 def rss_bytes() -> int | None:

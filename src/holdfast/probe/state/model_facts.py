@@ -131,13 +131,29 @@ def learning_rate(model: Any) -> float | None:
     optimizer = _inner(getattr(model, "optimizer", None))
     if optimizer is None:
         return None
-    value = _safely(lambda: float(_plain(optimizer.learning_rate)))
+    value = _safely(lambda: float(_plain(_current_rate(optimizer))))
     return value if value is None or math.isfinite(value) else None
 
 
 def iterations(model: Any) -> int | None:
     optimizer = getattr(model, "optimizer", None)
-    return _safely(lambda: int(_plain(optimizer.iterations))) if optimizer is not None else None
+    return iterations_of(optimizer) if optimizer is not None else None
+
+
+def iterations_of(optimizer: Any) -> int | None:
+    """Steps that it has counted. In Keras 2 asking for the count creates its variable, which may be too early."""
+    own = getattr(_inner(optimizer), "__dict__", {})
+    if "_iterations" in own and own["_iterations"] is None:
+        return 0
+    return _safely(lambda: int(_plain(optimizer.iterations)))
+
+
+def _current_rate(optimizer: Any) -> Any:
+    """In Keras 2 asking for it before the first step creates the variables of the optimizer."""
+    own = getattr(optimizer, "__dict__", {})
+    if own.get("_hypers_created") is False:
+        return own.get("_hyper", {}).get("learning_rate")
+    return optimizer.learning_rate
 
 
 def precision(model: Any) -> str:
