@@ -3,11 +3,13 @@
 # ///
 """tf.data with shuffle, map, repeat and steps_per_epoch; a validation dataset with its own steps."""
 import hashlib
+import random
 
 import numpy as np
 import tensorflow as tf
 
 np.random.seed(1)
+random.seed(1)
 tf.random.set_seed(1)
 x = np.random.rand(300, 8, 8, 3).astype("float32")
 y = (x.mean(axis=(1, 2, 3)) > 0.5).astype("int32")

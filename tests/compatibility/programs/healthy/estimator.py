@@ -4,10 +4,12 @@
 # ///
 """train_and_evaluate with a hook, twice: the second call continues from the checkpoint of the first."""
 import hashlib
+import random
 
 import numpy as np
 import tensorflow as tf
 
+random.seed(10)
 tf.random.set_seed(10)
 rng = np.random.RandomState(10)
 x = rng.rand(200, 4).astype("float32")

@@ -3,10 +3,12 @@
 # ///
 """An LSTM over short sequences of words, saved, loaded and trained further."""
 import hashlib
+import random
 
 import numpy as np
 import tensorflow as tf
 
+random.seed(8)
 tf.random.set_seed(8)
 rng = np.random.RandomState(8)
 words = rng.randint(1, 50, size=(240, 12))

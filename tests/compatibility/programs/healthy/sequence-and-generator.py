@@ -3,11 +3,13 @@
 # ///
 """A Sequence for training, then an endless generator with steps_per_epoch."""
 import hashlib
+import random
 
 import numpy as np
 import tensorflow as tf
 
 np.random.seed(2)
+random.seed(2)
 tf.random.set_seed(2)
 
 

@@ -3,10 +3,12 @@
 # ///
 """A loop over train_on_batch with test_on_batch in between."""
 import hashlib
+import random
 
 import numpy as np
 import tensorflow as tf
 
+random.seed(3)
 tf.random.set_seed(3)
 rng = np.random.RandomState(3)
 model = tf.keras.Sequential([tf.keras.layers.Dense(10, activation="tanh"), tf.keras.layers.Dense(3)])
