@@ -26,7 +26,8 @@ elsewhere), runs everything and writes this page. Only what was run is listed.
 _FIRST = """
 ## First try
 
-The same programs when each met Holdfast for the first time in that environment, before any repair.
+The same programs when each met Holdfast for the first time in that environment, before any rule was changed for it. For
+TensorFlow before 2.13 and Python before 3.11 that is the first run for which the probe knew where their modules are.
 
 | environment | faulty: right / weaker / wrong | healthy: quiet | weights equal |
 |---|---|---|---|

@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "waiting-for-a-person"
 # stdin = "open"
-# limit_s = 150
+# limit_s = 600
 # ///
 """Asks whether to overwrite the model, on a machine where nobody sits."""
 import os

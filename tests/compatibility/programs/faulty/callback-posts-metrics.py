@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "callback-blocked"
-# limit_s = 200
+# limit_s = 600
 # ///
 """After each epoch the metrics are posted to a dashboard, which accepts the connection and never answers."""
 import json

@@ -1,7 +1,7 @@
 # /// zoo
 # cause = "input-blocked"
 # needs = "estimator"
-# limit_s = 240
+# limit_s = 600
 # ///
 """The input_fn of an estimator reads from a pipe; its writer stays alive and writes no more."""
 import os

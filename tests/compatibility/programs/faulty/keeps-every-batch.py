@@ -2,7 +2,7 @@
 # cause = "memory-leak"
 # leads_to = "killed-for-memory"
 # memory_mib = 1800
-# limit_s = 200
+# limit_s = 600
 # ///
 """Every batch with its prediction is kept 'for the plots', until the container's memory is full."""
 import numpy as np

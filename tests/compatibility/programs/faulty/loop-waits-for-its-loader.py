@@ -1,6 +1,6 @@
 # /// zoo
 # cause = ["worker-died", "input-blocked"]
-# limit_s = 200
+# limit_s = 600
 # ///
 """train_on_batch in a loop; the thread that loads ends with an exception and the loop waits for its queue."""
 import queue

@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "input-blocked"
-# limit_s = 150
+# limit_s = 600
 # ///
 """A feeder thread puts forty batches into a queue and finishes; the generator waits for the forty-first."""
 import queue

@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "retracing"
-# limit_s = 200
+# limit_s = 600
 # ///
 """The step number goes into a tf.function as a Python number: each call is traced again."""
 import tensorflow as tf

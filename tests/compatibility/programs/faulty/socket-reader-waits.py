@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "input-blocked"
-# limit_s = 150
+# limit_s = 600
 # ///
 """A tf.data pipeline reads from a server that keeps the connection open and stops sending; own training loop."""
 import socket

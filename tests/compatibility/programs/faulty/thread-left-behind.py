@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "exit-hang"
-# limit_s = 150
+# limit_s = 600
 # ///
 """Training is done and saved; a monitoring thread that is no daemon waits for an event."""
 import threading

@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "deadlock"
-# limit_s = 200
+# limit_s = 600
 # ///
 """The logger thread takes the statistics and then the file; the training takes the file and then the statistics."""
 import threading

@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "validation-never-ends"
-# limit_s = 200
+# limit_s = 600
 # ///
 """The validation generator loops forever, and validation_steps was forgotten."""
 import numpy as np

@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "callback-blocked"
-# limit_s = 200
+# limit_s = 600
 # ///
 """The callback waits for an event of an uploader that has already ended."""
 import threading

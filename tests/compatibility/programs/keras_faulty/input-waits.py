@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "input-blocked"
-# limit_s = 150
+# limit_s = 600
 # ///
 """The generator takes batches from a queue that nobody fills any more."""
 import queue
