@@ -61,3 +61,18 @@ def test_a_half_downloaded_archive_is_no_checkpoint(tmp_path: Path) -> None:
     code = 'zipfile.ZipFile("coco.zip").extractall()'
     run.raised("BadZipFile", "File is not a zip file", user_line="train.py:8", user_code=code)
     assert run.blamed() == ["script-error"]
+
+
+def test_a_checkpoint_of_tensorflow_with_too_few_bytes(tmp_path: Path) -> None:
+    frames = ["train.py:19 <module>", "tensorflow/python/training/tracking/util.py:1299 restore"]
+    run = Run(tmp_path / "run")
+    run.raised("IndexError", "Read less bytes than requested", frames=frames)
+    assert (run.first().cause, run.first().strength) == ("checkpoint-torn", Strength.ESTABLISHED)
+
+
+def test_too_few_bytes_of_another_file_are_no_checkpoint(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.raised(
+        "IndexError", "Read less bytes than requested", frames=["train.py:19 <module>", "train.py:4 parse"]
+    )
+    assert "checkpoint-torn" not in run.slugs()

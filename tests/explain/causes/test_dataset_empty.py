@@ -73,3 +73,13 @@ def test_a_trainer_that_is_interrupted_before_its_first_step_had_data(tmp_path: 
     run.probe(ev.FitDone(steps=0, epochs=1, epochs_done=0, stopped=True, steps_by_epoch=[0]))
     run.ended(130, stopped_by_us="interrupt")
     assert run.slugs() == ["terminal-signal"]
+
+
+def test_keras_2_raises_where_there_was_no_step(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(steps=None, data=ev.DatasetSeen(type="tf.data", cardinality=-2, where="train.py:12"))
+    run.probe(ev.FitDone(steps=0, epochs=1, epochs_done=0, raised="ValueError", steps_by_epoch=[0]))
+    run.raised("ValueError", "Expect x to be a non-empty array or dataset.")
+    first = run.first()
+    assert (first.cause, first.strength) == ("dataset-empty", Strength.ESTABLISHED)
+    assert facts(first)["fit.without-steps"] == {"fit": 1, "epochs": 1}

@@ -15,6 +15,10 @@ _EMPTY = ErrorText(
 _REFUSED = ErrorText(
     r"num_samples should be a positive integer.*num_samples=0|dataset is empty|empty dataset", re.IGNORECASE
 )
+#: Keras 2 raises where its first epoch had no step; Keras 3 continues.
+_RAISED = ErrorText(
+    r"Expect x to be a non-empty array or dataset|Unexpected result of `train_function` \(Empty [Ll]ogs\)"
+)
 
 
 @cause("dataset-empty", specialises=("script-error", "dataset-exhausted"))
@@ -34,7 +38,7 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
         if fit.done is not None
     ]
     facts += [*_known_of(data), *_warned(evidence)]
-    if (quote := _EMPTY.match(evidence)) is not None:
+    if (quote := _EMPTY.match(evidence) or _RAISED.match(evidence)) is not None:
         facts.append(quote.fact)
     return Finding(
         Strength.ESTABLISHED if fits or counted_empty else Strength.SUPPORTED,
@@ -60,11 +64,12 @@ def _fits_without_steps(evidence: Evidence) -> list[Fit]:
     """Fits that ended by themselves after no step, though epochs were planned."""
     if any(one.event.by.startswith("SIG") for one in evidence.all(ev.StopRequested)):
         return []  # our trainer ends its fit in order when a signal asks it to, before the first step too
+    refused = _RAISED.match(evidence) is not None
     return [
         fit
         for fit in evidence.fits
         if fit.done is not None
-        and not fit.done.event.raised
+        and (refused or not fit.done.event.raised)
         and fit.steps == 0
         and not fit.lost_count
         and fit.planned_epochs != 0

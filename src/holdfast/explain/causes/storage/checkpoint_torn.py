@@ -12,7 +12,8 @@ _CORRUPT = ErrorText(
     r"PytorchStreamReader failed|failed finding central directory|archive is corrupted|"
     r"unexpected EOF, expected \d+ more|"
     r"InvalidHeaderDeserialization|HeaderTooSmall|MetadataIncompleteBuffer|"
-    r"bad symbol table|Checksum does not match|Unable to open or read checkpoint"
+    r"bad symbol table|Checksum does not match|Unable to open or read checkpoint|"
+    r"too short to be an sstable|Read (less|fewer) bytes than requested"
 )
 _ENDINGS = r"keras|h5|pth?|safetensors|bin|weights\.h5|index|ckpt\S*|npz|hdf5"
 _LOADING = re.compile(r"load|restore|open|BackupAndRestore")
@@ -28,10 +29,11 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
     text, frames = quote.whole, " ".join(evidence.error.frames if evidence.error is not None else ())
     file = file_named(text.replace("`.keras`", ""), _ENDINGS)
     zipped = "BadZip" in text or "not a zip" in text.lower()
+    short = bool(quote.says("bytes than requested"))  # of any file that TensorFlow reads
     either = quote.says("filepath=") and bool(file)  # Keras says it of a missing file, and of a corrupt one
     there = is_there(evidence, file) if either else None
     missing = there is False or (there is None and not _was_there(evidence, file))
-    if (either and missing) or (zipped and not (file or _MODEL_FRAMES.search(frames))):
+    if (either and missing) or ((zipped or short) and not (file or _MODEL_FRAMES.search(frames))):
         return None
     facts = [Fact("checkpoint.file", {"file": file, "is_there": bool(there)}, quote.source)] if file else []
     killed = [one for one in evidence.earlier[-1:] if one.ended.startswith("SIG")]
@@ -40,7 +42,7 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
         for one in killed
     ]
     return Finding(
-        Strength.ESTABLISHED if there or "truncated" in text or zipped else Strength.SUPPORTED,
+        Strength.ESTABLISHED if there or "truncated" in text or zipped or short else Strength.SUPPORTED,
         Title("checkpoint-torn", {"file": file}),
         because=[*quote.facts, *facts],
         against=() if _LOADING.search(text + frames) else [Fact("error.not-in-loading", {}, quote.source)],
