@@ -11,7 +11,14 @@ _MOST = 3
 
 
 def warned(evidence: Evidence) -> tuple[Fact, ...]:
-    """Each once, with the line that brought it about."""
+    """Each once, with the line that brought it about. A run that neither trained nor drew data has no result."""
+    if (
+        not evidence.step
+        and evidence.data() is None
+        and not evidence.fits
+        and not evidence.all(ev.PredictDone)
+    ):
+        return ()
     found: dict[str, Fact] = {}
     for said in evidence.all(ev.WarningSeen):
         match = AGAINST_RESULT.search(said.event.text)

@@ -60,6 +60,8 @@ def test_a_loop_whose_goal_the_restored_state_has_reached(tmp_path: Path) -> Non
     run.probe(_AT_GOAL)
     unused = "Value in checkpoint could not be found in the restored object: (root).optimizer.decay"
     run.probe(ev.WarningSeen(category="restore-incomplete", text=unused, count=1))
+    weight = "Value in checkpoint could not be found in the restored object: (root).model.dense.kernel"
+    run.probe(ev.WarningSeen(category="restore-incomplete", text=weight, count=1))
     run.ended(0)
     first = run.first()
     assert (first.cause, first.strength) == ("already-at-target", Strength.ESTABLISHED)

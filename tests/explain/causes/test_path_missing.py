@@ -126,3 +126,35 @@ def _written_by_another_process(run: Run) -> None:
     lines = journal.read_text().splitlines()
     lines[-1] = re.sub(r'"pid": \d+', '"pid": 77', lines[-1], count=1)
     journal.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "path"),
+    [
+        (
+            "RuntimeError",
+            "Did not find any input files matching the glob pattern ['/d/no-*.record']",
+            "/d/no-*.record",
+        ),
+        ("ValueError", "Could not find checkpoint file at 'models/ssd/ckpt-0'", "models/ssd/ckpt-0"),
+        ("RuntimeError", "No image files found in '/data/train/images'", "/data/train/images"),
+        ("ValueError", "The folder '/data/train' does not exist", "/data/train"),
+    ],
+)
+def test_what_a_program_says_itself_of_a_path(tmp_path: Path, type_: str, message: str, path: str) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.ExceptionRaised(type=type_, message=message, left="script", user_line="data.py:82"))
+    run.ended(1)
+    first = run.first()
+    assert (first.cause, first.title.values) == ("path-missing", {"path": path})
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["could not find a file format for 'x'", "no files/second were measured", "the key 'a/b' does not fit"],
+)
+def test_other_words_are_no_missing_path(tmp_path: Path, message: str) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.ExceptionRaised(type="ValueError", message=message, left="script", user_line="data.py:82"))
+    run.ended(1)
+    assert run.first().cause == "script-error"

@@ -80,3 +80,16 @@ def test_a_slow_compile_is_only_possible(run: Run) -> None:
     run.epochs([100] * 3)
     run.ended(0)
     assert (run.first().title.kind, run.first().strength) == ("recompiling.slow", Strength.POSSIBLE)
+
+
+@pytest.mark.parametrize(("expected", "found"), [(32, False), (20, True)])
+def test_compilations_while_a_model_is_built_and_at_the_start_of_a_fit_do_not_count(
+    run: Run, expected: int, found: bool
+) -> None:
+    run.probe(ev.FrameworkSeen(name="keras", backend="jax", devices=["cpu:0"]))
+    run.probe(
+        ev.TracesCounted(function="jit(add)", traces=32, expected=expected, signatures=["compiled in 1.2 s"])
+    )
+    run.samples(3, rss_bytes=600 * MIB, phase="step", step=4)
+    run.ended(0)
+    assert ("recompiling" in run.slugs()) is found

@@ -279,3 +279,31 @@ def test_an_error_with_words_is_not_explained_by_a_line_before_it(line: str, run
     run.raised("ValueError", _SHAPES)
     assert run.blamed() == ["script-error"]
     assert run.first().strength is Strength.ESTABLISHED
+
+
+@pytest.mark.parametrize(
+    ("raised", "remedy"),
+    [
+        ({"type": "ModuleNotFoundError", "message": "No module named 'IPython.display'"}, "module.install"),
+        (
+            {
+                "type": "AttributeError",
+                "message": "module 'tensorflow.python.ops.control_flow_ops' has no attribute 'case'",
+                "frames": ["train.py:7 <module>", "tf_slim/data/tfexample_decoder.py:453 decode"],
+            },
+            "package.version",
+        ),
+        (
+            {"type": "ValueError", "message": "batch is 0", "user_code": "raise ValueError('batch is 0')"},
+            "line.find-what-reaches-it",
+        ),
+        ({"type": "TypeError", "message": "'int' is not iterable", "user_code": "for a in 3:"}, "line.fix"),
+    ],
+)
+def test_what_to_change_is_not_always_the_line_that_raised(
+    tmp_path: Path, raised: dict[str, Any], remedy: str
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.ExceptionRaised(left="script", user_line="train.py:7", **raised))
+    run.ended(1)
+    assert (run.first().cause, remedies(run.first())[0]) == ("script-error", remedy)

@@ -217,3 +217,19 @@ def test_where_a_local_lies_is_its_functions_line() -> None:
 
     line = train.__code__.co_firstlineno
     assert [where.rpartition(":")[2] for where in train()] == [str(line)]
+
+
+class Proxy:
+    """As TensorFlow wraps a dict that is an attribute of a model: an instance of dict by `isinstance` only."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return dict
+
+
+def test_a_proxy_that_only_says_that_it_is_a_dict_is_passed_over() -> None:
+    proxy = Proxy()
+    assert isinstance(proxy, dict)
+    assert list(walk("proxy", proxy, "train.py:1", set())) == []
+    assert length_of(proxy) is None
+    assert bytes_of([proxy, {"a": 1}]) > 0

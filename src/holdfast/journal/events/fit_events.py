@@ -150,6 +150,7 @@ class TracesCounted(Event):
     calls: int = 0
     reason: str = ""  # new-shape | python-value | new-object, as far as the signatures tell
     signatures: list[str] = field(default_factory=list)  # the last few
+    expected: int = 0  # of them: while a model is built, and the first ones of each fit
 
 
 class MachineCodeCounted(Event):

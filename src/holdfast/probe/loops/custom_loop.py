@@ -33,6 +33,9 @@ class JittedCalls(Protocol):
     def mark_training(self) -> bool:
         """The outermost function that is being called trains. False when none is."""
 
+    @property
+    def in_call(self) -> bool: ...
+
     def read_losses(self) -> None: ...
 
 
@@ -81,6 +84,10 @@ class CustomLoop:
     @property
     def has_optimizer(self) -> bool:
         return self._optimizer() is not None
+
+    @property
+    def in_jitted_call(self) -> bool:
+        return self.jitted is not None and self.jitted.in_call
 
     # -- waiting for data -----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from . import replica_threads, xla_compilations
 
 PART = "function_traces"
 _SIGNATURES = 6
+_EXPECTED_IN_FIT = 3  # for the first batch, the last one, and one whose placement differs
 _LONG_COMPILE_S = 0.05  # the many below it are single operations
 
 
@@ -30,6 +31,8 @@ class TracedFunction:
     calls: int = 0
     objects: set[int] = field(default_factory=set)
     signatures: list[str] = field(default_factory=list)
+    expected: int = 0  # compilations that any run has
+    in_fit: tuple[int, int] = (0, 0)  # the number of a fit, and compilations in it
     last_call: int = -1  # tracing twice in one call, as when variables are made, is one trace
 
 
@@ -132,9 +135,22 @@ class TraceCounter:
         """JAX has compiled a function."""
         traced = self._by_place.setdefault("jax " + name, TracedFunction(name, user_lines.caller_line()))
         traced.traces += 1
+        traced.expected += self._is_expected(traced)
         traced.signatures.append(f"compiled in {duration_s} s")
         del traced.signatures[:-_SIGNATURES]
         self._record(traced)
+
+    def _is_expected(self, traced: TracedFunction) -> bool:
+        """Each layer that is built compiles some operations; a fit compiles its functions, the last batch once more."""
+        context = self._context
+        fit = context.fits.current
+        if fit is None:
+            return not (context.heartbeat.step and context.loop.in_jitted_call)
+        if fit.first_step_s is None:  # the optimizer makes its variables, then the step is compiled
+            return True
+        number = context.heartbeat.fit
+        traced.in_fit = (number, traced.in_fit[1] + 1 if traced.in_fit[0] == number else 1)
+        return traced.in_fit[1] <= _EXPECTED_IN_FIT
 
     def called(self, function: Any) -> None:
         traced = self._of(getattr(function, "_python_function", None))
@@ -165,6 +181,7 @@ class TraceCounter:
                 calls=traced.calls,
                 reason=reason(traced),
                 signatures=list(traced.signatures),
+                expected=traced.expected,
             )
         )
 

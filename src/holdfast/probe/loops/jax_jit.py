@@ -45,6 +45,10 @@ class JitSteps:
             self._calls[0].trains = True
         return bool(self._calls)
 
+    @property
+    def in_call(self) -> bool:
+        return bool(self._calls)
+
     def begins(self, function: JitFunction) -> None:
         self._calls.append(function)
 

@@ -112,11 +112,12 @@ def walk(
     if id(value) in seen:
         return
     seen.add(id(value))
-    if isinstance(value, _CONTAINERS) or _array_bytes(value):
+    kind_of_container = _container(value)
+    if kind_of_container is not None or _array_bytes(value):
         yield name, value, where
-        if isinstance(value, dict) and dict.__len__(value) <= _SAMPLE and depth:
+        if kind_of_container is dict and dict.__len__(value) <= _SAMPLE and depth:
             for key, inner in list(dict.items(value)):
-                if isinstance(key, str) and isinstance(inner, _CONTAINERS):
+                if isinstance(key, str) and _container(inner) is not None:
                     yield from walk(f"{name}[{key!r}]", inner, where, seen, depth - 1)
         return
     if not depth:
@@ -136,7 +137,7 @@ def walk(
         for key, inner in list((_own(value, "__dict__") or {}).items()):
             yield from walk(f"{label}.{key}", inner, location, seen, depth - 1)
     for key, inner in list(vars(kind).items()):  # what a class keeps, all of its objects share
-        if isinstance(inner, _CONTAINERS) and not key.startswith("__"):
+        if _container(inner) is not None and not key.startswith("__"):
             yield from walk(f"{kind.__name__}.{key}", inner, location, seen, depth - 1)
 
 
@@ -150,15 +151,21 @@ def _own(value: Any, name: str) -> Any:
 
 def _items(value: Any) -> list[Any]:
     """What lies in a container, by the built-in way: a subclass may load its items when it is asked for them."""
-    if isinstance(value, dict):
+    kind = _container(value)
+    if kind is dict:
         return list(dict.values(value))
-    kind = next(kind for kind in _CONTAINERS if isinstance(value, kind))
-    return list(kind.__iter__(value))
+    return list(kind.__iter__(value)) if kind is not None else []
+
+
+def _container(value: Any) -> Any:
+    """Which built-in container it is. By its type: a proxy, as TensorFlow makes of a dict, only says that it is one."""
+    return next((kind for kind in _CONTAINERS if issubclass(type(value), kind)), None)
 
 
 def length_of(value: Any) -> int | None:
-    kind = next((kind for kind in _CONTAINERS if isinstance(value, kind)), None)
-    return kind.__len__(value) if kind is not None else None
+    kind = _container(value)
+    length: int | None = kind.__len__(value) if kind is not None else None
+    return length
 
 
 def bytes_of(value: Any) -> int:
@@ -166,7 +173,7 @@ def bytes_of(value: Any) -> int:
     own = _array_bytes(value)
     if own:
         return own
-    if not isinstance(value, _CONTAINERS):
+    if _container(value) is None:
         return sys.getsizeof(value, 0)
     try:
         items = _items(value)

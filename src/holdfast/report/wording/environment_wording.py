@@ -117,6 +117,8 @@ FACTS: dict[str, Text] = {
 }
 
 REMEDIES: dict[str, Advice] = {
+    "module.install": Advice("install the package that has the module {module}", "pip install {module}"),
+    "package.version": Advice("install a version of {package} that fits the other packages, or update it"),
     "traceback.read": Advice("read the traceback in output.log from its end"),
     "generator.match-signature": Advice(
         "change what {function} yields ({where}), or the signature that it was given"

@@ -17,20 +17,20 @@ _SHOWN = 3  # signatures
 
 @cause("recompiling")
 def recompiling(evidence: Evidence) -> Finding | None:
-    most = max(evidence.all(ev.TracesCounted), key=lambda one: one.event.traces, default=None)
-    if most is None or most.event.traces < _FEWEST_COMPILES:
+    most = max(evidence.all(ev.TracesCounted), key=lambda one: _again(one.event), default=None)
+    if most is None or _again(most.event) < _FEWEST_COMPILES:
         return _by_machine_code(evidence) or _slow(evidence)
     event, model, jax = most.event, evidence.model, evidence.backend == "jax"
     jit = model is not None and model.event.jit_compile in (True, "True")
     calls = event.calls or evidence.step or 0
-    often = event.traces >= _COMPILES_PER_CALL * max(1, calls)
+    often = _again(event) >= _COMPILES_PER_CALL * max(1, calls)
     if not (jit or jax) or not often or event.reason == "new-object":
         return _by_machine_code(evidence)
     by_jit, source = jit and not jax, model.source if model is not None else most.source
     values = {
         "function": event.function,
         "where": event.where,
-        "compiles": event.traces,
+        "compiles": _again(event),
         "calls": calls or None,
         "counted_steps": not event.calls,
     }
@@ -38,8 +38,13 @@ def recompiling(evidence: Evidence) -> Finding | None:
     facts += [Fact("compile.signatures", {"last": last}, most.source)] if last else []
     facts.append(Fact("compile.by-xla", {"jit_compile": by_jit}, source))
     other = Remedy("compile.without-xla") if by_jit else Remedy("shapes.use-a-few")
-    remedies, strength = [Remedy("shapes.pad"), other], _strength(event.traces)
+    remedies, strength = [Remedy("shapes.pad"), other], _strength(_again(event))
     return Finding(strength, Title("recompiling", values), facts, remedies, ends=False)
+
+
+def _again(event: ev.TracesCounted) -> int:
+    """Compiles without those that any run has."""
+    return event.traces - event.expected
 
 
 def _strength(compiles: int) -> Strength:

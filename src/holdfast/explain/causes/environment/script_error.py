@@ -12,6 +12,10 @@ _TIMERS = ("SIGALRM", "SIGVTALRM", "SIGPROF")
 _COMPLAINT = re.compile(
     r"\b(errors?|invalid|required|missing|not found|cannot|unable|fail(ed|ure)?|abort(ed|ing)?)\b", re.I
 )
+#: What a package says that was written for another version of one that it uses.
+_OTHER_VERSION = re.compile(
+    r"module '[\w.]+' has no attribute|cannot import name|unexpected keyword argument"
+)
 _SAME_MESSAGE = 60  # characters in which the same error is known again in another layer
 _MESSAGE_KEPT = 2000  # characters of a message that the journal keeps
 _WRITE_TO_A_FILE = Remedy("output.write-to-a-file")
@@ -62,7 +66,22 @@ def _what_to_change(error: Raised, generator: Fact | None) -> Remedy:
         return Remedy("generator.match-signature", generator.values)
     if error.type == "EOFError" and "input(" in error.user_code:
         return Remedy("input.use-an-option", {"where": error.user_line})
-    return Remedy("line.fix", {"where": error.user_line}) if error.user_line else Remedy("traceback.read")
+    if missing := re.match(r"No module named '([\w.]+)'", error.message):
+        return Remedy("module.install", {"module": missing[1].partition(".")[0]})
+    if (library := _library(error)) and _OTHER_VERSION.search(error.message):
+        return Remedy("package.version", {"package": library})
+    if not error.user_line:
+        return Remedy("traceback.read")
+    # A line that raises on purpose is where a fault is noticed, not where it is.
+    reached = error.user_code.startswith("raise ")
+    return Remedy("line.find-what-reaches-it" if reached else "line.fix", {"where": error.user_line})
+
+
+def _library(error: Raised) -> str:
+    """The package whose code raised it; "" for the user's own code and for files by their path alone."""
+    inner = error.frames[-1] if error.frames else ""
+    installed = re.match(r"(?:.*/(?:site|dist)-packages/)?(\w+)/", inner)
+    return installed[1] if installed and not inner.startswith(error.user_line or "\n") else ""
 
 
 def _generator(evidence: Evidence) -> Fact | None:

@@ -11,7 +11,12 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 _NOT_FOUND = ErrorText(
     r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|"
     r"No files matched pattern|can't open file '([^']+)'|File system scheme '\w+' not implemented|"
-    r"NotADirectoryError|SavedModel file does not exist|not found: filepath=|bucket.*(does not exist|not found)"
+    r"NotADirectoryError|SavedModel file does not exist|not found: filepath=|bucket.*(does not exist|not found)|"
+    # What programs say themselves, when a path follows or leads.
+    r"(?i:(?:did not|could not|couldn't|cannot|can't|unable to|failed to) (?:find|locate) [^'\"/]{0,60}"
+    r"\b(?:files?|images?|folders?|director(?:y|ies)|paths?|checkpoints?)\b[^'\"/]{0,60}['\"][^'\"]*/)|"
+    r"(?i:\bno (?:\w+ ){0,2}files? (?:(?:were|was) )?(?:found|match)[^'\"/]{0,60}['\"]?[^'\"\s]*/)|"
+    r"(?i:['\"/][^'\"\s]*/[^'\"\s]*['\"]? (?:does not|doesn't) exist)"
 )
 #: A library that is not installed, or a file that is there and may not be read.
 _OTHER_CAUSES = r"libcu|libnv|cudart|\.so\b|No module named|Permission denied"
