@@ -145,7 +145,8 @@ class TraceCounter:
         context = self._context
         fit = context.fits.current
         if fit is None:
-            return not (context.heartbeat.step and context.loop.in_jitted_call)
+            on_batch = context.fits.calls_open > 0 and context.heartbeat.phase is Phase.STEP
+            return not (context.heartbeat.step and (context.loop.in_jitted_call or on_batch))
         if fit.first_step_s is None:  # the optimizer makes its variables, then the step is compiled
             return True
         number = context.heartbeat.fit
