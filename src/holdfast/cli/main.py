@@ -50,6 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("train", "during", "train a detector from a recipe or a dataset, watched and resumable"),
     Command("launch", "during", "train with several processes or hosts, or submit a cluster job"),
     Command("run", "during", "watch any command, detect stalls, and explain why it ended"),
+    Command("attach", "during", "say what a training that runs already is doing, and whether it hangs"),
     Command("board", "during", "a live web page of all runs on this machine"),
     Command("top", "during", "a live table of all runs in the terminal"),
     Command("explain", "after", "explain why a run ended, or why it is stalled now"),

@@ -47,7 +47,7 @@ class WatchedTree:
     root: int
     trainer: int | None = None  # the one that trains, where that is known without heartbeats
     idle_since: float | None = None  # for a process that ran before: nothing of it has run since then
-    native_stacks: bool = True  # reading them pauses the process for seconds
+    gentle: bool = False  # reading stacks must not pause a process that waits
     captures_every_s: float = 0.0
 
 
@@ -92,9 +92,7 @@ class Monitor:
         self._group = self.sampler.group
         self._ticks = 0
         self._before: Sample | None = None
-        self.captures = StallCaptures(
-            folder, recorder, native=tree.native_stacks, every_s=tree.captures_every_s
-        )
+        self.captures = StallCaptures(folder, recorder, gentle=tree.gentle, every_s=tree.captures_every_s)
         self.stalls = StallDetector(
             recorder,
             self.journal,
@@ -102,6 +100,7 @@ class Monitor:
             now=time.monotonic() if tree.idle_since is None else tree.idle_since,
             configured_s=configured_stall_s,
             print_line=print_line,
+            gentle=tree.gentle,
         )
         self.known_pids: set[int] = {tree.root}
         self._print_line = print_line

@@ -12,6 +12,7 @@ sentence for a person; no code decides by it.
 
 from __future__ import annotations
 
+from .attach_events import *
 from .checkpoint_events import *
 from .dataset_events import *
 from .event import Event as Event

@@ -41,10 +41,11 @@ class StackCapture:
         phase: str,
         step: int,
         at: float,
-        native: bool = True,
+        gentle: bool = False,
     ) -> None:
+        """`gentle`: a process that waits is not paused, and native frames are not read."""
         self._folder = folder
-        self._native = native
+        self._gentle = gentle
         self._at = at
         self.reason = reason
         self._given_up = False
@@ -71,9 +72,15 @@ class StackCapture:
 
     def take_snapshot(self, pids: Sequence[int], *, trainer: int | None, now: float) -> None:
         """Native frames are read in the last snapshot only: they take seconds, and the process is paused."""
-        native = self._native and len(self._snapshots) == SNAPSHOTS - 1
+        native = not self._gentle and len(self._snapshots) == SNAPSHOTS - 1
         processes = [
-            process_stacks(pid, trains=pid == trainer, folder=self._folder, native=native and pid == trainer)
+            process_stacks(
+                pid,
+                trains=pid == trainer,
+                folder=self._folder,
+                native=native and pid == trainer,
+                gentle=self._gentle,
+            )
             for pid in pids[:_MOST_PROCESSES]
         ]
         self._snapshots.append(StackSnapshot(now, [process for process in processes if process is not None]))
@@ -83,7 +90,9 @@ class StackCapture:
         )
 
 
-def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -> ProcessStacks | None:
+def process_stacks(
+    pid: int, *, trains: bool, folder: RunFolder, native: bool, gentle: bool = False
+) -> ProcessStacks | None:
     stat = procfs.stat(pid)
     if stat is None:
         return None
@@ -93,7 +102,7 @@ def process_stacks(pid: int, *, trains: bool, folder: RunFolder, native: bool) -
     source, error = "none", ""
     if looks_like_python(pid) and stat.state != "Z":
         try:
-            dumped = _dump(pid, native)
+            dumped = pyspy.dump_gently(pid) if gentle else _dump(pid, native)
             source = "py-spy"
         except pyspy.NoStacks as reason:
             dumped = ask_faulthandler(pid, folder)

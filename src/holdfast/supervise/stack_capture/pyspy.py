@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import sysconfig
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.host import procfs
 from holdfast.journal.stack_files import Frame
 
 _TIMEOUT_S = 5.0
@@ -35,12 +37,28 @@ def program() -> str | None:
     return own if os.access(own, os.X_OK) else shutil.which("py-spy")
 
 
-def dump(pid: int, *, native: bool = False) -> list[PyThread]:
+def dump_gently(pid: int) -> list[PyThread]:
+    """Without pausing a process of which no thread runs: nothing of it changes while it is read, and nothing wakes up.
+
+    Before Python 3.11 a thread's number cannot be read without a pause.
+    """
+    states = [procfs.stat(pid, thread) for thread in procfs.threads(pid)]
+    if not any(one is not None and one.state == "R" for one in states):
+        with contextlib.suppress(NoStacks):
+            threads = dump(pid, pause=False)
+            if threads and all(thread.tid for thread in threads):
+                return threads
+    return dump(pid)
+
+
+def dump(pid: int, *, native: bool = False, pause: bool = True) -> list[PyThread]:
     """Raises NoStacks with the reason where there are none."""
     path = program()
     if path is None:
         raise NoStacks("py-spy is not installed")
-    command = [path, "dump", "--json", "--pid", str(pid), *(["--native"] if native else [])]
+    command = [path, "dump", "--json", "--pid", str(pid)]
+    command += ["--native"] if native else []
+    command += [] if pause else ["--nonblocking"]
     try:
         done = subprocess.run(
             command,

@@ -52,7 +52,8 @@ _WITH_STACK = frozenset(
 class CloserLooks:
     """Takes closer looks in a thread, a few a minute. A look is valid for the beat at which it was taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, gentle: bool = False) -> None:
+        self._gentle = gentle
         self.latest = CloserLook()
         self.any_taken = False
         self._call: BackgroundCall[CloserLook] | None = None
@@ -79,6 +80,7 @@ class CloserLooks:
                 trainer,
                 list(pids),
                 with_stack=group in _WITH_STACK,
+                gentle=self._gentle,
                 helpers=self._helpers,
                 stacks_read_at=self._stacks_read_at,
             )
@@ -93,6 +95,10 @@ class CloserLooks:
             self.latest = replace(result, activity=self.latest.activity) if unread else result
             self._call = None
 
+    @property
+    def reading(self) -> bool:
+        return self._call is not None
+
     def running(self, now: float) -> bool:
         """A look that has just started may still explain the silence."""
         return self._call is not None and now - self._call.started_at < _TIMEOUT_S
@@ -103,6 +109,7 @@ def look(
     pids: Sequence[int],
     *,
     with_stack: bool,
+    gentle: bool = False,
     helpers: frozenset[int] = frozenset(),
     stacks_read_at: float | None = None,
 ) -> CloserLook:
@@ -122,7 +129,7 @@ def look(
         call is not None and blocked_opening_fifo(pid, call, _state(pid, thread))
         for (pid, thread), call in calls.items()
     )
-    python = _read_stack(trainer) if with_stack else _PythonStack()
+    python = _read_stack(trainer, gentle) if with_stack else _PythonStack()
     return CloserLook(
         activity=python.activity,
         phase=python.phase,
@@ -159,9 +166,10 @@ class _PythonStack:
     helpers: frozenset[int] = frozenset()  # threads that never do anything but wake up
 
 
-def _read_stack(trainer: int) -> _PythonStack:
+def _read_stack(trainer: int, gentle: bool) -> _PythonStack:
+    dump = pyspy.dump_gently if gentle else pyspy.dump
     try:
-        threads = pyspy.dump(trainer) if looks_like_python(trainer) else []
+        threads = dump(trainer) if looks_like_python(trainer) else []
     except pyspy.NoStacks:
         return _PythonStack()
     if not threads:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.journal.beats import Beat
 from holdfast.journal.events import EndlessSeen, Stalled, StallEnded
@@ -57,6 +57,7 @@ class StallDetector:
         now: float,
         configured_s: float | None,
         print_line: Callable[[str], None],
+        gentle: bool = False,
     ) -> None:
         self.stall: AnnouncedStall | None = None
         self.suspicious = False
@@ -68,15 +69,19 @@ class StallDetector:
         self._configured_s = configured_s
         self._print_line = print_line
         self._activity = ActivityTracker(now)
-        self._closer_looks = CloserLooks()
+        self._closer_looks = CloserLooks(gentle=gentle)
         self._endless = EndlessWatch(journal, now=now)
         self._suspended_at: float | None = None
         self._latest: StallInputs | None = None  # of the last tick
+        self._was_reading = False
+        self._cpu_s = 0.0  # at the last tick
+        self._reading_cpu_s = 0.0  # in all ticks in which stacks were read
 
     def update(
         self, sample: ActivitySample, new_beats: list[Beat], pids: Sequence[int], trainer: int
     ) -> None:
         """One tick; records and prints what changed."""
+        sample = self._without_our_reading(sample)
         self._activity.update(sample, new_beats)
         self._closer_looks.collect()
         inputs = self._stall_inputs(sample)
@@ -91,6 +96,15 @@ class StallDetector:
         stalled_for_s = sample.now - self.stall.inputs.now if self.stall is not None else 0.0
         stalled_beat = self.stall.inputs.beat if self.stall is not None else None
         self._captures.update(pids, trainer, now=sample.now, beat=stalled_beat, stalled_for_s=stalled_for_s)
+
+    def _without_our_reading(self, sample: ActivitySample) -> ActivitySample:
+        """Without the CPU time of ticks in which stacks were read: it may be that of the reading. Between two readings
+        there are ticks without one, and a process that works is seen to work then."""
+        reading = self._captures.reading or self._closer_looks.reading
+        if reading or self._was_reading:
+            self._reading_cpu_s += sample.cpu_s - self._cpu_s
+        self._was_reading, self._cpu_s = reading, sample.cpu_s
+        return replace(sample, cpu_s=sample.cpu_s - self._reading_cpu_s)
 
     def _stall_inputs(self, sample: ActivitySample) -> StallInputs:
         if sample.state == "T" and not self.suspended_by_us:

@@ -20,11 +20,11 @@ _LONG_STALL_S = 600.0  # from which a stall is captured anyway: it is not one of
 
 class StallCaptures:
     def __init__(
-        self, folder: RunFolder, recorder: Recorder, *, native: bool = True, every_s: float = 0.0
+        self, folder: RunFolder, recorder: Recorder, *, gentle: bool = False, every_s: float = 0.0
     ) -> None:
-        """`native`: read native frames too, which pauses the process for seconds."""
+        """`gentle`: a process that waits is not paused, and native frames are not read."""
         self._folder = folder
-        self._native = native
+        self._gentle = gentle
         self._every_s = every_s
         self._taken_at = float("-inf")
         self._recorder = recorder
@@ -38,6 +38,11 @@ class StallCaptures:
     def complete(self) -> bool:
         """Whether all stacks of the present stall are written."""
         return self._capture is None or (self._capture.done and self._snapshot is None)
+
+    @property
+    def reading(self) -> bool:
+        """Whether stacks are being read: that wakes every thread, and takes CPU time in the process."""
+        return self._snapshot is not None
 
     def begin(self, beat: Beat | None) -> list[str]:
         """For a stall that was just announced: the file that the stacks will be in; none after many captures."""
@@ -64,12 +69,12 @@ class StallCaptures:
             self.disturbed_until = now + _DISTURBS_S
             if not self._snapshot.done:
                 return
-            self._snapshot = None
+            self._snapshot, self._taken_at = None, now
         if self._capture is None and stalled_for_s >= _LONG_STALL_S:
             self._capture = self._new("stall", beat)
         capture = self._capture
         if capture is not None and not capture.done and now - self._taken_at >= self._every_s:
-            self._taken_at, self.disturbed_until = now, now + _DISTURBS_S
+            self.disturbed_until = now + _DISTURBS_S
             self._snapshot = BackgroundCall(lambda: self._take_snapshot(capture, list(pids), trainer, now))
 
     def capture_before_kill(self, beat: Beat | None, trainer: int, *, now: float) -> None:
@@ -87,7 +92,7 @@ class StallCaptures:
             phase=_phase(beat),
             step=beat.step if beat is not None else 0,
             at=self._recorder.wall(),
-            native=self._native,
+            gentle=self._gentle,
         )
 
     def _take_snapshot(self, capture: StackCapture, pids: Sequence[int], trainer: int, now: float) -> None:

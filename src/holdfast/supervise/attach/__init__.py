@@ -1,0 +1,1 @@
+"""Watching a process that ran already and was not started here."""
