@@ -167,13 +167,13 @@ def _end(child: subprocess.Popen[bytes], folder: Path) -> None:
     if child.poll() is None:
         child.terminate()
         _wait(child, time.monotonic() + _END_WITHIN_S)
-    for pid in _at_work_in(folder):
+    for pid in at_work_in(folder):
         _send(pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(timeout=5)
 
 
-def _at_work_in(folder: Path) -> list[int]:
+def at_work_in(folder: Path) -> list[int]:
     """Processes whose current folder is this trial's own: nobody else works there."""
     found = []
     for entry in Path("/proc").iterdir():
