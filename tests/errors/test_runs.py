@@ -67,6 +67,62 @@ def file_instead_of_runs() -> str:
     return "board notes.txt"
 
 
+#: What runs on this machine differs.
+_PROCESSES = {
+    r"(?s)(  found   )(?:training|no) process.*?(\n  change)": r"\1(training processes of this machine)\2",
+    r"(  change  )(?:holdfast attach \d+|ps -ef.*)": r"\1holdfast attach 4711",
+}
+
+
+@MISTAKES.add("no-such-process", hide=_PROCESSES)
+def attach_to_no_process() -> str:
+    return "attach 2147483646"
+
+
+@MISTAKES.add("usage", hide=_PROCESSES)
+def attach_to_a_name() -> str:
+    return "attach train.py"
+
+
+@MISTAKES.add("usage", hide=_PROCESSES)
+def attach_to_nothing() -> str:
+    return "attach"
+
+
+@MISTAKES.add("cannot-attach", hide={**_PROCESSES, r"process \d+ is": "process 4711 is"})
+def attach_to_a_program_that_is_not_python() -> Printed:
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        try:
+            return python("-m", "holdfast", "attach", str(sleeper.pid))
+        finally:
+            sleeper.kill()
+
+
+@MISTAKES.add(
+    "already-watched",
+    hide={
+        r"process \d+": "process 4711",
+        r"(?s)(  where   ).*?(\n  found)": r"\1holdfast run -- python train.py\2",
+    },
+)
+def attach_to_what_is_watched() -> Printed:
+    write({"train.py": "print('ready', flush=True)\nimport time\ntime.sleep(600)\n"})
+    command = [sys.executable, "-m", "holdfast", "run", "--run-dir", "r", "--", sys.executable, "train.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as watching:
+        try:
+            assert watching.stdout is not None and watching.stdout.readline()
+            below = Path(f"/proc/{watching.pid}/task/{watching.pid}/children").read_text().split()
+            (pid,) = [
+                pid
+                for pid in below
+                if b"train.py" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2]
+            ]
+            return python("-m", "holdfast", "attach", pid)
+        finally:
+            watching.terminate()
+            watching.wait()
+
+
 @MISTAKES.add("permission-denied")
 def run_folder_not_writable() -> str:
     write({"shared/readme.md": ""})

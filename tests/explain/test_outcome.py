@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.explain import Verdict
+from holdfast.explain import Outcome, Verdict, explain
 from holdfast.explain.gather import gather
 from holdfast.journal import events as ev
 from holdfast.journal.stack_files import Frame
-from tests.explain.made import MIB, NOW, Run, main_in_fit, python_thread, sentence, summary_of, user
+from tests.explain.made import (
+    MIB,
+    NOW,
+    Run,
+    main_in_fit,
+    python_thread,
+    sentence,
+    summary_of,
+    title_of,
+    user,
+)
 
 _QUEUE = Frame("/usr/lib/python3.11/queue.py", 171, "Queue.get")
 _LOCK = Frame("/usr/lib/python3.11/threading.py", 327, "Condition.wait")
@@ -141,3 +151,52 @@ def test_a_run_whose_launcher_alone_is_old_was_observed_from_inside(tmp_path: Pa
     run.probe(ev.ProbeLeftOut(python="3.6.15", implementation="cpython"), ev.ProcessJoined(python="3.8.18"))
     run.ended(1)
     assert "probe.left-out" not in [fact.kind for fact in run.verdict().known]
+
+
+# -- a process that was attached to ---------------------------------------------------------------------
+
+
+def attached_to(tmp_path: Path, *events: ev.Event) -> Run:
+    run = Run(tmp_path, watch="attached")
+    run.supervisor(ev.WatchLimited(unknown=["its steps"]), *events)
+    return run
+
+
+def test_a_process_that_was_left_ran_when_it_was_left(tmp_path: Path) -> None:
+    verdict = explain(attached_to(tmp_path, ev.RunClosed(outcome="left")).path, now=NOW + 1e6)
+    assert (verdict.outcome, verdict.findings) == (Outcome.RUNNING, ())
+    assert "process.left" in [fact.kind for fact in verdict.known]
+
+
+def test_one_that_hung_when_it_was_left_hangs(tmp_path: Path) -> None:
+    run = attached_to(
+        tmp_path, ev.Stalled(phase="step", silent_for_s=900.0, limit_s=30.0), ev.RunClosed(outcome="left")
+    )
+    verdict = explain(run.path, now=NOW + 1e6)
+    assert (verdict.outcome, verdict.findings[0].cause) == (Outcome.STALLED, "unknown")
+    assert "missing.probe-attached" in [fact.kind for fact in verdict.findings[0].against]
+
+
+def test_an_end_that_only_its_parent_was_told_is_not_called_a_failure(tmp_path: Path) -> None:
+    run = attached_to(tmp_path, ev.AttemptEnded(oom_kills_before=0, oom_kills_after=0))
+    verdict = explain(run.path, now=NOW)
+    assert (verdict.outcome, verdict.findings[0].cause) == (Outcome.ENDED, "unknown")
+    assert not verdict.went_well
+    assert title_of(verdict.findings[0]) == "it ended, and only its parent was told how"
+    assert "known to its parent only" in summary_of(verdict)
+
+
+def test_but_the_kernels_counter_says_how(tmp_path: Path) -> None:
+    run = attached_to(tmp_path, ev.AttemptEnded(oom_kills_before=2, oom_kills_after=3))
+    verdict = explain(run.path, now=NOW)
+    assert (verdict.outcome, verdict.findings[0].cause) == (Outcome.KILLED, "killed-for-memory")
+
+
+def test_an_end_that_the_kernel_told_us_is_an_end_like_any_other(tmp_path: Path) -> None:
+    finished = attached_to(tmp_path / "a", ev.AttemptEnded(exit_code=0))
+    assert explain(finished.path, now=NOW).outcome == Outcome.FINISHED
+    killed = attached_to(
+        tmp_path / "b", ev.AttemptEnded(signal="SIGKILL", oom_kills_before=0, oom_kills_after=0)
+    )
+    verdict = explain(killed.path, now=NOW)
+    assert (verdict.outcome, verdict.findings[0].cause) == (Outcome.KILLED, "killed-from-outside")

@@ -15,7 +15,10 @@ def folder_of_runs(name: str) -> Path:
         raise PathMissing(
             "there is no folder of runs here",
             where=root,
-            change="give the folder, or start a run: holdfast run -- python train.py",
+            change=[
+                "give the folder, or start a run: holdfast run -- python train.py",
+                "for a training that runs already: holdfast attach",
+            ],
         )
     if not root.is_dir():
         raise NotAFolder(

@@ -142,12 +142,31 @@ class Evidence:
     @cached_property
     def exit_signal(self) -> str | None:
         """The signal that ended the process, or its shell's word for it (exit code 137 is SIGKILL)."""
+        by_kernel = (self.oom_kills or 0) > 0 or self.named_by_kernel
+        if self.end_unknown and by_kernel and not self.oom_of_others:
+            return "SIGKILL"  # by the kernel's own record
         return self.end.signal or _SHELL_SIGNALS.get(self.end.exit_code or 0)
 
     @property
     def by_shell(self) -> bool:
         """The signal is known only from the exit code of something between us and the process."""
-        return self.exit_signal is not None and self.end.signal is None
+        return self.exit_signal is not None and self.end.signal is None and not self.end_unknown
+
+    @property
+    def end_unknown(self) -> bool:
+        """It ended, and only its parent was told how."""
+        end = self.end
+        return self.ended is not None and end.exit_code is None and not (end.signal or end.stopped_by_us)
+
+    @property
+    def attached(self) -> bool:
+        """It ran before Holdfast came: there is no probe in it, and its beginning is not known."""
+        return self.opened is not None and self.opened.event.watch == "attached"
+
+    @property
+    def left(self) -> bool:
+        """It was attached to, and left before it ended."""
+        return self.attached and self.ended is None
 
     @property
     def stopped_by_us(self) -> ev.StoppedBy:
@@ -412,7 +431,8 @@ class Evidence:
     @cached_property
     def stacks(self) -> StackReading | None:
         """What its threads do, from the newest capture of their stacks."""
-        wanted = [(name, capture) for name, capture in self.captures if capture.reason != "asked"]
+        of_no_stall = ("asked", "attach") if self.stall is None else ("asked",)
+        wanted = [(name, capture) for name, capture in self.captures if capture.reason not in of_no_stall]
         if not wanted or (self.stall is None and self.exit_code == 0):
             return None
         name, capture = wanted[-1]

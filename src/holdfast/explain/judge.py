@@ -159,6 +159,8 @@ def _of_the_group(evidence: Evidence) -> list[Fact]:
 
 
 def _alive(evidence: Evidence) -> list[Fact]:
+    if evidence.left:
+        return [Fact("process.left", {"alive": evidence.alive}, "journal.jsonl")]
     if evidence.alive is None:
         return [Fact("process.unknown", {}, "journal.jsonl")]
     if evidence.alive:

@@ -16,16 +16,22 @@ _NOTICED_AT_ONCE = 1.2
 
 
 def outcome(evidence: Evidence) -> Outcome:
-    if evidence.is_stalled and (evidence.ended is None or _stopped_from_outside(evidence)):
-        if evidence.ended is None and evidence.alive is False:
+    if evidence.is_stalled and (
+        evidence.ended is None or evidence.end_unknown or _stopped_from_outside(evidence)
+    ):
+        if evidence.ended is None and evidence.alive is False and not evidence.left:
             return Outcome.KILLED
         return Outcome.STALLED
     if evidence.stopped_by_us == "stall":
         return Outcome.STALLED
+    if evidence.left:
+        return Outcome.RUNNING
     if evidence.ended is None:
         return _without_an_end(evidence)
     if evidence.exit_signal is not None:
         return Outcome.FAILED if evidence.crashed or evidence.own_signal else Outcome.KILLED
+    if evidence.end_unknown:
+        return Outcome.ENDED
     if evidence.exit_code != 0:
         return Outcome.FAILED
     return Outcome.STOPPED_EARLY if fell_short(evidence) else Outcome.FINISHED
@@ -122,6 +128,8 @@ def _ending(evidence: Evidence, how: Outcome) -> Fact:
         return Fact("summary.no-end")
     if evidence.log:
         return Fact("summary.log", {"error": how == Outcome.FAILED})
+    if how == Outcome.ENDED:
+        return Fact("summary.end-unknown")
     if how == Outcome.FAILED:
         return Fact("summary.failed", {"exit_code": evidence.exit_code})
     return Fact("summary.by-itself", {"fits": evidence.fit_count})

@@ -42,7 +42,8 @@ def _not_found(evidence: Evidence) -> list[str]:
     missing = {
         "missing.exception": evidence.error is None,
         "missing.oom-kill": not evidence.oom_kills,
-        "missing.probe": not evidence.probed and not evidence.all(ev.ProbeLeftOut),
+        "missing.probe": not (evidence.probed or evidence.attached or evidence.all(ev.ProbeLeftOut)),
+        "missing.probe-attached": evidence.attached,
         "missing.stacks": evidence.stall is not None and evidence.stacks is None,
     }
     return [kind for kind, is_missing in missing.items() if is_missing]

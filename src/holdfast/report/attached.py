@@ -92,7 +92,7 @@ def render(
         ("memory", [_memory(observed)]),
         ("cpu", [_work(observed)]),
         ("gpu", [_gpu(gpu) for gpu in observed.gpus]),
-        ("children", [_child(child, cwd) for child in observed.children]),
+        ("child", [_child(child, cwd) for child in observed.children]),
         ("files", _files(observed, cwd)),
         ("output", [_output(stream) for stream in observed.output]),
     ]

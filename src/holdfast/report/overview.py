@@ -161,8 +161,11 @@ def _title(verdict: dict[str, Any]) -> str:
 
 
 def _state(verdict: dict[str, Any], tail: list[reader.Entry], last: vitals.Sample, now: float) -> str:
-    if verdict.get("outcome"):
-        return str(verdict["outcome"])
+    outcome = str(verdict.get("outcome") or "")
+    if outcome == "running":  # of a process that was attached to and left
+        return "running" if now - last.at <= _FRESH_S else "not watched"
+    if outcome:
+        return outcome
     ended = [entry.event for entry in tail if isinstance(entry.event, events.RunClosed)]
     if ended:
         return ended[-1].outcome or "ended"

@@ -40,6 +40,15 @@ def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -
     return "\n".join(rows)
 
 
+def render_unwatched(lines: Sequence[str], *, width: int = 80, colour: bool = False) -> str:
+    """Training processes that nobody watches, each with the command to attach to it. Nothing where there are none."""
+    if not lines:
+        return ""
+    head = "training processes that nobody watches; `holdfast attach PID` says what one is doing:"
+    rows = [_cut(head, width), *("  " + _cut(line, width - 2) for line in lines)]
+    return "\n".join([f"{DIM}{rows[0]}{PLAIN}" if colour else rows[0], *rows[1:]])
+
+
 def sparkline(values: Sequence[float], width: int) -> str:
     """The values from first to last as bars, and the last as a number; nothing finite, nothing drawn."""
     finite = [value for value in values if math.isfinite(value)]

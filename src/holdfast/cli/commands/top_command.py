@@ -12,6 +12,8 @@ from holdfast.cli.arguments import add_hidden_alias, integer
 from holdfast.cli.run_folders import folder_of_runs
 from holdfast.errors import ExitCode
 
+_UNWATCHED_EVERY_S = 5.0  # every process of the machine is looked at
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import json
 
+    from holdfast.host.threads import PeriodicReader
     from holdfast.report import overview, table
     from holdfast.report.text import terminal_width, wants_colour
 
@@ -42,15 +45,16 @@ def run(args: argparse.Namespace) -> int:
         lines = [overview.line(one) for one in overview.find(root)[: args.limit]]
         shown = [one.as_json() for one in lines]
         text = table.render(lines, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
-        print(json.dumps(shown) if args.json else text)
+        print(json.dumps(shown) if args.json else _with_unwatched(text))
         return ExitCode.FINE
     known = overview.RunLineCache()
+    unwatched = PeriodicReader(_unwatched, _unwatched(), every_s=_UNWATCHED_EVERY_S)
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             room = max(3, shutil.get_terminal_size().lines - 4)
             lines = [known.of(one) for one in overview.find(root)[: args.limit]]
             text = table.render(lines, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
-            shown_lines = text.splitlines()[:room]
+            shown_lines = _with_unwatched(text, unwatched.latest).splitlines()[:room]
             # Overwritten in place: clearing first would flicker.
             body = "".join(
                 f"{line}\x1b[K\n" for line in [*shown_lines, "", "updated every second; Ctrl-C exits"]
@@ -59,3 +63,23 @@ def run(args: argparse.Namespace) -> int:
             time.sleep(1.0)
     print()
     return ExitCode.FINE
+
+
+def _unwatched() -> list[str]:
+    """Training processes that run without Holdfast."""
+    from holdfast.supervise.attach.target import describe
+    from holdfast.supervise.attach.training_processes import unwatched
+
+    return [describe(one) for one in unwatched()]
+
+
+def _with_unwatched(text: str, lines: list[str] | None = None) -> str:
+    from holdfast.report import table
+    from holdfast.report.text import terminal_width, wants_colour
+
+    below = table.render_unwatched(
+        _unwatched() if lines is None else lines,
+        width=terminal_width(sys.stdout),
+        colour=wants_colour(sys.stdout),
+    )
+    return f"{text}\n\n{below}" if below else text

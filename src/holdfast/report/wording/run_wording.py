@@ -18,6 +18,7 @@ FACTS: dict[str, Text] = {
     "[ in phase {phase}]",
     "summary.signal": "ended by {signal}[{by_shell:if} (from a shell's exit code)]",
     "summary.no-end": "the record stops without an end",
+    "summary.end-unknown": "ended; how is known to its parent only",
     "summary.failed": lambda values: (
         f"ended with exit code {values['exit_code']}"
         if values["exit_code"] is not None
@@ -36,6 +37,12 @@ FACTS: dict[str, Text] = {
     "attempt.ended": "attempt {attempt} ended[ after {seconds:duration}]: {ended}[, step {step:count}]",
     "process.unknown": "this machine cannot tell whether the process is still running",
     "process.alive": "the process is still running",
+    "process.left": lambda values: (
+        "it was attached to and left; "
+        + {True: "it still runs", False: "it has ended since, unwatched"}.get(
+            values["alive"], "this machine cannot tell whether it still runs"
+        )
+    ),
     "process.gone": "the process is gone, and so is the supervisor, which recorded no end",
     "fits.abandoned": lambda values: (
         f"{values['fits']} of {values['of']} fits {'was' if values['fits'] == 1 else 'were'} ended by "
@@ -73,6 +80,7 @@ FACTS: dict[str, Text] = {
     "missing.exception": "not found: an exception, in the journal or in the output",
     "missing.oom-kill": "not found: an out-of-memory kill by the kernel",
     "missing.probe": "the probe did not report: not a Python process, or started with -I, -E or -S",
+    "missing.probe-attached": "it was attached to: steps, epochs and exceptions are not known from outside",
     "missing.stacks": "not found: stacks of the stall",
 }
 
@@ -81,6 +89,7 @@ TITLES: dict[str, Text] = {
         "stalled": "it does not move, and the cause is not known",
         "killed": "it was ended, and it is not known by whom",
         "failed": "it failed, and the cause is not known",
+        "ended": "it ended, and only its parent was told how",
         "stopped-early": "it ended by itself before its planned end, and the cause is not known",
     }.get(values["outcome"], "the cause is not known"),
     "unknown.log": lambda values: (

@@ -59,7 +59,8 @@ def unwatched() -> list[TrainingProcess]:
         if pid not in watched and stat.state not in "ZX" and (frameworks := frameworks_of(pid))
     }
     topmost = [pid for pid in found if not any(parent in found for parent in ancestors(pid, stats))]
-    return [_described(stats[pid], found[pid]) for pid in sorted(topmost, reverse=True)]
+    described = [_described(stats[pid], found[pid]) for pid in topmost]
+    return sorted(described, key=lambda one: one.uptime_s)
 
 
 def frameworks_of(pid: int) -> tuple[str, ...]:

@@ -179,6 +179,8 @@ def looks_like_python(pid: int) -> bool:
     try:
         if "python" in os.path.basename(os.readlink(f"/proc/{pid}/exe")):
             return True
+    except PermissionError:  # the command's first word is readable for everybody
+        return "python" in os.path.basename(procfs.command_line(pid).partition(" ")[0])
     except OSError:
         return False
     return b"libpython" in (procfs.read(f"/proc/{pid}/maps") or b"")
