@@ -25,9 +25,8 @@ def rlimit(evidence: Evidence, name: str) -> Limit | None:
 
 def pids_refused(evidence: Evidence) -> bool:
     """The kernel's counter of refused processes and threads rose while it ran."""
-    end = evidence.ended.event if evidence.ended is not None else None
-    before = end.pids_refused_before if end is not None else None
-    return end is not None and before is not None and (end.pids_refused_after or 0) > before
+    before = evidence.end.pids_refused_before
+    return before is not None and (evidence.end.pids_refused_after or 0) > before
 
 
 def low_disks(evidence: Evidence, below_bytes: int, *, samples: int = 1) -> list[Fact]:

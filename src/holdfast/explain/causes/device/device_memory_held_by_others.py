@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.memory import gpu_refused
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev
 
 _NO_HANDLE = ErrorText(
     r"Could not create cudnn handle|CUDNN_STATUS_(INTERNAL|NOT_INITIALIZED|ALLOC)|"
@@ -35,7 +35,7 @@ def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
         {"name": one.get("name") or "process", "pid": one.get("pid"), "bytes": number_of(one.get("bytes"))}
         for one in worst.get("processes", [])
     ]
-    facts = [quote.fact, Fact("gpu.used-before", {**values, "processes": processes}, machine.source)]
+    facts = [quote.fact, machine.fact("gpu.used-before", **values, processes=processes)]
     strength = Strength.ESTABLISHED if used > _MOSTLY_TAKEN * total else Strength.SUPPORTED
     other = Remedy("gpu.grow-memory")
     if any(_bytes(gpu) < _FREE * total for gpu in gpus):  # which GPU ran out is not known

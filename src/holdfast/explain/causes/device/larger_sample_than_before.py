@@ -43,8 +43,8 @@ def _larger_batch(evidence: Evidence) -> list[Fact]:
     last, before = sizes[-1], sorted(sizes[:-1])
     if last <= _LARGER * max(1, before[0]) or last < before[-1]:
         return []
-    values = {"step": batches[-1].event.step, "bytes": last, "usual_bytes": before[len(before) // 2]}
-    return [Fact("batch.larger", values, batches[-1].source)]
+    usual, step = before[len(before) // 2], batches[-1].event.step
+    return [batches[-1].fact("batch.larger", step=step, bytes=last, usual_bytes=usual)]
 
 
 def _rise(evidence: Evidence) -> list[Fact]:
@@ -60,8 +60,8 @@ def _rise(evidence: Evidence) -> list[Fact]:
 
 def _varies(evidence: Evidence) -> bool:
     """The shape of a sample is not fixed."""
-    data = evidence.data()
-    specs = data.event.element_spec if data is not None and isinstance(data.event.element_spec, list) else []
+    spec = evidence.dataset().element_spec
+    specs = spec if isinstance(spec, list) else []
     shapes = [spec[0] for spec in specs if isinstance(spec, list) and spec and isinstance(spec[0], list)]
     return any(None in shape[1:] for shape in shapes)
 

@@ -26,8 +26,8 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     )
     line = evidence.output.first(_NO_DRIVER, advice=True)
     facts = [
-        Fact("machine.gpus", {"gpus": gpus}, machine.source),
-        Fact("framework.devices", {"devices": devices}, opened[-1].source),
+        machine.fact("machine.gpus", gpus=gpus),
+        opened[-1].fact("framework.devices", devices=devices),
         *_details(frameworks, hidden),
     ]
     on_purpose = _chosen(frameworks, hidden)
@@ -59,14 +59,11 @@ def _chosen(frameworks: list[Recorded[ev.FrameworkSeen]], hidden: str | None) ->
 
 def _details(frameworks: list[Recorded[ev.FrameworkSeen]], hidden: str | None) -> list[Fact]:
     placed = [one for one in frameworks if one.event.devices and one.event.parameters_on][-1:]
-    facts = [Fact("framework.parameters", {"devices": one.event.parameters_on}, one.source) for one in placed]
+    facts = [one.fact("framework.parameters", devices=one.event.parameters_on) for one in placed]
     if hidden is not None:
-        values = {"variable": _HIDES, "value": hidden}
-        facts.append(Fact("environment.variable", values, frameworks[-1].source))
+        facts.append(frameworks[-1].fact("environment.variable", variable=_HIDES, value=hidden))
     without = [one for one in frameworks if one.event.built_with_cuda is False][:1]
-    return facts + [
-        Fact("framework.without-cuda", {"framework": one.event.name}, one.source) for one in without
-    ]
+    return facts + [one.fact("framework.without-cuda", framework=one.event.name) for one in without]
 
 
 def _remedies(frameworks: list[Recorded[ev.FrameworkSeen]], opened: str) -> list[Remedy]:

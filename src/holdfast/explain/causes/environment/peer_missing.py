@@ -66,7 +66,7 @@ def _seen_by_coordinator(evidence: Evidence) -> Finding | None:
     if lost:
         return _lost(lost[-1])
     kind, rank = remarks[-1].event.remark, next(iter(remarks[-1].event.ranks), None)
-    facts = [Fact("group.remark", {"text": remarks[-1].event.text}, remarks[-1].source)]
+    facts = [remarks[-1].fact("group.remark", text=remarks[-1].event.text)]
     if kind == "network":
         return Finding(Strength.SUPPORTED, Title("peer-missing.network"), facts, [_START_ALL])
     title = Title("peer-missing.agent", {"rank": rank, "remark": kind})
@@ -78,7 +78,7 @@ def _lost(lost: Recorded[ev.AgentLost]) -> Finding | None:
     event = lost.event
     if event.rank == 0:
         return None  # this folder is that agent's own, and its own records say more
-    facts = [Fact("group.remark", {"text": event.text}, lost.source)]
+    facts = [lost.fact("group.remark", text=event.text)]
     facts += [
         Fact("group.remark", {"text": str(fact.get("fact"))}, f"peers/{event.rank}")
         for fact in event.verdict.get("because", [])[:_FACTS_OF_PEER]

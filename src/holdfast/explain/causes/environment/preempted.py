@@ -19,7 +19,7 @@ def preempted(evidence: Evidence) -> Finding | None:
     times = [one.mono for one in received] + [one.mono for one in seen]
     finished_first = not by_term and any(end.continued_after(evidence, mono) for mono in times)
     asked = evidence.all(ev.GroupStopRequested)[-1:]
-    facts = [Fact("group.stop-requested", {"text": one.event.text}, one.source) for one in asked]
+    facts = [one.fact("group.stop-requested", text=one.event.text) for one in asked]
     facts += [end.passed_on(one) for one in received[-1:]]
     facts += [end.seen_by_script(one, direct=False) for one in seen[-1:]]
     facts += [Fact("steps.none-after-signal", {}, "vitals.jsonl")] if inferred and times else []

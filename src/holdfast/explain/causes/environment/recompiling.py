@@ -35,7 +35,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
         "counted_steps": not event.calls,
     }
     facts, last = [Fact("compile.counted", values, most.source)], event.signatures[-_SHOWN:]
-    facts += [Fact("compile.signatures", {"last": last}, most.source)] if last else []
+    facts += [most.fact("compile.signatures", last=last)] if last else []
     facts.append(Fact("compile.by-xla", {"jit_compile": by_jit}, source))
     other = Remedy("compile.without-xla") if by_jit else Remedy("shapes.use-a-few")
     remedies, strength = [Remedy("shapes.pad"), other], _strength(_again(event))
@@ -71,10 +71,8 @@ def _by_machine_code(evidence: Evidence) -> Finding | None:
         return None
     values = {"function": last.function, "where": last.where, "compiles": compiles, "steps": steps}
     regions = {"first_regions": first.regions, "last_regions": last.regions}
-    facts = [
-        Fact("compile.by-xla", {"jit_compile": True}, counted[0].source),
-        Fact("compile.machine-code", {**values, **regions}, counted[-1].source),
-    ]
+    compiled = counted[-1].fact("compile.machine-code", **values, **regions)
+    facts = [counted[0].fact("compile.by-xla", jit_compile=True), compiled]
     title = Title("recompiling.every-batch", values)
     remedies = [Remedy("shapes.pad"), Remedy("compile.without-xla")]
     return Finding(_strength(compiles), title, facts, remedies, ends=False)

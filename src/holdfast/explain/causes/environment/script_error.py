@@ -105,7 +105,7 @@ def _refused_by_trainer(evidence: Evidence, raised: Raised) -> Finding | None:
         if error.what[:_MESSAGE_KEPT] != raised.message:
             continue
         values = {"what": error.what, "where": "" if error.where in error.what else error.where}
-        facts = [Fact("error.found", {"text": line}, reported.source) for line in error.found or [error.what]]
+        facts = [reported.fact("error.found", text=line) for line in error.found or [error.what]]
         remedies = [Remedy("error.change", {"text": line}) for line in error.change]
         return Finding(Strength.ESTABLISHED, Title("script-error.trainer", values), facts, remedies)
     return None
@@ -126,7 +126,7 @@ def _by_exit(evidence: Evidence) -> Finding | None:
         return Finding(Strength.SUPPORTED, Title("script-error.closed-pipe"), end, [_WRITE_TO_A_FILE])
     if signal in _TIMERS and not evidence.stopped_by_us:
         exiting, title = evidence.last(ev.ExitStarted), Title("script-error.timer", {"signal": signal})
-        over = [Fact("exit.timer-armed", {}, exiting.source)] if exiting is not None else []
+        over = [exiting.fact("exit.timer-armed")] if exiting is not None else []
         return Finding(Strength.SUPPORTED, title, [*end, *over], [Remedy("timer.handle-or-stop")])
     if signal is not None or evidence.stopped_by_us:
         return None

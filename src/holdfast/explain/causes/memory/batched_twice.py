@@ -2,7 +2,7 @@
 
 from holdfast.explain.readings.memory import MemoryEnd, memory_end
 from holdfast.explain.readings.output import clipped
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: Nodes between which a second batch is right.
 _REGROUPING = {"unbatch", "window", "zip"}
@@ -10,12 +10,12 @@ _REGROUPING = {"unbatch", "window", "zip"}
 
 @cause("batched-twice", specialises=("script-error",))
 def batched_twice(evidence: Evidence) -> Finding | None:
-    data, model, ended = evidence.data(), evidence.model, memory_end(evidence)
+    data, ended = evidence.data(), memory_end(evidence)
     batches = [node for node in evidence.nodes if node.op == "batch"]
     if data is None or len(batches) < 2 or _REGROUPING & {node.op for node in evidence.nodes}:
         return None
     rank = _element_rank(data.event.element_spec)
-    wanted = _rank(model.event.input_shape) if model is not None else None
+    wanted = _rank(evidence.seen(ev.ModelSeen).input_shape)
     mismatch = wanted is not None and rank == wanted + 1
     if wanted is not None and rank is not None and not mismatch:  # clips of frames in a batch
         return None
@@ -23,10 +23,8 @@ def batched_twice(evidence: Evidence) -> Finding | None:
     if not mismatch and ended is MemoryEnd.NO and error is None:
         return None
     sizes = [node.settings.get("batch_size", "?") for node in batches]
-    places = {"sizes": sizes, "where": [node.where for node in batches]}
-    facts = [Fact("pipeline.batches", places, data.source)]
-    if rank is not None:
-        facts.append(Fact("pipeline.rank", {"rank": rank, "model_rank": wanted}, data.source))
+    facts = [data.fact("pipeline.batches", sizes=sizes, where=[node.where for node in batches])]
+    facts += [data.fact("pipeline.rank", rank=rank, model_rank=wanted)] if rank is not None else []
     if error is not None:
         facts.append(Fact("error.quoted", {"text": clipped(f"{error.type}: {error.message}")}, error.source))
     strength = Strength.ESTABLISHED if mismatch else Strength.SUPPORTED

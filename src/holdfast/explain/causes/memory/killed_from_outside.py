@@ -58,17 +58,14 @@ def _strength(evidence: Evidence) -> Strength:
 def _cpu_time(evidence: Evidence) -> list[Fact]:
     """The CPU time that it used, where that is all it was given: at the hard limit the kernel sends SIGKILL."""
     limit = rlimit(evidence, "cpu")
-    if evidence.ended is None or limit is None:
+    used_s = (evidence.end.user_s or 0.0) + (evidence.end.system_s or 0.0)
+    if limit is None or used_s < _USED_UP * limit.value:
         return []
-    used_s = (evidence.ended.event.user_s or 0.0) + (evidence.ended.event.system_s or 0.0)
-    values = {"used_s": used_s, "limit_s": limit.value}
-    used_up = used_s >= _USED_UP * limit.value
-    return [Fact("limit.cpu-time", values, evidence.exit_source)] if used_up else []
+    return [Fact("limit.cpu-time", {"used_s": used_s, "limit_s": limit.value}, evidence.exit_source)]
 
 
 def _left_running(evidence: Evidence) -> list[dict[str, Any]]:
     """Processes that trained, and outlived the one that was killed."""
     trained = {one.pid for kind in (ev.FitStarted, ev.LoopSeen) for one in evidence.all(kind)}
-    left = evidence.ended.event.left_running if evidence.ended is not None else []
-    running = [one for one in left if one.get("pid") in trained]
+    running = [one for one in evidence.end.left_running if one.get("pid") in trained]
     return [{"pid": one["pid"], "command": one.get("command", "")} for one in running]

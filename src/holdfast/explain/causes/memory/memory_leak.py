@@ -48,10 +48,8 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
 
 def _steps_since(evidence: Evidence) -> float:
     """How many times more steps were done at the end than when containers were last measured."""
-    measured = evidence.last(ev.HoldingsSeen)
-    if measured is None or not measured.event.step or not evidence.step:
-        return 1.0
-    return max(1.0, evidence.step / measured.event.step)
+    measured = evidence.seen(ev.HoldingsSeen).step
+    return max(1.0, (evidence.step or 0) / measured) if measured else 1.0
 
 
 def _strength(evidence: Evidence, named: Kept | None) -> Strength:

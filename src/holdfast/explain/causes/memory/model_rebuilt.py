@@ -26,8 +26,7 @@ def model_rebuilt(evidence: Evidence) -> Finding | None:
         return None
     alive, source = _models_alive(evidence)
     fits, models = evidence.fit_count, len(evidence.all(ev.ModelSeen))
-    predictions = evidence.last(ev.PredictDone)
-    calls = max(fits, models, predictions.event.count if predictions is not None else 0)
+    calls = max(fits, models, evidence.seen(ev.PredictDone).count)
     between = growth.when == GrowthShape.BETWEEN_FITS
     if calls < _LOOP or not (between or alive >= _ALIVE or models >= _MANY):
         return None

@@ -11,8 +11,7 @@ def exit_hang(evidence: Evidence) -> Finding | None:
         return None
     facts = [*silence(evidence)]
     if leaving is not None:
-        values = {"steps": leaving.event.steps, "raised": leaving.event.raised}
-        facts.append(Fact("exit.started", values, leaving.source))
+        facts.append(leaving.fact("exit.started", steps=leaving.event.steps, raised=leaving.event.raised))
     threads = stalled_threads(evidence, lambda thread: not thread.main and thread.users is not None)
     own = [one for one in threads if one.trains]
     facts += [one.fact for one in own[:2]]
@@ -44,12 +43,10 @@ def _processes(stacks: StackReading) -> list[Fact]:
 
 def _python_fed(evidence: Evidence) -> list[Fact]:
     """TensorFlow waits for a thread that the interpreter has ended, where Python fed a fit that was left early."""
-    leaving, data = evidence.last(ev.ExitStarted), evidence.data()
-    done = [fit.done.event for fit in evidence.fits if fit.done is not None]
-    left_early = any(event.raised or event.stopped for event in done)
-    raised = leaving is not None and bool(leaving.event.raised)
-    fed = data is not None and data.event.python_fed and (left_early or raised)
-    return [Fact("exit.python-fed", {}, data.source)] if data is not None and fed else []
+    data, raised = evidence.data(), evidence.seen(ev.ExitStarted).raised
+    left_early = raised or any(fit.end.raised or fit.end.stopped for fit in evidence.fits)
+    fed = data is not None and data.event.python_fed and left_early
+    return [data.fact("exit.python-fed")] if data is not None and fed else []
 
 
 def _pool(evidence: Evidence, stacks: StackReading) -> str:

@@ -27,14 +27,12 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
         title = Title("fork-deadlock.framework", {"pid": inside[0].pid, "where": inside[0].users_line})
         remedies = [Remedy("worker.spawn-with-framework"), Remedy("worker.keep-framework-in-parent")]
         return Finding(Strength.SUPPORTED, title, _facts(evidence, stacks.source, inside), remedies)
-    started, data = evidence.last(ev.WorkersStarted), evidence.data()
-    forked = started is not None and started.event.method == "fork"
-    forked = forked or (data is not None and bool(data.event.multiprocessing))
+    started = evidence.seen(ev.WorkersStarted)
+    forked = started.method == "fork" or bool(evidence.dataset().multiprocessing)
     stuck = [other for other in alive if other.lone_on_lock and not _rests(other)]
     if not stuck or (evidence.all(ev.WorkerGone) and not forked):
         return None
-    after_framework = started is not None and bool(started.event.after_framework)
-    certain = forked or after_framework or any(other.threads[0].python for other in stuck)
+    certain = forked or started.after_framework or any(other.threads[0].python for other in stuck)
     strength = Strength.SUPPORTED if certain else Strength.POSSIBLE
     title = Title("fork-deadlock", {"pid": stuck[0].pid})
     remedies = [Remedy("worker.spawn"), Remedy("worker.use-threads-or-tf-data")]

@@ -1,7 +1,7 @@
 """A generator was read by several threads at once."""
 
 from holdfast.explain.readings.error import ErrorText
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 _EXECUTING = ErrorText(r"generator already executing")
 
@@ -13,6 +13,6 @@ def generator_not_thread_safe(evidence: Evidence) -> Finding | None:
         return None
     facts = [*quote.facts]
     if data is not None and data.event.workers:
-        facts.append(Fact("data.workers", {"workers": data.event.workers}, data.source))
+        facts.append(data.fact("data.workers", workers=data.event.workers))
     remedies = [Remedy("generator.make-a-dataset"), Remedy("worker.use-one")]
     return Finding(Strength.ESTABLISHED, Title("generator-not-thread-safe"), facts, remedies)

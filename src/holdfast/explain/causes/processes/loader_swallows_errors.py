@@ -37,5 +37,5 @@ def _swallowed(evidence: Evidence) -> list[Fact]:
     if not raised:
         return []
     event = raised[-1].event
-    values = {"error": event.type, "where": event.user_line, "message": event.message}
-    return [Fact("error.swallowed", values, raised[-1].source)]
+    swallowed = {"error": event.type, "where": event.user_line, "message": event.message}
+    return [raised[-1].fact("error.swallowed", **swallowed)]

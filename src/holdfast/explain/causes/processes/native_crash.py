@@ -25,8 +25,8 @@ def native_crash(evidence: Evidence) -> Finding | None:
         return None
     signal, (where, source) = evidence.exit_signal, _user_line(evidence)
     outside = evidence.fatal is not None and not evidence.fatal.in_python
-    dumped = evidence.ended is not None and bool(evidence.ended.event.core_dumped)
-    facts = [Fact("crash.signal", {"signal": signal, "core_dumped": dumped}, evidence.exit_source)]
+    dumped = {"signal": signal, "core_dumped": bool(evidence.end.core_dumped)}
+    facts = [Fact("crash.signal", dumped, evidence.exit_source)]
     facts += _fatal(evidence)
     facts += [Fact("crash.user-line", {"where": where, "outside": outside}, source)] if where else []
     facts += before_first_step(evidence) if evidence.phase in (Phase.START, Phase.IMPORT, None) else ()

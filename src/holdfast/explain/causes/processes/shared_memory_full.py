@@ -31,7 +31,8 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     facts = [*end_seen(evidence)] if bus_error else []
     facts += [quote.fact] if quote is not None else []
     if least is not None:
-        values = {"free_bytes": least, "total_bytes": _total(evidence)}
+        read = [disk for disk in evidence.seen(ev.MachineRead).disks if disk.get("what") == "shm"]
+        values = {"free_bytes": least, "total_bytes": read[0].get("total_bytes") if read else None}
         facts.append(Fact("shared-memory.least-free", values, f"vitals.jsonl:{known[-1][0]}"))
     facts += [fact for fact in disks[-1:] if fact.values["disk"] != "shm"]
     facts += user_line(evidence)
@@ -42,9 +43,3 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
         return Finding(strength, Title("shared-memory-full"), facts, remedies)
     title, against = Title("shared-memory-full.page-missing"), [Fact("shared-memory.never-low")]
     return Finding(Strength.SUPPORTED, title, facts, remedies, against=against)
-
-
-def _total(evidence: Evidence) -> int | None:
-    machine = evidence.last(ev.MachineRead)
-    disks = machine.event.disks if machine is not None else []
-    return next((disk.get("total_bytes") for disk in disks if disk.get("what") == "shm"), None)

@@ -28,7 +28,7 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
     if caught and not (received or by_signal or interrupted):
         where = _interrupted_at(evidence)
         inferred = not where
-        left = Fact("fit.interrupted", {"where": where}, caught.source)
+        left = caught.fact("fit.interrupted", where=where)
         no_steps = Fact("steps.none-after-signal", {}, "vitals.jsonl")
         facts += [end.seen_by_script(caught, direct=True), left if where else no_steps]
     if interrupted and evidence.error is not None:
@@ -56,8 +56,7 @@ def _caught(evidence: Evidence) -> Recorded[ev.SignalSeen] | None:
 
 def _interrupted_at(evidence: Evidence) -> str:
     """The user's line at which KeyboardInterrupt left the last fit; "" when it left none."""
-    fit = evidence.fit
-    if fit is None or fit.done is None or fit.done.event.raised != "KeyboardInterrupt":
+    if evidence.fit is None or evidence.fit.end.raised != "KeyboardInterrupt":
         return ""
     raised = [one.event for one in evidence.all(ev.ExceptionRaised) if one.event.type == "KeyboardInterrupt"]
     return next((event.user_line for event in raised if event.user_line), "fit")

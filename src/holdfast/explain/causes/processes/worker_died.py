@@ -63,18 +63,14 @@ def _is_no_loader(event: ev.WorkerGone) -> bool:
 def _why(evidence: Evidence, pid: int) -> list[Fact]:
     crashes = [one for one in evidence.all(ev.WorkerCrashed) if one.event.worker_pid == pid]
     exits = [one for one in evidence.all(ev.WorkerExitCalled) if one.event.worker_pid == pid]
-    facts = [
-        Fact("worker.crashed", {"what": one.event.what, "where": one.event.where}, one.source)
-        for one in crashes[:1]
-    ]
-    return facts + [Fact("worker.exited", {"where": one.event.where}, one.source) for one in exits[-1:]]
+    facts = [one.fact("worker.crashed", what=one.event.what, where=one.event.where) for one in crashes[:1]]
+    return facts + [one.fact("worker.exited", where=one.event.where) for one in exits[-1:]]
 
 
 def _pipe_broke(evidence: Evidence, broken: Fact) -> Finding:
     """A process ended while another read from it: all that the reader sees is a broken pipe."""
-    gone, data = evidence.all(ev.WorkerGone), evidence.data()
-    threads = data is not None and bool(data.event.workers)
-    known = bool(gone) or threads or has_loader(evidence)
+    gone = evidence.all(ev.WorkerGone)
+    known = bool(gone) or bool(evidence.dataset().workers) or has_loader(evidence)
     strength = Strength.ESTABLISHED if known else Strength.SUPPORTED
     facts = [broken, *(worker_ended(one) for one in gone[-2:]), *user_line(evidence)]
     remedies = [Remedy("worker.load-without"), Remedy("worker.use-fewer-or-smaller")]

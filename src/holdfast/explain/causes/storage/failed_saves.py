@@ -10,7 +10,7 @@ def save_failed(failed: Recorded[ev.SaveFailed] | None) -> list[Fact]:
         return []
     event = failed.event
     values = {"path": event.path, "where": event.where, "error": event.error, "free_bytes": event.free_bytes}
-    return [Fact("save.failed", values, failed.source)]
+    return [failed.fact("save.failed", **values)]
 
 
 def saved_later(
@@ -19,8 +19,5 @@ def saved_later(
     """The last save that succeeded after a failed one, of the same kind of file: the script had a way out."""
     saves = [one for one in evidence.all(ev.SaveDone) if one.line > failed.line]
     kind = Path(failed.event.path).suffix if same_kind else None
-    return [
-        Fact("save.succeeded-later", {"path": one.event.path}, one.source)
-        for one in saves
-        if kind is None or Path(one.event.path).suffix == kind
-    ][-1:]
+    alike = [one for one in saves if kind is None or Path(one.event.path).suffix == kind]
+    return [one.fact("save.succeeded-later", path=one.event.path) for one in alike[-1:]]
