@@ -1,6 +1,6 @@
-"""Every cause: a run that has it, one that only looks like it, and its text as it is stored.
+"""Every cause: the evidence of a run that has it, and of one that only looks like it.
 
-`pytest tests/explain --store` writes the stored texts anew; nothing else does.
+The evidence is made, event by event. test_stored_runs.py has real runs, and the text of their verdicts.
 """
 
 from __future__ import annotations
@@ -54,11 +54,6 @@ def test_the_near_miss_is_not_blamed(slug: str, tmp_path: Path) -> None:
     blamed = [one.cause for one in verdict.findings if one.strength >= Strength.SUPPORTED]
     assert slug not in blamed
     assert not [fact for fact in verdict.known if fact.kind == "cause.not-judged"]
-
-
-@pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE])
-def test_the_text_is_the_stored_one(slug: str, tmp_path: Path, stored: Callable[[str, str], None]) -> None:
-    stored(f"explain/{slug}", render(told(slug, tmp_path)).rstrip("\n"))
 
 
 @pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE])

@@ -1,7 +1,11 @@
-"""`python -m tests.gpu`: programs that are ill on a real GPU, under the real supervisor. Needs one NVIDIA GPU."""
+"""`python -m tests.gpu [--keep DIR] [NAME ...]`: faulty and healthy programs on a real GPU, under the real supervisor.
+
+Needs one NVIDIA GPU. `--keep` leaves the run folders in DIR; `python -m tests.zoo.store` stores them.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -9,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# program: the cause that must stand first, or None for a healthy one
+# program: the first cause of the verdict, or None for a healthy one
 EXPECTED = {
     "healthy": None,
     "torch_healthy": None,
@@ -25,10 +29,14 @@ ON_THE_GPU = ("healthy", "torch_healthy", "jax_too_large", "torch_grows")
 
 def main() -> int:
     wrong = 0
-    names = sys.argv[1:] or list(EXPECTED)
+    parser = argparse.ArgumentParser(prog="python -m tests.gpu")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--keep", type=Path, metavar="DIR")
+    asked = parser.parse_args()
+    names = asked.names or list(EXPECTED)
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            wrong += not _right(name, Path(folder) / name)
+            wrong += not _right(name, (asked.keep or Path(folder)).absolute() / name)
     print(f"{len(names) - wrong} of {len(names)} right")
     return 1 if wrong else 0
 
