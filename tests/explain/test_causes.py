@@ -21,6 +21,7 @@ from holdfast.report import wording
 from holdfast.report.verdict import render
 from holdfast.report.verdict_json import as_json
 from tests.explain.made import Run, title_of
+from tests.explain.test_stored_runs import STORED
 
 SLUGS = [cause.slug for cause in CAUSES]
 
@@ -54,6 +55,12 @@ def test_the_near_miss_is_not_blamed(slug: str, tmp_path: Path) -> None:
     blamed = [one.cause for one in verdict.findings if one.strength >= Strength.SUPPORTED]
     assert slug not in blamed
     assert not [fact for fact in verdict.known if fact.kind == "cause.not-judged"]
+
+
+@pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE and slug not in STORED])
+def test_the_text_is_the_stored_one(slug: str, tmp_path: Path, stored: Callable[[str, str], None]) -> None:
+    """Of causes that no stored run has; test_stored_runs.py has the others."""
+    stored(f"explain/{slug}", render(told(slug, tmp_path)).rstrip("\n"))
 
 
 @pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in ALIVE])
