@@ -105,6 +105,19 @@ def test_an_error_after_which_it_said_that_it_was_done_was_caught(tmp_path: Path
     assert blamed(verdict) == []
 
 
+def test_an_error_that_a_library_logged_was_caught(tmp_path: Path) -> None:
+    logged = [
+        "Jax plugin configuration error: Exception when calling jax_plugins.xla_cuda13.initialize()",
+        "Traceback (most recent call last):",
+        '  File "/env/lib/python3.11/site-packages/jax/_src/xla_bridge.py", line 508, in discover_pjrt_plugins',
+        "    plugin_module.initialize()",
+        "RuntimeError: Unable to load cuDNN. Is it installed?",
+    ]
+    verdict = written(tmp_path, *logged, "loss 0.0237")
+    assert (verdict.outcome, blamed(verdict)) == (Outcome.FINISHED, [])
+    assert blamed(written(tmp_path, *logged)) == ["script-error"]  # nothing came after it
+
+
 def test_killed_as_the_last_word(tmp_path: Path) -> None:
     verdict = written(tmp_path, "step 10 loss 0.5", "step 20 loss 0.4", "Killed")
     assert verdict.outcome is Outcome.KILLED

@@ -155,15 +155,20 @@ _FINISHED = re.compile(
     re.IGNORECASE,
 )
 _OF_OTHERS = re.compile(
-    r"^(?:wandb|slurmstepd|srun|nohup|make)\b|: line \d+: +\d+ |^[WE]\d{4} |^(?:WARNING|ERROR):torch\.distributed"
+    r"HYDRA_FULL_ERROR|^(?:wandb|slurmstepd|srun|nohup|make)\b|"
+    r": line \d+: +\d+ |^[WE]\d{4} |^(?:WARNING|ERROR):torch\.distributed"
 )
 
 
 def _told_more(pieces: Sequence[_Piece], raised: TracebackText) -> bool:
-    """Whether the program itself said much, or that it was done, after an error."""
-    behind = [one.text for one in pieces[raised.end :]]
+    """Whether the program itself said much, or that it was done, after an error. An error that a library caught and
+    logged is the end only where the program says nothing after it."""
+    place = raised.end if raised.from_the_start else raised.at + 1
+    behind = [one.text for one in pieces[place:] if one.position is None]  # a bar is drawn once more
     own = [text for text in behind if not is_native_log(text) and not _OF_OTHERS.search(text)]
-    return len(own) > _LAST_WORDS or any(_FINISHED.search(one.text) for one in pieces[raised.at + 1 :])
+    return len(own) > (_LAST_WORDS if raised.from_the_start else 0) or any(
+        _FINISHED.search(one.text) for one in pieces[raised.at + 1 :]
+    )
 
 
 def _last_words(pieces: Sequence[_Piece], printed: Sequence[TracebackText]) -> int | None:

@@ -43,8 +43,7 @@ _SIGNALS = {
     "SIGFPE": 8,
 }
 _CRASH = r"Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception"
-#: A shell may report behind a bar that has no line end.
-_SHELL = r"(?:^|(?=\S*: line \d+: +\d+ ))\s*(?:[\w./~+-]+(?:\.sh)?: (?:line )?\d+: +|\[\d+\][+-]? +)?(?P<pid>\d+ +)?"
+_SHELL = r"^\s*(?:[\w./~+-]+(?:\.sh)?: (?:line )?\d+: +|\[\d+\][+-]? +)?(?P<pid>\d+ +)?"
 
 _RULES: tuple[tuple[End, str, re.Pattern[str]], ...] = (
     (
@@ -204,11 +203,23 @@ _RULES: tuple[tuple[End, str, re.Pattern[str]], ...] = (
     ),
     (End.INTERRUPTED, "", re.compile(r"^KeyboardInterrupt\s*$")),
 )
+_SHELL_LINE = re.compile(r": line \d+: +\d+ +\w")
+#: One of these is in every line that a rule knows: most lines have none, and are not tried against each rule.
+_MAY_END = re.compile(
+    r"kill|oom|memory|out_of|cancel|limit|walltime|evict|preempt|spot|signal|exit|fail|fault|abort|bus error|terminat|"
+    r"interrupt|illegal|exception|kernel|crash|TERM_|NODE_|free|malloc|smashing|trap|protection|error: |resource|"
+    r"deadline|died|exceeded",
+    re.IGNORECASE,
+)
 _SIGNAL_OF = {End.KILLED: 9, End.TERMINATED: 15, End.INTERRUPTED: 2}
 
 
 def ending(text: str) -> EndWords | None:
     """How the line says that a process ended."""
+    if not _MAY_END.search(text):
+        return None
+    if (reported := _SHELL_LINE.search(text)) is not None:  # perhaps behind a bar that has no line end
+        text = text[text.rfind(" ", 0, reported.start()) + 1 :]
     for kind, reported_by, pattern in _RULES:
         match = pattern.search(text)
         if match is None:

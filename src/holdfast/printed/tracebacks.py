@@ -14,6 +14,8 @@ _MOST_CHAINED = 5
 _JOINED_WITHIN = 4
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
+#: Where a program or a process of multiprocessing begins; a file that does not compile has no function.
+_STARTS = ("<module>", "_run_module_as_main", "_bootstrap", "")
 _BEGINS = "Traceback (most recent call last)"
 _JOINS = ("During handling", "The above exception")
 _NATIVE_LOG = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:|[WEIF]\d{4} |\[\d{4}-)")
@@ -45,6 +47,8 @@ class TracebackText:
     end: int  # index after the last line of its message
     start: int = 0  # index of its first line
     in_thread: bool = False  # it ended a thread, or was ignored: not the program
+    #: Nobody caught it, by its first frame: a handler that logs an exception prints the frames from itself on.
+    from_the_start: bool = True
 
 
 def last_traceback(texts: Sequence[str]) -> TracebackText | None:
@@ -97,7 +101,7 @@ def _one_traceback(texts: Sequence[str], start: int) -> TracebackText | None:
             raised = _RAISED.match(text)
             if raised is None or (not frames and "Error" not in text):
                 return None
-            return _made(lines, start, at, raised, frames, code)
+            return _made(lines, start, at, raised, frames, code, plain=True)
     return None
 
 
@@ -126,12 +130,15 @@ def _made(
     raised: re.Match[str],
     frames: Sequence[tuple[str, int, str]],
     code: Sequence[str],
+    *,
+    plain: bool = False,
 ) -> TracebackText:
     message, end = _message(lines, at, raised["message"] or "")
     before = lines[start - 1] if start else ""
     in_thread = before.startswith(("Exception in thread", "Exception ignored in"))
     kind = raised["type"].rpartition(".")[2]
-    return TracebackText(kind, message, tuple(frames), tuple(code), (), at, end, start, in_thread)
+    whole = not plain or not frames or frames[0][2] in _STARTS or "Original Traceback" in lines[start]
+    return TracebackText(kind, message, tuple(frames), tuple(code), (), at, end, start, in_thread, whole)
 
 
 def _message(texts: _Unprefixed, at: int, first: str) -> tuple[str, int]:
