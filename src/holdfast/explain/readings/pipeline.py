@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 INFINITE, UNKNOWN_LENGTH = -1, -2
 
 
+def element_shapes(data: ev.DatasetSeen) -> list[list[int | None]]:
+    """Of the arrays of an element, as far as they are known; None is a side that varies."""
+    spec = data.element_spec if isinstance(data.element_spec, list) else []
+    return [part[0] for part in spec if isinstance(part, list) and part and isinstance(part[0], list)]
+
+
 def from_generator(data: ev.DatasetSeen) -> bool:
     """Python iterates it once, and cannot start it again."""
     return data.type in ("generator", "iterator")

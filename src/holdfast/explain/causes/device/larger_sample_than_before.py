@@ -2,7 +2,7 @@
 
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.memory import at_the_end, gpu_refused, growth_values, memory_end
-from holdfast.explain.readings.pipeline import part_bytes
+from holdfast.explain.readings.pipeline import element_shapes, part_bytes
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _STEPS_NEEDED = 3  # before it, so that "before" means something
@@ -60,10 +60,7 @@ def _rise(evidence: Evidence) -> list[Fact]:
 
 def _varies(evidence: Evidence) -> bool:
     """The shape of a sample is not fixed."""
-    spec = evidence.dataset().element_spec
-    specs = spec if isinstance(spec, list) else []
-    shapes = [spec[0] for spec in specs if isinstance(spec, list) and spec and isinstance(spec[0], list)]
-    return any(None in shape[1:] for shape in shapes)
+    return any(None in shape[1:] for shape in element_shapes(evidence.dataset()))
 
 
 def _flat_until_the_end(evidence: Evidence) -> bool:

@@ -13,9 +13,7 @@ _COMPLAINT = re.compile(
     r"\b(errors?|invalid|required|missing|not found|cannot|unable|fail(ed|ure)?|abort(ed|ing)?)\b", re.I
 )
 #: What a package says that was written for another version of one that it uses.
-_OTHER_VERSION = re.compile(
-    r"module '[\w.]+' has no attribute|cannot import name|unexpected keyword argument"
-)
+_OTHER_VERSION = r"module '[\w.]+' has no attribute|cannot import name|unexpected keyword argument"
 _SAME_MESSAGE = 60  # characters in which the same error is known again in another layer
 _MESSAGE_KEPT = 2000  # characters of a message that the journal keeps
 _WRITE_TO_A_FILE = Remedy("output.write-to-a-file")
@@ -68,7 +66,7 @@ def _what_to_change(error: Raised, generator: Fact | None) -> Remedy:
         return Remedy("input.use-an-option", {"where": error.user_line})
     if missing := re.match(r"No module named '([\w.]+)'", error.message):
         return Remedy("module.install", {"module": missing[1].partition(".")[0]})
-    if (library := _library(error)) and _OTHER_VERSION.search(error.message):
+    if (library := _library(error)) and re.search(_OTHER_VERSION, error.message):
         return Remedy("package.version", {"package": library})
     if not error.user_line:
         return Remedy("traceback.read")

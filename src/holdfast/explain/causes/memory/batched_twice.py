@@ -2,6 +2,7 @@
 
 from holdfast.explain.readings.memory import MemoryEnd, memory_end
 from holdfast.explain.readings.output import clipped
+from holdfast.explain.readings.pipeline import element_shapes
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: Nodes between which a second batch is right.
@@ -14,7 +15,7 @@ def batched_twice(evidence: Evidence) -> Finding | None:
     batches = [node for node in evidence.nodes if node.op == "batch"]
     if data is None or len(batches) < 2 or _REGROUPING & {node.op for node in evidence.nodes}:
         return None
-    rank = _element_rank(data.event.element_spec)
+    rank = next((len(shape) for shape in element_shapes(data.event)), None)
     wanted = _rank(evidence.seen(ev.ModelSeen).input_shape)
     mismatch = wanted is not None and rank == wanted + 1
     if wanted is not None and rank is not None and not mismatch:  # clips of frames in a batch
@@ -30,12 +31,6 @@ def batched_twice(evidence: Evidence) -> Finding | None:
     strength = Strength.ESTABLISHED if mismatch else Strength.SUPPORTED
     remedies = [Remedy("pipeline.batch-once", {"size": sizes[-1]})]
     return Finding(strength, Title("batched-twice", {"sizes": sizes}), facts, remedies, led_to=ended.cause)
-
-
-def _element_rank(spec: list[object] | None) -> int | None:
-    """Dimensions of the first array of an element."""
-    shapes = [part[0] for part in spec or [] if isinstance(part, list) and isinstance(part[0], list)]
-    return len(shapes[0]) if shapes else None
 
 
 def _rank(shape: object) -> int | None:

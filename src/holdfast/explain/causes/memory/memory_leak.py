@@ -35,11 +35,8 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
     if growth.when == GrowthShape.NONE and kept_bytes < _MUCH_OF_PEAK * max(1, growth.peak_bytes):
         return None
     named = kept if kept_bytes * _steps_since(evidence) > EXPLAINS_GROWTH * total else None
-    facts = [
-        grew(evidence),
-        *([kept.fact] if kept is not None and kept_bytes > PART_OF_GROWTH * total else []),
-    ]
-    strength = _strength(evidence, named)
+    facts, strength = [grew(evidence)], _strength(evidence, named)
+    facts += [kept.fact] if kept is not None and kept_bytes > PART_OF_GROWTH * total else []
     rivals = [node for node in evidence.nodes if node.op in ("cache", "shuffle")]
     against = [Fact("pipeline.fills-in-first-epoch", {"op": one.op}, one.source) for one in rivals[:1]]
     against = against if strength == Strength.POSSIBLE else []

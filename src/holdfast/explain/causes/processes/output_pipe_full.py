@@ -3,13 +3,7 @@
 import enum
 import re
 
-from holdfast.explain.readings.stacks import (
-    ProcessState,
-    StackReading,
-    StalledThread,
-    ThreadState,
-    stalled_threads,
-)
+from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, stalled_threads
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _WRITE = re.compile(r"(write|writev|sendto|sendmsg)\b.*fd=(\d+) \((.*)\)")
@@ -26,7 +20,7 @@ class WriteTo(enum.StrEnum):
 @cause("output-pipe-full", specialises=("callback-blocked", "input-blocked"))
 def output_pipe_full(evidence: Evidence) -> Finding | None:
     for blocked in stalled_threads(evidence, lambda thread: True):
-        to, pipe = _blocked_write(blocked.thread)
+        to, pipe = _blocked_write(blocked)
         if to is None or evidence.stacks is None:
             continue
         reader = _reader(evidence.stacks, blocked, pipe)
@@ -35,8 +29,9 @@ def output_pipe_full(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _blocked_write(thread: ThreadState) -> tuple[WriteTo | None, str]:
+def _blocked_write(blocked: StalledThread) -> tuple[WriteTo | None, str]:
     """What a thread writes to, where that blocks, and the pipe: "pipe:[77]", "" where it could not be read."""
+    thread = blocked.thread
     call = _WRITE.match(thread.syscall)
     number, file = (call[2], call[3]) if call is not None else ("", "")
     in_pipe = _PIPE_WAIT.search(thread.wait) is not None or ("pipe" in file and thread.state == "S")
