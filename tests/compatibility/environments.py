@@ -53,7 +53,7 @@ ENVIRONMENTS = (
     Environment("tf2.18-py312", "3.12", ("tensorflow-cpu==2.18.1",)),
     Environment("tf2.19-py312", "3.12", ("tensorflow-cpu==2.19.1",)),
     Environment("tf2.20-py313", "3.13", ("tensorflow-cpu==2.20.0",)),
-    Environment("tf2.21-py313", "3.13", ("tensorflow-cpu==2.21.0",)),
+    Environment("tf2.21-py313", "3.13", ("tensorflow-cpu==2.21.0", "tensorboard")),
     Environment("jax-py312", "3.12", ("jax", "keras"), "keras", variables={"KERAS_BACKEND": "jax"}),
     Environment(
         "torch-py311", "3.11", ("torch>=2.13,<2.14", "keras"), "keras", variables={"KERAS_BACKEND": "torch"}

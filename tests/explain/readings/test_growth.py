@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
@@ -91,7 +91,7 @@ def _killed_within_a_second() -> tuple[list[tuple[int, vitals.Sample]], Beat]:
         memory_used_bytes=[n * MIB for n in (200, 300, 400, 500, 590, 606)],
         memory_limit_bytes=[1300 * MIB] * 6,
     )
-    last = dict.fromkeys((field.name for field in fields(Beat)), 0)
+    last = dict.fromkeys(Beat._fields, 0)
     return samples, Beat(**last | {"mono": 5.9, "pid": 7, "phase": Phase.STEP, "fit": 1, "step": 345})  # type: ignore[arg-type]
 
 
@@ -152,6 +152,16 @@ def test_looks_that_come_closer_near_the_end_do_not_make_growth_flat() -> None:
     ]
     grown = read_growth(samples)
     assert (grown.when, grown.flattened) == ("first-epoch-so-far", False)
+
+
+def test_steps_that_become_slow_do_not_make_growth_flat() -> None:
+    """4 MiB a step to the end; other processes take the CPU, and of the last seconds each has few steps."""
+    steps = [0, 90, 180, 270, 300, 308, 316, 324, 332, 340, 348, 356]
+    sizes = [400 + 4 * step for step in steps]
+    grown = read_growth(_samples(sizes, phase=["step"] * 12, fit=[1] * 12, step=steps))
+    assert (grown.when, grown.flattened) == ("first-epoch-so-far", False)
+    full = [min(size, sizes[4]) for size in sizes]
+    assert read_growth(_samples(full, phase=["step"] * 12, fit=[1] * 12, step=steps)).flattened
 
 
 def test_steps_done_before_the_fit_was_first_seen_are_not_a_fill() -> None:

@@ -150,7 +150,7 @@ def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | No
         workers=workers,
         worker_gains=gains,
         steady=_steady(sizes) or _same_at_every_step(start),
-        flattened=_flattened(sizes),
+        flattened=_flattened(sizes) and not _late_steps_take_as_much(start),
         in_step=_in_one_step(start),
         largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
     )
@@ -420,6 +420,15 @@ def _flattened(sizes: list[int]) -> bool:
     late = sizes[-max(_LEAST_LATE, len(sizes) // 3) :]
     early_rise = median(late) - sizes[0]
     return early_rise > 0 and max(late) - late[0] < _FLAT * early_rise
+
+
+def _late_steps_take_as_much(samples: list[tuple[int, Sample]]) -> bool:
+    """A busy machine makes steps slower: their memory rises more slowly by the clock, and as before by the step."""
+    begin = len(samples) - max(_LEAST_LATE, len(samples) // 3)
+    late = _rise(samples[max(0, begin)], samples[-1])
+    earlier = [_rise(a, b) for a, b in itertools.pairwise(samples[: begin + 1])]
+    rates = [rise.per_step for rise in earlier if rise.steps >= _LEAST_STEPS]
+    return late.steps >= _LEAST_STEPS and bool(rates) and late.per_step > _ALIKE * median(rates)
 
 
 def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
