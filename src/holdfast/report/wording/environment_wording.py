@@ -147,7 +147,7 @@ REMEDIES: dict[str, Advice] = {
         'model.to("cuda")\nimages, targets = images.to("cuda"), targets.to("cuda")',
     ),
     "framework.install-for-driver": Advice(
-        "or, where torch.cuda.is_available() is False: install the build that fits the driver", _build
+        "where torch.cuda.is_available() is False, install the build that fits the driver", _build
     ),
     "framework.install-with-cuda": Advice("install the build that has CUDA, and only that one", _build),
     "eager.leave-out": Advice(
