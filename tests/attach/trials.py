@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.explain.rank import GENERAL
 from holdfast.host import procfs
 from tests.zoo import runs, world
 from tests.zoo.trials import Trial, all_trials
@@ -116,7 +117,8 @@ def mark(trial: Trial, verdict: dict[str, Any]) -> tuple[str, str]:
     said = f"{findings[0]['cause']} ({findings[0]['strength']})"
     if findings[0]["cause"] in trial.causes:
         return ("same" if findings[0]["strength"] in BLAMING else "weaker"), said
-    if findings[0]["strength"] not in BLAMING or findings[0]["cause"] == "unknown":
+    general = any(cause in GENERAL.get(findings[0]["cause"], ()) for cause in trial.causes)
+    if general or findings[0]["strength"] not in BLAMING or findings[0]["cause"] == "unknown":
         return "weaker", said
     return "wrong", said
 

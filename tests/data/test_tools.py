@@ -185,3 +185,15 @@ def test_text_of_dota_beside_a_yaml_is_called_so(tmp_path: Path) -> None:
     report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
     (found,) = [finding for finding in report.findings if finding.slug == "unreadable-annotation"]
     assert "is DOTA's: four corners in pixels, and then the class" in found.places[0].detail
+
+
+def test_the_only_label_map_is_meant_though_it_names_another_class(tmp_path: Path) -> None:
+    """A program that looks classes up by their names trains on boxes without a class."""
+    put(tmp_path, **{"t.record": record(), "m.pbtxt": "item { id: 1 name: 'nucleus' }\n"})
+    report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
+    assert made.slugs(report)["unknown-class"] == 1
+    put(tmp_path, **{"other.pbtxt": "item { id: 1 name: 'leaf' }\n"})
+    report, _ = check([DatasetPart(str(tmp_path))], use_cache=False, processes=1)
+    assert "unknown-class" not in made.slugs(report), (
+        "two maps, none of which fits: neither is known to be meant"
+    )

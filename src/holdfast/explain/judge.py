@@ -55,7 +55,7 @@ def judge(evidence: Evidence) -> Verdict:
         elif said is not None:
             ruled_out.append(said)
     how = outcome(evidence)
-    found = [_as_printed(one, evidence) for one in found]
+    found = [_if_counted(_as_printed(one, evidence), evidence) for one in found]
     ranked = rank([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found], how)
     if not ranked and how not in (Outcome.FINISHED, Outcome.RUNNING):
         ranked = (unknown(evidence, how),)
@@ -92,6 +92,23 @@ def _as_printed(finding: Finding, evidence: Evidence) -> Finding:
     most = Strength.ESTABLISHED if by_kernel else Strength.POSSIBLE if mentioned else Strength.SUPPORTED
     remedies = [one for one in finding.remedies if one.kind != "report.open"]  # there is no run to report on
     return replace(finding, strength=min(finding.strength, most), because=because, remedies=remedies)
+
+
+#: Parts of the probe that count steps, and causes outside the group of steps that rest on their counts.
+_COUNTING = frozenset(
+    {"callback_list", "train_batches", "trainer_hooks", "fit_sampling", "custom_loop", "tensorflow_hooks",
+     "inner_steps", "jax_jit", "torch_hooks"}
+)  # fmt: skip
+_BY_COUNTS = frozenset({"dataset-empty", "data-silently-dropped", "already-at-target", "loss-not-falling"})
+
+
+def _if_counted(finding: Finding, evidence: Evidence) -> Finding:
+    """A part of the probe that failed has counted up to there: what rests on its counts is no more than possible."""
+    by_counts = finding.cause in _BY_COUNTS or BY_SLUG[finding.cause].group is Group.STEPS
+    if not by_counts or evidence.error is not None:
+        return finding
+    failed = any(one.event.part in _COUNTING for one in evidence.all(ev.ProbeFailed))
+    return replace(finding, strength=min(finding.strength, Strength.POSSIBLE)) if failed else finding
 
 
 _WORDS = ("error.quoted", "output.line")

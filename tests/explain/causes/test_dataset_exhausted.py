@@ -73,3 +73,13 @@ def test_an_iterator_that_is_asked_after_its_end_is_exhausted(tmp_path: Path) ->
     assert (first.title.kind, first.strength) == ("dataset-exhausted.iterator", Strength.SUPPORTED)
     asked = {"where": "train.py:9", "times": 4, "steps": 50}
     assert facts(first)["iterator.asked-after-its-end"] == asked
+
+
+def test_counts_of_a_part_of_the_probe_that_failed_blame_nobody(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert "dataset-exhausted" in run.blamed()
+    run = Run(tmp_path / "other")
+    run.probe(ev.ProbeFailed(part="callback_list", error="ValueError: no handle"))
+    example(run)
+    assert "dataset-exhausted" not in run.blamed()

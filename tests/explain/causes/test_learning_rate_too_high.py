@@ -90,3 +90,25 @@ def test_a_loss_that_falls_far_below_zero_has_not_grown(tmp_path: Path) -> None:
     run.epochs([10, 10], [-100.0, -1000.0])
     run.ended(0)
     assert run.verdict().findings == ()
+
+
+@pytest.mark.parametrize(
+    ("losses", "learning_rate", "found"),
+    [
+        ([6.5e9, 6.4e9, 6.3e9], 20.0, True),
+        ([1.5e22, 2.1e25], 2e4, True),
+        ([6.5e9, 6.4e9, 6.3e9], 0.01, False),  # targets that are not scaled
+        ([0.7, 0.5, 0.4], 20.0, False),
+    ],
+)
+def test_a_loss_that_was_never_seen_small(
+    tmp_path: Path, losses: list[float], learning_rate: float, found: bool
+) -> None:
+    """The program shows it every hundred steps."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="tf_function", where="model_lib.py:661"))
+    for number, loss in enumerate(losses, 1):
+        run.probe(ev.LossSeen(step=100 * number, logs={"loss": loss}, learning_rate=learning_rate))
+    run.samples(3, step=100 * len(losses))
+    run.ended(0)
+    assert ("learning-rate-too-high" in run.slugs()) is found

@@ -148,3 +148,19 @@ def test_a_pool_that_raises_is_not_recommended_again(run: Run) -> None:
     run.raised("BrokenProcessPool", message)
     assert run.first().cause == "worker-died"
     assert remedies(run.first()) == ["worker.use-fewer-or-threads"]
+
+
+def test_a_thread_whose_end_was_only_printed(tmp_path: Path) -> None:
+    """As in a process that was attached to, whose standard error goes to a file."""
+    run = Run(tmp_path / "run", watch="attached")
+    run.output(
+        'Exception in thread filler:\nTraceback (most recent call last):\n  File "/usr/lib/python3.11/threading.py", '
+        'line 982, in run\n    self._target()\n  File "/home/me/train.py", line 20, in fill\n    rows[number]\n'
+        "IndexError: list index out of range\n"
+    )
+    queue = Frame("/usr/lib/python3.11/queue.py", 171, "get")
+    run.stalled("data-wait", main_in_fit(), python_thread(4002, queue, user(31, "examples")))
+    finding = run.first()
+    assert (finding.cause, finding.strength) == ("worker-died", Strength.SUPPORTED)
+    assert finding.title.values == {"error": "IndexError", "where": "/home/me/train.py:20"}
+    assert facts(finding)["thread.raised"]["code"] == "rows[number]"

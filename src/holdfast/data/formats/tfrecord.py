@@ -343,7 +343,11 @@ def _not_framed(start: bytes, path: str) -> tuple[str, str]:
 def _fitting_labels(
     listing: FileIndex, used: set[tuple[str, int]], label_maps: list[str], noted: list[Problem]
 ) -> tuple[label_map.Label, ...]:
-    """The label map that agrees best with the first records; a folder may hold those of other datasets."""
+    """The label map that agrees best with the first records; a folder may hold those of other datasets.
+
+    The only one of the folder is meant, also where it names none of the classes: a program that looks classes up by
+    their names then trains on boxes without a class.
+    """
     best: tuple[float, tuple[label_map.Label, ...]] = (0.0, ())
     for name in label_maps:
         try:
@@ -353,7 +357,8 @@ def _fitting_labels(
         except UnreadableAnnotation as error:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
             continue
-        best = max(best, (_agreement(labels, used), labels), key=lambda scored: scored[0])
+        meant = 1e-9 if len(label_maps) == 1 and not name.startswith("../") else 0.0
+        best = max(best, (_agreement(labels, used) + meant, labels), key=lambda scored: scored[0])
     return best[1]
 
 

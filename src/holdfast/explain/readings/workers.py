@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
+from holdfast.printed.tracebacks import TracebackText, tracebacks
+from holdfast.user_code import is_user_file
 
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
+
+
+_IN_THREAD = "Exception in thread"  # in front of the traceback that ended a thread
 
 
 def workers_started(evidence: Evidence) -> tuple[Fact, ...]:
@@ -64,10 +69,26 @@ def worker_ended(gone: Recorded[ev.WorkerGone]) -> Fact:
 
 
 def thread_raised(evidence: Evidence) -> list[Fact]:
-    """Threads that an exception ended, oldest first."""
-    return [
-        _thread_raised(raised) for raised in evidence.all(ev.ExceptionRaised) if raised.event.left == "thread"
-    ]
+    """Threads that an exception ended, oldest first: as the probe saw them, else as Python printed them."""
+    if evidence.probed:
+        raised = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
+        return [_thread_raised(one) for one in raised]
+    lines = evidence.output.lines
+    printed = tracebacks([line.text for line in lines])
+    ended = [one for one in printed if one.start and lines[one.start - 1].text.startswith(_IN_THREAD)]
+    return [_printed(one, evidence.output.lines[one.at].source) for one in ended]
+
+
+def _printed(error: TracebackText, source: str) -> Fact:
+    own = [number for number, (file, _, _) in enumerate(error.frames) if is_user_file(file)]
+    file, line, _ = error.frames[own[-1]] if own else ("", 0, "")
+    values = {
+        "error": error.type,
+        "message": error.message,
+        "where": f"{file}:{line}" if own else "",
+        "code": error.code[own[-1]] if own else "",
+    }
+    return Fact("thread.raised", values, source)
 
 
 def _thread_raised(raised: Recorded[ev.ExceptionRaised]) -> Fact:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.host import cgroup, kernel_log, last_run, procfs
+from holdfast.host import cgroup, kernel_log, procfs
 from holdfast.host.nvml import GpuReader
 from holdfast.journal.events import (
     AttemptEnded,
@@ -23,6 +23,7 @@ from holdfast.journal.events import (
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.vitals import Sample
 from holdfast.supervise import script_snapshot
+from holdfast.supervise.attach import idle
 from holdfast.supervise.attach.observation import Totals, observe
 from holdfast.supervise.attach.output_copy import OutputCopy
 from holdfast.supervise.attach.target import Target
@@ -30,7 +31,6 @@ from holdfast.supervise.monitor import Monitor, WatchedTree
 from holdfast.supervise.recording import machine_event
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.session import RunOptions, open_folder, run_opened_event
-from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.capture import StackCapture
 from holdfast.supervise.watched_process import ExitStatus, WatchedProcess
 
@@ -70,8 +70,9 @@ class AttachedRun:
         self._samples: list[Sample] = []
         paths = machine_event.run_paths(self.folder.path, Path(target.cwd or "."))
         self._open(stall_after_s, paths)
-        self._idle_by_thread = _idle_by_thread(target.pid)  # before py-spy wakes them
-        self._idle_s = _idle_for(self._idle_by_thread)
+        tree = [target.pid, *procfs.descendants(target.pid, without=os.getpid())]
+        self._idle_by_thread = idle.by_thread(tree)  # before anything wakes them
+        self._idle_s = idle.idle_for(tree, target.trainer, self._idle_by_thread)
         self.monitor = Monitor(
             WatchedTree(
                 target.pid,
@@ -210,28 +211,6 @@ class AttachedRun:
 
 def _nothing(line: str) -> None:
     pass
-
-
-def _idle_by_thread(pid: int) -> dict[tuple[int, int], float]:
-    """Seconds since each thread of the tree ran."""
-    tree = [pid, *procfs.descendants(pid, without=os.getpid())]
-    return last_run.seconds_since_run([(one, thread) for one in tree for thread in procfs.threads(one)])
-
-
-def _idle_for(idle_by_thread: dict[tuple[int, int], float]) -> float | None:
-    """Since anything of it ran. A thread in a timed wait wakes up now and then and does nothing: its time does not
-    count, unless it is the only one."""
-    counted = [
-        idle_s
-        for (pid, thread), idle_s in idle_by_thread.items()
-        if pid == thread or not _waits_for_a_time(pid, thread)
-    ]
-    return min(counted, default=None)
-
-
-def _waits_for_a_time(pid: int, thread: int) -> bool:
-    call = syscalls.current_syscall(pid, thread)
-    return call is not None and call.timed
 
 
 def _named(gpus: list[dict[str, object]], reader: GpuReader) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from holdfast.host import procfs, ptrace_access
 from holdfast.host.procfs import Stat
 from holdfast.supervise.attach import training_processes
 from holdfast.supervise.attach.training_processes import TrainingProcess
+from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.capture import looks_like_python
 from holdfast.units import long_duration
 
@@ -161,7 +162,8 @@ def _trainer(stat: Stat, words: list[str]) -> int:
     tree = [pid for pid in (stat.pid, *below) if looks_like_python(pid)]
     topmost = [pid for pid in tree if not _is_below(pid, tree)]
     if len(topmost) == 1:
-        return next((pid for pid in tree if training_processes.frameworks_of(pid)), topmost[0])
+        training = [pid for pid in tree if training_processes.frameworks_of(pid)]
+        return next((pid for pid in training if not _waits_for_child(pid)), (training or topmost)[0])
     where = _shown(words) or f"[{stat.name}]"
     if not topmost:
         raise CannotAttach(
@@ -177,6 +179,12 @@ def _trainer(stat: Stat, words: list[str]) -> int:
         found=listed,
         change=f"give one of them: holdfast attach {topmost[0]}",
     )
+
+
+def _waits_for_child(pid: int) -> bool:
+    """A launcher that has the framework loaded too."""
+    call = syscalls.current_syscall(pid, pid)
+    return call is not None and call.name in ("wait4", "waitid")
 
 
 def _is_below(pid: int, others: list[int]) -> bool:

@@ -51,6 +51,8 @@ def _until_it_broke(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen], loss
 def _still_finite(evidence: Evidence) -> Finding | None:
     """It grew to a size from which no training comes back, and the run ended before it broke."""
     losses = [(step, loss, source) for step, loss, source in evidence.losses if math.isfinite(loss)]
+    if huge := _huge_from_the_start(evidence, losses):
+        return huge
     if len(losses) < thresholds.FEWEST_LOSSES:
         return None
     ends = thresholds.LOSSES_AT_THE_ENDS
@@ -71,6 +73,22 @@ def _still_finite(evidence: Evidence) -> Finding | None:
     facts = [Fact("loss.between", values, losses[-1][2])]
     facts += _learning_rate(learning_rate, seen.source if seen is not None else "")
     title = Title("learning-rate-too-high.finite", {"times": last / first, "learning_rate": learning_rate})
+    return _finding(Strength.SUPPORTED, title, facts, (), learning_rate, "loss-not-falling")
+
+
+def _huge_from_the_start(evidence: Evidence, losses: list[tuple[int, float, str]]) -> Finding | None:
+    """A program that shows its loss every hundred steps may have diverged before the first one."""
+    seen = evidence.last(ev.LossSeen)
+    learning_rate = seen.event.learning_rate if seen is not None else None
+    if seen is None or learning_rate is None or learning_rate <= thresholds.HIGHEST_LEARNING_RATE:
+        return None
+    if not losses or min(abs(loss) for _, loss, _ in losses) < thresholds.HUGE_LOSS:
+        return None
+    step, loss, source = losses[-1]
+    values = {"loss": loss, "step": step, "learning_rate": learning_rate}
+    facts = [Fact("loss.huge", {"loss": losses[0][1], "step": losses[0][0]}, losses[0][2])]
+    facts += _learning_rate(learning_rate, source)
+    title = Title("learning-rate-too-high.huge", values)
     return _finding(Strength.SUPPORTED, title, facts, (), learning_rate, "loss-not-falling")
 
 

@@ -14,6 +14,9 @@ GREW_BEYOND = 1e4
 LARGE_LOSS = 1e3
 #: Logged losses, and steps between them, below which growth is not judged.
 FEWEST_LOSSES, FEWEST_STEPS_BETWEEN = 6, 5
+#: A loss that was never seen small: so large from its first record on, at a learning rate above any that is in use
+#: (Adadelta's is 1). The loss of unscaled targets alone may be as large.
+HUGE_LOSS, HIGHEST_LEARNING_RATE = 1e6, 1.0
 #: Losses at either end that are taken together, so that one outlier does not decide.
 LOSSES_AT_THE_ENDS = 3
 

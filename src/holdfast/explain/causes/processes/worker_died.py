@@ -80,7 +80,8 @@ def _pipe_broke(evidence: Evidence, broken: Fact) -> Finding:
 def _thread_ended(evidence: Evidence) -> Finding | None:
     """A thread that filled a queue ended with an exception, and a reader waits for what it will never put there."""
     stall, stacks = evidence.stall, evidence.stacks
-    raised = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
+    raised = thread_raised(evidence)
+    at = [one.mono for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
     if not raised or stall is None or stacks is None or evidence.phase in _OVER:
         return None
     waiting = stalled_threads(
@@ -88,11 +89,11 @@ def _thread_ended(evidence: Evidence) -> Finding | None:
         lambda one: not one.busy and one.users is not None and bool(one.within("queue.py", "threading.py")),
     )
     readers = [one for one in waiting if one.trains]
-    if not readers or not stacks.idle or raised[-1].mono > stall.mono + _SEEN_LATE_S:
+    if not readers or not stacks.idle or (at and at[-1] > stall.mono + _SEEN_LATE_S):
         return None
-    strength = Strength.ESTABLISHED if readers[0].thread.within("queue.py") else Strength.SUPPORTED
-    event = raised[-1].event
-    title = Title("worker-died.thread", {"error": event.type, "where": event.user_line})
-    facts = [thread_raised(evidence)[-1], readers[0].fact, *silence(evidence)]
-    remedies = [Remedy("line.fix", {"where": event.user_line}), Remedy("thread.pass-its-exception-on")]
-    return Finding(strength, title, facts, remedies)
+    certain = bool(at) and readers[0].thread.within("queue.py")  # when it was printed is not known
+    error, where = raised[-1].values["error"], raised[-1].values["where"]
+    title = Title("worker-died.thread", {"error": error, "where": where})
+    facts = [raised[-1], readers[0].fact, *silence(evidence)]
+    remedies = [Remedy("line.fix", {"where": where}), Remedy("thread.pass-its-exception-on")]
+    return Finding(Strength.ESTABLISHED if certain else Strength.SUPPORTED, title, facts, remedies)
