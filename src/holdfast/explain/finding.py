@@ -49,10 +49,10 @@ class Fact:
     source: str = ""  # "journal.jsonl:41", "exit status": where a person can open it
 
 
-def facts(*parts: Fact | Iterable[Fact] | None) -> tuple[Fact, ...]:
-    """Those that there are, in this order: a rule lists what it may have seen, and None is what it has not."""
+def facts(*parts: Fact | Iterable[Fact] | Literal[False] | None) -> list[Fact]:
+    """Those that there are, in this order: a rule lists what it may have seen; what it has not is None or False."""
     listed = [(part,) if isinstance(part, Fact) else part or () for part in parts]
-    return tuple(fact for part in listed for fact in part)
+    return [fact for part in listed for fact in part]
 
 
 @dataclass(frozen=True, slots=True)

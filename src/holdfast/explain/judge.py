@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.explain.causes import BY_SLUG, CAUSES
 from holdfast.explain.compare.last_good import since_last_good
 from holdfast.explain.evidence import Attempt, Evidence
-from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict
+from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict, facts
 from holdfast.explain.gather import gather
 from holdfast.explain.gather_log import gather_log
 from holdfast.explain.outcome import outcome, summary
@@ -40,20 +40,7 @@ def explain_log(path: Path | None, now: float | None = None, *, ask_machine: boo
 
 def judge(evidence: Evidence) -> Verdict:
     """The same for evidence in hand. Pure."""
-    found: list[Finding] = []
-    ruled_out: list[RuledOut] = []
-    doubts: list[Fact] = []
-    for cause in CAUSES:
-        try:
-            said = cause.look(evidence)
-        except Exception as error:  # a journal of another version must not cost the whole answer
-            values = {"cause": cause.slug, "error": f"{type(error).__name__}: {error}"}
-            doubts.append(Fact("cause.not-judged", values, "holdfast"))
-            continue
-        if isinstance(said, Finding):
-            found.append(said)
-        elif said is not None:
-            ruled_out.append(said)
+    found, ruled_out, doubts = _judged(evidence)
     how = outcome(evidence)
     found = [_if_counted(_as_printed(one, evidence), evidence) for one in found]
     ranked = rank([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found], how)
@@ -73,10 +60,33 @@ def judge(evidence: Evidence) -> Verdict:
     )
 
 
+def _judged(evidence: Evidence) -> tuple[list[Finding], list[RuledOut], list[Fact]]:
+    """What every cause says; and what could not be judged, since a journal of another version must not cost it all."""
+    found: list[Finding] = []
+    ruled_out: list[RuledOut] = []
+    doubts: list[Fact] = []
+    for cause in CAUSES:
+        try:
+            answer = cause.look(evidence)
+        except Exception as error:
+            values = {"cause": cause.slug, "error": f"{type(error).__name__}: {error}"}
+            doubts.append(Fact("cause.not-judged", values, "holdfast"))
+            continue
+        if isinstance(answer, Finding):
+            found.append(answer)
+        elif answer is not None:
+            ruled_out.append(answer)
+    return found, ruled_out, doubts
+
+
 def _while_it_lives(finding: Finding) -> Finding:
     """A run that is close to its limit of memory and still runs has not run out of it."""
     memory = BY_SLUG[finding.cause].group is Group.MEMORY
     return replace(finding, strength=Strength.POSSIBLE) if memory and finding.ends else finding
+
+
+#: Facts that are no more than printed words.
+_WORDS = ("error.quoted", "output.line")
 
 
 def _as_printed(finding: Finding, evidence: Evidence) -> Finding:
@@ -84,9 +94,8 @@ def _as_printed(finding: Finding, evidence: Evidence) -> Finding:
     more than a mention. Facts of records that a log does not have are left out."""
     if not evidence.log:
         return finding
-    because = [
-        one for one in finding.because if not one.source or one.source.startswith((evidence.log, KERNEL_LOG))
-    ]
+    there = (evidence.log, KERNEL_LOG)
+    because = [one for one in finding.because if not one.source or one.source.startswith(there)]
     by_kernel = any(one.source == KERNEL_LOG for one in because)
     mentioned = not evidence.went_wrong and all(one.kind in _WORDS for one in because)
     most = Strength.ESTABLISHED if by_kernel else Strength.POSSIBLE if mentioned else Strength.SUPPORTED
@@ -111,80 +120,73 @@ def _if_counted(finding: Finding, evidence: Evidence) -> Finding:
     return replace(finding, strength=min(finding.strength, Strength.POSSIBLE)) if failed else finding
 
 
-_WORDS = ("error.quoted", "output.line")
-
-
 def blames(verdict: Verdict) -> bool:
     return any(one.strength >= Strength.SUPPORTED and not one.normal for one in verdict.findings)
 
 
 def _known(evidence: Evidence, how: Outcome) -> list[Fact]:
-    facts = [_attempt(one) for one in evidence.earlier]
-    if evidence.ended is None and how in (Outcome.KILLED, Outcome.RUNNING) and not evidence.log:
-        facts += _alive(evidence)
-    facts += _given_up(evidence) + _of_the_group(evidence)
-    facts += _from_outside(evidence)
-    for watch in evidence.all(ev.WatchFailed):
-        facts.append(
-            Fact("watch.failed", {"part": watch.event.part, "error": watch.event.error}, watch.source)
-        )
-    for probe in evidence.all(ev.ProbeFailed):
-        facts.append(
-            Fact("probe.failed", {"part": probe.event.part, "error": probe.event.error}, probe.source)
-        )
-    return [*facts, *evidence.missing]
+    unknown_end = evidence.ended is None and how in (Outcome.KILLED, Outcome.RUNNING) and not evidence.log
+    watches, probes = evidence.all(ev.WatchFailed), evidence.all(ev.ProbeFailed)
+    return facts(
+        [_attempt(one) for one in evidence.earlier],
+        unknown_end and _alive(evidence),
+        _given_up(evidence),
+        _of_the_group(evidence),
+        _from_outside(evidence),
+        [one.fact("watch.failed", part=one.event.part, error=one.event.error) for one in watches],
+        [one.fact("probe.failed", part=one.event.part, error=one.event.error) for one in probes],
+        evidence.missing,
+    )
 
 
-def _from_outside(evidence: Evidence) -> list[Fact]:
+def _from_outside(evidence: Evidence) -> Fact | None:
     """Of a run whose Python the probe could not enter, unless another one below it was observed."""
     left_out = evidence.first(ev.ProbeLeftOut)
     if left_out is None or evidence.probed:
-        return []
-    values = {"python": left_out.event.python, "implementation": left_out.event.implementation}
-    return [Fact("probe.left-out", values, left_out.source)]
+        return None
+    event = left_out.event
+    return left_out.fact("probe.left-out", python=event.python, implementation=event.implementation)
 
 
-def _attempt(attempt: Attempt) -> Fact:
-    values = {
-        "attempt": attempt.number,
-        "ended": attempt.ended,
-        "seconds": attempt.duration_s,
-        "step": attempt.step,
-    }
+def _alive(evidence: Evidence) -> Fact:
+    if evidence.left:
+        return Fact("process.left", {"alive": evidence.alive}, "journal.jsonl")
+    if evidence.alive is None:
+        return Fact("process.unknown", {}, "journal.jsonl")
+    return (
+        Fact("process.alive", {}, "its process number")
+        if evidence.alive
+        else Fact("process.gone", {}, "journal.jsonl")
+    )
+
+
+def _attempt(one: Attempt) -> Fact:
+    values = {"attempt": one.number, "ended": one.ended, "seconds": one.duration_s, "step": one.step}
     return Fact("attempt.ended", values, "journal.jsonl")
 
 
-def _given_up(evidence: Evidence) -> list[Fact]:
+def _given_up(evidence: Evidence) -> Fact | None:
     """What left some of the fits and was caught: a search that prunes, or a fold that did not work."""
     left = [fit.done for fit in evidence.given_up if fit.done is not None]
     if not left:
-        return []
+        return None
     error = left[-1].event.raised
     lines = [one.event.user_line for one in evidence.all(ev.ExceptionRaised) if one.event.type == error]
-    values = {"fits": len(left), "of": evidence.fit_count, "error": error, "line": lines[-1] if lines else ""}
-    return [Fact("fits.abandoned", values, left[-1].source)]
+    line = lines[-1] if lines else ""
+    return left[-1].fact("fits.abandoned", fits=len(left), of=evidence.fit_count, error=error, line=line)
 
 
 _SLOW: tuple[ev.RemarkKind, ...] = ("straggler", "exchange", "slow-link")
 
 
 def _of_the_group(evidence: Evidence) -> list[Fact]:
-    """What the coordinator of several processes found slow, and went on with: the newest of each kind."""
-    newest = {said.event.remark: said for said in evidence.all(ev.GroupRemark)}
-    slow = [newest[kind] for kind in _SLOW if kind in newest]
-    return [Fact("group.remark", {"text": said.event.text}, said.source) for said in slow]
-
-
-def _alive(evidence: Evidence) -> list[Fact]:
-    if evidence.left:
-        return [Fact("process.left", {"alive": evidence.alive}, "journal.jsonl")]
-    if evidence.alive is None:
-        return [Fact("process.unknown", {}, "journal.jsonl")]
-    if evidence.alive:
-        return [Fact("process.alive", {}, "its process number")]
-    return [Fact("process.gone", {}, "journal.jsonl")]
+    """What the coordinator of several processes found slow, and continued with: the newest of each kind."""
+    newest = {one.event.remark: one for one in evidence.all(ev.GroupRemark)}
+    return [
+        newest[kind].fact("group.remark", text=newest[kind].event.text) for kind in _SLOW if kind in newest
+    ]
 
 
 def _extra(evidence: Evidence) -> dict[str, Any]:
-    hashed = evidence.all(ev.WeightsHashed)
-    return {"weights_sha256": hashed[-1].event.sha256} if hashed else {}
+    hashed = evidence.last(ev.WeightsHashed)
+    return {"weights_sha256": hashed.event.sha256} if hashed is not None else {}

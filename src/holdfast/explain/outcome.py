@@ -1,9 +1,9 @@
-"""How a run ended or stands, in one of six words, whatever the cause."""
+"""How a run ended, or that it has not, in one of six words, whatever the cause."""
 
 from __future__ import annotations
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact, Outcome
+from holdfast.explain.finding import Fact, Outcome, facts
 from holdfast.explain.readings.end import left_on_signal
 from holdfast.explain.readings.fits import Fit
 from holdfast.journal import events as ev
@@ -70,24 +70,24 @@ def last_sign(evidence: Evidence) -> float:
 
 
 def fell_short(evidence: Evidence) -> bool:
-    """It ended by itself with clearly fewer steps than planned, or was told to stop."""
-    fit = evidence.fit  # of several, an earlier one that was told to stop is a fold, or the first part of two
-    if fit is not None and fit.done is not None and fit.done.event.stopped:
-        done, planned = fit.steps, fit.planned_steps
-        return planned is None or done < planned
+    """It ended by itself with clearly fewer steps than planned, or was asked to stop."""
+    fit = (
+        evidence.fit
+    )  # of several, an earlier one that was asked to stop is a fold, or the first part of two
+    if fit is not None and fit.end.stopped:
+        return fit.planned_steps is None or fit.steps < fit.planned_steps
+    left = bool(left_on_signal(evidence))
     if any(fit.mixed for fit in evidence.fits):
-        return bool(left_on_signal(evidence))  # fits in several threads: whose steps they were is not known
+        return left  # fits in several threads: whose steps they were is not known
     step, planned = evidence.step, evidence.planned
     if planned is not None and step is not None:
         several = len(evidence.fits) > 1  # a loop of fits may have had more of them before it
-        told = [one for one in evidence.fits[:-1] if one.done is not None and one.done.event.stopped]
-        given_up = sum((one.planned_steps or 0) - one.steps for one in [*evidence.given_up, *told])
-        return step < _NEARLY_ALL * (planned - given_up) or (several and bool(left_on_signal(evidence)))
-    if left_on_signal(evidence) or (not step and evidence.all(ev.EmptyPassSeen)):
+        stopped = [one for one in evidence.fits[:-1] if one.end.stopped]
+        given_up = sum((one.planned_steps or 0) - one.steps for one in [*evidence.given_up, *stopped])
+        return step < _NEARLY_ALL * (planned - given_up) or (several and left)
+    if left or (not step and evidence.all(ev.EmptyPassSeen)):
         return True
-    return any(
-        _ended_short(one) for one in evidence.fits if not (one.done is not None and one.done.event.stopped)
-    )
+    return any(_ended_short(one) for one in evidence.fits if not one.end.stopped)
 
 
 def did_all(evidence: Evidence) -> bool:
@@ -96,25 +96,25 @@ def did_all(evidence: Evidence) -> bool:
 
 
 def _ended_short(fit: Fit) -> bool:
-    if fit.started is None or fit.done is None or fit.done.event.raised or fit.lost_count:
-        return False
-    if fit.started.event.epochs == 0:  # `fit(epochs=0)` builds a model, and trains nothing
+    """`fit(epochs=0)` builds a model, and trains nothing."""
+    if fit.started is None or not fit.finished or fit.lost_count or fit.start.epochs == 0:
         return False
     planned = fit.planned_epochs
-    return fit.steps == 0 or (planned is not None and fit.done.event.epochs_done < planned)
+    return fit.steps == 0 or (planned is not None and fit.end.epochs_done < planned)
 
 
 def summary(evidence: Evidence, how: Outcome) -> tuple[Fact, ...]:
     """How it ended and how far it got."""
-    parts = [_ending(evidence, how)]
-    if evidence.step is not None:
-        parts.append(Fact("summary.steps", {"steps": evidence.step, "of": evidence.planned}))
-    if evidence.ended is not None and evidence.ended.event.duration_s:
-        parts.append(Fact("summary.duration", {"seconds": evidence.ended.event.duration_s}))
-    peak = max(evidence.growth.peak_bytes, (evidence.ended.event.max_rss_bytes or 0) if evidence.ended else 0)
-    if peak:
-        parts.append(Fact("summary.memory", {"peak_bytes": peak}))
-    return tuple(parts)
+    steps = evidence.step is not None
+    peak = max(evidence.growth.peak_bytes, evidence.end.max_rss_bytes or 0)
+    return tuple(
+        facts(
+            _ending(evidence, how),
+            steps and Fact("summary.steps", {"steps": evidence.step, "of": evidence.planned}),
+            evidence.end.duration_s > 0 and Fact("summary.duration", {"seconds": evidence.end.duration_s}),
+            peak > 0 and Fact("summary.memory", {"peak_bytes": peak}),
+        )
+    )
 
 
 def _ending(evidence: Evidence, how: Outcome) -> Fact:
@@ -136,14 +136,9 @@ def _ending(evidence: Evidence, how: Outcome) -> Fact:
 
 
 def _stalled(evidence: Evidence) -> dict[str, str | float | None]:
-    stall = evidence.stall
-    values: dict[str, str | float | None] = {
-        "phase": evidence.phase.label if evidence.phase is not None else None
-    }
-    if stall is not None:
-        late = evidence.silent_for_s > _NOTICED_AT_ONCE * stall.event.silent_for_s
-        values |= {
-            "seconds": evidence.silent_for_s,
-            "noticed_after_s": stall.event.silent_for_s if late else None,
-        }
-    return values
+    phase = {"phase": evidence.phase.label if evidence.phase is not None else None}
+    if evidence.stall is None:
+        return {**phase}
+    noticed_s, silent_s = evidence.stall.event.silent_for_s, evidence.silent_for_s
+    late = silent_s > _NOTICED_AT_ONCE * noticed_s
+    return {**phase, "seconds": silent_s, "noticed_after_s": noticed_s if late else None}

@@ -31,6 +31,11 @@ class Stat:
     def cpu_s(self) -> float:
         return self.user_s + self.system_s
 
+    @property
+    def started_s(self) -> float:
+        """By the machine's monotonic clock."""
+        return self.started_ticks / _TICKS_PER_S
+
 
 def read(path: str) -> bytes | None:
     try:

@@ -30,11 +30,12 @@ class UnlikeShapes(NamedTuple):
 
 def unlike_shapes(evidence: Evidence) -> UnlikeShapes | None:
     """Of the arrays that the exception's frames held."""
-    for said in reversed(evidence.all(ev.ArrayShapesDiffered)):
-        one = said.event
-        values = {"number": one.index, "of": one.total, "odd": one.odd, "usual": one.usual}
-        return UnlikeShapes(tuple(one.usual), tuple(one.odd), Fact("arrays.unlike", values, said.source))
-    return None
+    seen = evidence.last(ev.ArrayShapesDiffered)
+    if seen is None:
+        return None
+    one = seen.event
+    fact = seen.fact("arrays.unlike", number=one.index, of=one.total, odd=one.odd, usual=one.usual)
+    return UnlikeShapes(tuple(one.usual), tuple(one.odd), fact)
 
 
 def shapes_not_batched(error_text: str) -> tuple[Shape, Shape] | None:

@@ -38,9 +38,8 @@ def end_seen(evidence: Evidence) -> tuple[Fact, ...]:
 
 def last_line(evidence: Evidence) -> tuple[Fact, ...]:
     """What it printed last."""
-    return tuple(
-        Fact("output.last-line", {"text": one.text}, one.source) for one in evidence.output.lines[-1:]
-    )
+    last = evidence.output.lines[-1:]
+    return tuple(Fact("output.last-line", {"text": line.text}, line.source) for line in last)
 
 
 def before_first_step(evidence: Evidence) -> tuple[Fact, ...]:
@@ -51,24 +50,24 @@ def passed_on(received: Recorded[ev.SignalReceived]) -> Fact:
     """A signal that the supervisor received; the coordinator of a group has it sent by the supervisor itself."""
     event = received.event
     by_itself = event.from_pid == received.pid
-    values = {
-        "signal": event.signal,
-        "from_pid": None if by_itself else event.from_pid or None,
-        "from_command": "" if by_itself else event.from_command,
-        "from_coordinator": bool(event.from_pid) and by_itself,
-    }
-    return Fact("signal.passed-on", values, received.source)
+    return received.fact(
+        "signal.passed-on",
+        signal=event.signal,
+        from_pid=None if by_itself else event.from_pid or None,
+        from_command="" if by_itself else event.from_command,
+        from_coordinator=bool(event.from_pid) and by_itself,
+    )
 
 
 def seen_by_script(seen: Recorded[ev.SignalSeen], *, direct: bool) -> Fact:
     """A signal that the script itself received; direct: the supervisor did not pass it on."""
-    return Fact("signal.seen-by-script", {"signal": seen.event.signal, "direct": direct}, seen.source)
+    return seen.fact("signal.seen-by-script", signal=seen.event.signal, direct=direct)
 
 
 def exit_called(called: Recorded[ev.ExitCalled]) -> Fact:
     event = called.event
     values = {"by": event.by, "where": event.where, "phase": event.phase, "message": event.message}
-    return Fact("exit.called", values, called.source)
+    return called.fact("exit.called", **values)
 
 
 def left_on_signal(evidence: Evidence) -> str:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.output import Traceback, clipped, is_advice, without_colour
@@ -47,9 +47,8 @@ class Fatal:
     """A crash in native code, as Python's fault handler told it."""
 
     what: str  # "Segmentation fault"
-    frames: tuple[
-        tuple[str, int, str], ...
-    ]  # file, line, function of the thread that crashed, innermost first
+    #: File, line and function of the thread that crashed, innermost first.
+    frames: tuple[tuple[str, int, str], ...]
     source: str
     #: False: a thread without Python crashed, and the frames are those of the main thread
     in_python: bool = True
@@ -76,12 +75,8 @@ def read_fatal(text: str, *, source: str) -> Fatal | None:
     threads = re.findall(r"^Thread .*\n(?:  Garbage-collecting\n)?((?:  File .*\n?)*)", rest, re.MULTILINE)
     told_of = current[1] if current else threads[-1] if threads else ""  # the main thread comes last
     frames = re.findall(r'  File "(.*?)", line (\d+) in (.*)', told_of)
-    return Fatal(
-        what.strip(),
-        tuple((file, int(line), name) for file, line, name in frames),
-        source,
-        current is not None,
-    )
+    located = tuple((file, int(line), name) for file, line, name in frames)
+    return Fatal(what.strip(), located, source, current is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,6 @@ class Raised:
     callback: str = ""
     chain: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()  # "file:line function", outermost first
-    phase: str = ""
     caught: bool | None = None
     paths: tuple[str, ...] = ()  # files named by the message or held by the user's frames
 
@@ -150,7 +144,6 @@ def from_event(
         callback=callback,
         chain=tuple(event.chain),
         frames=tuple(event.frames),
-        phase=event.phase,
         caught=event.caught if caught is None else caught,
         paths=tuple(event.paths),
     )
@@ -199,6 +192,7 @@ _PASSES_ON = frozenset(
 _OF_A_KERNEL = re.compile(r"device-side assert triggered")
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Quote:
     """The line of an error, or of the output, by which a cause is known."""

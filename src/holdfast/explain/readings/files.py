@@ -17,24 +17,20 @@ RECORDS = r"tfrecords?\S*|records?|tfrec"
 
 
 def damaged_files(evidence: Evidence) -> list[Fact]:
+    searches = evidence.all(ev.BadFilesFound)
+    files = [(found, file) for found in searches for file in found.event.files[:_FILES_NAMED]]
     return [
-        Fact(
+        found.fact(
             "file.damaged",
-            {
-                "path": str(file.get("path")),
-                "what": file.get("what"),
-                "offset": whole_or_none(file.get("offset")),
-            },
-            found.source,
+            path=str(file.get("path")),
+            what=file.get("what"),
+            offset=whole_or_none(file.get("offset")),
         )
-        for found in evidence.all(ev.BadFilesFound)
-        for file in found.event.files[:_FILES_NAMED]
+        for found, file in files
     ]
 
 
 def damaged_file(evidence: Evidence) -> str:
     """The first of the newest search, or ""."""
-    for found in reversed(evidence.all(ev.BadFilesFound)):
-        for file in found.event.files[:1]:
-            return str(file.get("path"))
-    return ""
+    searches = [found.event.files for found in evidence.all(ev.BadFilesFound) if found.event.files]
+    return str(searches[-1][0].get("path")) if searches else ""

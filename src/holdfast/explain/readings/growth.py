@@ -10,8 +10,9 @@ from __future__ import annotations
 import enum
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from holdfast.explain.readings.numbers import median
 from holdfast.journal.beats import Beat
@@ -56,6 +57,8 @@ _WORKER_GREW_BYTES = 4 << 20
 #: Samples within one step from which a rise in it is not the step before or after it.
 _SAMPLES_IN_STEP = 2
 
+#: Samples with their lines in vitals.jsonl.
+Looks = Sequence[tuple[int, Sample]]
 _NOT_STEPPING = ("validation", "fill", "compile", "after", "exit")
 _QUIET_PHASES = ("start", "import", "build", "")
 
@@ -107,12 +110,11 @@ class Growth:
     total: Rise = Rise()  # from the first sample in training (or the first of all) to the highest
     peak_bytes: int = 0
     last_step: int = 0
-    since_step: int = 0
     fill: Rise = Rise()  # while the first batch of a fit was awaited
     training: Rise = Rise()  # at training steps
     validation: Rise = Rise()
-    by_epoch: tuple[tuple[int, int], ...] = ()  # epoch, bytes gained in it
-    by_fit: tuple[tuple[int, int], ...] = ()  # fit, bytes gained in it
+    by_epoch: tuple[int, ...] = ()  # bytes gained in each
+    by_fit: tuple[int, ...] = ()
     workers: Rise = Rise()
     worker_gains: tuple[int, ...] = ()  # of each that grew, the largest first
     steady: bool = False  # it rose in nearly every stretch
@@ -121,38 +123,37 @@ class Growth:
     in_step: Rise = Rise()  # the largest rise while one step, not the first, was under way
 
 
-def read_growth(numbered: Sequence[tuple[int, Sample]], *, at_death: Sample | None = None) -> Growth:
+def read_growth(numbered: Looks, *, at_death: Sample | None = None) -> Growth:
     """`at_death` is what is known of the moment in which the kernel killed it: see `when_killed`."""
     samples = [(line, sample) for line, sample in numbered if sample.rss_bytes]
     if samples and at_death is not None:
         samples.append((samples[-1][0], at_death))
+    peak_bytes = max((sample.rss_bytes for _, sample in samples), default=0)
+    last_step = samples[-1][1].step if samples else 0
     if len(samples) < 2:
-        return _last_only(samples)
+        return Growth(peak_bytes=peak_bytes, last_step=last_step)
     inside = [(line, s) for line, s in samples if s.phase not in _QUIET_PHASES or s.fit or s.step]
     if len(inside) < 2:
         inside = samples
-    before = [pair for pair in samples if pair[0] < inside[0][0]]
-    start = before[-1:] + inside
-    highest = max(range(len(start)), key=lambda at: start[at][1].rss_bytes)
-    total = _rise(start[0], start[highest])
+    start = [pair for pair in samples if pair[0] < inside[0][0]][-1:] + inside
+    highest = max(start, key=lambda pair: pair[1].rss_bytes)
     sizes = _by_the_clock(start)
     workers, gains = _workers(samples)
     grown = Growth(
-        total=total,
-        peak_bytes=max(s.rss_bytes for _, s in samples),
-        last_step=samples[-1][1].step,
-        since_step=start[0][1].step,
+        total=_rise(start[0], highest),
+        peak_bytes=peak_bytes,
+        last_step=last_step,
         fill=_fill(start),
         training=_while_training(start),
         validation=_while_validating(start),
-        by_epoch=_by_epoch(start),
-        by_fit=_by_fit(start),
+        by_epoch=_gains(((s.fit, s.epoch), s.rss_bytes) for _, s in start if s.step),
+        by_fit=_gains((s.fit, s.rss_bytes) for _, s in start if s.fit),
         workers=workers,
         worker_gains=gains,
         steady=_steady(sizes) or _same_at_every_step(start),
         flattened=_flattened(sizes) and not _late_steps_take_as_much(start),
         in_step=_in_one_step(start),
-        largest_jump=max((_rise(a, b) for a, b in itertools.pairwise(start)), key=lambda r: r.bytes),
+        largest_jump=_largest(_rise(a, b) for a, b in itertools.pairwise(start)),
     )
     when, rise = _shape(grown, inside)
     return replace(grown, when=when, rise=rise)
@@ -187,20 +188,12 @@ def when_killed(last: Sample, beat: Beat | None, kernel_log: Sequence[str], *, m
 def _size_in(kernel_log: Sequence[str], pid: int) -> int | None:
     for line in reversed(kernel_log):
         if re.search(rf"Killed process {pid}\b", line):
-            return (
-                sum(int(kib) for kib in re.findall(r"\b(?:anon|file|shmem)-rss:(\d+)kB", line)) << 10 or None
-            )
+            sizes = re.findall(r"\b(?:anon|file|shmem)-rss:(\d+)kB", line)
+            return sum(int(kib) for kib in sizes) << 10 or None
     return None
 
 
-def _last_only(samples: list[tuple[int, Sample]]) -> Growth:
-    if not samples:
-        return Growth()
-    sample = samples[-1][1]
-    return Growth(peak_bytes=sample.rss_bytes, last_step=sample.step)
-
-
-def _shape(grown: Growth, inside: list[tuple[int, Sample]]) -> tuple[GrowthShape, Rise]:
+def _shape(grown: Growth, inside: Looks) -> tuple[GrowthShape, Rise]:
     """When it grew, and the rise that this speaks of."""
     total = max(grown.total.bytes, 1)
     worth = max(_WORTH_SHOWING_BYTES, int(_WORTH_SHOWING_SHARE * grown.peak_bytes))
@@ -236,7 +229,7 @@ def _went_on_at_the_steps(grown: Growth) -> bool:
 def _shape_in_steps(grown: Growth, total: int) -> GrowthShape:
     if len(grown.by_epoch) < 2:
         return GrowthShape.FIRST_EPOCH if grown.flattened else GrowthShape.FIRST_EPOCH_SO_FAR
-    first, *later = [gained for _, gained in grown.by_epoch]
+    first, *later = grown.by_epoch
     mostly_first = first > _MOST * total
     if mostly_first and max(later) < _LATER_EPOCH * max(1, first):
         return GrowthShape.FIRST_EPOCH
@@ -249,7 +242,7 @@ def _shape_in_steps(grown: Growth, total: int) -> GrowthShape:
 
 def _rises_between_fits(grown: Growth) -> bool:
     """At least three fits, and most of them left the process larger."""
-    gains = [gained for _, gained in grown.by_fit]
+    gains = grown.by_fit
     return (
         len(gains) >= _LEAST_FITS
         and sum(gain > 0 for gain in gains) >= _RISING_FITS * len(gains)
@@ -267,80 +260,80 @@ def _rise(first: tuple[int, Sample], last: tuple[int, Sample]) -> Rise:
     )
 
 
-def _fill(samples: list[tuple[int, Sample]]) -> Rise:
+def _largest(rises: Iterable[Rise]) -> Rise:
+    return max(rises, key=lambda rise: rise.bytes, default=Rise())
+
+
+def _fill(samples: Looks) -> Rise:
     """The largest rise while a fit had not done a step yet."""
-    best = Rise()
+    rises = [Rise()]
     for fit in sorted({s.fit for _, s in samples}):
-        own = [pair for pair in samples if pair[1].fit == fit]
-        earlier = [pair for pair in samples if pair[0] < own[0][0]][-1:]
-        begin = (earlier or own)[0][1].step  # a quick fit has done steps when it is first seen
-        waiting = [
-            pair
-            for pair in own
-            if pair[1].step == begin and pair[1].phase not in ("validation", "after", "exit")
+        own = [
+            (line, s)
+            for line, s in samples
+            if s.fit == fit and s.phase not in ("validation", "after", "exit")
         ]
-        if not waiting:
-            continue
-        span = earlier + waiting
-        peak = max(span, key=lambda pair: pair[1].rss_bytes)
-        rise = _rise(span[0], peak)
-        best = rise if rise.bytes > best.bytes and len(span) > 1 else best
-    return best
+        first = next(line for line, s in samples if s.fit == fit)
+        earlier = [pair for pair in samples if pair[0] < first][-1:]
+        begin = (earlier or [pair for pair in samples if pair[1].fit == fit])[0][1].step
+        span = earlier + [
+            pair for pair in own if pair[1].step == begin
+        ]  # a quick fit has done steps when first seen
+        if len(span) > 1:
+            rises.append(_rise(span[0], max(span, key=lambda pair: pair[1].rss_bytes)))
+    return _largest(rises)
 
 
-def _while_training(samples: list[tuple[int, Sample]]) -> Rise:
+def _while_training(samples: Looks) -> Rise:
     """All gains between neighbouring samples in training, with no test batch between them."""
-    return _sum(
-        [
-            (a, b, b[1].rss_bytes - a[1].rss_bytes)
-            for a, b in itertools.pairwise(samples)
-            if min(a[1].step, b[1].step) > 0
-            and not {a[1].phase, b[1].phase} & {"validation", "fill", "compile"}
-            and b[1].test_batches <= a[1].test_batches
-        ]
-    )
+    apart = {"validation", "fill", "compile"}
+    pairs = [(a, b) for a, b in itertools.pairwise(samples) if min(a[1].step, b[1].step) > 0]
+    pairs = [(a, b) for a, b in pairs if b[1].test_batches <= a[1].test_batches]
+    return _sum([(_rise(a, b)) for a, b in pairs if not {a[1].phase, b[1].phase} & apart])
 
 
-def _while_validating(samples: list[tuple[int, Sample]]) -> Rise:
+def _while_validating(samples: Looks) -> Rise:
     """All gains while test batches moved. Where training moved too, validation's share is reckoned by its own rate."""
-    moved = [(a, b) for a, b in itertools.pairwise(samples) if b[1].test_batches > a[1].test_batches]
-    pure = [(a, b, b[1].rss_bytes - a[1].rss_bytes) for a, b in moved if a[1].step == b[1].step]
-    batches = sum(b[1].test_batches - a[1].test_batches for a, b, _ in pure)
-    rate = max(0, sum(gain for _, _, gain in pure)) / batches if batches else 0.0
-    mixed = [
-        (a, b, min(b[1].rss_bytes - a[1].rss_bytes, int(rate * (b[1].test_batches - a[1].test_batches))))
-        for a, b in moved
-        if a[1].step != b[1].step
+    moved = [
+        (_rise(a, b), b[1].test_batches - a[1].test_batches, a[1].step == b[1].step)
+        for a, b in itertools.pairwise(samples)
+        if b[1].test_batches > a[1].test_batches
     ]
-    return replace(_sum(sorted(pure + mixed, key=lambda one: one[0][0])), steps=0)
+    alone = [(rise.bytes, batches) for rise, batches, pure in moved if pure]
+    batches_alone = sum(batches for _, batches in alone)
+    rate = max(0, sum(gain for gain, _ in alone)) / batches_alone if batches_alone else 0.0
+    rises = [
+        rise if pure else replace(rise, bytes=min(rise.bytes, int(rate * batches)))
+        for rise, batches, pure in moved
+    ]
+    return replace(_sum(rises), steps=0)
 
 
-def _sum(gains: list[tuple[tuple[int, Sample], tuple[int, Sample], int]]) -> Rise:
-    if not gains:
+def _sum(rises: list[Rise]) -> Rise:
+    if not rises:
         return Rise()
     return Rise(
-        bytes=sum(gain for _, _, gain in gains),
-        first_line=gains[0][0][0],
-        last_line=gains[-1][1][0],
-        steps=sum(max(0, b[1].step - a[1].step) for a, b, _ in gains),
-        seconds=sum(b[1].mono - a[1].mono for a, b, _ in gains),
+        bytes=sum(rise.bytes for rise in rises),
+        first_line=rises[0].first_line,
+        last_line=rises[-1].last_line,
+        steps=sum(rise.steps for rise in rises),
+        seconds=sum(rise.seconds for rise in rises),
     )
 
 
-def _in_one_step(samples: list[tuple[int, Sample]]) -> Rise:
-    """The largest rise while the count of steps stood, after some steps had been done."""
-    best = Rise()
-    begin = 0
+def _in_one_step(samples: Looks) -> Rise:
+    """The largest rise while the count of steps stayed, after some steps had been done."""
+    rises, begin = [Rise()], 0
     for at, (_, sample) in enumerate(samples):
         if sample.step != samples[begin][1].step or sample.phase in _NOT_STEPPING:
             begin = at
         elif sample.step > 1:
-            rises = [_rise(samples[begin], samples[at])] if at - begin >= _SAMPLES_IN_STEP else []
-            best = max(best, *rises, _since_the_step_before(samples, begin, at), key=lambda rise: rise.bytes)
-    return best
+            rises += [_rise(samples[begin], samples[at])] if at - begin >= _SAMPLES_IN_STEP else []
+            rises.append(_since_the_step_before(samples, begin, at))
+    return _largest(rises)
 
 
-def _since_the_step_before(samples: list[tuple[int, Sample]], begin: int, at: int) -> Rise:
+def _since_the_step_before(samples: Looks, begin: int, at: int) -> Rise:
     """The rise from the sample before the step that stands, less what the steps in between took at the rate so far.
 
     Only for a step that takes far longer than those before it: of the slow steps of a leak each takes its share.
@@ -359,29 +352,17 @@ def _since_the_step_before(samples: list[tuple[int, Sample]], begin: int, at: in
     return replace(rise, bytes=max(0, rise.bytes - int(usual)), steps=0)
 
 
-def _by_epoch(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
-    gains = _gains([((sample.fit, sample.epoch), sample) for _, sample in samples if sample.step])
-    return tuple((epoch, gain) for (_, epoch), gain in gains)
-
-
-def _by_fit(samples: list[tuple[int, Sample]]) -> tuple[tuple[int, int], ...]:
-    gains = _gains([((sample.fit, 0), sample) for _, sample in samples if sample.fit])
-    return tuple((fit, gain) for (fit, _), gain in gains)
-
-
-def _gains(keyed: list[tuple[tuple[int, int], Sample]]) -> list[tuple[tuple[int, int], int]]:
+def _gains(sizes: Iterable[tuple[Any, int]]) -> tuple[int, ...]:
     """What each part of a run gained over the end of the part before it."""
-    found: dict[tuple[int, int], list[int]] = {}
-    for key, sample in keyed:
-        found.setdefault(key, []).append(sample.rss_bytes)
-    gains, before = [], None
-    for key, sizes in sorted(found.items()):
-        gains.append((key, sizes[-1] - (sizes[0] if before is None else before)))
-        before = sizes[-1]
-    return gains
+    parts: dict[Any, list[int]] = {}
+    for part, size in sizes:
+        parts.setdefault(part, []).append(size)
+    ordered = [parts[part] for part in sorted(parts)]
+    before = [own[0] for own in ordered[:1]] + [own[-1] for own in ordered[:-1]]
+    return tuple(own[-1] - size for own, size in zip(ordered, before, strict=True))
 
 
-def _by_the_clock(samples: list[tuple[int, Sample]]) -> list[int]:
+def _by_the_clock(samples: Looks) -> list[int]:
     """As many sizes, at even distances in time: looks come closer together at the beginning and before the end."""
     first, last = samples[0][1].mono, samples[-1][1].mono
     sizes, at = [], 0
@@ -407,7 +388,7 @@ def _steady(sizes: list[int]) -> bool:
     return rise > 0 and rising >= _RISING_STRETCHES * stretches and max(gains) < _NEARLY_ALL * rise
 
 
-def _same_at_every_step(samples: list[tuple[int, Sample]]) -> bool:
+def _same_at_every_step(samples: Looks) -> bool:
     """Quick steps: between few looks many were done, and each of them took as much as the others."""
     rises = [_rise(a, b) for a, b in itertools.pairwise(samples)]
     rates = [rise.per_step for rise in rises if rise.steps >= _LEAST_STEPS]
@@ -422,7 +403,7 @@ def _flattened(sizes: list[int]) -> bool:
     return early_rise > 0 and max(late) - late[0] < _FLAT * early_rise
 
 
-def _late_steps_take_as_much(samples: list[tuple[int, Sample]]) -> bool:
+def _late_steps_take_as_much(samples: Looks) -> bool:
     """A busy machine makes steps slower: their memory rises more slowly by the clock, and as before by the step."""
     begin = len(samples) - max(_LEAST_LATE, len(samples) // 3)
     late = _rise(samples[max(0, begin)], samples[-1])
@@ -431,23 +412,18 @@ def _late_steps_take_as_much(samples: list[tuple[int, Sample]]) -> bool:
     return late.steps >= _LEAST_STEPS and bool(rates) and late.per_step > _ALIKE * median(rates)
 
 
-def _workers(samples: list[tuple[int, Sample]]) -> tuple[Rise, tuple[int, ...]]:
+def _workers(samples: Looks) -> tuple[Rise, tuple[int, ...]]:
     """The growth of all descendants' own memory, each from when it was first seen; and of each, the largest first."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    seen: list[int] = []
-    steps: list[int] = []
+    sizes: dict[int, list[int]] = {}
+    seen: list[tuple[int, Sample]] = []
     for line, sample in samples:
         for process in sample.processes:
-            own = process.private_bytes
-            if own is None:
-                continue
-            first.setdefault(process.pid, own)
-            last[process.pid] = max(own, last.get(process.pid, 0))
-            seen.append(line)
-            steps.append(sample.step)
-    gains = sorted((last[pid] - first[pid] for pid in first), reverse=True)
+            if process.private_bytes is not None:
+                sizes.setdefault(process.pid, []).append(process.private_bytes)
+                seen.append((line, sample))
+    gains = sorted((max(own) - own[0] for own in sizes.values()), reverse=True)
     grown = tuple(gain for gain in gains if gain > _WORKER_GREW_BYTES)
     if not grown:
         return Rise(), ()
-    return Rise(sum(grown), seen[0], seen[-1], max(0, steps[-1] - steps[0])), grown
+    (first_line, first), (last_line, last) = seen[0], seen[-1]
+    return Rise(sum(grown), first_line, last_line, max(0, last.step - first.step)), grown

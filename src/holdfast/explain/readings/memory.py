@@ -31,6 +31,8 @@ _GPU_REFUSED = ErrorText(
 #: Share of the limit above which a process counts as near it. Chosen: a run that grows into
 #: its limit takes the last of it after the last sample.
 _NEAR = 0.9
+#: Containers that are filled entry by entry.
+_COUNTED = ("list", "dict", "deque", "set", "defaultdict")
 #: Surveys of the user's containers that are searched for the one that grew most.
 _LAST_SURVEYS = 5
 
@@ -62,13 +64,12 @@ class Kept(NamedTuple):
 
     @property
     def fact(self) -> Fact:
-        item = self.item
+        known = {name: self.item.get(name) or "" for name in ("where", "type")}
         values = {
             "name": self.name,
-            "where": item.get("where") or "",
-            "type": item.get("type") or "",
+            **known,
             "bytes": self.bytes,
-            "length": whole_or_none(item.get("length")),
+            "length": whole_or_none(self.item.get("length")),
         }
         return Fact("object.grew", values, self.source)
 
@@ -95,13 +96,8 @@ def memory_end(evidence: Evidence) -> MemoryEnd:
 
 
 def _killed_at_the_limit(evidence: Evidence) -> bool:
-    unknown = evidence.oom_kills is None
-    return (
-        evidence.exit_signal == "SIGKILL"
-        and not evidence.stopped_by_us
-        and unknown
-        and near_the_limit(evidence)
-    )
+    from_outside = evidence.exit_signal == "SIGKILL" and not evidence.stopped_by_us
+    return from_outside and evidence.oom_kills is None and near_the_limit(evidence)
 
 
 def near_the_limit(evidence: Evidence, share: float = _NEAR) -> bool:
@@ -127,29 +123,25 @@ def oom_kills(evidence: Evidence) -> Fact:
 def kept_by_objects(evidence: Evidence) -> Kept | None:
     """The container of the user's that grew most."""
     surveys = evidence.all(ev.HoldingsSeen)
-    first = (
-        {str(item.get("name")): int(item.get("bytes") or 0) for item in surveys[0].event.items}
-        if surveys
-        else {}
-    )
+    first = {str(item.get("name")): _bytes_of(item) for one in surveys[:1] for item in one.event.items}
     best: Kept | None = None
-    for said in surveys[-_LAST_SURVEYS:]:
-        for item in said.event.items:
-            held, name = int(item.get("bytes") or 0), str(item.get("name"))
-            grew = held - first.get(name, 0)
-            if (
-                len(surveys) == 1
-            ):  # one look: what is counted in entries may have grown, an array was there at once
-                grew = held if item.get("type") in ("list", "dict", "deque", "set", "defaultdict") else 0
-            if grew > (best.bytes if best is not None else 0):
-                best = Kept(grew, item, said.source)
+    for survey in surveys[-_LAST_SURVEYS:]:
+        for item in survey.event.items:
+            gain = _bytes_of(item) - first.get(str(item.get("name")), 0)
+            if len(surveys) == 1:  # what is counted in entries may have grown, an array was there at once
+                gain = _bytes_of(item) if item.get("type") in _COUNTED else 0
+            if gain > (best.bytes if best is not None else 0):
+                best = Kept(gain, item, survey.source)
     return best
+
+
+def _bytes_of(item: dict[str, Any]) -> int:
+    return int(item.get("bytes") or 0)
 
 
 def grew(evidence: Evidence) -> Fact:
     """How much memory rose, and when."""
-    rise = evidence.growth.rise
-    return Fact("memory.grew", growth_values(evidence), rise.source)
+    return Fact("memory.grew", growth_values(evidence), evidence.growth.rise.source)
 
 
 def growth_seen(evidence: Evidence) -> list[Fact]:
@@ -158,21 +150,14 @@ def growth_seen(evidence: Evidence) -> list[Fact]:
 
 
 def growth_values(evidence: Evidence) -> dict[str, Any]:
-    grown = evidence.growth
-    return {
-        "bytes": grown.rise.bytes,
-        "seconds": grown.rise.seconds,
-        "steps": grown.rise.steps,
-        "when": grown.when,
-        "last_step": grown.last_step,
-    }
+    grown, rise = evidence.growth, evidence.growth.rise
+    course = {"bytes": rise.bytes, "seconds": rise.seconds, "steps": rise.steps}
+    return {**course, "when": grown.when, "last_step": grown.last_step}
 
 
 def at_the_end(evidence: Evidence) -> tuple[Fact, ...]:
     """What was used of what was allowed when it was last measured."""
-    alive = [
-        (line, sample) for line, sample in evidence.samples if sample.rss_bytes
-    ]  # a dead process uses nothing
+    alive = [pair for pair in evidence.samples if pair[1].rss_bytes]  # a dead process uses nothing
     if evidence.memory_limit is None or not alive:
         return ()
     line, sample = alive[-1]

@@ -28,40 +28,39 @@ _ZERO, _ZERO_RISING = 1e-6, 1e-9
 
 def non_finite(evidence: Evidence) -> Recorded[ev.NonFiniteSeen] | None:
     """The first loss, weight or gradient of the last fit that was not finite."""
-    found = [
-        said
-        for said in evidence.all(ev.NonFiniteSeen)
-        if said.event.what not in ("input", "target", "metric")
-    ]
+    seen = evidence.all(ev.NonFiniteSeen)
+    found = [one for one in seen if one.event.what not in ("input", "target", "metric")]
     last_fit = evidence.fit.started if evidence.fit is not None else None
-    if last_fit is not None and len(evidence.fits) > 1:  # a search may well lose a trial and go on
+    if last_fit is not None and len(evidence.fits) > 1:  # a search may well lose a trial and continue
         over = max((fit.done.line for fit in evidence.fits[:-1] if fit.done is not None), default=0)
-        found = [said for said in found if said.line > over and said.mono > last_fit.mono - 1]
-    weights = [said for said in found if said.event.what in ("weights", "gradient")]
-    losses = [said for said in found if said.event.what == "loss"]
-    if weights and (not losses or weights[0].line < losses[0].line):
-        return weights[0]
-    return losses[0] if losses else found[0] if found else None
+        found = [one for one in found if one.line > over and one.mono > last_fit.mono - 1]
+    first = [one for one in found if one.event.what in ("weights", "gradient", "loss")]
+    return next(iter(first or found), None)
 
 
 def steps_before(broken: Recorded[ev.NonFiniteSeen]) -> list[float]:
     """The finite losses of single steps before it broke, oldest first."""
-    told = broken.event.detail.get("recent_steps") or broken.event.recent
-    values = [number_of(value) for value in told if value is not None]
+    recent = broken.event.detail.get("recent_steps") or broken.event.recent
+    values = [number_of(value) for value in recent]
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
-def became_non_finite(broken: Recorded[ev.NonFiniteSeen]) -> Fact:
+def became_non_finite(broken: Recorded[ev.NonFiniteSeen] | None) -> Fact | None:
+    if broken is None:
+        return None
     event = broken.event
-    name = event.name if event.name != event.what else ""
-    values = {
-        "what": event.what,
-        "name": name,
-        "value": event.value,
-        "step": event.step,
-        "last_finite": None if event.what == "weights" else event.last_finite,  # there it is the loss
-    }
-    return Fact("value.became-non-finite", values, broken.source)
+    return broken.fact(
+        "value.became-non-finite",
+        what=event.what,
+        name=event.name if event.name != event.what else "",
+        value=event.value,
+        step=event.step,
+        last_finite=None if event.what == "weights" else event.last_finite,  # there it is the loss
+    )
+
+
+def weights_finite_before(broken: Recorded[ev.NonFiniteSeen] | None) -> Fact | None:
+    return broken.fact("weights.finite-before") if broken and broken.event.weights_finite_before else None
 
 
 def outlier(evidence: Evidence) -> Fact | None:
@@ -71,9 +70,8 @@ def outlier(evidence: Evidence) -> Fact | None:
             value, usual = number_of(part.get("far")), number_of(part.get("usual"))
             if value is None or usual is None:
                 continue
-            values = {"value": value, "usual": usual, "name": part.get("path"), "step": seen.event.step,
-                      "row": part.get("row"), "sample": part.get("sample")}  # fmt: skip
-            return Fact("batch.outlier", values, seen.source)
+            place = {"step": seen.event.step, "row": part.get("row"), "sample": part.get("sample")}
+            return seen.fact("batch.outlier", value=value, usual=usual, name=part.get("path"), **place)
     return None
 
 

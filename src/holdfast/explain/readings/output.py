@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import final
 
 from holdfast.explain.finding import Fact
 from holdfast.printed.tracebacks import is_native_log, last_traceback
@@ -72,6 +73,7 @@ class Skipped:
             return 0
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Line:
     place: int  # from 1 on; behind a part that was skipped, as if that had no lines

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.numbers import whole_or_none
@@ -33,6 +33,7 @@ def from_generator(data: ev.DatasetSeen) -> bool:
     return data.type in ("generator", "iterator")
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class PipelineNode:
     op: str  # shuffle, cache, prefetch, map, batch, filter, …
@@ -45,30 +46,25 @@ class PipelineNode:
 
     def holds_bytes(self) -> int | None:
         """What the node keeps when it is full, as far as sizes are known."""
-        if self.element_bytes is None:
-            return None
-        if self.op in ("shuffle", "prefetch"):
-            if not self.buffer_size or self.buffer_size < 0:
-                return None
-            count = self.buffer_size
-            if self.op == "shuffle" and self.cardinality is not None and self.cardinality > 0:
-                count = min(count, self.cardinality)
-            return count * self.element_bytes
-        if self.op == "cache" and self.cardinality is not None and self.cardinality > 0:
-            return self.cardinality * self.element_bytes
-        return None
+        counted = self.cardinality if self.cardinality is not None and self.cardinality > 0 else None
+        buffer = self.buffer_size if self.buffer_size is not None and self.buffer_size > 0 else None
+        count = {
+            "prefetch": buffer,
+            "shuffle": min(buffer, counted or buffer) if buffer else None,
+            "cache": counted,
+        }
+        elements = count.get(self.op)
+        return None if elements is None or self.element_bytes is None else elements * self.element_bytes
 
     @property
     def fact(self) -> Fact:
         """What the node keeps in memory."""
-        values = {
-            "op": self.op,
-            "where": self.where,
+        kept = {
             "elements": self.buffer_size,
             "element_bytes": self.element_bytes,
             "full_bytes": self.holds_bytes(),
         }
-        return Fact("pipeline.buffer", values, self.source)
+        return Fact("pipeline.buffer", {"op": self.op, "where": self.where, **kept}, self.source)
 
 
 def largest(nodes: Sequence[PipelineNode]) -> PipelineNode | None:
@@ -121,14 +117,13 @@ def sized_nodes(
     return tuple(found)
 
 
-def _with_counts(nodes: list[PipelineNode]) -> list[PipelineNode]:
+def _with_counts(nodes: Iterable[PipelineNode]) -> list[PipelineNode]:
     """How many elements leave each node, followed from a source whose count is known."""
     found: list[PipelineNode] = []
-    count: int | None = None
     for node in nodes:
-        own = node.cardinality if node.cardinality is not None else _count_after(node, count)
-        found.append(replace(node, cardinality=own))
-        count = own
+        before = found[-1].cardinality if found else None
+        count = node.cardinality if node.cardinality is not None else _count_after(node, before)
+        found.append(replace(node, cardinality=count))
     return found
 
 
@@ -199,33 +194,29 @@ def holders(evidence: Evidence) -> list[tuple[int, PipelineNode]]:
 def buffered(evidence: Evidence, op: str, role: str = "train") -> Buffered | None:
     """What tf.data's own counters say a node held at most."""
     best: Buffered | None = None
-    for said in evidence.all(ev.PipelineSeen):
-        for node in said.event.nodes if said.event.role == role else []:
+    for seen in evidence.all(ev.PipelineSeen):
+        for node in seen.event.nodes if seen.event.role == role else []:
             held = int(node.get("buffered_bytes") or 0)
             if op_name(str(node.get("name"))) == op and held > (best.bytes if best is not None else 0):
-                best = Buffered(held, int(node.get("buffered_elements") or 0), said.source)
+                best = Buffered(held, int(node.get("buffered_elements") or 0), seen.source)
     return best
 
 
 def waits_for_data(evidence: Evidence) -> DataWait | None:
     """None where it cannot be known."""
-    seen = [said for said in evidence.all(ev.PipelineSeen) if said.event.waiting_share is not None]
-    steps = [said for said in seen if said.event.role == "train"]
-    fit = evidence.fit
-    how = fit.started.event.data_wait if fit is not None and fit.started is not None else ""
+    seen = [one for one in evidence.all(ev.PipelineSeen) if one.event.waiting_share is not None]
+    steps = [one for one in seen if one.event.role == "train"]
+    how = evidence.fit.start.data_wait if evidence.fit is not None else ""
     counted = how in ("exact", "") or (how == "sampled" and len(steps) < 2)  # else it lags behind the looks
     if evidence.samples and counted:
         line, last = evidence.samples[-1]
         if last.data_wait_s > 0:
-            together = last.data_wait_s + last.compute_s
-            share = last.data_wait_s / max(1e-9, together)
+            share = last.data_wait_s / max(1e-9, last.data_wait_s + last.compute_s)
             return DataWait(share, last.data_wait_s, f"vitals.jsonl:{line}")
-    if len(steps) >= 2:
-        shares = sorted(said.event.waiting_share or 0.0 for said in steps)
-        share = shares[len(shares) // 2]
-        trained_s = steps[-1].mono - steps[0].mono
-        return DataWait(share, share * trained_s, steps[-1].source)
-    return None
+    if len(steps) < 2:
+        return None
+    share = sorted(one.event.waiting_share or 0.0 for one in steps)[len(steps) // 2]
+    return DataWait(share, share * (steps[-1].mono - steps[0].mono), steps[-1].source)
 
 
 _PAUSE_S = 3.0  # without a heartbeat: longer than any ordinary step of the test programs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, final
 
 from holdfast.explain.finding import Fact
 from holdfast.journal import events as ev
@@ -11,6 +11,7 @@ from holdfast.journal import events as ev
 E = TypeVar("E", bound=ev.Event)
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Recorded(Generic[E]):
     """An event with its place and its times."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.explain.finding import Fact
 from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, Thread
@@ -75,6 +75,15 @@ class ThreadState:
         return first_named(self.frames, *names)
 
     @property
+    def users_file_line(self) -> str:
+        return f"{self.users.file}:{self.users.line}" if self.users is not None else ""
+
+    @property
+    def shown_name(self) -> str:
+        """ "" for the main thread of its process."""
+        return "" if self.main else self.name or str(self.tid)
+
+    @property
     def where(self) -> str:
         frame = self.users or (self.frames[0] if self.frames else None)
         return place(frame) if frame else ""
@@ -102,9 +111,7 @@ class ProcessState:
 
     @property
     def main(self) -> ThreadState | None:
-        return next(
-            (thread for thread in self.threads if thread.main), self.threads[0] if self.threads else None
-        )
+        return next((thread for thread in sorted(self.threads, key=lambda one: not one.main)), None)
 
     @property
     def cpu_share(self) -> float:
@@ -157,11 +164,10 @@ class StalledThread:
     trains: bool  # of the process that trains, and not of another
     source: str
 
-    @property
-    def fact(self) -> Fact:
+    def _fact(self, kind: str, **values: Any) -> Fact:
         thread = self.thread
-        values = {
-            "thread": "" if thread.main else thread.name or str(thread.tid),
+        common = {
+            "thread": thread.shown_name,
             "pid": None if self.trains else self.process.pid,
             "process": "" if self.trains else self.process.name,
             "where": thread.where,
@@ -170,17 +176,20 @@ class StalledThread:
             "syscall": thread.syscall,
             "inside": "",
         }
-        return Fact("thread.stalled", values, self.source)
+        return Fact(kind, {**common, **values}, self.source)
+
+    @property
+    def fact(self) -> Fact:
+        return self._fact("thread.stalled")
 
     def fact_inside(self, frame: Frame) -> Fact:
         """The same, with the frame of a library that says what it waits for."""
-        return Fact("thread.stalled", {**self.fact.values, "inside": place(frame)}, self.source)
+        return self._fact("thread.stalled", inside=place(frame))
 
     @property
     def busy_fact(self) -> Fact:
         """The same of a thread that computes."""
-        values = {**self.fact.values, "cpu_share": self.thread.cpu_share}
-        return Fact("thread.busy", values, self.source)
+        return self._fact("thread.busy", cpu_share=self.thread.cpu_share)
 
 
 def stalled_threads(evidence: Evidence, where: Callable[[ThreadState], bool]) -> list[StalledThread]:
@@ -202,18 +211,15 @@ def stalled_thread(evidence: Evidence, where: Callable[[ThreadState], bool]) -> 
 
 def silence(evidence: Evidence) -> tuple[Fact, ...]:
     """How long a stalled run has not moved."""
-    stall = evidence.stall
-    if stall is None:
-        return ()
-    values = {"seconds": evidence.silent_for_s, "phase": stall.event.phase or "unknown"}
-    return (Fact("stall.silent", values, stall.source),)
+    stall, seconds = evidence.stall, evidence.silent_for_s
+    return (
+        (stall.fact("stall.silent", seconds=seconds, phase=stall.event.phase or "unknown"),) if stall else ()
+    )
 
 
 def first_named(frames: Iterable[Frame], *names: str) -> Frame | None:
-    for frame in frames:
-        if any(name in frame.function or name in frame.file for name in names):
-            return frame
-    return None
+    named = (one for one in frames if any(name in one.function or name in one.file for name in names))
+    return next(named, None)
 
 
 def is_users(file: str) -> bool:
@@ -227,9 +233,7 @@ def plain_name(frame: Frame) -> str:
 
 
 def place(frame: Frame) -> str:
-    return (
-        f"{frame.file}:{frame.line} in {frame.function}" if frame.function else f"{frame.file}:{frame.line}"
-    )
+    return f"{frame.file}:{frame.line}" + (f" in {frame.function}" if frame.function else "")
 
 
 def read_stacks(capture: Capture, *, source: str) -> StackReading | None:
@@ -237,34 +241,30 @@ def read_stacks(capture: Capture, *, source: str) -> StackReading | None:
     if not looks:
         return None
     span_s = max(looks[-1].mono - looks[0].mono, 0.0)
+    seen = [process for look in looks for process in look.processes]
     pids = [process.pid for process in looks[-1].processes]
-    merged = [_process([_by_pid(look.processes, pid) for look in looks], span_s) for pid in pids]
+    merged = [_process([one for one in seen if one.pid == pid], span_s) for pid in pids]
     trains = next((one for one in merged if one.trains), merged[0])
-    return StackReading(
-        source=source,
-        phase=capture.phase,
-        step=capture.step,
-        process=trains,
-        others=tuple(one for one in merged if one.pid != trains.pid),
-    )
+    others = tuple(one for one in merged if one.pid != trains.pid)
+    return StackReading(source, capture.phase, capture.step, trains, others)
 
 
-def _by_pid(processes: list[ProcessStacks], pid: int) -> ProcessStacks | None:
-    return next((process for process in processes if process.pid == pid), None)
-
-
-def _process(seen: list[ProcessStacks | None], span_s: float) -> ProcessState:
-    known = [one for one in seen if one is not None]
-    newest = known[-1]
-    threads = []
-    for thread in newest.threads:
-        over = [t for one in known for t in one.threads if t.tid == thread.tid]
-        threads.append(_thread(over, span_s))
+def _process(seen: list[ProcessStacks], span_s: float) -> ProcessState:
+    newest, threads = seen[-1], [thread for one in seen for thread in one.threads]
     return ProcessState(
-        pid=newest.pid, name=newest.name, command=newest.command, state=newest.state, trains=newest.trains,
-        threads=tuple(threads), parent=newest.parent, error=newest.error,
-        reads=tuple(newest.reads), makes_pipes=tuple(newest.makes_pipes),
-    )  # fmt: skip
+        pid=newest.pid,
+        name=newest.name,
+        command=newest.command,
+        state=newest.state,
+        trains=newest.trains,
+        threads=tuple(
+            _thread([one for one in threads if one.tid == last.tid], span_s) for last in newest.threads
+        ),
+        parent=newest.parent,
+        error=newest.error,
+        reads=tuple(newest.reads),
+        makes_pipes=tuple(newest.makes_pipes),
+    )
 
 
 def _thread(over: list[Thread], span_s: float) -> ThreadState:
@@ -305,26 +305,21 @@ def _places(frames: list[Frame]) -> list[tuple[str, int]]:
 
 def shortened(capture: Capture, started_in: str) -> Capture:
     """The user's own files that lie below that folder; a library keeps its whole path, by which it is known."""
-    if not started_in.strip("/"):
-        return capture
     folder = started_in.rstrip("/") + "/"
-    looks = [
-        replace(look, processes=[_shortened_process(process, folder) for process in look.processes])
-        for look in capture.looks
-    ]
+
+    def frame(whole: Frame) -> Frame:
+        short = whole.file.removeprefix(folder)
+        # A script without an ending, or a folder named as a library is, is known as the user's by its whole path only.
+        known = short != whole.file and is_users(whole.file) and is_users(short)
+        return replace(whole, file=short) if known else whole
+
+    def thread(whole: Thread) -> Thread:
+        return replace(whole, frames=[frame(one) for one in whole.frames])
+
+    def process(whole: ProcessStacks) -> ProcessStacks:
+        return replace(whole, threads=[thread(one) for one in whole.threads])
+
+    if folder == "/":
+        return capture
+    looks = [replace(look, processes=[process(one) for one in look.processes]) for look in capture.looks]
     return replace(capture, looks=looks)
-
-
-def _shortened_process(process: ProcessStacks, folder: str) -> ProcessStacks:
-    threads = [
-        replace(thread, frames=[_shortened_frame(frame, folder) for frame in thread.frames])
-        for thread in process.threads
-    ]
-    return replace(process, threads=threads)
-
-
-def _shortened_frame(frame: Frame, folder: str) -> Frame:
-    short = frame.file.removeprefix(folder)
-    # A script without an ending, or a folder named as a library is, is known as the user's by its whole path only.
-    known = short != frame.file and is_users(frame.file) and is_users(short)
-    return replace(frame, file=short) if known else frame

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.explain.finding import Fact
+from holdfast.explain.readings.error import user_frame
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
-from holdfast.printed.tracebacks import TracebackText, tracebacks
-from holdfast.user_code import is_user_file
+from holdfast.printed.tracebacks import tracebacks
 
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
@@ -23,21 +23,13 @@ def workers_started(evidence: Evidence) -> tuple[Fact, ...]:
     if started is None:
         return ()
     event = started.event
-    values = {
-        "by": event.by,
-        "method": event.method,
-        "count": event.count,
-        "where": event.where,
-        "after_framework": bool(event.after_framework),
-    }
-    return (Fact("workers.started", values, started.source),)
+    values = {"by": event.by, "method": event.method, "count": event.count, "where": event.where}
+    return (started.fact("workers.started", **values, after_framework=bool(event.after_framework)),)
 
 
 def has_loader(evidence: Evidence) -> bool:
     """Whether processes load its data."""
-    data = evidence.data()
-    by_keras = data is not None and bool(data.event.multiprocessing)
-    return by_keras or evidence.last(ev.WorkersStarted) is not None
+    return bool(evidence.dataset().multiprocessing) or evidence.last(ev.WorkersStarted) is not None
 
 
 def workers_gone(evidence: Evidence) -> list[Recorded[ev.WorkerGone]]:
@@ -57,46 +49,37 @@ def workers_gone(evidence: Evidence) -> list[Recorded[ev.WorkerGone]]:
 
 def worker_ended(gone: Recorded[ev.WorkerGone]) -> Fact:
     event = gone.event
-    values = {
-        "pid": event.worker_pid,
-        "name": event.name or event.command,
-        "ended_with": event.last_state if event.last_state.startswith(("SIG", "exit")) else "",
-        "lived_s": event.lived_s or None,
-        "rss_bytes": event.rss_bytes or None,
-        "oom_kills_rose": event.oom_kills_rose,
-    }
-    return Fact("worker.ended", values, gone.source)
+    return gone.fact(
+        "worker.ended",
+        pid=event.worker_pid,
+        name=event.name or event.command,
+        ended_with=event.last_state if event.last_state.startswith(("SIG", "exit")) else "",
+        lived_s=event.lived_s or None,
+        rss_bytes=event.rss_bytes or None,
+        oom_kills_rose=event.oom_kills_rose,
+    )
 
 
 def thread_raised(evidence: Evidence) -> list[Fact]:
     """Threads that an exception ended, oldest first: as the probe saw them, else as Python printed them."""
     if evidence.probed:
-        raised = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
-        return [_thread_raised(one) for one in raised]
+        raised = [
+            (one.event, one.source) for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"
+        ]
+        return [
+            _thread_raised(event.type, event.message, (event.user_line, event.user_code), source)
+            for event, source in raised
+        ]
     lines = evidence.output.lines
     printed = tracebacks([line.text for line in lines])
     ended = [one for one in printed if one.start and lines[one.start - 1].text.startswith(_IN_THREAD)]
-    return [_printed(one, evidence.output.lines[one.at].source) for one in ended]
+    return [
+        _thread_raised(one.type, one.message, user_frame(one.frames, one.code), lines[one.at].source)
+        for one in ended
+    ]
 
 
-def _printed(error: TracebackText, source: str) -> Fact:
-    own = [number for number, (file, _, _) in enumerate(error.frames) if is_user_file(file)]
-    file, line, _ = error.frames[own[-1]] if own else ("", 0, "")
-    values = {
-        "error": error.type,
-        "message": error.message,
-        "where": f"{file}:{line}" if own else "",
-        "code": error.code[own[-1]] if own else "",
-    }
+def _thread_raised(error: str, message: str, line: tuple[str, str], source: str) -> Fact:
+    where, code = line
+    values = {"error": error, "message": message, "where": where, "code": code}
     return Fact("thread.raised", values, source)
-
-
-def _thread_raised(raised: Recorded[ev.ExceptionRaised]) -> Fact:
-    event = raised.event
-    values = {
-        "error": event.type,
-        "message": event.message,
-        "where": event.user_line,
-        "code": event.user_code,
-    }
-    return Fact("thread.raised", values, raised.source)

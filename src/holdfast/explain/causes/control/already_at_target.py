@@ -1,9 +1,8 @@
 """The restored run is already at or past its goal: 0 steps, exit code 0."""
 
-from __future__ import annotations
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
-from holdfast.explain.finding import Values
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+_START_OVER = Remedy("checkpoint.remove-to-start-over")
 
 
 @cause("already-at-target", specialises=("dataset-empty",))
@@ -13,24 +12,22 @@ def already_at_target(evidence: Evidence) -> Finding | None:
         return _loop(evidence, restored)
     if fit.started is None or fit.done is None or fit.steps > 0 or evidence.went_wrong:
         return None
-    event = fit.started.event
-    restored_epoch = restored.event.epoch if restored is not None else None
-    if event.epochs and event.initial_epoch >= event.epochs:
-        first_epoch: int | None = event.initial_epoch
-    elif event.epochs is not None and restored_epoch is not None and restored_epoch >= event.epochs:
-        first_epoch = restored_epoch
-    else:
+    epochs, given = fit.start.epochs, fit.start.initial_epoch
+    resumed_at = restored.event.epoch if restored is not None else None
+    first_epoch = given if epochs and given >= epochs else resumed_at
+    if epochs is None or first_epoch is None or first_epoch < epochs:
         return None
-    values: Values = {"epochs": event.epochs, "first_epoch": first_epoch, "where": event.where}
-    facts = [Fact("fit.planned", values, fit.started.source), Fact("steps.none", {}, fit.done.source)]
-    if restored is not None:
-        facts.append(_restored(restored))
-    more = {"epochs": (event.epochs or 0) * 2, "first_epoch": first_epoch}
+    values = {"epochs": epochs, "first_epoch": first_epoch, "where": fit.start.where}
+    more = {"epochs": epochs * 2, "first_epoch": first_epoch}
     return Finding(
         Strength.ESTABLISHED,
         Title("already-at-target", values),
-        because=facts,
-        remedies=[Remedy("fit.more-epochs", more), Remedy("checkpoint.remove-to-start-over")],
+        facts(
+            fit.started.fact("fit.planned", **values),
+            fit.done.fact("steps.none"),
+            restored and _restored(restored),
+        ),
+        (Remedy("fit.more-epochs", more), _START_OVER),
     )
 
 
@@ -44,14 +41,16 @@ def _loop(evidence: Evidence, restored: Recorded[ev.Restored] | None) -> Finding
     saved = [save for save in evidence.all(ev.SaveDone) if save.event.path == path]
     if not restored.event.iterations or not saved or evidence.last(ev.PredictDone) is not None:
         return None
-    facts = (
-        _restored(restored),
-        Fact("steps.none", {}, evidence.exit_source),
-        Fact("save.same-path", {"path": path}, saved[-1].source),
+    return Finding(
+        Strength.SUPPORTED,
+        Title("already-at-target.loop", {"path": path}),
+        (
+            _restored(restored),
+            Fact("steps.none", {}, evidence.exit_source),
+            saved[-1].fact("save.same-path", path=path),
+        ),
+        (Remedy("loop.look-at-its-end"), _START_OVER),
     )
-    remedies = (Remedy("loop.look-at-its-end"), Remedy("checkpoint.remove-to-start-over"))
-    title = Title("already-at-target.loop", {"path": path})
-    return Finding(Strength.SUPPORTED, title, facts, remedies)
 
 
 def _goal_reached(evidence: Evidence, restored: Recorded[ev.Restored]) -> Finding | None:
@@ -75,4 +74,4 @@ def _goal_reached(evidence: Evidence, restored: Recorded[ev.Restored]) -> Findin
 def _restored(restored: Recorded[ev.Restored]) -> Fact:
     event = restored.event
     values = {"by": event.by, "path": event.path, "epoch": event.epoch, "iterations": event.iterations}
-    return Fact("checkpoint.restored", values, restored.source)
+    return restored.fact("checkpoint.restored", **values)

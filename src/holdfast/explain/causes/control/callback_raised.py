@@ -1,29 +1,18 @@
 """A callback raised an exception."""
 
-from __future__ import annotations
-
 import re
 
-from holdfast.explain.finding import Values
 from holdfast.explain.readings.error import Raised, reader_gone, user_line
 from holdfast.explain.readings.fits import steps_short
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _METHOD = re.compile(r"\bon_(train|test|predict|epoch|batch)\w*$")
 
 
-@cause(
-    "callback-raised",
-    specialises=("script-error", "dataset-exhausted"),
-    mechanism=True,
-    breaks=True,
-)
+@cause("callback-raised", specialises=("script-error", "dataset-exhausted"), mechanism=True, breaks=True)
 def callback_raised(evidence: Evidence) -> Finding | None:
-    swallowed = [
-        raised
-        for raised in evidence.all(ev.ExceptionRaised)
-        if raised.event.left == "callback" and raised.event.type == "StopIteration"
-    ]
+    left = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "callback"]
+    swallowed = [one for one in left if one.event.type == "StopIteration"]
     if swallowed and evidence.exit_code in (0, None):
         return _swallowed(evidence, swallowed)
     error = evidence.error
@@ -32,18 +21,13 @@ def callback_raised(evidence: Evidence) -> Finding | None:
     name = error.callback or _own_callback(error)
     if not name:
         return None
-    values: Values = {
-        "callback": name,
-        "type": error.type,
-        "where": error.user_line,
-        "message": error.essence,
-    }
-    facts = (Fact("error.raised", values, error.source), Fact("error.left-callback", values, error.source))
+    values = {"callback": name, "type": error.type, "where": error.user_line, "message": error.essence}
+    kinds = ("error.raised", "error.left-callback")
     return Finding(
         Strength.ESTABLISHED,
         Title("callback-raised", values),
-        because=[*facts, *user_line(evidence)],
-        remedies=[Remedy("line.change", values), Remedy("callback.catch-its-errors")],
+        facts([Fact(kind, values, error.source) for kind in kinds], user_line(evidence)),
+        (Remedy("line.change", values), Remedy("callback.catch-its-errors")),
     )
 
 
@@ -54,14 +38,15 @@ def _own_callback(error: Raised) -> str:
 
 
 def _swallowed(evidence: Evidence, raised: list[Recorded[ev.ExceptionRaised]]) -> Finding:
-    event = raised[0].event
-    values: Values = {"callback": event.callback, "where": event.user_line, "times": len(raised)}
-    facts = [
-        Fact("callback.stop-iteration", values, raised[0].source),
-        Fact("keras.swallows-stop-iteration", {}, "holdfast causes"),
-    ]
-    short = steps_short(evidence)
-    if short is not None:
-        facts.append(short.fit.by_epoch(short.planned))
-    remedies = (Remedy("callback.set-stop-training", values),)
-    return Finding(Strength.ESTABLISHED, Title("callback-raised.swallowed", values), facts, remedies)
+    event, short = raised[0].event, steps_short(evidence)
+    values = {"callback": event.callback, "where": event.user_line, "times": len(raised)}
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("callback-raised.swallowed", values),
+        facts(
+            raised[0].fact("callback.stop-iteration", **values),
+            Fact("keras.swallows-stop-iteration", {}, "holdfast causes"),
+            short and short.fact,
+        ),
+        [Remedy("callback.set-stop-training", values)],
+    )

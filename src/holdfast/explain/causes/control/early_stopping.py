@@ -1,13 +1,11 @@
 """EarlyStopping ended the training, as it was asked to."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.finding import Values
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, facts
 from holdfast.journal.events import StopRequested
 
 OURS = "early-stopping"  # as our own trainer names it
@@ -38,44 +36,48 @@ def _is_early_stopping(by: str, settings: Values) -> bool:
 def _by_keras(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
     event, fit = asked.event, evidence.fit
     monitor, patience = str(event.settings.get("monitor", "its metric")), event.settings.get("patience")
-    mode = event.settings.get("mode")
+    mode, best = event.settings.get("mode"), number_of(event.settings.get("best"))
     epoch = event.epoch + 1 if event.epoch is not None else None
-    watched = {"monitor": monitor, "patience": patience, "best": number_of(event.settings.get("best"))}
-    facts = [
-        Fact("stop.set", {"by": event.by, "epoch": epoch, "where": event.where}, asked.source),
-        Fact("early-stopping.watches", watched, asked.source),
-    ]
-    remedy = Remedy("early-stopping.more-patience", {"monitor": monitor, "patience": _longer(patience)})
     wrong = _against_its_sense(monitor, mode)
     if wrong:
-        facts.append(Fact("early-stopping.wrong-mode", {"monitor": monitor, "mode": mode}, asked.source))
-        right = "max" if mode == "min" else "min"
-        remedy = Remedy("early-stopping.turn-mode", {"monitor": monitor, "mode": right, "patience": patience})
-    if patience == 0:
-        facts.append(Fact("early-stopping.no-patience", {}, asked.source))
-    done = fit.done.event.epochs_done if fit is not None and fit.done is not None else None
+        turned = {"monitor": monitor, "mode": "max" if mode == "min" else "min", "patience": patience}
+        remedy = Remedy("early-stopping.turn-mode", turned)
+    else:
+        remedy = Remedy("early-stopping.more-patience", {"monitor": monitor, "patience": _longer(patience)})
+    done = fit.end.epochs_done if fit is not None and fit.done is not None else None
     planned = fit.planned_epochs if fit is not None else None
     reached = {"epoch": done if planned else None, "epochs": planned if done is not None else None}
     kind = "early-stopping.wrong-mode" if wrong else "early-stopping"
-    title = Title(kind, {**reached, "monitor": monitor, "mode": mode})
-    return Finding(Strength.ESTABLISHED, title, facts, [remedy], normal=not wrong)
+    return Finding(
+        Strength.ESTABLISHED,
+        Title(kind, {**reached, "monitor": monitor, "mode": mode}),
+        facts(
+            asked.fact("stop.set", by=event.by, epoch=epoch, where=event.where),
+            asked.fact("early-stopping.watches", monitor=monitor, patience=patience, best=best),
+            wrong and asked.fact("early-stopping.wrong-mode", monitor=monitor, mode=mode),
+            patience == 0 and asked.fact("early-stopping.no-patience"),
+        ),
+        [remedy],
+        normal=not wrong,
+    )
 
 
 def _by_our_trainer(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
-    known = asked.event.settings
-    values: Values = {
-        "monitor": known.get("monitor", "AP"),
-        "waited": known.get("waited"),
-        "patience": known.get("patience"),
-    }
-    facts = [Fact("early-stopping.not-better", values, asked.source)]
-    if known.get("best_step") is not None:
-        best = {"best": number_of(known.get("best")), "step": known["best_step"]}
-        facts.append(Fact("early-stopping.best", best, asked.source))
-    planned = evidence.fit.planned_steps if evidence.fit is not None else None
-    title = Title("early-stopping.ours", {"step": asked.event.step or 0, "steps": planned or None})
-    remedy = Remedy("early-stopping.resume", {"patience": _longer(known.get("patience"))})
-    return Finding(Strength.ESTABLISHED, title, facts, [remedy], normal=True)
+    known, fit = asked.event.settings, evidence.fit
+    patience, best_step = known.get("patience"), known.get("best_step")
+    watched = {"monitor": known.get("monitor", "AP"), "waited": known.get("waited"), "patience": patience}
+    best = {"best": number_of(known.get("best")), "step": best_step}
+    planned = fit.planned_steps if fit is not None else None
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("early-stopping.ours", {"step": asked.event.step or 0, "steps": planned or None}),
+        facts(
+            asked.fact("early-stopping.not-better", **watched),
+            best_step is not None and asked.fact("early-stopping.best", **best),
+        ),
+        [Remedy("early-stopping.resume", {"patience": _longer(patience)})],
+        normal=True,
+    )
 
 
 def _longer(patience: object) -> int:

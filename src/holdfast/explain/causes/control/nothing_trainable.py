@@ -1,12 +1,11 @@
 """The model has no weight that training may change."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.causes.control.thresholds import FEWEST_STEPS_OF_A_FIT
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.readings.warnings_seen import warned_of
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _WARNING = "does not have any trainable weights"
 _REFUSED = ErrorText(r"No gradients provided for any variable|does not have any trainable")
@@ -16,28 +15,26 @@ _EMPTY = re.compile(r"not enough values to unpack \(expected 2, got 0\)")
 @cause("nothing-trainable", specialises=("script-error", "loss-not-falling"))
 def nothing_trainable(evidence: Evidence) -> Finding | None:
     by_batch = any(loop.event.by == "train_on_batch" for loop in evidence.all(ev.LoopSeen))
-    frozen = _frozen(evidence, by_batch)
-    warned, refused = _warned(evidence), _refused(evidence)
-    seen = frozen is not None or warned is not None or refused is not None
+    frozen, warned, refused = _frozen(evidence, by_batch), warned_of(evidence, _WARNING), _refused(evidence)
     trained = evidence.fit is not None or refused is not None or (frozen is not None and by_batch)
-    if not seen or not trained:
+    if not trained or (frozen is None and warned is None and refused is None):
         return None
-    unchanged = _unchanged(evidence)
-    facts = [fact for fact in (frozen, warned, refused) if fact is not None]
-    if refused is not None:
-        facts += user_line(evidence)
-    if unchanged is not None:
-        facts.append(unchanged)
-    models = evidence.all(ev.ModelSeen)
+    unchanged, models = _unchanged(evidence), evidence.all(ev.ModelSeen)
     learnable = not models or any(model.event.trainable_parameters > 0 for model in models)
     none_reached = refused is not None and frozen is None and learnable and warned is None
     certain = frozen is not None or unchanged is not None or refused is not None
     unfreeze = Remedy("model.unfreeze")
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        Title("nothing-trainable.no-gradient" if none_reached else "nothing-trainable", {}),
-        because=facts,
-        remedies=[Remedy("gradient.find-the-break"), unfreeze] if none_reached else [unfreeze],
+        Title("nothing-trainable.no-gradient" if none_reached else "nothing-trainable"),
+        facts(
+            frozen,
+            warned and warned.fact,
+            refused,
+            refused is not None and user_line(evidence),
+            unchanged,
+        ),
+        [Remedy("gradient.find-the-break"), unfreeze] if none_reached else [unfreeze],
         ends=refused is not None,
     )
 
@@ -53,15 +50,7 @@ def _frozen(evidence: Evidence, by_batch: bool) -> Fact | None:
     if not looked_at or not frozen or (evidence.fit is None and not by_batch):
         return None
     event = models[-1].event
-    return Fact("model.frozen", {"parameters": event.parameters, "where": event.where}, models[-1].source)
-
-
-def _warned(evidence: Evidence) -> Fact | None:
-    for warning in evidence.all(ev.WarningSeen):
-        if _WARNING in warning.event.text:
-            return Fact("keras.warned", {"text": warning.event.text}, warning.source)
-    printed = evidence.output.last(_WARNING, advice=True)
-    return Fact("keras.warned", {"text": printed.text}, printed.source) if printed is not None else None
+    return models[-1].fact("model.frozen", parameters=event.parameters, where=event.where)
 
 
 def _refused(evidence: Evidence) -> Fact | None:
@@ -82,4 +71,4 @@ def _unchanged(evidence: Evidence) -> Fact | None:
     done = evidence.fit.done if evidence.fit is not None else None
     if done is None or done.event.weights_changed is not False or done.event.steps <= FEWEST_STEPS_OF_A_FIT:
         return None
-    return Fact("weights.none-changed", {"steps": done.event.steps}, done.source)
+    return done.fact("weights.none-changed", steps=done.event.steps)

@@ -1,9 +1,7 @@
 """It prints nothing, and trains."""
 
-from __future__ import annotations
-
 from holdfast.explain.causes.control import thresholds
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
 from holdfast.journal.vitals import Sample
 
 
@@ -19,11 +17,17 @@ def silent_but_moving(evidence: Evidence) -> Finding | None:
     if quiet_s < thresholds.QUIET_S or steps < 1 or recent[-1].step <= recent[0].step:
         return None
     values = {"seconds": quiet_s, "steps": steps, "steps_per_s": steps / quiet_s}
-    facts = [Fact("output.none-while-training", values, f"vitals.jsonl:{first_line}-{last_line}")]
-    if last.loss is not None:
-        facts.append(Fact("loss.now", {"loss": last.loss}, f"vitals.jsonl:{last_line}"))
-    title, remedies = Title("silent-but-moving", values), (Remedy("output.print-progress"),)
-    return Finding(Strength.ESTABLISHED, title, facts, remedies, ends=False, normal=True)
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("silent-but-moving", values),
+        facts(
+            Fact("output.none-while-training", values, f"vitals.jsonl:{first_line}-{last_line}"),
+            last.loss is not None and Fact("loss.now", {"loss": last.loss}, f"vitals.jsonl:{last_line}"),
+        ),
+        [Remedy("output.print-progress")],
+        ends=False,
+        normal=True,
+    )
 
 
 def _quiet_stretch(evidence: Evidence) -> tuple[tuple[int, Sample], tuple[int, Sample]]:

@@ -1,10 +1,8 @@
 """A callback, or the script, set stop_training."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts
 
 
 @cause("stopped-by-callback")
@@ -13,12 +11,17 @@ def stopped_by_callback(evidence: Evidence) -> Finding | None:
     if asked is None or evidence.went_wrong or evidence.stall is not None:
         return None
     event = asked.event
-    by = event.by if event.by != "script" else ""
     epoch = event.epoch + 1 if event.epoch is not None else None
-    values = {"by": by, "epoch": epoch, "step": event.step, "where": event.where}
-    facts = [Fact("stop.set-on-model", values, asked.source)]
-    if event.logs:
-        logs = {name: number_of(value) for name, value in event.logs.items()}
-        facts.append(Fact("logs.then", {"logs": logs}, asked.source))
-    title, remedies = Title("stopped-by-callback", values), (Remedy("condition.read", values),)
-    return Finding(Strength.ESTABLISHED, title, facts, remedies)
+    values = {
+        "by": event.by if event.by != "script" else "",
+        "epoch": epoch,
+        "step": event.step,
+        "where": event.where,
+    }
+    logs = {name: number_of(value) for name, value in event.logs.items()}
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("stopped-by-callback", values),
+        facts(asked.fact("stop.set-on-model", **values), bool(logs) and asked.fact("logs.then", logs=logs)),
+        [Remedy("condition.read", values)],
+    )

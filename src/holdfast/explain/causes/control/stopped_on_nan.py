@@ -1,13 +1,11 @@
 """TerminateOnNaN ended the training because the loss was not a number."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 #: In the words of Keras, of the Estimator and the Object Detection API, of Lightning and of Detectron2.
 _RAISED = ErrorText(
@@ -25,21 +23,22 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
     if asked is None and len(evidence.fits) > 1:
         printed = None  # of an earlier fit, such as a trial of a search
     raised = _RAISED.match(evidence) if evidence.error is not None else None
-    facts = []
-    if asked is not None:
-        values = {"by": asked.event.by, "step": asked.event.step}
-        facts.append(Fact("stop.set-at-step", values, asked.source))
-    if printed is not None:
-        facts.append(Fact("error.quoted", {"text": printed.text}, printed.source))
-    if raised is not None:
-        facts.append(raised.fact)
-    if not facts:
+    stopped = facts(
+        asked and asked.fact("stop.set-at-step", by=asked.event.by, step=asked.event.step),
+        printed and Fact("error.quoted", {"text": printed.text}, printed.source),
+        raised and raised.fact,
+    )
+    if not stopped:
         return None
-    broken = non_finite(evidence)
-    if broken is not None:
-        facts.append(became_non_finite(broken))
     keras2 = any(framework.event.name == "tf_keras" for framework in evidence.all(ev.FrameworkSeen))
-    remedies = (Remedy("nan.cure-the-loss"), Remedy("nan.raise-keras-2" if keras2 else "nan.raise-an-error"))
-    if asked is None and printed is None:
-        return Finding(Strength.ESTABLISHED, Title("stopped-on-nan.raised", {}), facts, remedies[:1])
-    return Finding(Strength.ESTABLISHED, Title("stopped-on-nan", {}), facts, remedies)
+    only_raised = asked is None and printed is None
+    cure, raise_instead = (
+        Remedy("nan.cure-the-loss"),
+        Remedy("nan.raise-keras-2" if keras2 else "nan.raise-an-error"),
+    )
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("stopped-on-nan.raised" if only_raised else "stopped-on-nan"),
+        facts(stopped, became_non_finite(non_finite(evidence))),
+        [cure] if only_raised else [cure, raise_instead],
+    )

@@ -3,8 +3,6 @@
 Chosen on the test programs unless a reason is given.
 """
 
-from __future__ import annotations
-
 #: A learning rate below this share of its highest value is next to nothing.
 NEXT_TO_NOTHING = 1e-3
 #: Epochs, or steps of a loop, below which a learning rate is not judged.

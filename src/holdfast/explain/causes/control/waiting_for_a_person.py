@@ -1,12 +1,11 @@
 """It waits for somebody to type or to close a window."""
 
-from __future__ import annotations
-
 import enum
 import re
 
+from holdfast.explain.readings.end import last_line
 from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, ThreadState
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _DEBUGGER = ("/pdb.py", "/bdb.py", "ipdb", "cmdloop", "code.interact")
 _WINDOW = ("/matplotlib/backends", "start_main_loop", "/tkinter/", "mainloop", "PyQt", "PySide", "wx/core")
@@ -29,7 +28,13 @@ def waiting_for_a_person(evidence: Evidence) -> Finding | None:
         for thread in process.threads:
             awaited = _awaited_input(evidence, stacks, process, thread)
             if awaited is not None:
-                return _finding(evidence, stacks, process, thread, awaited)
+                stalled = StalledThread(thread, process, process is stacks.process, stacks.source)
+                return Finding(
+                    Strength.ESTABLISHED,
+                    Title("waiting-for-a-person", {"awaited": awaited, "where": thread.users_file_line}),
+                    facts(stalled.fact, last_line(evidence)),
+                    (Remedy("input.answer-or-close"), Remedy("plot.without-windows")),
+                )
     return None
 
 
@@ -44,9 +49,8 @@ def _awaited_input(
     if thread.within(*_DEBUGGER) is not None and not thread.busy:
         return AwaitedInput.DEBUGGER
     if process is not stacks.process:
-        return (
-            AwaitedInput.TERMINAL if _trainer_waits_for_program(stacks) and _reads_terminal(thread) else None
-        )
+        asks = _trainer_waits_for_program(stacks) and _reads_terminal(thread)
+        return AwaitedInput.TERMINAL if asks else None
     if not thread.main:
         return None
     if thread.within(*_WINDOW) is not None and not thread.busy:
@@ -80,22 +84,3 @@ def _reads_own_input(evidence: Evidence, stacks: StackReading, thread: ThreadSta
 def _calls_input(thread: ThreadState) -> bool:
     line, in_pipe = thread.users, "pipe_read" in thread.wait and not thread.syscall
     return in_pipe and line is not None and "input(" in line.code
-
-
-def _finding(
-    evidence: Evidence,
-    stacks: StackReading,
-    process: ProcessState,
-    thread: ThreadState,
-    awaited: AwaitedInput,
-) -> Finding:
-    line = thread.users
-    where = f"{line.file}:{line.line}" if line is not None else ""
-    facts = [StalledThread(thread, process, process is stacks.process, stacks.source).fact]
-    facts += [Fact("output.last-line", {"text": one.text}, one.source) for one in evidence.output.lines[-1:]]
-    return Finding(
-        Strength.ESTABLISHED,
-        Title("waiting-for-a-person", {"awaited": awaited, "where": where}),
-        because=facts,
-        remedies=[Remedy("input.answer-or-close"), Remedy("plot.without-windows")],
-    )

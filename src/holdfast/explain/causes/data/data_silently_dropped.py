@@ -1,10 +1,7 @@
 """`ignore_errors` drops damaged data, and good data with it."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.fits import steps_short
-from holdfast.explain.readings.output import clipped
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _LOGGED = r"(truncated|corrupted) record at|Error raised with error message"
 
@@ -15,18 +12,14 @@ def data_silently_dropped(evidence: Evidence) -> Finding | None:
     if ignoring is None or evidence.exit_code not in (0, None) or not (evidence.fit or evidence.step):
         return None
     dropped, logged, short = _dropped(evidence), evidence.output.last(_LOGGED), steps_short(evidence)
-    facts = [*dropped]
-    if logged is not None:
-        facts.append(Fact("error.quoted", {"text": clipped(logged.text)}, logged.source))
-    if short is not None:
-        facts.append(short.fit.by_epoch(short.planned))
-    if not facts:
+    seen = facts(dropped, logged and logged.fact, short and short.fact)
+    if not seen:
         return None
     return Finding(
-        Strength.ESTABLISHED if dropped else Strength.SUPPORTED,
+        Strength.ESTABLISHED if dropped is not None else Strength.SUPPORTED,
         Title("data-silently-dropped"),
-        because=[ignoring, *facts],
-        remedies=[Remedy("data.repair", safety="automatic"), Remedy("pipeline.log-errors")],
+        (ignoring, *seen),
+        (Remedy("data.repair", safety="automatic"), Remedy("pipeline.log-errors")),
         ends=False,
     )
 
@@ -38,16 +31,11 @@ def _ignores_errors(evidence: Evidence) -> Fact | None:
     return None
 
 
-def _dropped(evidence: Evidence) -> list[Fact]:
-    return [
-        Fact(
-            "data.dropped",
-            {
-                "count": seen.event.count,
-                "unit": seen.event.unit,
-                "lost_by_file": dict(seen.event.lost_by_file),
-            },
-            seen.source,
-        )
-        for seen in evidence.all(ev.DataDropped)[-1:]
-    ]
+def _dropped(evidence: Evidence) -> Fact | None:
+    seen = evidence.last(ev.DataDropped)
+    if seen is None:
+        return None
+    event = seen.event
+    return seen.fact(
+        "data.dropped", count=event.count, unit=event.unit, lost_by_file=dict(event.lost_by_file)
+    )

@@ -1,12 +1,10 @@
 """A dataset yields nothing: not one training step, or no validation batch."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.fits import Fit
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _EMPTY = ErrorText(
     r"(ran out of data|UnboundLocalError.*logs|No data|dataset.*(is )?empty|0 (training )?images)"
@@ -19,45 +17,42 @@ _REFUSED = ErrorText(
 _RAISED = ErrorText(
     r"Expect x to be a non-empty array or dataset|Unexpected result of `train_function` \(Empty [Ll]ogs\)"
 )
+_CHECK_PATH = Remedy("data.check-path", safety="automatic")
 
 
 @cause("dataset-empty", specialises=("script-error", "dataset-exhausted"))
 def dataset_empty(evidence: Evidence) -> Finding | None:
-    fits, data, passes = _fits_without_steps(evidence), evidence.data(), evidence.all(ev.EmptyPassSeen)[-1:]
-    counted_empty = data is not None and data.event.cardinality == 0
-    ended_empty = (counted_empty or bool(passes)) and not evidence.alive
+    fits, passed = _fits_without_steps(evidence), evidence.last(ev.EmptyPassSeen)
+    counted_empty = evidence.dataset().cardinality == 0
+    ended_empty = (counted_empty or passed is not None) and not evidence.alive
     if evidence.step or not (fits or ended_empty):
         return _refused(evidence) or _validation_empty(evidence)
-    facts = [
-        Fact("loop.got-no-data", {"where": one.event.where, "passes": one.event.passes}, one.source)
-        for one in passes
-    ]
-    facts += [
-        Fact("fit.without-steps", {"fit": fit.number, "epochs": fit.done.event.epochs}, fit.done.source)
-        for fit in fits[-1:]
-        if fit.done is not None
-    ]
-    facts += [*_known_of(data), *_warned(evidence)]
-    if (quote := _EMPTY.match(evidence) or _RAISED.match(evidence)) is not None:
-        facts.append(quote.fact)
+    warned = [one for one in evidence.all(ev.WarningSeen) if "ran out of data" in one.event.text]
+    quote = _EMPTY.match(evidence) or _RAISED.match(evidence)
+    ends = [(fit, fit.done) for fit in fits[-1:] if fit.done is not None]
     return Finding(
         Strength.ESTABLISHED if fits or counted_empty else Strength.SUPPORTED,
-        Title("dataset-empty", {"where": data.event.where if data is not None else ""}),
-        because=facts,
-        remedies=[Remedy("data.refuse-empty"), Remedy("data.check-path", safety="automatic")],
+        Title("dataset-empty", {"where": evidence.dataset().where}),
+        facts(
+            passed and passed.fact("loop.got-no-data", where=passed.event.where, passes=passed.event.passes),
+            [end.fact("fit.without-steps", fit=fit.number, epochs=end.event.epochs) for fit, end in ends],
+            _known_of(evidence, "train"),
+            [one.fact("keras.warned", text=one.event.text) for one in warned[:1]],
+            quote and quote.fact,
+        ),
+        (Remedy("data.refuse-empty"), _CHECK_PATH),
     )
 
 
 def _refused(evidence: Evidence) -> Finding | None:
-    quote = _REFUSED.match(evidence) if not evidence.step else None
-    if quote is None or evidence.error is None:
+    quote, error = _REFUSED.match(evidence), evidence.error
+    if quote is None or error is None or evidence.step:
         return None
-    return Finding(
-        Strength.SUPPORTED,
-        Title("dataset-empty", {"where": evidence.error.user_line}),
-        because=(quote.fact, *user_line(evidence)),
-        remedies=(Remedy("data.refuse-empty"), Remedy("data.check-path", safety="automatic")),
+    title, remedies = (
+        Title("dataset-empty", {"where": error.user_line}),
+        (Remedy("data.refuse-empty"), _CHECK_PATH),
     )
+    return Finding(Strength.SUPPORTED, title, facts(quote.fact, user_line(evidence)), remedies)
 
 
 def _fits_without_steps(evidence: Evidence) -> list[Fit]:
@@ -65,52 +60,33 @@ def _fits_without_steps(evidence: Evidence) -> list[Fit]:
     if any(one.event.by.startswith("SIG") for one in evidence.all(ev.StopRequested)):
         return []  # our trainer ends its fit in order when a signal asks it to, before the first step too
     refused = _RAISED.match(evidence) is not None
-    return [
-        fit
-        for fit in evidence.fits
-        if fit.done is not None
-        and (refused or not fit.done.event.raised)
-        and fit.steps == 0
-        and not fit.lost_count
-        and fit.planned_epochs != 0
-    ]
+    ended = [fit for fit in evidence.fits if fit.finished or (refused and fit.done is not None)]
+    return [fit for fit in ended if fit.steps == 0 and not fit.lost_count and fit.planned_epochs != 0]
 
 
-def _known_of(data: Recorded[ev.DatasetSeen] | None) -> list[Fact]:
-    if data is None:
-        return []
-    facts = (
-        [Fact("data.no-elements", {"role": data.event.role}, data.source)]
-        if data.event.cardinality == 0
-        else []
+def _known_of(evidence: Evidence, role: str) -> list[Fact]:
+    data = evidence.data(role)
+    return facts(
+        data and data.event.cardinality == 0 and data.fact("data.no-elements", role=data.event.role),
+        data and data.event.file_count == 0 and data.fact("data.no-file-matched"),
     )
-    return facts if data.event.file_count != 0 else [*facts, Fact("data.no-file-matched", {}, data.source)]
-
-
-def _warned(evidence: Evidence) -> list[Fact]:
-    warned = [one for one in evidence.all(ev.WarningSeen) if "ran out of data" in one.event.text]
-    return [Fact("keras.warned", {"text": one.event.text}, one.source) for one in warned[:1]]
 
 
 def _validation_empty(evidence: Evidence) -> Finding | None:
     """Training was done, and every validation of it saw nothing."""
-    fit, data = evidence.fit, evidence.data("validation")
+    fit = evidence.fit
     done = [one for one in evidence.all(ev.ValidationDone) if fit is not None and one.event.fit == fit.number]
-    if not done or any(one.event.batches or one.event.logs for one in done):
+    if fit is None or not done or any(one.event.batches or one.event.logs for one in done):
         return None
+    monitors = [str(one.get("settings", {}).get("monitor", "")) for one in fit.start.callbacks]
     return Finding(
         Strength.ESTABLISHED,
-        Title("dataset-empty.validation", {"where": data.event.where if data is not None else ""}),
-        because=[
-            Fact("validations.without-batches", {"count": len(done)}, done[-1].source),
-            *_known_of(data),
-        ],
-        remedies=[Remedy("data.check-the-split"), Remedy("data.check-path", safety="automatic")],
-        led_to="monitor-missing" if _watches_validation(fit) else None,
+        Title("dataset-empty.validation", {"where": evidence.dataset("validation").where}),
+        facts(
+            done[-1].fact("validations.without-batches", count=len(done)),
+            _known_of(evidence, "validation"),
+        ),
+        (Remedy("data.check-the-split"), _CHECK_PATH),
+        led_to="monitor-missing" if any(one.startswith("val_") for one in monitors) else None,
         ends=False,
     )
-
-
-def _watches_validation(fit: Fit | None) -> bool:
-    callbacks = fit.started.event.callbacks if fit is not None and fit.started is not None else []
-    return any(str(one.get("settings", {}).get("monitor", "")).startswith("val_") for one in callbacks)

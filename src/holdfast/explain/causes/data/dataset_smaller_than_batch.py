@@ -1,7 +1,5 @@
 """The dataset has fewer records than one batch, and the incomplete batch is dropped."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause

@@ -1,12 +1,10 @@
 """The next batch never comes: its reader waits for something that does not arrive."""
 
-from __future__ import annotations
-
 import re
 
 from holdfast.explain.readings.readers import Awaits, Nearness, Reader, nearest_reader, only_trains
 from holdfast.explain.readings.stacks import StackReading, ThreadState, silence
-from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, facts
 
 _NO_DATA_NEEDED = (Phase.CALLBACK, Phase.SAVE, Phase.EXIT, Phase.AFTER, Phase.IMPORT, Phase.START)
 _WAITS_FOR_DATA = (Phase.FILL, Phase.DATA_WAIT)
@@ -24,38 +22,36 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     stacks, reader = evidence.stacks, nearest_reader(evidence)
     if evidence.stall is None or evidence.phase in _NO_DATA_NEEDED:
         return None
-    if stacks is None:
-        return _by_phase(evidence)
+    if stacks is None:  # only the phase says what it waits for
+        title, remedies = Title("input-blocked.no-stacks"), _remedies(Awaits.OTHER)
+        waits = evidence.phase in _WAITS_FOR_DATA
+        return Finding(Strength.POSSIBLE, title, silence(evidence), remedies) if waits else None
     if reader is None or not (reader.reads_input or _data_seen(evidence)):
         return None  # a sleep is not a reader
     thread = reader.stalled.thread
-    file, program = _file(evidence, thread), _program(reader, stacks)
-    facts = [*silence(evidence), reader.stalled.fact]
-    facts += [Fact("file.not-opened", {}, stacks.source)] if reader.awaits is Awaits.FILE else []
-    facts += [] if stacks.busy else [Fact("process.idle", {}, stacks.source)]
-    facts += [*_producers(reader, stacks), *_about_data(evidence, thread)]
+    file = _file(evidence, thread)
     values = {
         "next_batch": bool(evidence.stall.event.phase),
         "awaits": reader.awaits,
-        "program": program,
+        "program": _program(reader, stacks),
         "file": file,
-        "where": f"{thread.users.file}:{thread.users.line}" if thread.users is not None and not file else "",
+        "where": "" if file else thread.users_file_line,
     }
     return Finding(
         _strength(reader, stacks),
         Title("input-blocked", values),
-        because=facts,
+        facts(
+            silence(evidence),
+            reader.stalled.fact,
+            reader.awaits is Awaits.FILE and Fact("file.not-opened", {}, stacks.source),
+            not stacks.busy and Fact("process.idle", {}, stacks.source),
+            _producers(reader, stacks),
+            _reads_at(evidence, thread),
+            _only_file_fact(evidence, thread, file),
+        ),
+        _remedies(reader.awaits),
         against=() if evidence.data() is not None or evidence.fits else [Fact("data.not-seen")],
-        remedies=_remedies(reader.awaits),
     )
-
-
-def _by_phase(evidence: Evidence) -> Finding | None:
-    """No stacks: only the phase says what it waits for."""
-    if evidence.phase not in _WAITS_FOR_DATA:
-        return None
-    because, remedies = silence(evidence), _remedies(Awaits.OTHER)
-    return Finding(Strength.POSSIBLE, Title("input-blocked.no-stacks"), because, remedies)
 
 
 def _data_seen(evidence: Evidence) -> bool:
@@ -86,16 +82,26 @@ def _file(evidence: Evidence, thread: ThreadState) -> str:
     found = _FILE_IN_CALL.search(thread.syscall)
     if found and not found[1].startswith("/dev/"):
         return found[1]
-    return _only_file(evidence) if not thread.python and _opens(thread) else ""
-
-
-def _opens(thread: ThreadState) -> bool:
-    return "openat" in thread.syscall or re.search(r"wait_for_partner|fifo", thread.wait) is not None
+    opens = "openat" in thread.syscall or re.search(r"wait_for_partner|fifo", thread.wait)
+    return _only_file(evidence) if not thread.python and opens else ""
 
 
 def _only_file(evidence: Evidence) -> str:
+    files = evidence.dataset().files
+    return files[0] if len(files) == 1 else ""
+
+
+def _only_file_fact(evidence: Evidence, thread: ThreadState, file: str) -> Fact | None:
     data = evidence.data()
-    return data.event.files[0] if data is not None and len(data.event.files) == 1 else ""
+    inferred = file == _only_file(evidence) and file not in thread.syscall
+    return data.fact("data.only-file", file=file) if data and file and inferred else None
+
+
+def _reads_at(evidence: Evidence, thread: ThreadState) -> list[Fact]:
+    """Where the pipeline reads, for a thread whose own line is not known."""
+    nodes = [node for node in evidence.nodes if node.op in _READING_NODES and node.where and not thread.where]
+    own = [node for node in nodes if not _FRAMEWORK.match(node.where)]
+    return [Fact("pipeline.reads-at", {"where": node.where}, node.source) for node in own[:1]]
 
 
 def _program(reader: Reader, stacks: StackReading) -> str:
@@ -107,36 +113,17 @@ def _program(reader: Reader, stacks: StackReading) -> str:
     return started[0] if len(started) == 1 else ""
 
 
-def _about_data(evidence: Evidence, thread: ThreadState) -> list[Fact]:
-    """Where the pipeline reads, for a thread whose own line is not known; and the only file that it can be."""
-    data = evidence.data()
-    nodes = [node for node in evidence.nodes if node.op in _READING_NODES and node.where]
-    own = [node for node in nodes if not _FRAMEWORK.match(node.where)]
-    facts = [
-        Fact("pipeline.reads-at", {"where": node.where}, node.source) for node in own[:1] if not thread.where
-    ]
-    file = _file(evidence, thread)
-    if data is not None and file and file == _only_file(evidence) and file not in thread.syscall:
-        facts.append(Fact("data.only-file", {"file": file}, data.source))
-    return facts
-
-
 def _producers(reader: Reader, stacks: StackReading) -> list[Fact]:
     """Who could put something into the queue: the other threads, or processes, with lines of the script."""
     if reader.awaits not in _QUEUES:
         return []
-    between, process = reader.awaits is Awaits.PROCESS_QUEUE, reader.stalled.process
+    between, own = reader.awaits is Awaits.PROCESS_QUEUE, reader.stalled.thread
+    processes = [other for other in stacks.others if between and other.state != "Z"]
     others: list[tuple[int | None, ThreadState]] = [
-        (other.pid, thread)
-        for other in stacks.others
-        for thread in other.threads
-        if between and thread.main and other.state != "Z"
+        (other.pid, thread) for other in processes for thread in other.threads if thread.main
     ]
-    others += [
-        (None, thread)
-        for thread in process.threads
-        if thread.tid != reader.stalled.thread.tid and thread.users is not None and not only_trains(thread)
-    ]
+    threads = [thread for thread in reader.stalled.process.threads if thread.tid != own.tid and thread.users]
+    others += [(None, thread) for thread in threads if not only_trains(thread)]
     if not others:
         return [Fact("queue.no-producer", {"between_processes": between}, stacks.source)]
     return [_producer(pid, thread, stacks.source) for pid, thread in others[:_PRODUCERS_SHOWN]]
@@ -144,7 +131,5 @@ def _producers(reader: Reader, stacks: StackReading) -> list[Fact]:
 
 def _producer(pid: int | None, thread: ThreadState, source: str) -> Fact:
     puts = any(frame.function.endswith("put") and "queue" in frame.file for frame in thread.frames)
-    name = "" if thread.main else thread.name or str(thread.tid)
-    return Fact(
-        "queue.producer", {"pid": pid, "thread": name, "where": thread.where, "queue_full": puts}, source
-    )
+    values = {"pid": pid, "thread": thread.shown_name, "where": thread.where, "queue_full": puts}
+    return Fact("queue.producer", values, source)

@@ -1,10 +1,8 @@
 """The data holds NaN or infinity."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _RAISED = ErrorText(r"[Ii]nput.*(contains|has) (NaN|inf)|Tensor had (NaN|Inf)|CheckNumerics")
 _OF_THE_DATA = ("input", "target")
@@ -13,25 +11,23 @@ _OF_THE_DATA = ("input", "target")
 @cause("input-not-finite", specialises=("script-error", "loss-not-finite", "loss-not-falling"))
 def input_not_finite(evidence: Evidence) -> Finding | None:
     broken, seen = non_finite(evidence), _seen(evidence)
-    found = [*seen, *_in_batch(evidence), *_in_arrays(evidence)]
+    found = facts(seen, _in_batch(evidence), _in_arrays(evidence))
     if not found or (broken is None and not seen and _RAISED.match(evidence) is None):
         return None
-    if broken is not None:
-        found += [became_non_finite(broken), *_hidden(broken)]
     return Finding(
         Strength.ESTABLISHED,
         Title("input-not-finite"),
-        because=found,
-        remedies=[Remedy("data.check-numerics"), Remedy("data.replace-non-finite")],
-        led_to="loss-not-finite" if broken is not None else None,
+        facts(found, became_non_finite(broken), broken and _hidden(broken)),
+        (Remedy("data.check-numerics"), Remedy("data.replace-non-finite")),
+        led_to="loss-not-finite" if broken else None,
         ends=False,
     )
 
 
-def _hidden(broken: Recorded[ev.NonFiniteSeen]) -> list[Fact]:
+def _hidden(broken: Recorded[ev.NonFiniteSeen]) -> Fact | None:
     """A ReLU turns NaN into 0: the weights broke, and the loss stayed a number."""
     later = broken.event.what == "weights" and broken.event.detail.get("seen") == "later"
-    return [Fact("loss.hides-nan", {"loss": broken.event.last_finite}, broken.source)] if later else []
+    return broken.fact("loss.hides-nan", loss=broken.event.last_finite) if later else None
 
 
 def _seen(evidence: Evidence) -> list[Fact]:
@@ -41,37 +37,33 @@ def _seen(evidence: Evidence) -> list[Fact]:
         if event.what not in _OF_THE_DATA and event.input_finite is not False:
             continue
         what = event.what if event.what in _OF_THE_DATA else ""
-        values = {"what": what, "name": event.name if what else "", "step": event.step}
-        facts = [Fact("data.not-finite", values, seen.source)]
-        if event.weights_finite_before or event.weights_finite:
-            facts.append(Fact("weights.finite-before", {}, seen.source))
-        return facts
+        finite = bool(event.weights_finite_before or event.weights_finite)
+        return facts(
+            seen.fact("data.not-finite", what=what, name=event.name if what else "", step=event.step),
+            finite and seen.fact("weights.finite-before"),
+        )
     return []
 
 
-def _in_batch(evidence: Evidence) -> list[Fact]:
+def _in_batch(evidence: Evidence) -> Fact | None:
     """The first batch that is not finite: the one that broke, or one of the data read once more after the end."""
-    for seen in evidence.all(ev.BatchSeen):
-        for part in seen.event.parts:
-            if part.get("finite") is not False:
-                continue
+    parts = ((seen, part) for seen in evidence.all(ev.BatchSeen) for part in seen.event.parts)
+    for seen, part in parts:
+        if part.get("finite") is False:
             later = part.get("found") == "afterwards"
-            values = {
-                "name": str(part.get("path", "it")),
-                "step": seen.event.step,
-                "row": part.get("row"),
-                "sample": part.get("sample") if later else None,
-                "value": str(part.get("value", "")),
-                "read_again": later,
-            }
-            return [Fact("batch.not-finite", values, seen.source)]
-    return []
+            return seen.fact(
+                "batch.not-finite",
+                name=str(part.get("path", "it")),
+                step=seen.event.step,
+                row=part.get("row"),
+                sample=part.get("sample") if later else None,
+                value=str(part.get("value", "")),
+                read_again=later,
+            )
+    return None
 
 
-def _in_arrays(evidence: Evidence) -> list[Fact]:
-    data = evidence.data()
-    statistics = data.event.statistics.items() if data is not None else ()
+def _in_arrays(evidence: Evidence) -> Fact | None:
+    data, statistics = evidence.data(), evidence.dataset().statistics.items()
     names = [name for name, one in statistics if isinstance(one, dict) and one.get("finite") is False]
-    if data is None or not names:
-        return []
-    return [Fact("arrays.not-finite", {"names": names}, data.source)]
+    return data.fact("arrays.not-finite", names=names) if data and names else None

@@ -1,13 +1,11 @@
 """The inputs are far larger than the model expects, and nothing scales them."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
 from holdfast.explain.readings.numbers import median, number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite, outlier
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _SCALING_LAYERS = frozenset(
     {"Rescaling", "Normalization", "BatchNormalization", "LayerNormalization", "GroupNormalization", "Lambda",
@@ -27,10 +25,8 @@ _EXPLODED = 100.0
 _EPOCHS_AFTER_EXPLOSION = 3  # the exploded one, and two that show a course
 _LOSSES_NEEDED = 10  # losses of single steps that show a course
 _LOSSES_AVERAGED = 5  # whose median is its beginning, and its end
-_LAST_LOSSES, _LOSSES_AROUND_OUTLIER = (
-    3,
-    5,
-)  # after one far value: the last of them, and how many there must be
+#: After one far value: the last losses, and how many there must be.
+_LAST_LOSSES, _LOSSES_AROUND_OUTLIER = 3, 5
 
 
 class _Range(NamedTuple):
@@ -64,20 +60,17 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
         or not _needs_scaling(model.event.layer_kinds)
     ):
         return None
-    course = became_non_finite(broken) if broken is not None else _flat_loss(evidence)
+    course = became_non_finite(broken) or _flat_loss(evidence)
     if course is None:
         return None
     half = _computes_in_half(broken)
-    blamed = (inputs.pixels or inputs.high >= _FAR) and not half
+    blamed = (inputs.pixels or inputs.high >= _FAR) and half is None
     return Finding(
         Strength.SUPPORTED if blamed else Strength.POSSIBLE,
         Title("input-scale-mismatch", {"high": inputs.high}),
-        because=[inputs.fact, Fact("model.does-not-scale", {}, model.source), course],
-        against=half,
-        remedies=[
-            Remedy("model.scale-inputs", {"pixels": inputs.pixels}),
-            Remedy("model.use-its-preprocessing"),
-        ],
+        (inputs.fact, model.fact("model.does-not-scale"), course),
+        (Remedy("model.scale-inputs", {"pixels": inputs.pixels}), Remedy("model.use-its-preprocessing")),
+        against=facts(half),
         ends=False,
     )
 
@@ -88,39 +81,33 @@ def _one_value(evidence: Evidence, far: Fact, broken: Recorded[ev.NonFiniteSeen]
     last, before = losses[-_LAST_LOSSES:], losses[:-_LAST_LOSSES]
     stays_high = len(losses) > _LOSSES_AROUND_OUTLIER and median(last) > _EXPLODED * median(before)
     return Finding(
-        Strength.SUPPORTED if broken is not None or stays_high else Strength.POSSIBLE,
+        Strength.SUPPORTED if broken or stays_high else Strength.POSSIBLE,
         Title("input-scale-mismatch.outlier", far.values),
-        because=[far, *([became_non_finite(broken)] if broken is not None else [])],
-        remedies=[Remedy("sample.remove-or-repair"), Remedy("inputs.clip")],
+        facts(far, became_non_finite(broken)),
+        (Remedy("sample.remove-or-repair"), Remedy("inputs.clip")),
         ends=False,
     )
 
 
-def _computes_in_half(broken: Recorded[ev.NonFiniteSeen] | None) -> tuple[Fact, ...]:
+def _computes_in_half(broken: Recorded[ev.NonFiniteSeen] | None) -> Fact | None:
     """In float16, which may overflow whatever the scale of the inputs is."""
-    precision = broken.event.precision if broken is not None else ""
-    if broken is None or "float16" not in precision.replace("bfloat16", ""):
-        return ()
-    return (Fact("precision.float16", {"precision": precision}, broken.source),)
+    if broken is None or "float16" not in broken.event.precision.replace("bfloat16", ""):
+        return None
+    return broken.fact("precision.float16", precision=broken.event.precision)
 
 
 def _needs_scaling(layer_kinds: dict[str, int]) -> bool:
-    return any("Conv" in kind or "Dense" in kind for kind in layer_kinds) and not _SCALING_LAYERS & set(
-        layer_kinds
-    )
+    learns = any("Conv" in kind or "Dense" in kind for kind in layer_kinds)
+    return learns and not _SCALING_LAYERS & set(layer_kinds)
 
 
 def _range(evidence: Evidence) -> _Range | None:
     data = evidence.data()
-    for name, values in data.event.statistics.items() if data is not None else ():
-        if (
-            data is not None
-            and name.startswith("x")
-            and isinstance(values, dict)
-            and values.get("max") is not None
-        ):
-            image = len(_input_shape(data.event.element_spec)) >= _IMAGE_DIMENSIONS
-            return _read_range(values, image, data.source)
+    for name, values in evidence.dataset().statistics.items():
+        if data and name.startswith("x") and isinstance(values, dict) and values.get("max") is not None:
+            spec = data.event.element_spec
+            shape = spec[0][0] or [] if isinstance(spec, list) and spec and spec[0] else []
+            return _read_range(values, len(shape) >= _IMAGE_DIMENSIONS, data.source)
     for batch in evidence.all(ev.BatchSeen):
         parts = [part for part in batch.event.parts if part.get("max") is not None]
         images = [part for part in parts if len(part.get("shape") or []) >= _IMAGE_DIMENSIONS]
@@ -131,20 +118,13 @@ def _range(evidence: Evidence) -> _Range | None:
     return None
 
 
-def _input_shape(spec: Any) -> list[Any]:
-    return spec[0][0] or [] if isinstance(spec, list) and spec and spec[0] else []
-
-
 def _read_range(values: dict[str, Any], image: bool, source: str) -> _Range | None:
     low, high = number_of(values.get("min")), number_of(values["max"])
     return None if high is None else _Range(low if low is not None else 0.0, high, image, source)
 
 
 def _flat_loss(evidence: Evidence) -> Fact | None:
-    course = _course(evidence)
-    if course is None:
-        return None
-    first, last = course
+    first, last = _course(evidence) or (math.inf, math.inf)
     if not math.isfinite(last) or last <= _FLAT_SHARE * first:
         return None
     return Fact("loss.course", {"first": first, "last": last}, "journal.jsonl")

@@ -1,9 +1,7 @@
 """The model waits for data at most steps."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.pipeline import waits_for_data, waits_throughout
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, facts
 
 #: Share of the time of steps; below it the model computes for a good part of the time, and a faster pipeline gains
 #: little. Chosen: separates the starved test programs from the healthy ones.
@@ -26,26 +24,23 @@ def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
         return None
     if not waits_throughout(evidence):
         return RuledOut("input-starved.few-steps", {"seconds": wait.seconds}, wait.source)
-    data = evidence.data()
-    python = data is not None and bool(data.event.python_fed)
+    python = bool(evidence.dataset().python_fed)
     parallel = Remedy("pipeline.parallel-and-prefetch")
     return Finding(
         Strength.SUPPORTED,
         Title("input-starved", {"share": wait.share}),
-        because=[wait.fact, *_cores(evidence, python=python)],
-        remedies=(Remedy("pipeline.out-of-python"), parallel)
-        if python
-        else (parallel, Remedy("pipeline.do-once")),
+        facts(wait.fact, _cores(evidence, python=python)),
+        [Remedy("pipeline.out-of-python"), parallel] if python else [parallel, Remedy("pipeline.do-once")],
         ends=False,
     )
 
 
-def _cores(evidence: Evidence, *, python: bool) -> list[Fact]:
+def _cores(evidence: Evidence, *, python: bool) -> Fact | None:
     """The cores that the process used while it trained."""
-    cores = evidence.opened.event.cpus if evidence.opened is not None and evidence.opened.event.cpus else 1
     trained = [sample for _, sample in evidence.samples if sample.step > 0]
     if len(trained) < _SAMPLES_NEEDED or trained[-1].mono <= trained[0].mono:
-        return []
+        return None
     used = (trained[-1].cpu_s - trained[0].cpu_s) / (trained[-1].mono - trained[0].mono)
-    values = {"used": used, "cores": cores, "python_fed": python and used < _ONE_CORE}
-    return [Fact("cpu.used-meanwhile", values, "vitals.jsonl")]
+    cores = evidence.opened.event.cpus if evidence.opened is not None else 0
+    values = {"used": used, "cores": cores or 1, "python_fed": python and used < _ONE_CORE}
+    return Fact("cpu.used-meanwhile", values, "vitals.jsonl")

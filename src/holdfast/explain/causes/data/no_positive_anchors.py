@@ -1,7 +1,5 @@
 """A part of the loss is exactly 0.0 at every step: no anchor matches any object."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 

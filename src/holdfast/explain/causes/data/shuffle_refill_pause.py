@@ -1,7 +1,5 @@
 """A pause at the start of every epoch while the shuffle buffer fills."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 

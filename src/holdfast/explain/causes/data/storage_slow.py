@@ -1,12 +1,10 @@
 """Loader threads wait for the disk or the network."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
-from holdfast.explain.readings.pipeline import DataWait, waits_for_data
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.readings.pipeline import waits_for_data
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
 from holdfast.journal.vitals import Sample
 
 _STORAGE = re.compile(
@@ -55,25 +53,19 @@ def storage_slow(evidence: Evidence) -> Finding | None:
     starved = wait is not None and wait.share >= _STARVED_SHARE and wait.seconds >= _STARVED_S
     if not starved and look.cores >= _IDLE_CORES:
         return None
-    data = evidence.data()
+    pressed, read = look.pressure > _PRESSURE_SHOWN, look.read_bytes_per_s
     return Finding(
         Strength.SUPPORTED if starved or look.share > _MOSTLY_WAITING else Strength.POSSIBLE,
-        Title("storage-slow", {"file": data.event.files[0] if data is not None and data.event.files else ""}),
-        because=_facts(look, wait),
-        remedies=[Remedy("data.copy-to-local-disk"), Remedy("data.fewer-larger-files")],
+        Title("storage-slow", {"file": next(iter(evidence.dataset().files), "")}),
+        facts(
+            Fact("threads.in-storage", {"waiting": look.waiting, "samples": look.samples}, look.source),
+            pressed and Fact("machine.waits-for-io", {"share": look.pressure / 100}, "vitals.jsonl"),
+            wait and wait.fact,
+            read is not None and Fact("storage.read", {"bytes_per_s": read}, "vitals.jsonl"),
+        ),
+        (Remedy("data.copy-to-local-disk"), Remedy("data.fewer-larger-files")),
         ends=False,
     )
-
-
-def _facts(look: _Look, wait: DataWait | None) -> tuple[Fact, ...]:
-    facts = [Fact("threads.in-storage", {"waiting": look.waiting, "samples": look.samples}, look.source)]
-    if look.pressure > _PRESSURE_SHOWN:
-        facts.append(Fact("machine.waits-for-io", {"share": look.pressure / 100}, "vitals.jsonl"))
-    if wait is not None:
-        facts.append(wait.fact)
-    if look.read_bytes_per_s is not None:
-        facts.append(Fact("storage.read", {"bytes_per_s": look.read_bytes_per_s}, "vitals.jsonl"))
-    return tuple(facts)
 
 
 def _look(evidence: Evidence) -> _Look | None:
@@ -87,18 +79,15 @@ def _look(evidence: Evidence) -> _Look | None:
     if len(detailed) < _SAMPLES_NEEDED or not waiting:
         return None
     first, last = trained[0][1], trained[-1][1]
-    seconds = last.mono - first.mono
+    seconds, before, after = last.mono - first.mono, first.disk_read_bytes, last.disk_read_bytes
     if seconds < _TRAINED_S:
         return None
-    known = first.disk_read_bytes is not None and last.disk_read_bytes is not None
     return _Look(
         samples=len(detailed),
         waiting=len(waiting),
         pressure=sorted(sample.pressure.get("io.some", 0.0) for _, sample in detailed)[len(detailed) // 2],
         cores=(last.cpu_s - first.cpu_s) / seconds,
-        read_bytes_per_s=((last.disk_read_bytes or 0) - (first.disk_read_bytes or 0)) / seconds
-        if known
-        else None,
+        read_bytes_per_s=None if before is None or after is None else (after - before) / seconds,
         source=f"vitals.jsonl:{waiting[0]}-{waiting[-1]}",
     )
 

@@ -1,7 +1,5 @@
 """An image file cannot be decoded."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.error import ErrorText, Quote, Raised, file_named, user_line
 from holdfast.explain.readings.files import IMAGES, damaged_file, damaged_files
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
@@ -23,9 +21,7 @@ def undecodable_image(evidence: Evidence) -> Finding | None:
     if quote is None or error is None:
         return None
     file = damaged_file(evidence) or _named(error, quote)
-    named = (
-        Fact("file.named", {"file": file}, error.source) if file else Fact("file.unnamed", {}, error.source)
-    )
+    named = Fact("file.named" if file else "file.unnamed", {"file": file} if file else {}, error.source)
     replace = Remedy("image.replace", {"file": file}) if file else Remedy("image.find", safety="automatic")
     return Finding(
         Strength.ESTABLISHED,

@@ -1,14 +1,17 @@
 """An image has another number of channels than the others or than the model takes."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
-from holdfast.explain.readings.arrays import CHANNELS, differ_in_channels, shapes_not_batched, unlike_shapes
+from holdfast.explain.readings.arrays import (
+    CHANNELS,
+    UnlikeShapes,
+    differ_in_channels,
+    shapes_not_batched,
+    unlike_shapes,
+)
 from holdfast.explain.readings.error import error_quoted, file_named, user_line
 from holdfast.explain.readings.files import IMAGES
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
 
 _KERAS_AXIS = re.compile(
     r"expected axis -1 of input shape to have value (\d+), but received input with shape \(?([^)\n]*)"
@@ -30,24 +33,26 @@ def wrong_channels(evidence: Evidence) -> Finding | None:
     if error is None:
         return None
     unlike = unlike_shapes(evidence)
-    title = _among_images(evidence, error.text) or _of_the_model(error.text)
+    title = _among_images(unlike, error.text) or _of_the_model(error.text)
     if title is None:
         return None
     file = file_named(error.text, IMAGES)
-    facts = [error_quoted(error), *user_line(evidence)]
-    facts += [Fact("file.named", {"file": file}, error.source)] if file else []
-    facts += [unlike.fact] if unlike is not None else []
     return Finding(
         Strength.ESTABLISHED,
         title,
-        because=facts,
-        remedies=[Remedy("image.decode-three-channels"), Remedy("image.check-modes", safety="automatic")],
+        facts(
+            error_quoted(error),
+            user_line(evidence),
+            bool(file) and Fact("file.named", {"file": file}, error.source),
+            unlike is not None and unlike.fact,
+        ),
+        (Remedy("image.decode-three-channels"), Remedy("image.check-modes", safety="automatic")),
     )
 
 
-def _among_images(evidence: Evidence, text: str) -> Title | None:
+def _among_images(unlike: UnlikeShapes | None, text: str) -> Title | None:
     """One image differs from the others; a number of channels is None where a grey image has no such dimension."""
-    unlike, batched = unlike_shapes(evidence), shapes_not_batched(text)
+    batched = shapes_not_batched(text)
     if unlike is not None and differ_in_channels(unlike.usual, unlike.odd):
         usual, odd = unlike.usual, unlike.odd
     elif batched is not None and differ_in_channels(*batched):
@@ -69,17 +74,9 @@ def _of_the_model(text: str) -> Title | None:
         if _LAST_IS_CHANNELS.search(shape.rstrip(",)")) and axis[1] in "1234":
             return Title("wrong-channels.shape", {"wanted": int(axis[1]), "shape": shape})
     for pattern in (_TORCH, _XLA, _OTHERS):
-        values = _numbers(pattern.search(text))
-        if values is not None and (pattern is not _OTHERS or _are_channels(values)):
-            return Title("wrong-channels", values)
+        if (found := pattern.search(text)) is not None:
+            wanted, given = int(found["wanted"]), int(found["given"])
+            channels = {wanted, given} <= {*CHANNELS} and wanted != given
+            if pattern is not _OTHERS or channels:
+                return Title("wrong-channels", {"wanted": wanted, "given": given})
     return None
-
-
-def _numbers(found: re.Match[str] | None) -> dict[str, Any] | None:
-    return None if found is None else {"wanted": int(found["wanted"]), "given": int(found["given"])}
-
-
-def _are_channels(values: dict[str, Any]) -> bool:
-    return (
-        values["wanted"] in CHANNELS and values["given"] in CHANNELS and values["wanted"] != values["given"]
-    )

@@ -31,7 +31,7 @@ def model_rebuilt(evidence: Evidence) -> Finding | None:
     if calls < _LOOP or not (between or alive >= _ALIVE or models >= _MANY):
         return None
     facts = [Fact("fits.counted", {"fits": fits, "models": models}, "journal.jsonl")]
-    gains = {"bytes": [gain for _, gain in growth.by_fit[1:]]}
+    gains = {"bytes": list(growth.by_fit[1:])}
     by_fit = Fact("memory.grew-by-fit", gains, growth.total.source)
     facts += [by_fit] if between else growth_seen(evidence)
     facts += [Fact("models.alive", {"models": alive}, source)] if alive >= _ALIVE else []

@@ -1,20 +1,17 @@
 """The loss grew over several steps until it broke."""
 
-from __future__ import annotations
-
 import math
 
 from holdfast.explain.causes.numerics import thresholds
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.numerics import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev, facts
 
 
 @cause("learning-rate-too-high", specialises=("loss-not-finite", "loss-not-falling"))
 def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
-    broken = non_finite(evidence)
-    far = outlier(evidence)
+    broken, far = non_finite(evidence), outlier(evidence)
     if far is not None:
         return RuledOut("learning-rate-too-high.one-batch", far.values, far.source)
     if broken is None:
@@ -34,17 +31,20 @@ def _not_grown(broken: Recorded[ev.NonFiniteSeen], losses: list[float]) -> Ruled
 def _until_it_broke(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen], losses: list[float]) -> Finding:
     event = broken.event
     quoted = {"losses": losses[-thresholds.QUOTED_LOSSES :], "value": event.value, "step": event.step}
-    facts = [Fact("loss.grew-until-it-broke", quoted, broken.source)]
-    facts += _learning_rate(event.learning_rate, broken.source) + _optimizer(evidence)
-    against = (Fact("input.not-finite", {}, broken.source),) if event.input_finite is False else ()
-    unsure = against or ("float16" in event.precision and not _grew(losses))
-    return _finding(
+    in_data = event.input_finite is False
+    unsure = in_data or ("float16" in event.precision and not _grew(losses))
+    return Finding(
         Strength.POSSIBLE if unsure else Strength.SUPPORTED,
         Title("learning-rate-too-high", {"step": event.step, "learning_rate": event.learning_rate}),
-        facts,
-        against,
-        event.learning_rate,
-        "loss-not-finite",
+        facts(
+            broken.fact("loss.grew-until-it-broke", **quoted),
+            _learning_rate(event.learning_rate, broken.source),
+            _optimizer(evidence),
+        ),
+        _remedies(event.learning_rate),
+        against=facts(in_data and broken.fact("input.not-finite")),
+        led_to="loss-not-finite",
+        ends=False,
     )
 
 
@@ -58,68 +58,60 @@ def _still_finite(evidence: Evidence) -> Finding | None:
     ends = thresholds.LOSSES_AT_THE_ENDS
     first = min(abs(loss) for _, loss, _ in losses[:ends])  # it may have grown within two steps
     last = median([loss for _, loss, _ in losses[-ends:]])  # one that falls far below zero has not grown
-    steps = losses[-1][0] - losses[0][0]
+    (first_step, first_loss, _), (last_step, last_loss, source) = losses[0], losses[-1]
     beyond = max(thresholds.GREW_BEYOND * first, thresholds.LARGE_LOSS)
-    if first < thresholds.TINY_LOSS or last < beyond or steps < thresholds.FEWEST_STEPS_BETWEEN:
+    few = last_step - first_step < thresholds.FEWEST_STEPS_BETWEEN
+    if first < thresholds.TINY_LOSS or last < beyond or few:
         return None
     seen = evidence.last(ev.LossSeen)
-    learning_rate = seen.event.learning_rate if seen is not None else None
-    values = {
-        "first": losses[0][1],
-        "first_step": losses[0][0],
-        "last": losses[-1][1],
-        "last_step": losses[-1][0],
-    }
-    facts = [Fact("loss.between", values, losses[-1][2])]
-    facts += _learning_rate(learning_rate, seen.source if seen is not None else "")
-    title = Title("learning-rate-too-high.finite", {"times": last / first, "learning_rate": learning_rate})
-    return _finding(Strength.SUPPORTED, title, facts, (), learning_rate, "loss-not-falling")
+    rate = seen.event.learning_rate if seen is not None else None
+    values = {"first": first_loss, "first_step": first_step, "last": last_loss, "last_step": last_step}
+    return Finding(
+        Strength.SUPPORTED,
+        Title("learning-rate-too-high.finite", {"times": last / first, "learning_rate": rate}),
+        facts(Fact("loss.between", values, source), seen and _learning_rate(rate, seen.source)),
+        _remedies(rate),
+        led_to="loss-not-falling",
+        ends=False,
+    )
 
 
 def _huge_from_the_start(evidence: Evidence, losses: list[tuple[int, float, str]]) -> Finding | None:
     """A program that shows its loss every hundred steps may have diverged before the first one."""
-    seen = evidence.last(ev.LossSeen)
-    learning_rate = seen.event.learning_rate if seen is not None else None
-    if seen is None or learning_rate is None or learning_rate <= thresholds.HIGHEST_LEARNING_RATE:
+    rate = evidence.seen(ev.LossSeen).learning_rate
+    if rate is None or rate <= thresholds.HIGHEST_LEARNING_RATE:
         return None
     if not losses or min(abs(loss) for _, loss, _ in losses) < thresholds.HUGE_LOSS:
         return None
-    step, loss, source = losses[-1]
-    values = {"loss": loss, "step": step, "learning_rate": learning_rate}
-    facts = [Fact("loss.huge", {"loss": losses[0][1], "step": losses[0][0]}, losses[0][2])]
-    facts += _learning_rate(learning_rate, source)
-    title = Title("learning-rate-too-high.huge", values)
-    return _finding(Strength.SUPPORTED, title, facts, (), learning_rate, "loss-not-falling")
+    (first_step, first, first_source), (step, loss, source) = losses[0], losses[-1]
+    huge = Fact("loss.huge", {"loss": first, "step": first_step}, first_source)
+    return Finding(
+        Strength.SUPPORTED,
+        Title("learning-rate-too-high.huge", {"loss": loss, "step": step, "learning_rate": rate}),
+        facts(huge, _learning_rate(rate, source)),
+        _remedies(rate),
+        led_to="loss-not-falling",
+        ends=False,
+    )
 
 
-def _finding(
-    strength: Strength,
-    title: Title,
-    facts: list[Fact],
-    against: tuple[Fact, ...],
-    learning_rate: float | None,
-    led_to: str,
-) -> Finding:
+def _remedies(learning_rate: float | None) -> tuple[Remedy, Remedy]:
     lower = {"learning_rate": learning_rate / 10 if learning_rate else None}
-    remedies = (Remedy("learning-rate.lower", lower), Remedy("gradients.clip"))
-    return Finding(strength, title, facts, remedies, against=against, led_to=led_to, ends=False)
+    return Remedy("learning-rate.lower", lower), Remedy("gradients.clip")
 
 
-def _learning_rate(learning_rate: float | None, source: str) -> list[Fact]:
-    if learning_rate is None:
-        return []
-    return [Fact("learning-rate.was", {"learning_rate": learning_rate}, source)]
+def _learning_rate(learning_rate: float | None, source: str) -> Fact | None:
+    known = learning_rate is not None
+    return Fact("learning-rate.was", {"learning_rate": learning_rate}, source) if known else None
 
 
-def _optimizer(evidence: Evidence) -> list[Fact]:
+def _optimizer(evidence: Evidence) -> Fact | None:
     model = evidence.model
     if model is None or not model.event.optimizer:
-        return []
-    clipping = {
-        name: value for name, value in model.event.optimizer_settings.items() if "clip" in name and value
-    }
-    values = {"optimizer": model.event.optimizer, "clipping": clipping}
-    return [Fact("optimizer.clipping", values, model.source)]
+        return None
+    settings = model.event.optimizer_settings.items()
+    clipping = {name: value for name, value in settings if "clip" in name and value}
+    return model.fact("optimizer.clipping", optimizer=model.event.optimizer, clipping=clipping)
 
 
 def _grew(losses: list[float]) -> bool:

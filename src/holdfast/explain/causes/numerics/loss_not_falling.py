@@ -1,13 +1,10 @@
 """The loss does not fall."""
 
-from __future__ import annotations
-
 import math
 
 from holdfast.explain.causes.numerics import thresholds
-from holdfast.explain.finding import Values
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-dead-units", {}, "guess"))
 
@@ -32,8 +29,7 @@ def _epochs(evidence: Evidence) -> list[tuple[float, Recorded[ev.EpochDone]]]:
 
 def _started_over(evidence: Evidence) -> bool:
     """A later fit began with an optimizer that had done nothing: another model, or the same one compiled again."""
-    starts = [fit.started.event.iterations for fit in evidence.fits[1:] if fit.started is not None]
-    return any(iterations == 0 for iterations in starts)
+    return any(fit.start.iterations == 0 for fit in evidence.fits[1:])
 
 
 def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]) -> Finding | None:
@@ -43,19 +39,18 @@ def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]
         return None
     if not all(math.isfinite(loss) for loss in losses) or _has_learned(losses, newest):
         return None
-    values: Values = {"first": losses[0], "last": losses[-1], "epochs": len(losses)}
-    facts = [Fact("loss.flat", {**values, "steps": step}, newest.source), *_model(evidence)]
-    against = _restored(evidence)
+    values = {"first": losses[0], "last": losses[-1], "epochs": len(losses)}
+    restored = _restored(evidence)
     spread = (max(losses) - min(losses)) / abs(losses[0])
-    starts = [fit.started.event.iterations for fit in evidence.fits if fit.started is not None]
+    starts = [fit.start.iterations for fit in evidence.fits if fit.started is not None]
     unsure = len(starts) > 1 and None in starts  # folds, or one model that continues: it was not recorded
-    certain = spread < thresholds.FLAT_SPREAD and not against and not unsure
+    certain = spread < thresholds.FLAT_SPREAD and restored is None and not unsure
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("loss-not-falling", values),
-        because=facts,
-        against=[*against, Fact("loss-not-falling.not-found", {}, "")],
-        remedies=_TRY,
+        facts(newest.fact("loss.flat", **values, steps=step), _model(evidence)),
+        _TRY,
+        against=facts(restored, Fact("loss-not-falling.not-found")),
         ends=False,
     )
 
@@ -68,61 +63,61 @@ def _has_learned(losses: list[float], newest: Recorded[ev.EpochDone]) -> bool:
     return accurate or at_the_floor or min(losses) < thresholds.FELL_TO * losses[0]
 
 
-def _model(evidence: Evidence) -> list[Fact]:
+def _model(evidence: Evidence) -> Fact | None:
     model = evidence.model
     if model is None:
-        return []
-    values = {"trainable": model.event.trainable_parameters, "learning_rate": model.event.learning_rate}
-    return [Fact("model.trainable", values, model.source)]
+        return None
+    event = model.event
+    return model.fact(
+        "model.trainable", trainable=event.trainable_parameters, learning_rate=event.learning_rate
+    )
 
 
-def _restored(evidence: Evidence) -> list[Fact]:
+def _restored(evidence: Evidence) -> Fact | None:
     """A restored model may be as good as it gets; one whose weights did not change is not excused by that."""
     restored = evidence.last(ev.Restored)
-    unchanged = any(fit.done is not None and fit.done.event.weights_changed is False for fit in evidence.fits)
-    if restored is None or unchanged:
-        return []
-    return [Fact("weights.restored", {"path": restored.event.path}, restored.source)]
+    if restored is None or any(fit.end.weights_changed is False for fit in evidence.fits):
+        return None
+    return restored.fact("weights.restored", path=restored.event.path)
 
 
 def _never_applied(evidence: Evidence) -> Finding | None:
     """Recorded when the process ended: gradients were taken, the optimizer took no step, the weights are as before."""
-    seen = next(iter(evidence.all(ev.GradientsNotApplied)), None)
+    seen = evidence.first(ev.GradientsNotApplied)
     if seen is None:
         return None
-    event = seen.event
-    values: Values = {"where": event.where, "times": event.times, "optimizer": event.optimizer,
-                      "optimizer_where": event.optimizer_where}  # fmt: skip
+    values = ev.payload(seen.event)
     kinds = ("gradients.taken", "optimizer.took-no-step", "weights.as-at-first-gradient")
     return Finding(
         Strength.SUPPORTED,
         Title("loss-not-falling.never-applied", values),
-        because=[Fact(kind, values, seen.source) for kind in kinds],
-        remedies=[Remedy("gradients.apply")],
+        [seen.fact(kind, **values) for kind in kinds],
+        [Remedy("gradients.apply")],
         ends=False,
     )
 
 
 def _unchanged(evidence: Evidence) -> Finding | None:
     """A whole fit after which the trainable weights are what they were: a `train_step` of the user's own."""
-    fit, model = evidence.fit, evidence.model
-    if fit is None or fit.done is None or fit.started is None or model is None or fit.mixed:
+    fit, model = evidence.fit, evidence.seen(ev.ModelSeen)
+    if fit is None or fit.done is None or fit.started is None or fit.mixed:
         return None
-    done, before = fit.done.event, fit.started.event.iterations
-    if done.weights_changed is not False or done.raised or done.steps < thresholds.FEWEST_STEPS_OF_A_FIT:
+    end, before = fit.end, fit.start.iterations
+    if end.weights_changed is not False or end.raised or end.steps < thresholds.FEWEST_STEPS_OF_A_FIT:
         return None
-    if not model.event.trainable_parameters or model.event.learning_rate == 0.0:
+    if not model.trainable_parameters or model.learning_rate == 0.0:
         return None
-    no_step = before is not None and done.iterations == before
-    values: Values = {"steps": done.steps, "no_step": no_step, "iterations": before}
-    facts = [Fact("weights.unchanged", values, fit.done.source), *_model(evidence)]
-    if no_step:
-        facts.append(Fact("optimizer.still-counts", values, fit.done.source))
+    no_step = before is not None and end.iterations == before
+    values = {"steps": end.steps, "no_step": no_step, "iterations": before}
     return Finding(
         Strength.ESTABLISHED if no_step else Strength.POSSIBLE,
         Title("loss-not-falling.no-weight-changed", values),
-        because=facts,
-        remedies=[Remedy("gradients.apply-in-train-step")],
+        facts(
+            fit.done.fact("weights.unchanged", **values),
+            _model(evidence),
+            no_step and fit.done.fact("optimizer.still-counts", **values),
+        ),
+        [Remedy("gradients.apply-in-train-step")],
         ends=False,
     )
 
@@ -133,13 +128,13 @@ def _same_again(evidence: Evidence) -> Finding | None:
     late = bool(steps) and steps[-1] >= thresholds.SAME_LOSS_UNTIL * (evidence.step or 0)
     if not late or distinct < thresholds.DISTINCT_LOSSES:
         return None
-    values: Values = {"loss": repr(loss), "times": len(steps), "first_step": steps[0], "last_step": steps[-1]}
+    values = {"loss": repr(loss), "times": len(steps), "first_step": steps[0], "last_step": steps[-1]}
     return Finding(
         Strength.SUPPORTED,
         Title("loss-not-falling.same-again", values),
-        because=[Fact("loss.same-again", values, "journal.jsonl")],
-        against=[Fact("weights.not-compared", {}, "")],
-        remedies=_TRY,
+        [Fact("loss.same-again", values, "journal.jsonl")],
+        _TRY,
+        against=[Fact("weights.not-compared")],
         ends=False,
     )
 

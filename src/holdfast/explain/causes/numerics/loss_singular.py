@@ -1,9 +1,7 @@
 """The loss is finite and its gradient is not."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.numerics import grew_before, non_finite
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 
 @cause("loss-singular", specialises=("loss-not-finite", "loss-not-falling"))
@@ -18,18 +16,13 @@ def loss_singular(evidence: Evidence) -> Finding | None:
         return None
     # Found later: the step was not seen, and NaN in the data looks the same.
     late = event.detail.get("seen") == "later"
-    values = {
-        "step": event.step,
-        "name": event.name or f"the {event.what}",
-        "value": event.value,
-        "loss": event.last_finite,
-    }
     kind = "weights.broke-before-loss" if first else "weights.broke-one-step-earlier"
+    values = {"step": event.step, "name": event.name or f"the {event.what}", "value": event.value}
     return Finding(
         Strength.POSSIBLE if late and event.input_finite is not True else Strength.SUPPORTED,
-        Title("loss-singular", {}),
-        because=[Fact(kind, values, broken.source), Fact("gradient.none-there", {}, broken.source)],
-        remedies=[Remedy("loss.add-epsilon"), Remedy("nan.find-operation", {"backend": evidence.backend})],
+        Title("loss-singular"),
+        (broken.fact(kind, **values, loss=event.last_finite), broken.fact("gradient.none-there")),
+        (Remedy("loss.add-epsilon"), Remedy("nan.find-operation", {"backend": evidence.backend})),
         led_to="loss-not-finite",
         ends=False,
     )

@@ -1,7 +1,5 @@
 """Numbers that decide about losses and gradients. Chosen on the test programs unless another reason is given."""
 
-from __future__ import annotations
-
 #: Where float16 ends, with room for a few more doublings: a loss beyond it had left the range of float16 long before.
 FAR_BEYOND_FLOAT16 = 1e6
 

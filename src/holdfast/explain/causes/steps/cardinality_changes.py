@@ -1,9 +1,7 @@
 """The number of batches differs from epoch to epoch."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.pipeline import from_generator
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 #: Epochs that show a variation, and not one short epoch.
 _LEAST_EPOCHS = 3
@@ -20,15 +18,14 @@ def cardinality_changes(evidence: Evidence) -> Finding | None:
     if known or from_generator(data.event) or data.event.type == "array":
         return None
     steps = fit.steps_by_whole_epoch
-    if (fit.done is not None and fit.done.event.stopped) or len(steps) < _LEAST_EPOCHS or min(steps) < 1:
+    if fit.end.stopped or len(steps) < _LEAST_EPOCHS or min(steps) < 1:
         return None
-    given = fit.started is not None and fit.started.event.steps_per_epoch
-    if max(steps) < _VARIES * min(steps) or (given and len(set(steps)) <= 2):
+    if max(steps) < _VARIES * min(steps) or (fit.start.steps_per_epoch and len(set(steps)) <= 2):
         return None
     return Finding(
         Strength.SUPPORTED,
         Title("cardinality-changes", {"least": min(steps), "most": max(steps)}),
-        because=[fit.by_epoch(), Fact("dataset.length-of-first-epoch", {}, data.source)],
+        because=[fit.by_epoch(), data.fact("dataset.length-of-first-epoch")],
         remedies=[Remedy("dataset.repeat")],
         ends=False,
     )

@@ -1,60 +1,44 @@
 """The data ran out before the planned steps; Keras continues with short epochs."""
 
-from __future__ import annotations
-
-from holdfast.explain.readings.fits import Fit, steps_short
+from holdfast.explain.readings.fits import steps_short
 from holdfast.explain.readings.pipeline import from_generator
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev
+from holdfast.explain.readings.warnings_seen import warned_of
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev, facts
 
 _RAN_OUT = "ran out of data"
+_REMEDIES = (Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch"))
 
 
 @cause("dataset-exhausted")
 def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
-    short = steps_short(evidence)
+    short, warning = steps_short(evidence), warned_of(evidence, _RAN_OUT)
+    warned = Fact("keras.warned-of-data-end", {}, warning.source) if warning is not None else None
     if short is None:
-        return _asked_again(evidence) or _only_warned(evidence) or _not_short(evidence)
-    data, warned = evidence.data(), _warned(evidence)
-    batches = (data.event.cardinality or 0) if data is not None else 0
-    generator = data is not None and from_generator(data.event)
-    facts = [short.fit.by_epoch(short.planned), *warned]
-    if data is not None and batches > 0:
-        facts.append(Fact("dataset.length", {"batches": batches}, data.source))
-    certain = bool(warned or batches > 0) and not generator
-    done = {"steps": sum(short.steps), "planned": short.planned * len(short.steps)}
+        return _asked_again(evidence) or _only_warned(evidence, warned) or _not_short(evidence)
+    data, started = evidence.data(), short.fit.started
+    batches = evidence.dataset().cardinality or 0
+    certain = (warned is not None or batches > 0) and not from_generator(evidence.dataset())
+    asked_for = {"steps": short.fit.start.steps_per_epoch, "where": short.fit.start.where}
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
-        Title("dataset-exhausted", done),
-        because=[*facts, *_asked_for(short.fit)],
-        remedies=[Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch")],
+        Title("dataset-exhausted", {"steps": sum(short.steps), "planned": short.planned * len(short.steps)}),
+        facts(
+            short.fact,
+            warned,
+            data and batches > 0 and data.fact("dataset.length", batches=batches),
+            started and bool(asked_for["steps"]) and started.fact("fit.steps-per-epoch", **asked_for),
+        ),
+        _REMEDIES,
         ends=evidence.exit_code == 0,
     )
 
 
-def _only_warned(evidence: Evidence) -> Finding | None:
+def _only_warned(evidence: Evidence, warned: Fact | None) -> Finding | None:
     """A log has Keras's own warning, and may not have the planned steps. Keras 3 warns of a healthy dataset too,
     where it did not know its size."""
-    warned = _warned(evidence) if evidence.log else []
-    if not warned:
+    if warned is None or not evidence.log:
         return None
-    remedies = (Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch"))
-    return Finding(
-        Strength.POSSIBLE, Title("dataset-exhausted.warned"), tuple(warned), remedies=remedies, ends=False
-    )
-
-
-def _warned(evidence: Evidence) -> list[Fact]:
-    sources = [one.source for one in evidence.all(ev.WarningSeen) if _RAN_OUT in one.event.text]
-    printed = evidence.output.last(_RAN_OUT, advice=True)
-    sources += [printed.source] if printed is not None else []
-    return [Fact("keras.warned-of-data-end", {}, source) for source in sources[:1]]
-
-
-def _asked_for(fit: Fit) -> list[Fact]:
-    if fit.started is None or not fit.started.event.steps_per_epoch:
-        return []
-    values = {"steps": fit.started.event.steps_per_epoch, "where": fit.started.event.where}
-    return [Fact("fit.steps-per-epoch", values, fit.started.source)]
+    return Finding(Strength.POSSIBLE, Title("dataset-exhausted.warned"), [warned], _REMEDIES, ends=False)
 
 
 def _asked_again(evidence: Evidence) -> Finding | None:
@@ -66,7 +50,7 @@ def _asked_again(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("dataset-exhausted.iterator", values),
-        because=[Fact("iterator.asked-after-its-end", values, used.source)],
+        because=[used.fact("iterator.asked-after-its-end", **values)],
         remedies=[Remedy("iterator.make-one-an-epoch"), Remedy("iterator.repeat")],
         ends=False,
     )
@@ -74,6 +58,6 @@ def _asked_again(evidence: Evidence) -> Finding | None:
 
 def _not_short(evidence: Evidence) -> RuledOut | None:
     fit = evidence.fit
-    if fit is None or fit.done is None or not fit.planned_steps or fit.done.event.steps < fit.planned_steps:
+    if fit is None or fit.done is None or not fit.planned_steps or fit.end.steps < fit.planned_steps:
         return None
     return RuledOut("dataset-exhausted.all-done", {"planned": fit.planned_steps}, fit.done.source)

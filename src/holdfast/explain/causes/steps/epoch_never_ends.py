@@ -1,10 +1,8 @@
 """The dataset repeats forever, and the length of an epoch is not given."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
-from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
 
 #: Batches after which an epoch of unknown length is long enough to be shown. Chosen; it is only possible then.
 _LONG_EPOCH = 500
@@ -33,39 +31,32 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     unknown = from_generator(data.event) or data.event.cardinality == UNKNOWN_LENGTH
     if not infinite and not (unknown and steps > _LONG_EPOCH):
         return None
-    seen = evidence.last(ev.EndlessSeen)
-    sure = infinite or (seen is not None and seen.event.what == "epoch" and seen.event.sure)
-    generator = _endless_generator(data.event)
-    facts = (
-        Fact("fit.no-steps-per-epoch", {"where": fit.started.event.where}, fit.started.source),
-        _length(data, generator, infinite=sure),
-        Fact("epoch.unfinished", {"steps": steps}, "beats"),
-    )
+    seen, generator = evidence.seen(ev.EndlessSeen), _endless_generator(data.event)
+    sure = infinite or (seen.what == "epoch" and seen.sure)
+    if generator:
+        length = data.fact("generator.endless", where=generator)
+    elif sure:
+        length = data.fact("dataset.infinite", where="")
+    else:
+        length = data.fact("dataset.length-unknown", type=data.event.type)
+    shorter = Remedy("generator.return-after-one-pass" if generator else "dataset.without-repeat")
     return Finding(
         Strength.ESTABLISHED if sure else Strength.POSSIBLE,
         Title("epoch-never-ends", {"generator": generator}),
-        because=facts,
-        remedies=[
-            Remedy("fit.give-steps-per-epoch"),
-            Remedy("generator.return-after-one-pass") if generator else Remedy("dataset.without-repeat"),
-        ],
+        (
+            fit.started.fact("fit.no-steps-per-epoch", where=fit.start.where),
+            length,
+            Fact("epoch.unfinished", {"steps": steps}, "beats"),
+        ),
+        (Remedy("fit.give-steps-per-epoch"), shorter),
     )
 
 
 def _in_first_epoch(evidence: Evidence, fit: Fit) -> bool:
-    started = fit.started.event if fit.started is not None else None
-    if started is None or started.steps_per_epoch or started.planned_steps_per_epoch or fit.epochs:
+    length_known = fit.start.steps_per_epoch or fit.start.planned_steps_per_epoch
+    if length_known or fit.epochs or fit.finished:
         return False
-    over = fit.done is not None and not fit.done.event.raised
-    return not over and evidence.phase != Phase.VALIDATION and (evidence.step or 0) >= 2
-
-
-def _length(data: Recorded[ev.DatasetSeen], generator: str, *, infinite: bool) -> Fact:
-    if generator:
-        return Fact("generator.endless", {"where": generator}, data.source)
-    if infinite:
-        return Fact("dataset.infinite", {"where": ""}, data.source)
-    return Fact("dataset.length-unknown", {"type": data.event.type}, data.source)
+    return evidence.phase != Phase.VALIDATION and (evidence.step or 0) >= 2
 
 
 def _endless_generator(data: ev.DatasetSeen) -> str:
@@ -78,15 +69,15 @@ def _own_loop(evidence: Evidence) -> Finding | None:
     loop, data = evidence.first(ev.DataOnlyLoopSeen), evidence.data()
     if loop is None or data is None or data.event.cardinality != INFINITE or (evidence.step or 0) < 2:
         return None
-    values = {"where": loop.event.where}
+    where = loop.event.where
     return Finding(
         Strength.SUPPORTED,
-        Title("epoch-never-ends.loop", values),
-        because=[
-            Fact("dataset.infinite", {"where": data.event.where}, data.source),
-            Fact("loop.without-break", {**values, "steps": evidence.step}, loop.source),
-        ],
-        remedies=[Remedy("loop.take-steps"), Remedy("dataset.without-repeat")],
+        Title("epoch-never-ends.loop", {"where": where}),
+        (
+            data.fact("dataset.infinite", where=data.event.where),
+            loop.fact("loop.without-break", where=where, steps=evidence.step),
+        ),
+        (Remedy("loop.take-steps"), Remedy("dataset.without-repeat")),
     )
 
 
@@ -96,11 +87,13 @@ def _open_loop(evidence: Evidence) -> Finding | None:
     seen = [one for one in evidence.all(ev.EndlessSeen) if one.event.what == "loop"]
     if loop is None or not seen:
         return None
-    values = {"where": loop.event.where, "until": loop.event.until}
-    progress = {"steps": seen[-1].event.batches, "why": seen[-1].event.why}
+    values, end = {"where": loop.event.where, "until": loop.event.until}, seen[-1]
     return Finding(
         Strength.SUPPORTED,
         Title("epoch-never-ends.condition", values),
-        because=[Fact("loop.open", values, loop.source), Fact("loop.no-progress", progress, seen[-1].source)],
-        remedies=[Remedy("loop.bound"), Remedy("loop.reachable-goal", safety="guess")],
+        (
+            loop.fact("loop.open", **values),
+            end.fact("loop.no-progress", steps=end.event.batches, why=end.event.why),
+        ),
+        (Remedy("loop.bound"), Remedy("loop.reachable-goal", safety="guess")),
     )

@@ -1,10 +1,8 @@
 """A filter lets nothing through, so the next batch never comes."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.pipeline import INFINITE, PipelineNode
 from holdfast.explain.readings.stacks import StackReading
-from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev, facts
 
 #: Phases in which a batch may be awaited.
 _AWAITS_DATA = (Phase.FILL, Phase.COMPILE, Phase.DATA_WAIT, Phase.STEP, Phase.BETWEEN, Phase.VALIDATION)
@@ -18,51 +16,49 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
         return None
     stacks, rejected = evidence.stacks, _rejected(evidence)
     filters = [node for node in evidence.nodes if node.op == "filter"]
-    repeats = [node for node in evidence.nodes if node.op == "repeat" and _is_endless(node)]
-    searching = _searching(stacks) if stacks is not None else []
-    if not rejected and not (searching and (filters or repeats)):
+    endless = [node for node in evidence.nodes if node.settings.get("count") in (None, INFINITE)]
+    repeats = [node for node in endless if node.op == "repeat"]
+    searching = _searching(stacks) if stacks is not None else None
+    if rejected is None and (searching is None or not (filters or repeats)):
         return None
     idle_main = stacks is None or stacks.main is None or not stacks.main.busy
-    facts = [*rejected, *searching]
-    for node in filters[:1]:
-        values = {"where": node.where, "function": node.settings.get("function") or ""}
-        facts.append(Fact("pipeline.filter", values, node.source))
-    facts += [Fact("pipeline.repeats", {}, node.source) for node in repeats[:1]]
     supported = Strength.SUPPORTED if filters and idle_main else Strength.POSSIBLE
     return Finding(
-        Strength.ESTABLISHED if rejected else supported,
+        Strength.ESTABLISHED if rejected is not None else supported,
         Title("filter-never-passes"),
-        because=facts,
-        remedies=[Remedy("filter.count-what-passes"), Remedy("filter.before-repeat")],
+        facts(
+            rejected,
+            searching,
+            [_filter(node) for node in filters[:1]],
+            [Fact("pipeline.repeats", {}, node.source) for node in repeats[:1]],
+        ),
+        (Remedy("filter.count-what-passes"), Remedy("filter.before-repeat")),
     )
 
 
-def _is_endless(node: PipelineNode) -> bool:
-    return node.settings.get("count") in (None, INFINITE)
+def _filter(node: PipelineNode) -> Fact:
+    values = {"where": node.where, "function": node.settings.get("function") or ""}
+    return Fact("pipeline.filter", values, node.source)
 
 
-def _searching(stacks: StackReading) -> list[Fact]:
+def _searching(stacks: StackReading) -> Fact | None:
     """Native threads that compute while no Python of the user's does."""
     native = [thread for thread in stacks.busy if not thread.python]
-    own = [thread for thread in stacks.busy if thread.python and thread.users is not None]
-    if not native or own:
-        return []
+    if not native or any(thread.users is not None for thread in stacks.busy):
+        return None
     names = [thread.name or "unnamed" for thread in native]
-    return [Fact("pipeline.threads-busy", {"count": len(native), "names": names}, stacks.source)]
+    return Fact("pipeline.threads-busy", {"count": len(native), "names": names}, stacks.source)
 
 
-def _rejected(evidence: Evidence) -> list[Fact]:
+def _rejected(evidence: Evidence) -> Fact | None:
     """By tf.data's own counters: the filter took in thousands and passed none on between two samples."""
     seen = [one for one in evidence.all(ev.PipelineSeen) if one.event.role == "train"]
     if len(seen) < 2 or len(seen[-2].event.nodes) != len(seen[-1].event.nodes):
-        return []
+        return None
     before, after = seen[-2:]
-    moved = [
-        int(new.get("elements", 0)) - int(old.get("elements", 0))
-        for old, new in zip(before.event.nodes, after.event.nodes, strict=True)
-    ]
+    pairs = zip(before.event.nodes, after.event.nodes, strict=True)
+    moved = [int(new.get("elements", 0)) - int(old.get("elements", 0)) for old, new in pairs]
     for at, node in enumerate(after.event.nodes[:-1]):
         if "Filter" in str(node.get("name")) and moved[at] == 0 and moved[at + 1] >= _MANY:
-            values = {"elements": moved[at + 1], "seconds": after.mono - before.mono}
-            return [Fact("filter.passed-none", values, after.source)]
-    return []
+            return after.fact("filter.passed-none", elements=moved[at + 1], seconds=after.mono - before.mono)
+    return None

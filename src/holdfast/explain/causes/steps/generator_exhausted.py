@@ -1,8 +1,5 @@
 """A Python generator ended; every later epoch trains the same two batches again."""
 
-from __future__ import annotations
-
-from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.pipeline import from_generator
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
@@ -39,21 +36,17 @@ def _of_validation(evidence: Evidence) -> Finding | None:
     data, fit = _generator(evidence, "validation"), evidence.fit
     if data is None or fit is None or fit.mixed:
         return None
-    done = _validations(evidence, fit)
+    done = [one for one in evidence.all(ev.ValidationDone) if one.event.fit == fit.number]
     batches = [one.event.batches for one in done]
     if len(batches) < _LEAST_VALIDATIONS or batches[0] <= _PEEKED or max(batches[1:]) > _PEEKED:
         return None
     return Finding(
         Strength.ESTABLISHED if min(batches[1:]) == _PEEKED else Strength.SUPPORTED,
         Title("generator-exhausted.validation", {"validations": len(batches) - 1}),
-        because=[Fact("validation.batches", {"batches": batches}, done[-1].source), _not_restartable(data)],
-        remedies=_REMEDIES,
+        (done[-1].fact("validation.batches", batches=batches), _not_restartable(data)),
+        _REMEDIES,
         ends=False,
     )
-
-
-def _validations(evidence: Evidence, fit: Fit) -> list[Recorded[ev.ValidationDone]]:
-    return [one for one in evidence.all(ev.ValidationDone) if one.event.fit == fit.number]
 
 
 def _generator(evidence: Evidence, role: str) -> Recorded[ev.DatasetSeen] | None:
@@ -62,4 +55,4 @@ def _generator(evidence: Evidence, role: str) -> Recorded[ev.DatasetSeen] | None
 
 
 def _not_restartable(data: Recorded[ev.DatasetSeen]) -> Fact:
-    return Fact("generator.not-restartable", {"where": data.event.where}, data.source)
+    return data.fact("generator.not-restartable", where=data.event.where)

@@ -1,9 +1,19 @@
 """Validation does not end: the validation data is infinite, or counted in samples."""
 
-from __future__ import annotations
-
 from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
-from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import (
+    Evidence,
+    Fact,
+    Finding,
+    Phase,
+    Recorded,
+    Remedy,
+    Strength,
+    Title,
+    cause,
+    ev,
+    facts,
+)
 
 #: Validation batches below which it has hardly begun.
 _LEAST_BATCHES = 3
@@ -20,19 +30,10 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
         return None
     if batches < _LEAST_BATCHES or evidence.exit_code == 0 or evidence.oom_ended or _is_stalled(evidence):
         return None
-    training = _training_steps(evidence)
+    training, data, infinite = _training_steps(evidence), evidence.data("validation"), _infinite(evidence)
     planned = started.event.planned_batches if started is not None else None
-    facts = [Fact("validation.unfinished", {"batches": batches, "training_steps": training}, "beats")]
-    data, infinite = evidence.data("validation"), _infinite(evidence)
-    if infinite and data is not None:
-        facts.append(Fact("dataset.infinite", {"where": data.event.where}, data.source))
-    if planned and planned > 0 and started is not None:
-        facts.append(Fact("validation.planned", {"batches": planned}, started.source))
-    seen = [one for one in evidence.all(ev.EndlessSeen) if one.event.what == "validation"]
-    for one in seen[-1:]:
-        values = {"batches": one.event.batches, "seconds": one.event.for_s, "why": one.event.why}
-        facts.append(Fact("validation.endless", values, one.source))
-    sure = infinite or (bool(seen) and seen[-1].event.sure)
+    seen = [one for one in evidence.all(ev.EndlessSeen) if one.event.what == "validation"][-1:]
+    sure = infinite or any(one.event.sure for one in seen)
     # An `evaluate` of its own, next to or without a fit, may have all the data that there is.
     inside = training > 0 and started is not None and started.event.fit is not None
     longer = batches > _FAR_LONGER * training and _length_unknown(data) and not planned and inside
@@ -41,9 +42,19 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.ESTABLISHED if sure else Strength.SUPPORTED,
         Title("validation-never-ends", {"batches": batches, "infinite": sure}),
-        because=facts,
-        remedies=[Remedy("fit.give-validation-steps")],
+        facts(
+            Fact("validation.unfinished", {"batches": batches, "training_steps": training}, "beats"),
+            data and infinite and data.fact("dataset.infinite", where=data.event.where),
+            started and (planned or 0) > 0 and started.fact("validation.planned", batches=planned),
+            [_endless(one) for one in seen],
+        ),
+        [Remedy("fit.give-validation-steps")],
     )
+
+
+def _endless(seen: Recorded[ev.EndlessSeen]) -> Fact:
+    event = seen.event
+    return seen.fact("validation.endless", batches=event.batches, seconds=event.for_s, why=event.why)
 
 
 def _unfinished(evidence: Evidence) -> Recorded[ev.ValidationStarted] | None:
@@ -66,9 +77,8 @@ def _training_steps(evidence: Evidence) -> int:
 
 
 def _infinite(evidence: Evidence) -> bool:
-    fit, data = evidence.fit, evidence.data("validation")
-    steps = fit.started.event.validation_steps if fit is not None and fit.started is not None else None
-    return data is not None and data.event.cardinality == INFINITE and not steps
+    steps = evidence.fit.start.validation_steps if evidence.fit is not None else None
+    return evidence.dataset("validation").cardinality == INFINITE and not steps
 
 
 def _length_unknown(data: Recorded[ev.DatasetSeen] | None) -> bool:
