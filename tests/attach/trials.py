@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Answer:
     """What `attach` said of one program."""
 
     trial: Trial
-    word: str  # same | weaker | wrong | ended | no answer
+    word: str  # same | weaker | wrong; of a healthy one quiet | alarm; ended | no answer
     said: str = ""
     state: str = ""  # hangs | waits | moves
     exit_code: int | None = None
@@ -55,35 +56,69 @@ def stalling() -> list[Trial]:
     ]
 
 
+def healthy() -> list[Trial]:
+    """Healthy programs, and near misses of those that stall: some pause for long, and none hangs."""
+    return [
+        trial
+        for trial in all_trials()
+        if trial.kind == "healthy"
+        or (trial.kind == "near" and trial.program.name.split(".")[0] in STALLS and not trial.causes)
+    ]
+
+
 def attach(trial: Trial, *, settle_s: float, limit_s: float, keep: Path | None = None) -> Answer:
     """`settle_s`: how long it has hung when somebody attaches; `limit_s`: a program that stays busy is attached to
     after this time."""
+    with _started(trial) as (folder, child):
+        _send_signal(trial, folder, child, limit_s)
+        if not _await_hang(child, settle_s=settle_s, limit_s=limit_s):
+            return Answer(trial, "ended", note=f"exit code {child.returncode}")
+        return _answer(trial, child, (keep or folder) / runs.folder_name(trial))
+
+
+def attach_to_healthy(trial: Trial, *, first_after_s: float, most: int, keep: Path | None = None) -> Answer:
+    """Several times while it runs. One answer that blames it, or calls it hung, is a false alarm."""
+    with _started(trial) as (folder, child):
+        time.sleep(first_after_s)
+        answers: list[Answer] = []
+        for number in range(most):
+            if child.poll() is not None:
+                break
+            answers.append(_answer(trial, child, (keep or folder) / f"{runs.folder_name(trial)}-{number}"))
+        answers = [one for one in answers if one.exit_code != 2]  # it ended meanwhile
+        if not answers:
+            return Answer(trial, "ended", note=f"exit code {child.poll()}")
+        alarms = [one for one in answers if one.state == "hangs" or any(word in one.said for word in BLAMING)]
+        doing = ", ".join(dict.fromkeys(one.note for one in answers))
+        return replace(
+            (alarms or answers)[-1],
+            word="alarm" if alarms else "quiet",
+            note=f"{len(answers)} times: {doing}",
+        )
+
+
+@contextlib.contextmanager
+def _started(trial: Trial) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """The program without Holdfast, its output in a file; whatever is left of it is killed."""
     with (
         world.work_folder(trial) as (folder, program),
         world.standard_input(trial.world.stdin) as stdin,
+        (folder / "output.txt").open("wb") as output,
     ):
-        output = (folder / "output.txt").open("wb")
         child = subprocess.Popen(
             [sys.executable, program.name], cwd=folder, stdin=stdin, stdout=output, stderr=subprocess.STDOUT,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **trial.environment}, start_new_session=True,
         )  # fmt: skip
         try:
-            _send_signal(trial, folder, child, limit_s)
-            if not _await_hang(child, settle_s=settle_s, limit_s=limit_s):
-                return Answer(trial, "ended", note=f"exit code {child.returncode}")
-            run_dir = keep / runs.folder_name(trial) if keep is not None else folder / "run"
-            return _answer(trial, child, run_dir)
+            yield folder, child
         finally:
-            output.close()
             for pid in [child.pid, *procfs.descendants(child.pid), *runs.at_work_in(folder)]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             child.wait()
 
 
-def attach_all(
-    trials: list[Trial], *, jobs: int, settle_s: float, limit_s: float, keep: Path | None
-) -> list[Answer]:
+def attach_all(trials: list[Trial], attach_to: Callable[[Trial], Answer], *, jobs: int) -> list[Answer]:
     """Several at a time: a program that hangs takes no CPU."""
     waiting, answers = list(trials), dict[str, Answer]()
     lock = threading.Lock()
@@ -95,7 +130,7 @@ def attach_all(
                     return
                 trial = waiting.pop(0)
             try:
-                answer = attach(trial, settle_s=settle_s, limit_s=limit_s, keep=keep)
+                answer = attach_to(trial)
             except world.CannotMake as error:
                 answer = Answer(trial, "no answer", note=str(error))
             answers[trial.name] = answer
