@@ -62,3 +62,34 @@ def test_a_gpu_is_found_by_index_or_uuid():
 def test_hidden_gpus_are_none(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert nvml.local_gpu() is None
+
+
+class Shared(Nvml):
+    """A GPU with two processes, of which one computes."""
+
+    def __init__(self, *, used=()):
+        super().__init__(processes=[(10, 4 * GIB), (11, 5 * GIB)])
+        self.used = used
+
+    def nvmlDeviceGetMemoryInfo(self, handle):
+        return SimpleNamespace(total=24 * GIB, free=6 * GIB, used=18 * GIB)
+
+    def nvmlDeviceGetUtilizationRates(self, handle):
+        return SimpleNamespace(gpu=97)
+
+    def nvmlDeviceGetProcessUtilization(self, handle, since_us):
+        assert since_us > 1.6e15
+        if not self.used:
+            raise type("NVMLError_NotFound", (Exception,), {})("Not Found")
+        return [SimpleNamespace(pid=pid, smUtil=percent) for pid, percent in self.used]
+
+
+def test_on_a_shared_gpu_the_share_of_our_processes_is_read():
+    reader = nvml.GpuReader()
+    reader._nvml, reader._handles = Shared(used=[(11, 97)]), ["gpu 0"]
+    (idle,), (busy,) = reader.sample({10}), reader.sample({11})
+    assert (idle["utilisation"], idle["ours_utilisation"]) == (97, 0)
+    assert (busy["utilisation"], busy["ours_utilisation"]) == (97, 97)
+    reader._nvml = Shared()
+    assert reader.sample({11})[0]["ours_utilisation"] == 0
+    assert "ours_utilisation" not in reader.sample({10, 11})[0]  # nobody else is on it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from holdfast.units import size
 
 _MAX_OTHERS = 8
+_UTILISATION_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class GpuReader:
                     "ours_bytes": sum(count or 0 for pid, count in used.items() if pid in ours),
                     "others": others[:_MAX_OTHERS],
                 }
+                if gpu["ours_bytes"] and others:
+                    gpu["ours_utilisation"] = _utilisation_of(self._nvml, handle, ours)
                 with contextlib.suppress(Exception):
                     gpu["utilisation"] = int(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
                 gpus.append(gpu)
@@ -143,6 +147,17 @@ def _processes(nvml: Any, handle: Any) -> dict[int, int | None]:
         running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
         return {int(p.pid): None if p.usedGpuMemory is None else int(p.usedGpuMemory) for p in running}
     return {}
+
+
+def _utilisation_of(nvml: Any, handle: Any, pids: Collection[int]) -> int | None:
+    """Percent of the last seconds in which these processes kept the GPU busy; None where the driver does not say."""
+    since_us = int((time.time() - _UTILISATION_S) * 1e6)
+    try:
+        samples = nvml.nvmlDeviceGetProcessUtilization(handle, since_us)
+    except Exception as error:
+        # Nobody used it. Any other error leaves the question open.
+        return 0 if "NotFound" in type(error).__name__ or "Not Found" in str(error) else None
+    return min(100, sum(int(one.smUtil) for one in samples if int(one.pid) in pids))
 
 
 def _process_name(nvml: Any, pid: int) -> str:

@@ -62,7 +62,7 @@ class Sample:
     # avg10 of "memory.some", "memory.full", "io.some", "cpu.some"
     pressure: dict[str, float] = field(default_factory=dict)
     load1: float | None = None
-    # {"used_bytes", "total_bytes", "utilisation", "ours_bytes", "others": […]}
+    # {"used_bytes", "total_bytes", "utilisation", "ours_bytes", "ours_utilisation", "others": […]}
     gpus: list[dict[str, Any]] = field(default_factory=list)
     output_bytes: int = 0  # printed by the child so far
     phase: str = ""  # of the newest beat; empty when there is none

@@ -179,7 +179,8 @@ def _gpu(gpu: dict[str, Any]) -> str:
     text = f"{gpu.get('name') or 'GPU'}: {size(gpu.get('used_bytes'))} of {size(gpu.get('total_bytes'))} used"
     if gpu.get("ours_bytes"):
         text += f", {size(gpu['ours_bytes'])} by this process"
-    return text + (f", {gpu['utilisation']} % busy" if gpu.get("utilisation") is not None else "")
+    text += f", {gpu['utilisation']} % busy" if gpu.get("utilisation") is not None else ""
+    return text + (f" ({gpu['ours_utilisation']} % by it)" if gpu.get("ours_utilisation") is not None else "")
 
 
 def _child(child: dict[str, Any], cwd: str) -> str:

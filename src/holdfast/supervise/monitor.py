@@ -158,7 +158,7 @@ class Monitor:
             written_bytes=totals.written_bytes,
             rss_bytes=sample.tree_rss_bytes,
             output_bytes=sample.output_bytes,
-            gpu_busy=any(_gpu_works_for_us(gpu) for gpu in sample.gpus),
+            gpu_busy=any(gpu_works_for_us(gpu) for gpu in sample.gpus),
         )
         self.stalls.printed = self.output.position
         self.stalls.update(activity, self.beats.new_beats if alive else [], self.sampler.pids, self.trainer)
@@ -265,8 +265,12 @@ def _headroom(available: int | None, limit: int | None, used: int | None) -> int
     return min((left for left in headrooms if left is not None), default=None)
 
 
-def _gpu_works_for_us(gpu: dict[str, Any]) -> bool:
-    """In a container the driver may list no process at all; then the work counts as ours."""
+def gpu_works_for_us(gpu: dict[str, Any]) -> bool:
+    """In a container the driver may list no process at all; then the work counts as ours. On a GPU that others use too,
+    the share of our own processes counts, where the driver has it."""
+    share = gpu.get("ours_utilisation")
+    if share is not None:
+        return int(share) >= _GPU_BUSY_PERCENT
     return gpu.get("utilisation", 0) >= _GPU_BUSY_PERCENT and (
         gpu.get("ours_bytes", 0) > 0 or not gpu.get("others")
     )

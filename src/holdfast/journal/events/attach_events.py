@@ -25,7 +25,7 @@ class ProcessObserved(Event):
     threads: list[Json] = field(default_factory=list)  # those that matter, the main one first
     # {"pid", "command", "state", "rss_bytes", "cpu_share", "where", "waits"}
     children: list[Json] = field(default_factory=list)
-    # {"name", "used_bytes", "total_bytes", "utilisation", "ours_bytes"}
+    # {"name", "used_bytes", "total_bytes", "utilisation", "ours_bytes", "ours_utilisation"}
     gpus: list[Json] = field(default_factory=list)
     open_files: int | None = None
     files: list[str] = field(default_factory=list)  # open files that are not libraries, pipes or sockets

@@ -14,6 +14,7 @@ from holdfast.journal.events import ProcessObserved
 from holdfast.journal.stack_files import Frame, ProcessStacks, StackSnapshot, Thread
 from holdfast.journal.vitals import Sample
 from holdfast.supervise.attach.target import Target
+from holdfast.supervise.monitor import gpu_works_for_us
 from holdfast.supervise.stack_capture.capture import is_user_frame
 from holdfast.supervise.stack_capture.stack_phase import StackPhase, read_phase
 
@@ -67,7 +68,7 @@ def observe(
         cpu_share >= _MOVES_SHARE
         or read + written >= _MOVES_BYTES
         or _frames_changed(snapshots, target.trainer)
-        or any((gpu.get("utilisation") or 0) > 0 and gpu.get("ours_bytes") for gpu in gpus)
+        or any(gpu_works_for_us(gpu) for gpu in gpus)
     )
     return ProcessObserved(
         watched_s=round(span_s, 1),

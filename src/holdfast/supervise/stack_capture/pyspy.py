@@ -38,17 +38,25 @@ def program() -> str | None:
 
 
 def dump_gently(pid: int) -> list[PyThread]:
-    """Without pausing a process of which no thread runs: nothing of it changes while it is read, and nothing wakes up.
+    """Without pausing a process whose Python threads all wait: nothing of them changes while they are read, and nothing
+    wakes up. One that ran meanwhile is read again, with a pause.
 
     Before Python 3.11 a thread's number cannot be read without a pause.
     """
-    states = [procfs.stat(pid, thread) for thread in procfs.threads(pid)]
+    before = _times_run(pid)
+    states = [procfs.stat(pid, thread) for thread in before]
     if not any(one is not None and one.state == "R" for one in states):
         with contextlib.suppress(NoStacks):
             threads = dump(pid, pause=False)
-            if threads and all(thread.tid for thread in threads):
+            after, read = _times_run(pid), {pid, *(thread.tid for thread in threads)}
+            if threads and all(tid and after.get(tid) and after[tid] == before.get(tid) for tid in read):
                 return threads
     return dump(pid)
+
+
+def _times_run(pid: int) -> dict[int, bytes | None]:
+    """Of each thread, how long and how often it has run: two equal readings mean that it did not run in between."""
+    return {thread: procfs.read(f"/proc/{pid}/task/{thread}/schedstat") for thread in procfs.threads(pid)}
 
 
 def dump(pid: int, *, native: bool = False, pause: bool = True) -> list[PyThread]:
