@@ -83,3 +83,14 @@ def test_counts_of_a_part_of_the_probe_that_failed_blame_nobody(tmp_path: Path) 
     run.probe(ev.ProbeFailed(part="callback_list", error="ValueError: no handle"))
     example(run)
     assert "dataset-exhausted" not in run.blamed()
+
+
+def test_the_length_is_that_of_the_dataset_of_the_fit_that_was_short(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    short = ev.DatasetSeen(type="tf.data", cardinality=24, where="train.py:20")
+    run.fit(epochs=1, steps=100, steps_per_epoch=100, data=short)
+    run.epochs([24])
+    run.fit(epochs=1, steps=47, fit=2)
+    run.epochs([47], fit=2)
+    run.ended(0)
+    assert facts(run.first())["dataset.length"] == {"batches": 24}

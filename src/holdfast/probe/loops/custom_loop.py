@@ -185,7 +185,7 @@ class CustomLoop:
         if id(function) in self._training:
             self._record_loop("tf_function", function)
             steps = self._inner.call_ends(function) if self._inner.counting else 1
-            self._step(self._logs_of(function, result), steps=steps)
+            self._step(self.function_logs(function, result), steps=steps)
         elif self.heartbeat.step and self.heartbeat.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
             self._dataset_is("validation")
             self.heartbeat.test_batches += 1
@@ -318,7 +318,7 @@ class CustomLoop:
         """At the end of an epoch and of the process."""
         self.context.guard(loss_watch.PART, self.context.losses.epoch_over, self.model())
 
-    def _logs_of(self, function: Any, result: Any) -> dict[str, Any]:
+    def function_logs(self, function: Any, result: Any) -> dict[str, Any]:
         names = self._returned_names(id(function), getattr(function, "_python_function", None))
         scalars = step_outputs.by_name(names, result)
         known = {name: value for name, value in scalars.items() if finiteness.in_host_memory(value)}
@@ -331,9 +331,9 @@ class CustomLoop:
         self._late = self.heartbeat.step + 1, self.heartbeat.epoch, scalars
         if not self._reads_late:
             self._reads_late = True
-            self.context.background.every_second(PART, self._read_late)
+            self.context.background.every_second(PART, self.read_late_losses)
 
-    def _read_late(self, now: float) -> None:
+    def read_late_losses(self, now: float) -> None:
         late, self._late = self._late, None
         if late is not None:
             step, epoch, scalars = late

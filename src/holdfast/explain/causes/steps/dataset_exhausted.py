@@ -1,7 +1,8 @@
 """The data ran out before the planned steps; Keras continues with short epochs."""
 
-from holdfast.explain.readings.fits import steps_short
+from holdfast.explain.readings.fits import Fit, steps_short
 from holdfast.explain.readings.pipeline import from_generator
+from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.warnings_seen import warned_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev, facts
 
@@ -15,9 +16,10 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     warned = Fact("keras.warned-of-data-end", {}, warning.source) if warning is not None else None
     if short is None:
         return _asked_again(evidence) or _only_warned(evidence, warned) or _not_short(evidence)
-    data, started = evidence.data(), short.fit.started
-    batches = evidence.dataset().cardinality or 0
-    certain = (warned is not None or batches > 0) and not from_generator(evidence.dataset())
+    data, started = _data_of(evidence, short.fit), short.fit.started
+    dataset = data.event if data is not None else ev.DatasetSeen()
+    batches = dataset.cardinality or 0
+    certain = (warned is not None or batches > 0) and not from_generator(dataset)
     asked_for = {"steps": short.fit.start.steps_per_epoch, "where": short.fit.start.where}
     return Finding(
         Strength.ESTABLISHED if certain else Strength.SUPPORTED,
@@ -56,8 +58,17 @@ def _asked_again(evidence: Evidence) -> Finding | None:
     )
 
 
+def _data_of(evidence: Evidence, fit: Fit) -> Recorded[ev.DatasetSeen] | None:
+    """What fed this fit. A later fit has a dataset of its own."""
+    seen = [one for one in evidence.all(ev.DatasetSeen) if one.event.role == "train"]
+    return next((one for one in reversed(seen) if fit.done is None or one.line < fit.done.line), None)
+
+
 def _not_short(evidence: Evidence) -> RuledOut | None:
-    fit = evidence.fit
-    if fit is None or fit.done is None or not fit.planned_steps or fit.end.steps < fit.planned_steps:
+    """Every fit has done the steps that were planned."""
+    planned = [fit for fit in evidence.fits if fit.planned_steps]
+    if not planned or any(fit.done is None or fit.end.steps < (fit.planned_steps or 0) for fit in planned):
         return None
-    return RuledOut("dataset-exhausted.all-done", {"planned": fit.planned_steps}, fit.done.source)
+    values = {"planned": sum(fit.planned_steps or 0 for fit in planned)}
+    last = planned[-1].done
+    return RuledOut("dataset-exhausted.all-done", values, last.source if last is not None else "")
