@@ -112,3 +112,17 @@ def test_a_loss_that_was_never_seen_small(
     run.samples(3, step=100 * len(losses))
     run.ended(0)
     assert ("learning-rate-too-high" in run.slugs()) is found
+
+
+@pytest.mark.parametrize(
+    ("step", "learning_rate", "found"), [(100, 1e18, True), (1, 1e18, False), (100, 0.01, False)]
+)
+def test_a_loss_that_is_broken_when_it_is_first_known(
+    tmp_path: Path, step: int, learning_rate: float, found: bool
+) -> None:
+    """The loss of the first step is computed before any weight changes."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.NonFiniteSeen(what="loss", name="loss", step=step, value="nan", learning_rate=learning_rate))
+    run.samples(3, step=200)
+    run.ended(0)
+    assert ("learning-rate-too-high" in run.slugs()) is found

@@ -29,6 +29,8 @@ def _boxes(values: Mapping[str, Any]) -> str:
     """ "1 inverted (row 217 of the batch), such as [9, 9, 2, 2]" """
     counts = ", ".join(f"{number} {_BOX_FAULTS[fault]}" for fault, number in values["counts"].items())
     rows = f" (row {listed(values['rows'], _ROWS_SHOWN)} of the batch)" if values["rows"] else ""
+    if rows and "edges" in values:  # found in the records, not in a batch
+        rows = f" (record {listed(values['rows'], _ROWS_SHOWN)})"
     return counts + rows + filled("[, such as {first}]", values)
 
 

@@ -47,6 +47,7 @@ def _check(values: Mapping[str, Any]) -> str:
 TITLES: dict[str, Text] = {
     "half-precision-overflow": "a value left the range of {precision}",
     "learning-rate-too-high": "the loss grew from step to step until it broke at step {step:count}" + _RATE,
+    "learning-rate-too-high.broken": "the loss is {value} at step {step:count}" + _RATE,
     "learning-rate-too-high.huge": "the loss is {loss:number} at step {step:count}" + _RATE,
     "learning-rate-too-high.finite": "the loss grew {times:number} times" + _RATE,
     "loss-not-finite": "the {what} is {value} since step {step:count}",
@@ -72,6 +73,7 @@ FACTS: dict[str, Text] = {
     "loss.grew-beyond-float16": "the loss had grown far beyond the range of float16 before, as a too high "
     "learning rate "
     "makes it",
+    "loss.broken-when-first-known": "the loss is {value} at step {step:count}, where it is first known",
     "loss.huge": "the loss is {loss:number} at step {step:count}, where it is first known",
     "loss.grew-until-it-broke": lambda values: filled(
         f"the loss grew before it broke at step {{step:count}}: {_numbers(values)}, then {{value}}", values

@@ -19,7 +19,29 @@ def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
     losses = steps_before(broken) or [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
     if grew_before(broken) or _grew(losses):
         return _until_it_broke(evidence, broken, losses)
+    if not losses:
+        return _broken_from_the_start(broken)
     return _not_grown(broken, losses) if len(losses) > 2 else None
+
+
+def _broken_from_the_start(broken: Recorded[ev.NonFiniteSeen]) -> Finding | None:
+    """The loss is first known after steps, and is broken: at a learning rate above any in use, by that. The loss of the
+    first step is computed before any weight changes."""
+    event, rate = broken.event, broken.event.learning_rate
+    if (
+        rate is None
+        or rate <= thresholds.HIGHEST_LEARNING_RATE
+        or event.step <= 1
+        or event.input_finite is False
+    ):
+        return None
+    values = {"value": event.value, "step": event.step}
+    facts = [
+        Fact("loss.broken-when-first-known", values, broken.source),
+        *_learning_rate(rate, broken.source),
+    ]
+    title = Title("learning-rate-too-high.broken", {**values, "learning_rate": rate})
+    return _finding(Strength.SUPPORTED, title, facts, (), rate, "loss-not-finite")
 
 
 def _not_grown(broken: Recorded[ev.NonFiniteSeen], losses: list[float]) -> RuledOut:
