@@ -27,21 +27,18 @@ def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
 def _broken_from_the_start(broken: Recorded[ev.NonFiniteSeen]) -> Finding | None:
     """The loss is first known after steps, and is broken: at a learning rate above any in use, by that. The loss of the
     first step is computed before any weight changes."""
-    event, rate = broken.event, broken.event.learning_rate
-    if (
-        rate is None
-        or rate <= thresholds.HIGHEST_LEARNING_RATE
-        or event.step <= 1
-        or event.input_finite is False
-    ):
+    event, rate = broken.event, broken.event.learning_rate or 0.0
+    if rate <= thresholds.HIGHEST_LEARNING_RATE or event.step <= 1 or event.input_finite is False:
         return None
     values = {"value": event.value, "step": event.step}
-    facts = [
-        Fact("loss.broken-when-first-known", values, broken.source),
-        *_learning_rate(rate, broken.source),
-    ]
-    title = Title("learning-rate-too-high.broken", {**values, "learning_rate": rate})
-    return _finding(Strength.SUPPORTED, title, facts, (), rate, "loss-not-finite")
+    return Finding(
+        Strength.SUPPORTED,
+        Title("learning-rate-too-high.broken", {**values, "learning_rate": rate}),
+        facts(broken.fact("loss.broken-when-first-known", **values), _learning_rate(rate, broken.source)),
+        _remedies(rate),
+        led_to="loss-not-finite",
+        ends=False,
+    )
 
 
 def _not_grown(broken: Recorded[ev.NonFiniteSeen], losses: list[float]) -> RuledOut:
