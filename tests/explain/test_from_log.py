@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Outcome, Strength, Verdict, explain_log
+from holdfast.report import wording
 from holdfast.report.verdict import render
 from holdfast.report.wording import UNWORDED
 
@@ -169,3 +170,19 @@ def test_a_process_that_still_writes_it_is_named(tmp_path: Path) -> None:
         process.communicate()
     assert verdict.outcome is Outcome.RUNNING
     assert {fact.kind: fact.values for fact in verdict.known}["log.written-by"]["pid"] == process.pid
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-05-30T04:02:11 DUE TO TIME LIMIT ***",
+         "the job reached its time limit, and the scheduler ended it"),
+        ("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-05-30T04:02:11 DUE TO PREEMPTION ***",
+         "the machine was taken back: the job was preempted"),
+        ("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-05-30T04:02:11 ***", "the job was cancelled"),
+    ],
+)  # fmt: skip
+def test_the_title_says_why_the_scheduler_ended_it(tmp_path: Path, line: str, title: str) -> None:
+    verdict = written(tmp_path, "step 10/900 loss 0.71", "step 20/900 loss 0.64", line)
+    assert blamed(verdict) == ["preempted"]
+    assert wording.title(verdict.findings[0].title) == title

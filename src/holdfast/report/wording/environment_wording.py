@@ -22,6 +22,14 @@ _AGENT = {
 }
 
 
+_BY_SCHEDULER = {
+    "time-limit": "the job reached its time limit, and the scheduler ended it",
+    "preempted": "the machine was taken back: the job was preempted",
+    "evicted": "the pod was evicted from its node",
+    "cancelled": "the job was cancelled",
+}
+
+
 def _build(values: Mapping[str, Any]) -> str:
     return _BUILDS.get(values["backend"], _BUILDS["tensorflow"])
 
@@ -63,6 +71,7 @@ TITLES: dict[str, Text] = {
     "download-blocked.broke-off": "a download broke off: {error:clip 120}",
     "download-blocked.waits": "it waits for the network before training[, from {where}]",
     "preempted": "it was asked to end by SIGTERM: a scheduler, a cloud or a person stopped it",
+    "preempted.by-scheduler": lambda values: _BY_SCHEDULER[values["end"]],
     "preempted.group-interrupted": "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the "
     "group ended",
     "host-rebooted": "the machine restarted during the run",

@@ -72,7 +72,7 @@ FACTS: dict[str, Text] = {
     "missing.log-lines": "{size_bytes:size} of log: its beginning, its end and samples between were read",
     # -- no known cause -----------------------------------------------------------------------------
     "end.seen": lambda values: f"it ended with {values['signal'] or 'exit code ' + str(values['exit_code'])}",
-    "end.printed": "of its end it is said: {text:clip}",
+    "end.printed": "the log says how it ended: {text:clip}",
     "stall.silent": "it did not move for {seconds:duration} in phase {phase}",
     "stall.main-thread": "the main thread was at {where}[, waiting in {wait}]",
     "output.last-line": "its last line of output: {text:clip}",

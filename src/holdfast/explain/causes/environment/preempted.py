@@ -4,6 +4,9 @@ from holdfast.explain.outcome import did_all
 from holdfast.explain.readings import end
 from holdfast.explain.remedies import resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.printed.endings import End, ending
+
+_BY_SCHEDULER = (End.TIME_LIMIT, End.PREEMPTED, End.EVICTED, End.CANCELLED)
 
 
 @cause("preempted", specialises=("script-error", "killed-from-outside"))
@@ -29,10 +32,19 @@ def preempted(evidence: Evidence) -> Finding | None:
     start = Remedy("run.start-if-it-resumes") if saved else Remedy("checkpoint.save-while-training")
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else strength,
-        Title("preempted.group-interrupted") if interrupted else Title("preempted"),
+        Title("preempted.group-interrupted") if interrupted else _title(evidence),
         because=[*facts, *_end(evidence)],
         remedies=[resume(evidence) or start, Remedy("scheduler.ask-for-more")],
         ends=not evidence.is_stalled,
+    )
+
+
+def _title(evidence: Evidence) -> Title:
+    """A log may say who ended it, and why."""
+    words = ending(evidence.end_text)
+    by_scheduler = words is not None and words.kind in _BY_SCHEDULER
+    return (
+        Title("preempted.by-scheduler", {"end": words.kind}) if by_scheduler and words else Title("preempted")
     )
 
 
