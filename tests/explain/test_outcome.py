@@ -7,13 +7,14 @@ from pathlib import Path
 from holdfast.explain import Outcome, Verdict, explain
 from holdfast.explain.gather import gather
 from holdfast.journal import events as ev
-from holdfast.journal.stack_files import Frame
+from holdfast.journal.stack_files import Frame, Thread
 from tests.explain.made import (
     MIB,
     NOW,
     Run,
     main_in_fit,
     python_thread,
+    remedies,
     sentence,
     summary_of,
     title_of,
@@ -175,6 +176,14 @@ def test_one_that_hung_when_it_was_left_hangs(tmp_path: Path) -> None:
     verdict = explain(run.path, now=NOW + 1e6)
     assert (verdict.outcome, verdict.findings[0].cause) == (Outcome.STALLED, "unknown")
     assert "missing.probe-attached" in [fact.kind for fact in verdict.findings[0].against]
+    assert remedies(verdict.findings[0]) == ["run.watch-from-the-start", "unknown.send-the-folder"]
+
+
+def test_one_whose_stacks_could_not_be_read_is_to_be_looked_at_again(tmp_path: Path) -> None:
+    run = attached_to(tmp_path)
+    run.stalled("", Thread(tid=4000, main=True, state="S", wait="futex_do_wait"))
+    finding = run.first()
+    assert (finding.cause, remedies(finding)[0]) == ("unknown", "attach.read-stacks")
 
 
 def test_an_end_that_only_its_parent_was_told_is_not_called_a_failure(tmp_path: Path) -> None:

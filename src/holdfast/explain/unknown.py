@@ -25,10 +25,19 @@ def unknown(evidence: Evidence, how: Outcome) -> Finding:
         Strength.POSSIBLE,
         Title("unknown", {"outcome": how}),
         [*facts, *at_the_end(evidence)],
-        [Remedy("unknown.shorter-limit", safety="guess"), Remedy("unknown.send-the-folder")],
+        [*_next(evidence), Remedy("unknown.send-the-folder")],
         against=[Fact(kind) for kind in _not_found(evidence)],
         cause="unknown",
     )
+
+
+def _next(evidence: Evidence) -> list[Remedy]:
+    stacks = evidence.stacks
+    if not evidence.attached:
+        return [Remedy("unknown.shorter-limit", safety="guess")]
+    if stacks is not None and not stacks.python_threads:
+        return [Remedy("attach.read-stacks", {"error": stacks.process.error})]
+    return [Remedy("run.watch-from-the-start")]
 
 
 def _main_thread(evidence: Evidence) -> list[Fact]:

@@ -106,6 +106,14 @@ REMEDIES = {
     "unknown.shorter-limit": Advice(
         "run it again under Holdfast with a shorter limit: `holdfast run --stall-after 60 -- …`"
     ),
+    "attach.read-stacks": Advice(
+        "attach again where its stacks can be read, which say what it waits for[ ({error})]: with py-spy "
+        "installed, with `sudo`, or in a container that has CAP_SYS_PTRACE"
+    ),
+    "run.watch-from-the-start": Advice(
+        "watch the next run from its start, which shows steps, data and exceptions too: "
+        "`holdfast run -- python train.py`"
+    ),
     "unknown.send-the-folder": Advice("report a missing cause, with the run's folder"),
 }
 
