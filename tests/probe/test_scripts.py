@@ -56,7 +56,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
 
 
 @pytest.mark.parametrize(
-    "name", ["fit_tensorflow.py", "loop_tensorflow.py", "jax_both.py", "fit_tf_keras.py"]
+    "name", ["fit_tensorflow.py", "loop_tensorflow.py", "loop_session.py", "jax_both.py", "fit_tf_keras.py"]
 )
 def test_weights_are_the_same_bits_with_the_probe_and_without(
     name: str, probed: Callable[[str], Run], tmp_path: Path
@@ -218,6 +218,15 @@ def test_loop_without_fit_is_counted_exactly(probed: Callable[[str], Run]) -> No
     assert 0 <= batch.parts[0]["min"] < batch.parts[0]["max"] <= 1
     shuffle = told.all(DatasetSeen)[0].nodes[1]
     assert (shuffle["op"], shuffle["buffer_size"]) == ("shuffle", 64)
+
+
+def test_runs_of_a_session_that_train_are_steps(probed: Callable[[str], Run]) -> None:
+    told = probed("loop_session.py")
+    assert [event.by for event in told.all(LoopSeen)] == ["session"]
+    assert told.one(ExitStarted).steps == 12 + 8
+    losses = [event.logs["loss"] for event in told.all(LossSeen)]
+    assert losses[0] == pytest.approx(1.0) and losses[11] < 0.9
+    assert not told.all(ProbeFailed)
 
 
 def test_a_function_traced_at_every_call_is_told_with_the_reason(probed: Callable[[str], Run]) -> None:

@@ -12,6 +12,7 @@ from .fit.model_saving import SaveLog
 from .inputs.input_observer import InputObserver
 from .loops.custom_loop import CustomLoop
 from .loops.function_traces import TraceCounter
+from .loops.session_hooks import SessionSteps
 from .loops.unapplied_gradients import UnappliedGradients
 from .memory_use.memory_observer import MemoryUseObserver
 from .process import exceptions, exit_calls, framework_versions, framework_warnings, signal_handlers
@@ -37,6 +38,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.saves = SaveLog()
     context.traces = TraceCounter(context)
     context.loop = CustomLoop(context)
+    context.sessions = SessionSteps(context)
     context.gradients = UnappliedGradients(context)
     context.inputs = InputObserver(context)
     context.memory = MemoryUseObserver(context)
@@ -115,13 +117,14 @@ def _tensorflow() -> tuple[Hook, ...]:
     """TensorFlow, and the Keras 2 inside it, which is tf.keras before TensorFlow 2.6."""
     from .fit import model_saving
     from .inputs import tfdata_counters
-    from .loops import function_traces, tensorflow_hooks, unapplied_gradients
+    from .loops import function_traces, session_hooks, tensorflow_hooks, unapplied_gradients
     from .process import worker_processes
 
     return (
         *tfdata_counters.TENSORFLOW_HOOKS,
         *tensorflow_hooks.TENSORFLOW_HOOKS,
         *function_traces.TENSORFLOW_HOOKS,
+        *session_hooks.TENSORFLOW_HOOKS,
         *unapplied_gradients.TENSORFLOW_HOOKS,
         *model_saving.TENSORFLOW_HOOKS,
         *worker_processes.TENSORFLOW_HOOKS,

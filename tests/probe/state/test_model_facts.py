@@ -36,3 +36,11 @@ def test_a_model_says_it_itself() -> None:
     model = SimpleNamespace(dtype_policy=SimpleNamespace(name="mixed_float16"))
     assert model_facts.precision(model) == "mixed_float16"
     assert model_facts.precision(SimpleNamespace()) == ""
+
+
+def test_asking_an_optimizer_of_keras_2_creates_none_of_its_variables() -> None:
+    """Created outside of the strategy's scope, they would be of no use to it."""
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy.SGD(learning_rate=0.25)
+    model = SimpleNamespace(optimizer=legacy)
+    assert (model_facts.iterations(model), model_facts.learning_rate(model)) == (0, 0.25)
+    assert legacy.variables() == []

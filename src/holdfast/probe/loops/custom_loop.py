@@ -260,6 +260,20 @@ class CustomLoop:
         self._step({str(name): value for name, value in logs.items() if step_outputs.is_scalar(value)})
         self.context.models.seen(model)
 
+    # -- sessions ---------------------------------------------------------------------------------------
+
+    def session_begins(self, phase: Phase) -> bool:
+        """A step of a session begins, or a batch of an evaluation; whether it is looked at."""
+        if self.quiet or not self.heartbeat.is_training_thread:
+            return False
+        self._take_over()
+        self.heartbeat.set_phase(phase)
+        return True
+
+    def session_stepped(self, logs: dict[str, Any]) -> None:
+        self._record_loop("session", None)
+        self._step(logs)
+
     # -- a step -----------------------------------------------------------------------------------------
 
     def _step(self, logs: dict[str, Any], gradient: Any = None, steps: int = 1) -> None:

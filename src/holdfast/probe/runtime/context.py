@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..inputs.input_observer import InputObserver
     from ..loops.custom_loop import CustomLoop
     from ..loops.function_traces import TraceCounter
+    from ..loops.session_hooks import SessionSteps
     from ..loops.unapplied_gradients import UnappliedGradients
     from ..memory_use.memory_observer import MemoryUseObserver
     from ..process.exceptions import ExceptionLog
@@ -67,6 +68,7 @@ class ProbeContext:
     saves: SaveLog
     loop: CustomLoop
     traces: TraceCounter
+    sessions: SessionSteps
     gradients: UnappliedGradients
     inputs: InputObserver
     memory: MemoryUseObserver
