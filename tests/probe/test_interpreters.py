@@ -76,14 +76,16 @@ def test_every_module_can_be_imported_without_a_warning(version: str) -> None:
 
 
 _UNCHANGED = _STEPS + (
-    "import random, signal, sys, threading, warnings\n"
-    "steps(3)\nrandom.seed(7)\n"
+    "import os, random, signal, sys, threading, warnings\n"
+    "steps(3)\nsys.stdout.flush()\nrandom.seed(7)\n"
     "def first_frame():\n    return sys._getframe().f_back.f_code.co_name\n"
     "here = locals()\n"
     "print(random.random(), [one.name for one in threading.enumerate()], sys.path[1:3])\n"
     "print(signal.getsignal(signal.SIGTERM))\n"
     "print(first_frame(), warnings.filters[:1], sorted(name for name in here if not name.startswith('_')))\n"
     "warnings.warn('once')\n"
+    "if not os.fork():\n    os._exit(0)\n"
+    "print(os.wait()[1], flush=True)\n"
     "raise ValueError('the end')\n"
 )
 

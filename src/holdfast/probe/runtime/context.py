@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 PART_EXIT = "exit"
+PART_BACKGROUND = "background_thread"
 
 #: A ring of beats whose owner is in one of these phases may be taken over by another process that trains.
 _IDLE = frozenset({Phase.START, Phase.IMPORT, Phase.BUILD, Phase.AFTER, Phase.EXIT})
@@ -108,7 +109,9 @@ class ProbeContext:
         self.guard(fault_dumps.PART, self.fault_dumps.open, self.folder)
         self.guard(fault_dumps.PART, fault_dumps.watch, self.fault_dumps)
         self.guard(PART_EXIT, self._watch_exit)
-        os.register_at_fork(after_in_child=self._after_fork, after_in_parent=self._after_fork_above)
+        os.register_at_fork(
+            before=self._before_fork, after_in_child=self._after_fork, after_in_parent=self._after_fork_above
+        )
 
     def _record_joined(self) -> None:
         self.record(
@@ -230,12 +233,16 @@ class ProbeContext:
         if self._beats is not None and not self._trains_in_other_process():
             self.open_heartbeat()
         raised = type(last).__name__ if last is not None else ""
+        self.heartbeat.at_next_beat = None  # Python 3.12 starts no thread any more
         self.heartbeat.set_phase(Phase.EXIT)
         self.record(ExitStarted(raised=raised, steps=self.heartbeat.step))
         for action in reversed(self.at_exit):
             self.guard(PART_EXIT, action)
         self.fault_dumps.close_at_exit()
         self.fault_dumps.remove_empty()
+
+    def _before_fork(self) -> None:
+        self.guard(PART_BACKGROUND, self.background.pause)
 
     def _after_fork(self) -> None:
         """A forked child is a loader until it trains: it keeps the journal, but not its parent's beats."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from ...journal.beats import BeatWriter, Phase
 
@@ -30,6 +31,7 @@ class Heartbeat:
         self.step_ns = 0
         self.loss: float | None = None
         self.thread = threading.get_ident()
+        self.at_next_beat: Callable[[], None] | None = None  # called once, by `set_phase`
         self.quick = False  # short steps are under way, and a beat was written a moment ago
         self._beat_step = 0
         self._importing = 0
@@ -38,6 +40,9 @@ class Heartbeat:
         self.phase = phase
         self.detail = detail
         self.quick = False
+        if self.at_next_beat is not None:
+            call, self.at_next_beat = self.at_next_beat, None
+            call()
         if self.writer is not None:
             self._beat_step = self.step
             self.writer.write(
