@@ -44,7 +44,7 @@ def render_unwatched(lines: Sequence[str], *, width: int = 80, colour: bool = Fa
     """Training processes that nobody watches, each with the command to attach to it. Nothing where there are none."""
     if not lines:
         return ""
-    head = "training processes that nobody watches; `holdfast attach PID` says what one is doing:"
+    head = "training processes that nobody watches (see: holdfast attach PID):"
     rows = [_cut(head, width), *("  " + _cut(line, width - 2) for line in lines)]
     return "\n".join([f"{DIM}{rows[0]}{PLAIN}" if colour else rows[0], *rows[1:]])
 

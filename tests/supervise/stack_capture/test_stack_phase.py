@@ -90,6 +90,12 @@ def test_a_step_whose_generator_waits_is_waiting_for_input() -> None:
 def test_a_main_thread_without_python_frames_is_at_the_end() -> None:
     thread = Thread(tid=2, state="S", frames=stack(("/home/me/train.py", "serve")))
     assert read_phase([main(), thread], from_python=True).doing is Doing.EXITING
+    assert read_phase([Thread(tid=1, state="R", main=True)], from_python=True).doing is Doing.EXITING
+
+
+def test_a_program_that_embeds_python_is_not() -> None:
+    script = Thread(tid=2, state="S", frames=stack(_EXECUTE, _FIT, _MODULE))
+    assert read_phase([main(), script], from_python=True).phase is None
 
 
 def test_without_stacks_nothing_is_claimed() -> None:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Says within ten seconds what the process does: its phase, the stacks of the threads that matter, memory, CPU, GPU, open
-files, children, and whether it hangs. Nothing is sent to the process: py-spy pauses it for some milliseconds, three
-times. Without PID, lists training processes that nobody watches.
+files, children, and whether it hangs. Nothing is sent to the process: one that waits is not even paused, one that runs
+is paused by py-spy for some milliseconds, three times. Without PID, lists training processes that nobody watches.
 
-Exit codes: 0 it moves (with --follow: it ended with exit code 0), 1 it does not, 2 error."""
+Exit codes: 0 it moves, or waits for too short a time to call it a hang (with --follow: it ended with exit code 0);
+1 it hangs; 2 error."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

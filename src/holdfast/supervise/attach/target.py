@@ -85,7 +85,9 @@ def find_target(word: str | None) -> Target:
 def describe(process: TrainingProcess) -> str:
     """``4711  up 2 h 5 min  tensorflow  python train.py``"""
     frameworks = "+".join(process.frameworks)
-    return f"{process.pid}  up {long_duration(process.uptime_s)}  {frameworks}  {_short(process.command)}"
+    program, space, rest = process.command.partition(" ")
+    command = _short(f"{os.path.basename(program)}{space}{rest}")
+    return f"{process.pid}  up {long_duration(process.uptime_s)}  {frameworks}  {command}"
 
 
 def _pid(word: str | None) -> int:

@@ -129,10 +129,17 @@ def read_phase(threads: Sequence[Thread], *, from_python: bool) -> StackPhase:
 
 
 def _at_exit(main: Thread, threads: Sequence[Thread]) -> bool:
-    """The script's frames are gone: threads are joined, exit handlers run, or native code is being torn down."""
+    """The script's frames are gone: threads are joined, exit handlers run, or native code is being torn down.
+
+    A program that embeds Python runs the script in another thread.
+    """
     if main.frames:
-        return _SCRIPT_BOTTOM.search(main.frames[-1].function) is None
-    return any(thread.frames for thread in threads) or main.state not in ("R", "")
+        return not _runs_script(main)
+    return not any(_runs_script(thread) for thread in threads)
+
+
+def _runs_script(thread: Thread) -> bool:
+    return bool(thread.frames) and _SCRIPT_BOTTOM.search(thread.frames[-1].function) is not None
 
 
 def _of_frames(frames: Sequence[Frame]) -> StackPhase:
