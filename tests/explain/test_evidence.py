@@ -249,8 +249,8 @@ def test_a_chained_traceback_keeps_the_first_cause(tmp_path: Path) -> None:
     )
     found = read(log).traceback
     assert found is not None
-    assert (found.type, found.message, found.line) == ("RuntimeError", "not saved", 11)
-    assert found.chain == ("OSError: [Errno 28] No space left on device",)
+    assert (found.text.type, found.text.message, found.line.number) == ("RuntimeError", "not saved", 11)
+    assert found.text.chain == ("OSError: [Errno 28] No space left on device",)
 
 
 # -- long records ----------------------------------------------------------------------------------

@@ -132,9 +132,7 @@ class Evidence:
 
     @cached_property
     def exit_code(self) -> int | None:
-        if (
-            self.ended is None and not self.alive
-        ):  # the supervisor is gone, the child wrote that it was exiting
+        if self.ended is None and not self.alive:  # the supervisor is gone, the child wrote that it exits
             leaving = self.last(ev.ExitStarted)
             return leaving.event.exit_code if leaving is not None else None
         return self.end.exit_code
@@ -255,9 +253,8 @@ class Evidence:
     @property
     def named_by_kernel(self) -> bool:
         """The kernel's log says that it killed for memory; its counter may be read a moment too early."""
-        return self.oom_printed or any(
-            re.search(r"[Oo]ut of memory|oom-kill|Killed process", line) for line in self.kernel_log
-        )
+        killed = re.compile(r"[Oo]ut of memory|oom-kill|Killed process")
+        return self.oom_printed or any(killed.search(line) for line in self.kernel_log)
 
     # -- the exception --------------------------------------------------------------------------
 
@@ -279,16 +276,17 @@ class Evidence:
             script = [one for one in raised if one.event.left == "script"]
             chosen = (script or raised)[-1]
             below = [one for one in script if one.pid != chosen.pid]
-            if (
-                below and chosen.event.type in _OF_A_CHILD
-            ):  # a launcher's report of what ended the process below it
-                chosen = below[-1]
-            return errors.from_event(chosen, raised)
+            # A launcher only reports what ended the process below it.
+            passed_on = below and chosen.event.type in _OF_A_CHILD
+            return errors.from_event(below[-1] if passed_on else chosen, raised)
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:
             return None
         # Of a stalled run: a library reported something it did without, long before.
-        return None if self.is_stalled and printed.trained_after else errors.from_output(printed)
+        if self.is_stalled and printed.trained_after:
+            return None
+        event, line = errors.exception_of(printed.text), printed.line
+        return errors.from_event(Recorded(event, line.number, at=0.0, mono=0.0, file=line.file), [])
 
     def _may_end_it(self, raised: Recorded[ev.ExceptionRaised]) -> bool:
         """It left the main process, and no fit of that process began, nor an epoch was done, after it left another."""

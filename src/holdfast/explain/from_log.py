@@ -315,7 +315,7 @@ class _Records:
     def add_end(self, ended: _Ended) -> None:
         for one in ended.raised:
             launcher = one.type in _LAUNCHERS and one is ended.raised[-1]
-            self._add(_raised(one, self._name), one.at, pid=1 if launcher else 2)
+            self._add(error.exception_of(one), one.at, pid=1 if launcher else 2)
         if ended.event is not None:
             self._add(ended.event, ended.place)
 
@@ -349,17 +349,3 @@ def _step_of(reading: Reading) -> int:
     if progress.of and progress.epoch is not None and progress.step is not None:
         return int(max(0.0, progress.epoch - 1) * progress.of) + progress.step
     return progress.step or 0
-
-
-def _raised(printed: TracebackText, name: str) -> ev.ExceptionRaised:
-    own = error.user_frame(printed.frames, printed.code)
-    errno = re.search(r"\[Errno (\d+)\]", printed.message)
-    return ev.ExceptionRaised(
-        type=printed.type,
-        message=printed.message,
-        errno=int(errno[1]) if errno else None,
-        user_line=own[0],
-        user_code=own[1],
-        frames=[f"{file}:{line} {function}" for file, line, function in printed.frames],
-        chain=list(printed.chain),
-    )

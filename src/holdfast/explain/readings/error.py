@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from holdfast.explain.finding import Fact
-from holdfast.explain.readings.output import Traceback, clipped, is_advice, without_colour
+from holdfast.explain.readings.output import clipped, is_advice, without_colour
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import is_users
 from holdfast.journal import events as ev
+from holdfast.printed.tracebacks import TracebackText
 
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
@@ -158,14 +159,19 @@ def user_frame(frames: Sequence[tuple[str, int, str]], codes: Sequence[str]) -> 
     return f"{file}:{line}", codes[own[-1]]
 
 
-def from_output(printed: Traceback) -> Raised:
+def exception_of(printed: TracebackText) -> ev.ExceptionRaised:
+    """What the probe would have written of it."""
     where, code = user_frame(printed.frames, printed.code)
     errno = re.search(r"\[Errno (\d+)\]", printed.message)
-    return Raised(
-        type=printed.type, message=printed.message, source=printed.source, user_line=where, user_code=code,
-        errno=int(errno[1]) if errno else None, chain=printed.chain,
-        frames=tuple(f"{file}:{line} {function}" for file, line, function in printed.frames),
-    )  # fmt: skip
+    return ev.ExceptionRaised(
+        type=printed.type,
+        message=printed.message,
+        errno=int(errno[1]) if errno else None,
+        user_line=where,
+        user_code=code,
+        frames=[f"{file}:{line} {function}" for file, line, function in printed.frames],
+        chain=list(printed.chain),
+    )
 
 
 # -- the words of an error ------------------------------------------------------------------------
@@ -242,11 +248,8 @@ class ErrorText:
                 hit = matcher.search(line)
                 if hit and not is_advice(line, hit.start()):
                     return self._quote(evidence, line, hit, error.source)
-            if (
-                error.message.strip()
-                and error.type not in _PASSES_ON
-                and not _OF_A_KERNEL.search(error.message)
-            ):
+            passed_on = error.type in _PASSES_ON or _OF_A_KERNEL.search(error.message)
+            if error.message.strip() and not passed_on:
                 return None  # an error that speaks for itself: what was printed before it is another story
         if error is None and evidence.exit_signal in _FROM_OUTSIDE and evidence.stall is None:
             return None  # somebody else ended it: what it had said of itself is not why

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import final
+from typing import NamedTuple, final
 
 from holdfast.explain.finding import Fact
-from holdfast.printed.tracebacks import is_native_log, last_traceback
+from holdfast.printed.tracebacks import TracebackText, is_native_log, last_traceback
 
 QUOTE_LENGTH = 160  # characters of a line that a fact shows
 _TAIL_BYTES = 256 << 10
@@ -94,22 +95,13 @@ class Line:
         return Fact("error.quoted", {"text": clipped(self.text)}, self.source)
 
 
-@dataclass(frozen=True, slots=True)
-class Traceback:
+class Traceback(NamedTuple):
     """The last one that was printed."""
 
-    type: str
-    message: str
-    frames: tuple[tuple[str, int, str], ...]  # file, line, function; outermost first
-    code: tuple[str, ...]  # the text of each frame's line, "" where it was not printed
-    chain: tuple[str, ...]  # "Type: message" of the tracebacks printed before it in the same chain
-    line: int  # where "Type: message" stands
+    text: TracebackText
+    line: Line  # with "Type: message"
     closes: bool  # nothing but shutdown noise comes after it
-    trained_after: bool = False  # an epoch or a progress bar comes after it
-
-    @property
-    def source(self) -> str:
-        return f"output.log:{self.line}"
+    trained_after: bool  # an epoch or a progress bar comes after it
 
 
 @dataclass(frozen=True)
@@ -118,23 +110,12 @@ class Output:
     size: int = 0
     there: bool = False
 
-    def last(self, pattern: str, *, within: int | None = None, advice: bool = False) -> Line | None:
+    def last(self, pattern: str, *, advice: bool = False) -> Line | None:
         """The last line that matches. Advice does not count unless asked for."""
-        matcher = re.compile(pattern)
-        lines = self.lines if within is None else self.lines[-within:]
-        for line in reversed(lines):
-            hit = matcher.search(line.text)
-            if hit and (advice or not is_advice(line.text, hit.start())):
-                return line
-        return None
+        return _first(reversed(self.lines), pattern, advice=advice)
 
     def first(self, pattern: str, *, advice: bool = False) -> Line | None:
-        matcher = re.compile(pattern)
-        for line in self.lines:
-            hit = matcher.search(line.text)
-            if hit and (advice or not is_advice(line.text, hit.start())):
-                return line
-        return None
+        return _first(self.lines, pattern, advice=advice)
 
     @cached_property
     def traceback(self) -> Traceback | None:
@@ -144,16 +125,17 @@ class Output:
             return None
         behind = self.lines[found.end :]
         noise = sum(1 for line in behind if line.text.strip() and not is_native_log(line.text))
-        return Traceback(
-            found.type,
-            found.message,
-            found.frames,
-            found.code,
-            found.chain,
-            self.lines[found.at].number,
-            closes=noise <= _LAST_WORDS,
-            trained_after=any(_TRAINS.search(line.text) for line in self.lines[found.at + 1 :]),
-        )
+        trained_after = any(_TRAINS.search(line.text) for line in self.lines[found.at + 1 :])
+        return Traceback(found, self.lines[found.at], noise <= _LAST_WORDS, trained_after)
+
+
+def _first(lines: Iterable[Line], pattern: str, *, advice: bool) -> Line | None:
+    matcher = re.compile(pattern)
+    for line in lines:
+        hit = matcher.search(line.text)
+        if hit and (advice or not is_advice(line.text, hit.start())):
+            return line
+    return None
 
 
 def read(path: Path) -> Output:

@@ -2,10 +2,11 @@
 
 import re
 
-from holdfast.explain.readings.error import Raised, reader_gone, user_line
+from holdfast.explain.readings.error import reader_gone, user_line
 from holdfast.explain.readings.fits import steps_short
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
+#: The method of a callback; those of Keras's own are left out.
 _METHOD = re.compile(r"\bon_(train|test|predict|epoch|batch)\w*$")
 
 
@@ -18,7 +19,8 @@ def callback_raised(evidence: Evidence) -> Finding | None:
     error = evidence.error
     if error is None or error.type in ("KeyboardInterrupt", "SystemExit") or reader_gone(evidence):
         return None
-    name = error.callback or _own_callback(error)
+    own = [frame for frame in error.frames if _METHOD.search(frame) and "/keras/" not in frame]
+    name = error.callback or (f"a callback ({own[-1]})" if own else "")
     if not name:
         return None
     values = {"callback": name, "type": error.type, "where": error.user_line, "message": error.essence}
@@ -29,12 +31,6 @@ def callback_raised(evidence: Evidence) -> Finding | None:
         facts([Fact(kind, values, error.source) for kind in kinds], user_line(evidence)),
         (Remedy("line.change", values), Remedy("callback.catch-its-errors")),
     )
-
-
-def _own_callback(error: Raised) -> str:
-    """The method of a callback that is not one of Keras's own."""
-    own = [frame for frame in error.frames if _METHOD.search(frame) and "/keras/" not in frame]
-    return f"a callback ({own[-1]})" if own else ""
 
 
 def _swallowed(evidence: Evidence, raised: list[Recorded[ev.ExceptionRaised]]) -> Finding:

@@ -29,7 +29,8 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     if reader is None or not (reader.reads_input or _data_seen(evidence)):
         return None  # a sleep is not a reader
     thread = reader.stalled.thread
-    file = _file(evidence, thread)
+    data, file = evidence.data(), _file(evidence, thread)
+    inferred = file != "" and file == _only_file(evidence) and file not in thread.syscall
     values = {
         "next_batch": bool(evidence.stall.event.phase),
         "awaits": reader.awaits,
@@ -47,10 +48,10 @@ def input_blocked(evidence: Evidence) -> Finding | None:
             not stacks.busy and Fact("process.idle", {}, stacks.source),
             _producers(reader, stacks),
             _reads_at(evidence, thread),
-            _only_file_fact(evidence, thread, file),
+            data and inferred and data.fact("data.only-file", file=file),
         ),
         _remedies(reader.awaits),
-        against=() if evidence.data() is not None or evidence.fits else [Fact("data.not-seen")],
+        against=() if data or evidence.fits else [Fact("data.not-seen")],
     )
 
 
@@ -89,12 +90,6 @@ def _file(evidence: Evidence, thread: ThreadState) -> str:
 def _only_file(evidence: Evidence) -> str:
     files = evidence.dataset().files
     return files[0] if len(files) == 1 else ""
-
-
-def _only_file_fact(evidence: Evidence, thread: ThreadState, file: str) -> Fact | None:
-    data = evidence.data()
-    inferred = file == _only_file(evidence) and file not in thread.syscall
-    return data.fact("data.only-file", file=file) if data and file and inferred else None
 
 
 def _reads_at(evidence: Evidence, thread: ThreadState) -> list[Fact]:

@@ -53,12 +53,10 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     if far is not None:
         return _one_value(evidence, far, broken)
     model, inputs = evidence.model, _range(evidence)
-    if (
-        model is None
-        or inputs is None
-        or inputs.high < _LARGE_INPUT
-        or not _needs_scaling(model.event.layer_kinds)
-    ):
+    if model is None or inputs is None or inputs.high < _LARGE_INPUT:
+        return None
+    kinds = set(model.event.layer_kinds)
+    if _SCALING_LAYERS & kinds or not any("Conv" in kind or "Dense" in kind for kind in kinds):
         return None
     course = became_non_finite(broken) or _flat_loss(evidence)
     if course is None:
@@ -94,11 +92,6 @@ def _computes_in_half(broken: Recorded[ev.NonFiniteSeen] | None) -> Fact | None:
     if broken is None or "float16" not in broken.event.precision.replace("bfloat16", ""):
         return None
     return broken.fact("precision.float16", precision=broken.event.precision)
-
-
-def _needs_scaling(layer_kinds: dict[str, int]) -> bool:
-    learns = any("Conv" in kind or "Dense" in kind for kind in layer_kinds)
-    return learns and not _SCALING_LAYERS & set(layer_kinds)
 
 
 def _range(evidence: Evidence) -> _Range | None:

@@ -22,7 +22,8 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
         return None
     source = points[-1].source if points else epochs[-1].source
     values = {"zero": zero, "other": other, "records": len(logs), "steps": steps}
-    blamed = any(_is_of_boxes(name) for name in zero) and len(logs) >= _LOGS_TO_BLAME
+    of_boxes = [name for name in zero if "regulari" not in name and any(word in name for word in _OF_BOXES)]
+    blamed = bool(of_boxes) and len(logs) >= _LOGS_TO_BLAME
     return Finding(
         Strength.SUPPORTED if blamed else Strength.POSSIBLE,
         Title("no-positive-anchors", {"zero": zero}),
@@ -36,7 +37,3 @@ def _is_part(name: str) -> bool:
     if name == "loss" or name.startswith("val_"):
         return False
     return "loss" in name or name.endswith(("_regression", "_classification"))
-
-
-def _is_of_boxes(name: str) -> bool:
-    return "regulari" not in name and any(word in name for word in _OF_BOXES)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from holdfast.explain.readings.pipeline import waits_for_data
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
-from holdfast.journal.vitals import Sample
 
 _STORAGE = re.compile(
     r"rpc_|nfs|fuse|ceph|cifs|io_schedule|folio_wait|wait_on_page|blk_|request_wait|filemap|p9_|throtl"
@@ -75,7 +74,11 @@ def _look(evidence: Evidence) -> _Look | None:
         if sample.step > 0 or sample.phase in ("fill", "data-wait", "step")
     ]
     detailed = [(line, sample) for line, sample in trained if sample.thread_states or sample.waits]
-    waiting = [line for line, sample in detailed if _in_storage(sample)]
+    waiting = [
+        line
+        for line, sample in detailed
+        if sample.thread_states.get("D", 0) > 0 or any(_STORAGE.search(name) for name in sample.waits)
+    ]
     if len(detailed) < _SAMPLES_NEEDED or not waiting:
         return None
     first, last = trained[0][1], trained[-1][1]
@@ -90,7 +93,3 @@ def _look(evidence: Evidence) -> _Look | None:
         read_bytes_per_s=None if before is None or after is None else (after - before) / seconds,
         source=f"vitals.jsonl:{waiting[0]}-{waiting[-1]}",
     )
-
-
-def _in_storage(sample: Sample) -> bool:
-    return sample.thread_states.get("D", 0) > 0 or any(_STORAGE.search(name) for name in sample.waits)

@@ -1,6 +1,6 @@
 """An image file cannot be decoded."""
 
-from holdfast.explain.readings.error import ErrorText, Quote, Raised, file_named, user_line
+from holdfast.explain.readings.error import ErrorText, file_named, user_line
 from holdfast.explain.readings.files import IMAGES, damaged_file, damaged_files
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
@@ -20,7 +20,9 @@ def undecodable_image(evidence: Evidence) -> Finding | None:
     error, quote = evidence.error, _NOT_DECODED.match(evidence)
     if quote is None or error is None:
         return None
-    file = damaged_file(evidence) or _named(error, quote)
+    paths = [path for path in error.paths if file_named(path, IMAGES)]  # in the frames of the exception
+    named_in = [*paths[-1:], file_named(quote.text, IMAGES), file_named(error.text, IMAGES)]
+    file = damaged_file(evidence) or next(filter(None, named_in), "")
     named = Fact("file.named" if file else "file.unnamed", {"file": file} if file else {}, error.source)
     replace = Remedy("image.replace", {"file": file}) if file else Remedy("image.find", safety="automatic")
     return Finding(
@@ -29,9 +31,3 @@ def undecodable_image(evidence: Evidence) -> Finding | None:
         because=[quote.fact, *user_line(evidence), *damaged_files(evidence), named],
         remedies=[replace, Remedy("image.leave-out")],
     )
-
-
-def _named(error: Raised, quote: Quote) -> str:
-    """The image that the error names, or one among the paths in the frames of the exception."""
-    paths = [path for path in error.paths if file_named(path, IMAGES)]
-    return paths[-1] if paths else file_named(quote.text, IMAGES) or file_named(error.text, IMAGES)

@@ -14,22 +14,13 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
     by_weights = _never_applied(evidence) or _unchanged(evidence)
     if by_weights is not None:
         return by_weights
-    epochs = _epochs(evidence)
-    return _flat(evidence, epochs) if epochs else _same_again(evidence)
-
-
-def _epochs(evidence: Evidence) -> list[tuple[float, Recorded[ev.EpochDone]]]:
-    """The epochs that logged a loss. Folds and trials: each has a curve of its own, and the last one counts."""
-    epochs = evidence.all(ev.EpochDone)
-    if _started_over(evidence) and evidence.fit is not None:
-        epochs = list(evidence.fit.epochs)
-    losses = [(number_of(epoch.event.logs.get("loss")), epoch) for epoch in epochs]
-    return [(loss, epoch) for loss, epoch in losses if loss is not None]
-
-
-def _started_over(evidence: Evidence) -> bool:
-    """A later fit began with an optimizer that had done nothing: another model, or the same one compiled again."""
-    return any(fit.start.iterations == 0 for fit in evidence.fits[1:])
+    # Folds and trials: each has a curve of its own, and the last one counts.
+    # A later fit began with an optimizer that had done nothing: another model, or the same one compiled again.
+    started_over = any(fit.start.iterations == 0 for fit in evidence.fits[1:])
+    epochs = evidence.fits[-1].epochs if started_over else evidence.all(ev.EpochDone)
+    logged = [(number_of(epoch.event.logs.get("loss")), epoch) for epoch in epochs]
+    with_loss = [(loss, epoch) for loss, epoch in logged if loss is not None]
+    return _flat(evidence, with_loss) if with_loss else _same_again(evidence)
 
 
 def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]) -> Finding | None:

@@ -11,14 +11,11 @@ _BY_HAND = ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
 
 @cause("epoch-never-ends")
 def epoch_never_ends(evidence: Evidence) -> Finding | None:
-    if not _ended_by_hand(evidence) or evidence.oom_ended:
+    interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
+    by_hand = evidence.exit_signal in _BY_HAND or evidence.ended is None or interrupted
+    if not by_hand or evidence.oom_ended:
         return None
     return _open_loop(evidence) or (_own_loop(evidence) if evidence.fit is None else _first_epoch(evidence))
-
-
-def _ended_by_hand(evidence: Evidence) -> bool:
-    interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
-    return evidence.exit_signal in _BY_HAND or evidence.ended is None or interrupted
 
 
 def _first_epoch(evidence: Evidence) -> Finding | None:

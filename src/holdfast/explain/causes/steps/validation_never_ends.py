@@ -1,19 +1,8 @@
 """Validation does not end: the validation data is infinite, or counted in samples."""
 
 from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
-from holdfast.explain.rule import (
-    Evidence,
-    Fact,
-    Finding,
-    Phase,
-    Recorded,
-    Remedy,
-    Strength,
-    Title,
-    cause,
-    ev,
-    facts,
-)
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.journal.beats import Phase
 
 #: Validation batches below which it has hardly begun.
 _LEAST_BATCHES = 3
@@ -25,7 +14,10 @@ _LAST_SAMPLES, _LEAST_SAMPLES = 6, 4
 
 @cause("validation-never-ends")
 def validation_never_ends(evidence: Evidence) -> Finding | None:
-    started, batches = _unfinished(evidence), _batches(evidence)
+    started, done = evidence.last(ev.ValidationStarted), evidence.last(ev.ValidationDone)
+    if started and done and done.line > started.line:
+        started = None  # it has ended
+    batches = _batches(evidence)
     if started is None and evidence.phase != Phase.VALIDATION:
         return None
     if batches < _LEAST_BATCHES or evidence.exit_code == 0 or evidence.oom_ended or _is_stalled(evidence):
@@ -36,7 +28,8 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
     sure = infinite or any(one.event.sure for one in seen)
     # An `evaluate` of its own, next to or without a fit, may have all the data that there is.
     inside = training > 0 and started is not None and started.event.fit is not None
-    longer = batches > _FAR_LONGER * training and _length_unknown(data) and not planned and inside
+    unknown = data is None or from_generator(data.event) or data.event.cardinality in (UNKNOWN_LENGTH, None)
+    longer = batches > _FAR_LONGER * training and unknown and not planned and inside
     if not (sure or longer):
         return None
     return Finding(
@@ -46,22 +39,18 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
             Fact("validation.unfinished", {"batches": batches, "training_steps": training}, "beats"),
             data and infinite and data.fact("dataset.infinite", where=data.event.where),
             started and (planned or 0) > 0 and started.fact("validation.planned", batches=planned),
-            [_endless(one) for one in seen],
+            [
+                one.fact(
+                    "validation.endless",
+                    batches=one.event.batches,
+                    seconds=one.event.for_s,
+                    why=one.event.why,
+                )
+                for one in seen
+            ],
         ),
         [Remedy("fit.give-validation-steps")],
     )
-
-
-def _endless(seen: Recorded[ev.EndlessSeen]) -> Fact:
-    event = seen.event
-    return seen.fact("validation.endless", batches=event.batches, seconds=event.for_s, why=event.why)
-
-
-def _unfinished(evidence: Evidence) -> Recorded[ev.ValidationStarted] | None:
-    """The last validation, if it has not ended."""
-    started, done = evidence.last(ev.ValidationStarted), evidence.last(ev.ValidationDone)
-    ended = started is not None and done is not None and done.line > started.line
-    return None if ended else started
 
 
 def _batches(evidence: Evidence) -> int:
@@ -79,10 +68,6 @@ def _training_steps(evidence: Evidence) -> int:
 def _infinite(evidence: Evidence) -> bool:
     steps = evidence.fit.start.validation_steps if evidence.fit is not None else None
     return evidence.dataset("validation").cardinality == INFINITE and not steps
-
-
-def _length_unknown(data: Recorded[ev.DatasetSeen] | None) -> bool:
-    return data is None or from_generator(data.event) or data.event.cardinality in (UNKNOWN_LENGTH, None)
 
 
 def _is_stalled(evidence: Evidence) -> bool:
