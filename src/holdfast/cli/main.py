@@ -53,7 +53,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("attach", "during", "say what a training that runs already is doing, and whether it hangs"),
     Command("board", "during", "a live web page of all runs on this machine"),
     Command("top", "during", "a live table of all runs in the terminal"),
-    Command("explain", "after", "explain why a run ended, or why it is stalled now"),
+    Command("explain", "after", "explain why a run ended, or why it is stalled now; a log file is enough"),
     Command("compare", "after", "show what changed between two runs, and the effect of each change"),
     Command("causes", "after", "list all known causes, or print the page of one"),
     Command("report", "after", "write a run's report: verdict, timeline and facts in one HTML file"),

@@ -60,8 +60,13 @@ def last_traceback(texts: Sequence[str]) -> TracebackText | None:
 def tracebacks(texts: Sequence[str], most: int = 20) -> list[TracebackText]:
     """The last ones, oldest first, each with those that it is chained to in front of it."""
     starts = [at for at, text in enumerate(texts) if _BEGINS in text]
-    found = [_with_chain(texts, starts, place) for place in range(max(0, len(starts) - most), len(starts))]
-    return [one for one in found if one is not None]
+    found: list[TracebackText] = []
+    for place in range(max(0, len(starts) - most), len(starts)):
+        one = _with_chain(texts, starts, place)
+        if one is not None and found and found[-1].end == one.start:  # in the message of the one before it
+            one = replace(one, from_the_start=found[-1].from_the_start)
+        found += [one] if one is not None else []
+    return found
 
 
 def is_native_log(text: str) -> bool:
@@ -112,7 +117,8 @@ class _Unprefixed:
         self._texts = texts
         prefix = texts[start].partition(_BEGINS)[0].removesuffix("Original ") if start < len(texts) else ""
         shape = re.sub(r"\\?\d+", r"\\d+", re.escape(prefix)).replace("\\ ", " ")
-        self._prefix = re.compile(re.sub(r" +$", " ?", shape))
+        spaces = len(shape) - len(shape.rstrip(" "))  # an empty line has none of them
+        self._prefix = re.compile(shape.rstrip(" ") + f" {{0,{spaces}}}" if spaces else shape)
         if not prefix or len(texts) <= start + 1 or not self._prefix.match(texts[start + 1]):
             self._prefix = re.compile("")
 
