@@ -17,6 +17,7 @@ from holdfast.journal.stack_files import Frame
 from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall import closer_look
+from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import StackActivity
 
 
@@ -184,3 +185,19 @@ def test_innermost_in_code_that_never_waits_something_is_freed() -> None:
     assert closer_look.activity_of_frames([fit, Frame("train.py", 9, "<module>")]) is StackActivity.FREEING
     running = Frame("/x/tensorflow/python/eager/execute.py", 53, "quick_execute")
     assert closer_look.activity_of_frames([running, fit]) is StackActivity.EXECUTING
+
+
+@pytest.mark.parametrize(
+    ("until", "before", "kept"),
+    [
+        (1100.0, None, True),  # a hundred seconds are left
+        (1100.0, 1100.3, True),
+        (1008.0, 1008.4, True),  # the last seconds of a sleep that was long
+        (1008.0, None, False),  # a loop that looks for something every few seconds
+        (1008.0, 995.0, False),
+        (None, 1008.0, False),  # it is awake
+    ],
+)
+def test_a_long_sleep_is_one_until_its_end(until: float | None, before: float | None, kept: bool) -> None:
+    look, last = CloserLook(sleeps_until=until), CloserLook(sleeps_until=before)
+    assert closer_look.long_sleep(look, last, 1000.0) == (until if kept else None)

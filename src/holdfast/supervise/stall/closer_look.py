@@ -34,6 +34,7 @@ _MAX_PROCESSES = 8
 _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
 _EVERY_S = 15.0  # between two looks at the same beat
 _TIMEOUT_S = 3.0
+_SAME_END_S = 2.0  # two looks at the same sleep find the same end, as exactly as a busy machine reads clocks
 #: Where the stack distinguishes compiling and importing from a stall.
 _WITH_STACK = frozenset(
     {
@@ -90,6 +91,7 @@ class CloserLooks:
         """Stores the result of a look that is done. A stack that could not be read keeps the last activity."""
         if self._call is not None and self._call.done:
             result = self._call.result or CloserLook()
+            result = replace(result, sleeps_until=long_sleep(result, self.latest, self._taken_at))
             self._stacks_read_at, self._helpers = result.stacks_read_at, result.helpers or self._helpers
             unread = result.activity is StackActivity.UNKNOWN
             self.latest = replace(result, activity=self.latest.activity) if unread else result
@@ -145,9 +147,19 @@ def look(
 
 
 def _sleeps_until(trainer: int, call: SystemCall | None) -> float | None:
-    """When the sleep of the trainer's main thread ends, by the monotonic clock; a short one is no reason to wait."""
+    """When the sleep of the trainer's main thread ends, by the monotonic clock."""
     left_s = syscalls.sleep_left_s(trainer, call)
-    return time.monotonic() + left_s if left_s is not None and left_s > _EVERY_S else None
+    return time.monotonic() + left_s if left_s is not None else None
+
+
+def long_sleep(look: CloserLook, before: CloserLook, taken_at: float) -> float | None:
+    """The end of a sleep that is long, or that was when it was first seen. Short ones, one after the other, are a loop
+    that waits for something."""
+    until = look.sleeps_until
+    if until is None or until - taken_at > _EVERY_S:
+        return until
+    same = before.sleeps_until is not None and abs(until - before.sleeps_until) < _SAME_END_S
+    return until if same else None
 
 
 def _ran_at(tree: TreeWait, read_at: float, stacks_read_at: float | None) -> float | None:
