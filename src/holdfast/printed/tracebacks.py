@@ -64,7 +64,7 @@ def tracebacks(texts: Sequence[str], most: int = 20) -> list[TracebackText]:
     for place in range(max(0, len(starts) - most), len(starts)):
         one = _with_chain(texts, starts, place)
         if one is not None and found and found[-1].end == one.start:  # in the message of the one before it
-            one = replace(one, from_the_start=found[-1].from_the_start)
+            one = replace(one, from_the_start=one.from_the_start or found[-1].from_the_start)
         found += [one] if one is not None else []
     return found
 
