@@ -63,3 +63,26 @@ def test_the_loss_of_a_line_is_the_training_total() -> None:
         "a part that is not a number breaks the total"
     )
     assert loss_of({"accuracy": 0.9}) is None
+
+
+def test_a_dict_over_several_lines_belongs_to_the_step_above_it() -> None:
+    reader = LineReader()
+    lines = [
+        "INFO:tensorflow:Step 400 per-step time 0.263s",
+        "I0117 10:00:00.123456 140012345678 model_lib_v2.py:708] {'Loss/classification_loss': 0.5,",
+        " 'Loss/localization_loss': 0.4012,",
+        " 'Loss/total_loss': nan,",
+        " 'learning_rate': 0.0266665}",
+    ]
+    readings = [reader.read(line) for line in lines]
+    assert [bool(reading.metrics) for reading in readings] == [False, False, False, False, True]
+    assert readings[-1].progress is not None and readings[-1].progress.step == 400
+    assert math.isnan(readings[-1].metrics["Loss/total_loss"])
+    assert readings[-1].metrics["learning_rate"] == 0.0266665
+    assert reader.read("step 500 loss 0.5").metrics == {"loss": 0.5}
+
+
+def test_a_dict_that_never_closes_is_given_up() -> None:
+    reader = LineReader()
+    reader.read("{'a': 1,")
+    assert reader.read("step 500 loss 0.5").metrics == {"loss": 0.5}

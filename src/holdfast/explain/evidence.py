@@ -337,7 +337,9 @@ class Evidence:
 
     @cached_property
     def step(self) -> int | None:
-        """Training steps done by the process, all fits together."""
+        """Training steps done by the process, all fits together; as printed where nothing inside counts them."""
+        if self.printed is not None:
+            return self.printed.event.step
         counts = [beat.step for beat in self.beats[-1:]]
         counts += [sample.step for _, sample in self.samples[-1:] if sample.phase]
         counts += [one.event.step for one in self.all(ev.LossSeen)[-1:]]
@@ -346,6 +348,14 @@ class Evidence:
         if counts and not max(counts) and any(fit.lost_count for fit in self.fits):
             return None
         return max(counts, default=None)
+
+    @cached_property
+    def printed(self) -> Recorded[ev.ProgressPrinted] | None:
+        """How far it had come by its own output, where nothing inside reports steps."""
+        trains = (ev.FitStarted, ev.LoopSeen, ev.DatasetSeen)
+        inside = any(one.by and isinstance(one.event, trains) for one in self.entries)
+        reported = inside or any(beat.step for beat in self.beats)
+        return None if reported else self.last(ev.ProgressPrinted)
 
     @cached_property
     def given_up(self) -> list[Fit]:

@@ -92,6 +92,19 @@ def evidence_of(log: ScannedLog, *, name: str, path: Path, written_at: float, no
     )
 
 
+def course_of(
+    log: ScannedLog, *, name: str, at: float, began_mono: float, ended_mono: float
+) -> tuple[Recorded[Any], ...]:
+    """The course of a watched run by its output, where nothing inside reports it. How it ended is known there.
+
+    When a line was printed is not: its place between the first and the last stands for it.
+    """
+    pieces = _pieces(log)
+    records = _Records(name, at, pieces, span=(began_mono, ended_mono))
+    records.add_course()
+    return tuple(records.entries)
+
+
 def _skipped(log: ScannedLog) -> list[Fact]:
     return [] if log.complete else [Fact("missing.log-lines", {"size_bytes": log.size})]
 
@@ -249,13 +262,26 @@ def _stops(piece: _Piece) -> bool:
 class _Records:
     """The events of the log, as they would be in a journal."""
 
-    def __init__(self, name: str, written_at: float, pieces: Sequence[_Piece]) -> None:
+    def __init__(
+        self,
+        name: str,
+        written_at: float,
+        pieces: Sequence[_Piece],
+        span: tuple[float, float] | None = None,
+    ) -> None:
+        """`span`: when the first and the last line were printed, by the monotonic clock."""
         self.entries: list[Recorded[Any]] = []
-        self._name, self._at, self._pieces = name, written_at, pieces
+        self._name, self._at, self._pieces, self._span = name, written_at, pieces, span
 
     def _add(self, event: ev.Event, place: int, pid: int = 1) -> None:
         line = self._pieces[place].number
-        self.entries.append(Recorded(event, line, self._at, float(line), pid=pid, file=self._name))
+        self.entries.append(Recorded(event, line, self._at, self._mono(line), pid=pid, file=self._name))
+
+    def _mono(self, line: int) -> float:
+        if self._span is None:
+            return float(line)
+        began, ended = self._span
+        return began + (ended - began) * line / max(1, self._pieces[-1].number)
 
     def add_course(self) -> None:
         losses = _losses(self._pieces)

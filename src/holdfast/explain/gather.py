@@ -12,6 +12,7 @@ from typing import Any
 from holdfast.errors import NotARun, PathMissing, nearest
 from holdfast.explain.evidence import Attempt, Evidence, Sources
 from holdfast.explain.finding import Fact
+from holdfast.explain.from_log import course_of
 from holdfast.explain.readings import error, output
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.host import machine_limits, procfs
@@ -20,9 +21,11 @@ from holdfast.journal import reader, stack_files, thinned
 from holdfast.journal.beats import Beat, BeatReader
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
+from holdfast.printed.log_scan import scan
 
 _BEATS = 800  # the newest; older ones are in the samples
 _FATAL_CHARACTERS = 200_000
+_FIRST_BYTES = 64 << 10
 #: Seconds after the start of an attempt by which its process must have started; a later one was given its number.
 _STARTED_WITHIN_S = 60
 
@@ -51,12 +54,34 @@ def gather(path: Path, *, now: float) -> Evidence:
     alive, same_boot = _still_there(evidence)
     return replace(
         evidence,
+        entries=evidence.entries + (_printed_course(folder.output, evidence) if number == 1 else ()),
         captures=_captures(folder.stacks, evidence),
         fatal=_fatal(folder, evidence),
         alive=alive,
         same_boot=same_boot,
         missing=(*missing, *_absent(folder, evidence)),
     )
+
+
+#: What says from inside that a run trains.
+_TRAINS = (ev.FitStarted, ev.LoopSeen, ev.LossSeen, ev.EpochDone, ev.DatasetSeen, ev.ModelSeen, ev.FitDone)
+
+
+def _printed_course(path: Path, evidence: Evidence) -> tuple[Recorded[Any], ...]:
+    """What the command printed of its training, where nothing inside reports any."""
+    entries = evidence.entries
+    reported = any(isinstance(one.event, _TRAINS) for one in entries) or any(
+        one.step for one in evidence.beats
+    )
+    if not entries or reported:
+        return ()
+    try:
+        with path.open("rb") as file:
+            log = scan(file, file.read(_FIRST_BYTES))
+    except OSError:
+        return ()
+    began, last = entries[0], entries[-1]
+    return course_of(log, name=path.name, at=last.at, began_mono=began.mono, ended_mono=last.mono)
 
 
 def _missing(path: Path) -> PathMissing:

@@ -93,7 +93,7 @@ def _as_printed(finding: Finding, evidence: Evidence) -> Finding:
     """Printed words alone establish nothing: anybody can print them. Where nothing says that it failed, they are no
     more than a mention. Facts of records that a log does not have are left out."""
     if not evidence.log:
-        return finding
+        return _by_output(finding, evidence)
     there = (evidence.log, KERNEL_LOG)
     because = [one for one in finding.because if not one.source or one.source.startswith(there)]
     by_kernel = any(one.source == KERNEL_LOG for one in because)
@@ -101,6 +101,19 @@ def _as_printed(finding: Finding, evidence: Evidence) -> Finding:
     most = Strength.ESTABLISHED if by_kernel else Strength.POSSIBLE if mentioned else Strength.SUPPORTED
     remedies = [one for one in finding.remedies if one.kind != "report.open"]  # there is no run to report on
     return replace(finding, strength=min(finding.strength, most), because=because, remedies=remedies)
+
+
+_PRINTED_GROUPS = (Group.NUMERICS, Group.STEPS, Group.CONTROL)
+
+
+def _by_output(finding: Finding, evidence: Evidence) -> Finding:
+    """The same for a watched run whose course is known by its output alone."""
+    if evidence.printed is None or BY_SLUG[finding.cause].group not in _PRINTED_GROUPS:
+        return finding
+    words = {one.source for one in evidence.all(ev.WarningSeen) if one.by == "supervisor"}
+    sources = [one.source for one in finding.because if one.source]
+    printed = all(source.startswith("output.log") or source in words for source in sources)
+    return replace(finding, strength=min(finding.strength, Strength.SUPPORTED)) if printed else finding
 
 
 #: Parts of the probe that count steps, and causes outside the group of steps that rest on their counts.
@@ -142,8 +155,10 @@ def _known(evidence: Evidence, how: Outcome) -> list[Fact]:
 def _from_outside(evidence: Evidence) -> Fact | None:
     """Of a run whose Python the probe could not enter, unless another one below it was observed."""
     left_out = evidence.first(ev.ProbeLeftOut)
-    if left_out is None or evidence.probed:
+    if evidence.probed:
         return None
+    if left_out is None:
+        return evidence.printed.fact("view.from-outside") if evidence.printed is not None else None
     event = left_out.event
     return left_out.fact("probe.left-out", python=event.python, implementation=event.implementation)
 

@@ -105,16 +105,22 @@ def _ended_short(fit: Fit) -> bool:
 
 def summary(evidence: Evidence, how: Outcome) -> tuple[Fact, ...]:
     """How it ended and how far it got."""
-    steps = evidence.step is not None
+    steps = evidence.step is not None and evidence.printed is None
     peak = max(evidence.growth.peak_bytes, evidence.end.max_rss_bytes or 0)
     return tuple(
         facts(
             _ending(evidence, how),
+            evidence.printed is not None and _printed(evidence.printed.event),
             steps and Fact("summary.steps", {"steps": evidence.step, "of": evidence.planned}),
             evidence.end.duration_s > 0 and Fact("summary.duration", {"seconds": evidence.end.duration_s}),
             peak > 0 and Fact("summary.memory", {"peak_bytes": peak}),
         )
     )
+
+
+def _printed(position: ev.ProgressPrinted) -> Fact:
+    step, epoch = (position.step, position.of), (position.epoch, position.of_epochs)
+    return Fact("summary.printed", {"step": step[0], "of": step[1], "epoch": epoch[0], "of_epochs": epoch[1]})
 
 
 def _ending(evidence: Evidence, how: Outcome) -> Fact:

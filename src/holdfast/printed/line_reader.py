@@ -17,8 +17,10 @@ from holdfast.printed.warning_lines import Warned, warning
 #: Characters of a piece that are read. A line of progress has some hundreds; base64 and the like have no end.
 _LONGEST = 800
 _KEPT_STEPS = 64  # shapes of unsure lines that are remembered
-#: A dict printed over several lines (the Object Detection API) continues with a key.
-_CONTINUES = re.compile(r"^\s+['\"][\w/ .-]+['\"]: ")
+#: A dict printed over several lines (the Object Detection API) continues with a key, below the line with its step.
+_OPENS = re.compile(r"\{\s*['\"][\w/ .-]+['\"]: [^{}]*,\s*$")
+_CONTINUES = re.compile(r"^\s*['\"][\w/ .-]+['\"]: ")
+_MOST_DICT_LINES, _STEP_ABOVE = 60, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +45,44 @@ class LineReader:
         self._columns = ColumnReader()
         self._unsure: dict[str, float] = {}
         self._epoch: tuple[float, int | None] | None = None
+        self._dict: dict[str, float] | None = None  # of the lines so far, until it closes
+        self._dict_of: Progress | None = None
+        self._lines_since = 0  # the last progress, or the beginning of the dict
+        self._last: Progress | None = None
 
     def read(self, text: str) -> Reading:
         """Of one piece without control codes (see `pieces`)."""
         text = text[:_LONGEST]
         position = self._settled(progress(text), text)
         row = self._columns.read(text)
-        values = metrics(text, beside_progress=position is not None or bool(_CONTINUES.match(text)))
+        values = metrics(text, beside_progress=position is not None or self._dict is not None)
         if row is not None:
             values = {**row.metrics, **values}
             position = _merged(position, row.progress)
+        position, values = self._dict_lines(text, position, values)
         return Reading(text, self._with_epoch(position), values, saved(text), warning(text), ending(text))
+
+    def _dict_lines(
+        self, text: str, position: Progress | None, values: dict[str, float]
+    ) -> tuple[Progress | None, dict[str, float]]:
+        """Collects a dict that is printed over several lines: its last line has all the numbers, and the step above."""
+        self._lines_since += 1
+        if position is not None:
+            self._last, self._lines_since = position, 0
+        if self._dict is None:
+            if position is None and _OPENS.search(text):
+                self._dict_of = self._last if self._lines_since <= _STEP_ABOVE else None
+                self._dict, self._lines_since = values, 0
+                return None, {}
+            return position, values
+        if not _CONTINUES.match(text) or self._lines_since > _MOST_DICT_LINES:
+            self._dict = None
+            return position, values
+        self._dict |= values
+        if "}" not in text:
+            return None, {}
+        collected, self._dict = self._dict, None
+        return self._dict_of, collected
 
     def _settled(self, found: Progress | None, text: str) -> Progress | None:
         """A line that could be a setting or a heading counts once its number has advanced."""

@@ -111,7 +111,7 @@ class Monitor:
         started = time.process_time()
         self._read_journal()
         beat = self.beats.poll()
-        printed = self._read_output(now) if beat is None or not beat.step else None
+        printed = self._read_output(now) if self._speaks_for_itself(beat) else None
         sample = self.sampler.sample(
             now=now,
             at=at,
@@ -169,7 +169,7 @@ class Monitor:
     def close(self) -> None:
         self._read_journal()
         beat = self.beats.poll()
-        if beat is None or not beat.step:
+        if self._speaks_for_itself(beat):
             self.output.finish(time.monotonic())
             for event in self.output.events:
                 self._recorder.append(event)
@@ -190,8 +190,12 @@ class Monitor:
         for number, folder in enumerate(sorted(self.journal.save_folders)[:4]):
             self.sampler.add_path("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
 
+    def _speaks_for_itself(self, beat: Beat | None) -> bool:
+        """Nothing inside has reported any training: the output alone says how far the command has come."""
+        reported = self.journal.fit is not None or self.journal.has_custom_loop
+        return not reported and (beat is None or not beat.step)
+
     def _read_output(self, now: float) -> PrintedPosition | None:
-        """Where no steps are reported from inside, the position is what the command prints."""
         position = self.output.poll(now)
         for event in self.output.events:
             self._recorder.append(event)

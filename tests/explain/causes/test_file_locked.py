@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.explain.made import Run, remedies
+from tests.explain.made import Run, native, remedies
 
 
 def example(run: Run) -> None:
@@ -43,3 +43,10 @@ def test_the_file_is_named(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     example(run)
     assert run.first().title.values == {"file": "best.weights.h5"}
+
+
+def test_a_run_that_waits_for_the_lock(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.stalled("", native(main=True, wait="locks_lock_inode_wait", syscall="flock fd=3 (/data/index.lock)"))
+    assert (run.first().cause, run.first().title.kind) == ("file-locked", "file-locked.waits")
+    assert run.first().title.values == {"file": "/data/index.lock"}

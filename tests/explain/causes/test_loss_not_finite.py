@@ -63,9 +63,18 @@ def test_an_epoch_that_ended_with_nan(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_only_printed(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen())
     run.output("epoch 3 loss: nan\n")
     run.ended(0)
     assert run.first().title.kind == "loss-not-finite.printed"
+
+
+def test_a_loss_that_a_command_prints_of_which_nothing_inside_reports(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.output("step 100 loss: 0.5\nstep 200 loss: 0.4\nstep 300 loss: nan\nstep 400 loss: nan\n")
+    run.ended(0)
+    assert (run.first().cause, run.first().because[0].source) == ("loss-not-finite", "output.log:3")
+    assert run.first().title.values["step"] == 300
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])

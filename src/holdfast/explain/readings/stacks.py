@@ -212,9 +212,7 @@ def stalled_thread(evidence: Evidence, where: Callable[[ThreadState], bool]) -> 
 def silence(evidence: Evidence) -> tuple[Fact, ...]:
     """How long a stalled run has not moved."""
     stall, seconds = evidence.stall, evidence.silent_for_s
-    return (
-        (stall.fact("stall.silent", seconds=seconds, phase=stall.event.phase or "unknown"),) if stall else ()
-    )
+    return (stall.fact("stall.silent", seconds=seconds, phase=stall.event.phase),) if stall else ()
 
 
 def first_named(frames: Iterable[Frame], *names: str) -> Frame | None:

@@ -31,6 +31,7 @@ FACTS: dict[str, Text] = {
         "the log ends with an error" if values["error"] else "the log has no error at its end"
     ),
     "summary.steps": lambda values: _steps(values),
+    "summary.printed": lambda values: _printed(values),
     "summary.duration": "ran for {seconds:duration}",
     "summary.memory": "at most {peak_bytes:size} of memory",
     # -- what is known -------------------------------------------------------------------------------
@@ -55,6 +56,8 @@ FACTS: dict[str, Text] = {
         f"the run was observed from outside only: the probe needs CPython 3.7 or later, and this is "
         f"{_IMPLEMENTATIONS.get(values['implementation'], values['implementation'])} {values['python']}"
     ),
+    "view.from-outside": "the run was observed from outside: nothing inside reports its training, and steps and losses "
+    "are as printed",
     "cause.not-judged": "the cause {cause} could not be judged: {error}",
     "framework.warned": "[{where}: ]{text:clip 240}",
     # -- what is missing ----------------------------------------------------------------------------
@@ -73,7 +76,7 @@ FACTS: dict[str, Text] = {
     # -- no known cause -----------------------------------------------------------------------------
     "end.seen": lambda values: f"it ended with {values['signal'] or 'exit code ' + str(values['exit_code'])}",
     "end.printed": "the log says how it ended: {text:clip}",
-    "stall.silent": "it did not move for {seconds:duration} in phase {phase}",
+    "stall.silent": "it did not move for {seconds:duration}[ in phase {phase}]",
     "stall.main-thread": "the main thread was at {where}[, waiting in {wait}]",
     "output.last-line": "its last line of output: {text:clip}",
     "missing.end-words": "not found: an error at its end, or words of the shell, the kernel, SLURM or Kubernetes",
@@ -116,6 +119,13 @@ REMEDIES = {
     ),
     "unknown.send-the-folder": Advice("report a missing cause, with the run's folder"),
 }
+
+
+def _printed(values: Mapping[str, Any]) -> str:
+    """``step 5 of 50, epoch 2 of 3 (as printed)``"""
+    pairs = (("step", values["step"], values["of"]), ("epoch", values["epoch"], values["of_epochs"]))
+    parts = [f"{name} {at:,g}" + (f" of {of:,}" if of else "") for name, at, of in pairs if at is not None]
+    return f"{', '.join(parts)} (as printed)"
 
 
 def _steps(values: Mapping[str, Any]) -> str:

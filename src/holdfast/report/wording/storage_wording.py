@@ -14,6 +14,7 @@ TITLES: dict[str, Text] = {
     "checkpoint-torn": "the checkpoint[ {file}] is corrupt: a process was ended while it wrote",
     "cache-lock-stale": "the cache's lock file[ {file}] was left by a run that was killed",
     "file-locked": "the file[ {file}] is locked by another process",
+    "file-locked.waits": "it waits for the lock of {file:or a file}, which another process has",
     "file-locked.not-supported": "the file system does not support locks",
     "file-locked.database": "the database[ {file}] is locked by another connection, of this process or of another",
     "too-many-open-files": "too many files are open[: the limit is {limit}]",
@@ -65,6 +66,10 @@ REMEDIES: dict[str, Advice] = {
     "cache.remove-locks": Advice(
         "remove the cache's *.lockfile and *.tempstate* files; a cache for each run avoids it",
         'ds = ds.cache(f"/tmp/cache-{os.getpid()}")',
+    ),
+    "file.lock-with-timeout": Advice(
+        "ask for the lock without waiting, and try again for a limited time",
+        "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
     ),
     "file.end-the-other-process": Advice(
         "end the other process that has it open, or write to a file of its own"

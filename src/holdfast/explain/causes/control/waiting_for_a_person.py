@@ -74,7 +74,9 @@ def _reads_terminal(thread: ThreadState) -> bool:
 
 def _reads_own_input(evidence: Evidence, stacks: StackReading, thread: ThreadState) -> bool:
     """Whether it reads the standard input of the command: below a launcher, the launcher has it open too."""
-    reads = re.match(r"(?:read|pread64)\b.*fd=0 \((.*)\)", thread.syscall)
+    reads = re.match(
+        r"(?:read|pread64)\b.*fd=0 \((?!/)(.*)\)", thread.syscall
+    )  # a FIFO with a name is no person's
     started = evidence.last(ev.AttemptStarted)
     if reads is None or started is None or started.event.pid in (0, stacks.process.pid):
         return reads is not None
