@@ -12,7 +12,6 @@ from holdfast.explain.compare.last_good import since_last_good
 from holdfast.explain.evidence import Attempt, Evidence
 from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict, facts
 from holdfast.explain.gather import gather
-from holdfast.explain.gather_log import gather_log
 from holdfast.explain.outcome import outcome, summary
 from holdfast.explain.rank import rank
 from holdfast.explain.readings.end import KERNEL_LOG
@@ -35,6 +34,9 @@ def explain(path: Path | RunFolder, now: float | None = None, *, compare: bool =
 
 def explain_log(path: Path | None, now: float | None = None, *, ask_machine: bool = True) -> Verdict:
     """The same for a log alone, or for standard input where no path is given. `ask_machine`: it may have run here."""
+    # The patterns of logs would cost the explanation of a run's folder a tenth of its time.
+    from holdfast.explain.gather_log import gather_log
+
     return judge(gather_log(path, now=time.time() if now is None else now, ask_machine=ask_machine))
 
 
