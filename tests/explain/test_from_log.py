@@ -155,6 +155,13 @@ def test_a_loss_that_broke_for_one_step_is_no_broken_loss(tmp_path: Path) -> Non
     assert verdict.findings == ()
 
 
+def test_a_validation_loss_is_not_the_loss(tmp_path: Path) -> None:
+    verdict = written(
+        tmp_path, "epoch 1/2 - loss: 0.5 - val_loss: nan", "epoch 2/2 - loss: 0.4 - val_loss: nan"
+    )
+    assert verdict.findings == ()
+
+
 def test_it_may_still_run(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     path.write_text("Epoch 1/50\n 98/313 [====>....] - ETA: 2s - loss: 0.4711\n")

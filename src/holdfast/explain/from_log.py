@@ -23,7 +23,7 @@ from holdfast.journal import events as ev
 from holdfast.printed.endings import End, EndWords
 from holdfast.printed.line_reader import LineReader, Reading
 from holdfast.printed.log_scan import ScannedLog
-from holdfast.printed.metrics import loss_of
+from holdfast.printed.metrics import is_validation, loss_of
 from holdfast.printed.pieces import split
 from holdfast.printed.prefixes import without_prefix
 from holdfast.printed.progress import Part
@@ -360,7 +360,8 @@ def _losses(pieces: Sequence[_Piece]) -> list[tuple[int, int, float]]:
     found: list[tuple[int, int, float]] = []
     at = 0
     for place, one in enumerate(pieces):
-        progress, loss = one.reading.progress, loss_of(one.reading.metrics)
+        values = {name: value for name, value in one.reading.metrics.items() if not is_validation(name)}
+        progress, loss = one.reading.progress, loss_of(values)
         if loss is None or (progress is not None and progress.part is not Part.TRAINING):
             continue
         at = max(at + 1, _step_of(one.reading))

@@ -99,11 +99,12 @@ def metrics(text: str, *, beside_progress: bool = False) -> dict[str, float]:
 def loss_of(values: dict[str, float]) -> float | None:
     """The loss that stands for the line: the training's total before the validation's, before a part's."""
     losses = {name: value for name, value in values.items() if _LOSS.search(name)}
-    broken = next((value for value in losses.values() if not math.isfinite(value)), None)
+    training = {name: value for name, value in losses.items() if not is_validation(name)}
+    broken = next((value for value in training.values() if not math.isfinite(value)), None)
     for name in sorted(losses, key=_loss_order):
         return (
             broken
-            if broken is not None and math.isfinite(losses[name]) and not _is_validation(name)
+            if broken is not None and math.isfinite(losses[name]) and not is_validation(name)
             else losses[name]
         )
     return None
@@ -114,10 +115,10 @@ def _loss_order(name: str) -> tuple[bool, bool, int]:
     total = (
         lower in ("loss", "train loss", "train_loss", "training loss", "training_loss") or "total" in lower
     )
-    return (_is_validation(lower), not total, len(lower))
+    return (is_validation(lower), not total, len(lower))
 
 
-def _is_validation(name: str) -> bool:
+def is_validation(name: str) -> bool:
     return bool(
         re.search(r"(?:^|[^a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?:[^a-z]|$)", name.lower())
     )
