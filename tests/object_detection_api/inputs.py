@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,12 +107,10 @@ def cut_image(data: Data, folder: Path) -> str:
 
 
 def blocked_shard(data: Data, folder: Path) -> str:
-    """Two shards, of which the second is a pipe that nothing is written to."""
+    """Two shards, of which the second is a FIFO that nobody opens to write: the reader waits in `open`."""
     _written(folder / "part-00000.record", data.record.read_bytes())
     pipe = folder / "part-00001.record"
     os.mkfifo(pipe)
-    # A writer that has it open and writes nothing; without one, the program would be stuck in open().
-    threading.Thread(target=lambda: os.open(pipe, os.O_WRONLY), daemon=True).start()
     return str(folder / "part-*.record")
 
 
