@@ -13,7 +13,8 @@ fault; a healthy one must not be blamed, and must end with bitwise the same weig
 `tf.estimator` run where it exists (TensorFlow 2.15 and older).
 
 `make proof-compatibility` builds the environments in `build/compatibility` (`HOLDFAST_COMPATIBILITY_DIR` puts them
-elsewhere), runs everything and writes this page. Only what was run is listed.
+elsewhere), runs everything and writes this page. Only what was run is counted: some environments ran a part of the
+programs.
 
 - **right**: the expected cause comes first, established or supported.
 - **weaker**: the expected cause is only possible, comes second, or the answer is an honest "unknown".
