@@ -8,7 +8,7 @@ COLD := .venv-cold/bin
 # The tests of the cold zone run where TensorFlow is not installed. Those of the data run apart from the hot ones:
 # in a process that has loaded TensorFlow, every worker that reads images starts a new interpreter instead of a fork.
 COLD_TESTS := $(filter-out tests/test_contracts.py tests/test_zoo_quick.py,$(wildcard tests/test_*.py)) \
-  $(addprefix tests/,cli compatibility explain host journal report settings supervise)
+  $(addprefix tests/,cli compatibility explain host journal printed report settings supervise)
 DATA_TESTS := tests/test_contracts.py tests/data
 HOT_TESTS := tests $(addprefix --ignore=,$(COLD_TESTS) $(DATA_TESTS))  # all others
 # The tests of the cold zone mostly wait for processes that they started, the hot ones now and then. A file of hot

@@ -51,6 +51,12 @@ def folder_that_is_not_a_run() -> str:
     return "explain images"
 
 
+@MISTAKES.add("not-a-log")
+def empty_log() -> str:
+    write({"train.log": ""})
+    return "explain train.log"
+
+
 @MISTAKES.add("not-a-run")
 def nothing_to_resume() -> str:
     return "train --resume --run-dir runs/a"
@@ -89,7 +95,11 @@ def attach_to_nothing() -> str:
     return "attach"
 
 
-@MISTAKES.add("cannot-attach", hide={**_PROCESSES, r"process \d+ is": "process 4711 is"})
+#: Where the first line ends depends on the number.
+_NUMBER = {r"process \d+ is not Python, and no Python process is\s+below\s+it": "process 4711 is not Python"}
+
+
+@MISTAKES.add("cannot-attach", hide={**_PROCESSES, **_NUMBER})
 def attach_to_a_program_that_is_not_python() -> Printed:
     with subprocess.Popen(["sleep", "600"]) as sleeper:
         try:
