@@ -160,7 +160,8 @@ def test_the_folder_of_the_runs_is_not_one_of_them(
         "  change  give runs/train-1",
     ]
     (tmp_path / "a.toml").write_text("")
-    assert _said(["explain", "a.toml"], capsys)[2] == "  found   it is a file"
+    assert _said(["report", "a.toml"], capsys)[2] == "  found   it is a file"
+    assert _said(["explain", "a.toml"], capsys)[0] == "error[not-a-log]: a.toml is empty"
 
 
 def test_no_program_is_proposed_that_nobody_meant(

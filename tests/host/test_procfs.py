@@ -6,6 +6,10 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
+
+import pytest
 
 from holdfast.host import procfs
 
@@ -23,6 +27,37 @@ def test_a_process_name_with_brackets_and_spaces() -> None:
     )
     assert (found.user_s, found.system_s, found.threads, found.started_ticks) == (1.5, 0.5, 3, 999)
     assert found.rss_bytes == 25 * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize(
+    ("work", "runs"),
+    [("hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)", True), ("threading.Event().wait()", False)],
+)
+def test_a_thread_that_computes_while_the_main_thread_waits(work: str, runs: bool) -> None:
+    script = f"import hashlib, threading\nthreading.Thread(target=lambda: {work}).start()"
+    with subprocess.Popen([sys.executable, "-c", script]) as child:
+        try:
+            assert _after(30.0, lambda: procfs.has_runnable_thread(child.pid) == runs and _waits(child.pid))
+        finally:
+            child.kill()
+
+
+def test_a_process_that_is_gone_has_no_runnable_thread() -> None:
+    assert not procfs.has_runnable_thread(2**31 - 2)
+
+
+def _waits(pid: int) -> bool:
+    found = procfs.stat(pid, pid)
+    return found is not None and found.state == "S"
+
+
+def _after(limit_s: float, holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def test_a_child_of_a_thread_is_found() -> None:

@@ -35,6 +35,7 @@ class Story:
     stalled_at: float = 0.0
     limits_s: list[float] = field(default_factory=list)  # of all stalls
     filtered_elements: int = 0
+    threads_run: bool = False
     _sequence: int = 0
     _beat: Beat | None = None
     _new_beats: list[Beat] = field(default_factory=list)
@@ -91,7 +92,7 @@ class Story:
         sample = ActivitySample(
             now=self.now, beat=self._beat, state=self.state, cpu_s=self.cpu_s, read_bytes=self.read_bytes,
             rss_bytes=self.rss_bytes, output_bytes=self.output_bytes,
-            gpu_busy=self.gpu_busy,
+            gpu_busy=self.gpu_busy, threads_run=self.threads_run,
         )  # fmt: skip
         self.activity.update(sample, self._new_beats)
         self._new_beats = []

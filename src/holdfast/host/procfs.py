@@ -89,6 +89,11 @@ def threads(pid: int) -> list[int]:
         return []
 
 
+def has_runnable_thread(pid: int) -> bool:
+    """One of its threads runs, or waits for a CPU."""
+    return any((one := stat(pid, thread)) is not None and one.state == "R" for thread in threads(pid))
+
+
 def children(pid: int) -> list[int]:
     """Of every thread: a loader that is forked by a thread is listed under that thread only."""
     pids: list[int] = []

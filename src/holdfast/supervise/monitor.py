@@ -27,7 +27,7 @@ from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.sampling.memory_breakdown import MemoryReport
 from holdfast.supervise.sampling.vitals_sampler import Sampler
 from holdfast.supervise.stall.activity import ActivitySample
-from holdfast.supervise.stall.detector import StallDetector
+from holdfast.supervise.stall.detector import StallDetector, current_cpu_contention
 from holdfast.supervise.stall.stall_captures import StallCaptures
 
 _EVERY_S = 1.0
@@ -153,6 +153,7 @@ class Monitor:
             now=sample.mono,
             beat=beat if alive else None,
             state=sample.state,
+            threads_run=current_cpu_contention() > 1.0 and procfs.has_runnable_thread(self.trainer),
             cpu_s=totals.cpu_s,
             read_bytes=totals.read_bytes,
             written_bytes=totals.written_bytes,

@@ -47,6 +47,16 @@ def test_refilling_inside_the_first_step_of_an_epoch_is_no_stall() -> None:
     assert story.stall is None
 
 
+def test_a_step_whose_threads_get_no_cpu_is_no_stall() -> None:
+    """Other programs take the CPU. The main thread waits for threads that could run, and do not get to."""
+    starved = trained()
+    starved.cpu_contention, starved.threads_run = 8.0, True
+    assert starved.beat(Phase.BETWEEN).wait(40).stall is None
+    waiting = trained()
+    waiting.cpu_contention = 8.0
+    assert waiting.beat(Phase.BETWEEN).wait(40).stall is not None
+
+
 @pytest.mark.parametrize("batches,seconds", [(30, 1.0), (4, 8.0), (1, 30.0)])
 def test_a_validation_of_thirty_seconds_is_no_stall(batches: int, seconds: float) -> None:
     story = trained().beat(Phase.VALIDATION, test_batches=0)

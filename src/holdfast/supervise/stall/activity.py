@@ -33,7 +33,8 @@ class ActivitySample:
 
     now: float
     beat: Beat | None = None
-    state: str = "S"
+    state: str = "S"  # of the main thread
+    threads_run: bool = False  # another thread runs or waits for a CPU; looked at under CPU contention only
     cpu_s: float = 0.0
     read_bytes: int = 0
     written_bytes: int = 0
@@ -128,7 +129,8 @@ class ActivityTracker:
             or sample.read_bytes - one_s_ago.read_bytes >= _WORK_READ_BYTES
             or sample.output_bytes > one_s_ago.output_bytes
             or sample.gpu_busy
-            or sample.state == "R"  # under CPU contention it may be runnable and yet get next to no time
+            or sample.state == "R"  # under CPU contention it may be runnable and yet get next to no time,
+            or sample.threads_run  # as may the threads that it waits for
         )
         last = self._samples[-2] if len(self._samples) > 1 else sample
         beat_moved = sample.beat is not None and sample.beat.sequence != self._last_sequence

@@ -32,6 +32,10 @@ def cpu_contention(load: float, cores: int) -> float:
     return min(_MAX_CPU_CONTENTION, max(1.0, load / cores))
 
 
+def current_cpu_contention() -> float:
+    return cpu_contention(os.getloadavg()[0], len(os.sched_getaffinity(0)))
+
+
 @dataclass(frozen=True, slots=True)
 class AnnouncedStall:
     """A stall that was announced and is not over."""
@@ -122,7 +126,7 @@ class StallDetector:
             configured_s=self._configured_s,
             filtered_elements=self._journal.filtered_elements,
             made_progress=self.printed is not None,
-            cpu_contention=cpu_contention(os.getloadavg()[0], len(os.sched_getaffinity(0))),
+            cpu_contention=current_cpu_contention(),
         )
 
     def _judge(self, inputs: StallInputs, pids: Sequence[int], trainer: int) -> None:
