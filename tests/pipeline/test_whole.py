@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from tests.data import made
 from tests.pipeline.rectangles import dataset_of, save
-from tests.pipeline.test_kinds_of_images import kinds
+from tests.pipeline.test_image_kinds import kinds
 
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.detectors.anchors.letterbox import InputMapping, map_to_input
