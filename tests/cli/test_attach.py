@@ -96,19 +96,20 @@ def test_what_waits_for_a_short_time_is_not_called_a_hang(tmp_path: Path) -> Non
     assert "reads pipe:" in done.stdout
 
 
+def follows(pid: int, folder: Path) -> subprocess.Popen[str]:
+    command = [*ATTACH, str(pid), "--follow", "--run-dir", "r"]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_followed_to_its_end(tmp_path: Path, code: int) -> None:
-    with running(WORKS, tmp_path) as program:
-        command = [*ATTACH, str(program.pid), "--follow", "--run-dir", "r"]
-        with subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as following:
-            assert following.stdout is not None and following.stderr is not None
-            assert "moves" in following.stdout.readline()
-            program.tell(str(code))
-            assert program.process.wait(60) == code
-            following.wait(60)
-            said = following.stderr.read()
+    with running(WORKS, tmp_path) as program, follows(program.pid, tmp_path) as following:
+        assert following.stdout is not None and following.stderr is not None
+        assert "moves" in following.stdout.readline()
+        program.tell(str(code))
+        assert program.process.wait(60) == code
+        following.wait(60)
+        said = following.stderr.read()
     ended = one(tmp_path / "r", AttemptEnded)
     assert isinstance(ended, AttemptEnded)
     if ended.exit_code is None:  # before Linux 6.15
@@ -123,10 +124,7 @@ def test_followed_to_its_end(tmp_path: Path, code: int) -> None:
 
 def test_ctrl_c_leaves_the_process_as_it_was(tmp_path: Path) -> None:
     with running(WORKS, tmp_path) as program:
-        command = [*ATTACH, str(program.pid), "--follow", "--run-dir", "r"]
-        with subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as following:
+        with follows(program.pid, tmp_path) as following:
             assert following.stdout is not None and following.stderr is not None
             assert "moves" in following.stdout.readline()
             assert "watching process" in following.stderr.readline()

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings import error as errors
@@ -26,6 +26,9 @@ from holdfast.journal import events as ev
 from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.stack_files import Capture
 from holdfast.journal.vitals import Sample
+
+if TYPE_CHECKING:
+    from holdfast.printed.endings import EndWords
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -88,6 +91,7 @@ class Evidence:
     saved: int | None = None  # the newest step of our own trainer that is saved
     log: str = ""  # the name of the log, where there is nothing else
     end_text: str = ""  # the line by which the log says how it ended
+    end_words: EndWords | None = None  # and what it says
     oom_printed: bool = False  # and that line says that memory had run out
 
     # -- events ---------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ def evidence_of(log: ScannedLog, *, name: str, path: Path, written_at: float, no
         missing=(Fact("missing.all-but-the-log"), *_skipped(log)),
         log=name,
         end_text=pieces[ended.place].text if ended is not None else "",
+        end_words=pieces[ended.place].reading.end if ended is not None else None,
         oom_printed=ended is not None and ended.out_of_memory,
     )
 

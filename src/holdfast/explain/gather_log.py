@@ -17,7 +17,6 @@ from holdfast.explain.readings.end import KERNEL_LOG
 from holdfast.host import cgroup, kernel_log
 from holdfast.host.log_writers import log_writers
 from holdfast.journal import events as ev
-from holdfast.printed.endings import ending
 from holdfast.printed.log_scan import is_text, scan
 
 _FIRST_BYTES = 64 << 10
@@ -83,8 +82,7 @@ def _with_kernel_log(evidence: Evidence, path: Path) -> Evidence:
     written_at, booted_at = path.stat().st_mtime, time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
     lines = kernel_log.read(since=written_at - booted_at - _SAME_END_S)
     killed = {line.text: booted_at + line.at for line in lines if kernel_log.killed_pid([line.text])}
-    words = ending(evidence.end_text)
-    pid = words.pid if words is not None else None
+    pid = evidence.end_words.pid if evidence.end_words is not None else None
     same = [text for text in killed if pid is not None and kernel_log.killed_pid([text]) == pid]
     if same and evidence.ended is not None:
         ended = replace(evidence.ended, event=evidence.ended.event.changed(kernel_log=same))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import stat
 import struct
+from collections.abc import Iterator
 from enum import StrEnum
 
 from holdfast.host import procfs
@@ -41,6 +44,25 @@ _ANONYMOUS = {
     "timerfd": FileKind.TIMER,
     "eventpoll": FileKind.EPOLL,
 }
+
+
+def links(pid: int, *, most: int | None = None) -> Iterator[tuple[int, str]]:
+    """The open file numbers of a process, lowest first, and what each leads to; nothing where they may not be read."""
+    try:
+        numbers = sorted(int(number) for number in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return
+    for number in numbers[:most]:
+        with contextlib.suppress(OSError):  # closed in between
+            yield number, os.readlink(f"/proc/{pid}/fd/{number}")
+
+
+def is_open_to_write(pid: int, number: int) -> bool | None:
+    """None where it cannot be read."""
+    flags = re.search(
+        rb"^flags:\s*([0-7]+)", procfs.read(f"/proc/{pid}/fdinfo/{number}") or b"", re.MULTILINE
+    )
+    return int(flags[1], 8) & os.O_ACCMODE != os.O_RDONLY if flags is not None else None
 
 
 def kind_of(pid: int, number: int) -> FileKind:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 import struct
 from collections.abc import Iterable
 
-from holdfast.host import procfs
+from holdfast.host import descriptors, procfs
 
 _STATES = {
     "01": "connected",
@@ -36,24 +35,13 @@ def peer_of(pid: int, link: str) -> str:
 
 def writers_of(link: str, pids: Iterable[int]) -> list[int]:
     """The processes among these that have the writing end of ``pipe:[4711]`` open."""
-    return [pid for pid in pids if _writes(pid, link)]
-
-
-def _writes(pid: int, link: str) -> bool:
-    try:
-        numbers = os.listdir(f"/proc/{pid}/fd")
-    except OSError:
-        return False
-    for number in numbers:
-        try:
-            if os.readlink(f"/proc/{pid}/fd/{number}") != link:
-                continue
-        except OSError:
-            continue
-        flags = re.search(rb"flags:\s*(\d+)", procfs.read(f"/proc/{pid}/fdinfo/{number}") or b"")
-        if flags is not None and int(flags[1], 8) & os.O_ACCMODE != os.O_RDONLY:
-            return True
-    return False
+    return [
+        pid
+        for pid in pids
+        if any(
+            to == link and descriptors.is_open_to_write(pid, number) for number, to in descriptors.links(pid)
+        )
+    ]
 
 
 def _address(text: str) -> str:

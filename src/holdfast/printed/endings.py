@@ -29,6 +29,11 @@ class EndWords:
     pid: int | None = None
     reported_by: str = ""  # kernel, slurm, kubernetes, shell, launcher, scheduler
 
+    @property
+    def by_scheduler(self) -> bool:
+        """A scheduler decided to end it; memory and errors of the machine are not its decision."""
+        return self.kind in (End.TIME_LIMIT, End.PREEMPTED, End.EVICTED, End.CANCELLED)
+
 
 _SIGNALS = {
     "SEGMENTATION FAULT": 11,

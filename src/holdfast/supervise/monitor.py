@@ -153,7 +153,9 @@ class Monitor:
             now=sample.mono,
             beat=beat if alive else None,
             state=sample.state,
-            threads_run=current_cpu_contention() > 1.0 and procfs.has_runnable_thread(self.trainer),
+            threads_run=sample.state != "R"
+            and current_cpu_contention() > 1.0
+            and procfs.has_runnable_thread(self.trainer),
             cpu_s=totals.cpu_s,
             read_bytes=totals.read_bytes,
             written_bytes=totals.written_bytes,

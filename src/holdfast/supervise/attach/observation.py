@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.host import procfs, ptrace_access, sockets
+from holdfast.host import descriptors, procfs, ptrace_access, sockets
 from holdfast.journal.events import ProcessObserved
 from holdfast.journal.stack_files import Frame, ProcessStacks, StackSnapshot, Thread
 from holdfast.journal.vitals import Sample
@@ -127,18 +127,7 @@ def output_of(pid: int) -> list[dict[str, Any]]:
 
 def open_data_files(pid: int) -> list[str]:
     """Files that it has open and that are not libraries, pipes, sockets or devices."""
-    names: list[str] = []
-    try:
-        numbers = sorted(int(number) for number in os.listdir(f"/proc/{pid}/fd"))
-    except OSError:
-        return []
-    for number in numbers:
-        try:
-            name = os.readlink(f"/proc/{pid}/fd/{number}")
-        except OSError:
-            continue
-        if number > 2 and not _LIBRARY.search(name):
-            names.append(name)
+    names = [name for number, name in descriptors.links(pid) if number > 2 and not _LIBRARY.search(name)]
     return list(dict.fromkeys(names))[:_MAX_FILES]
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from holdfast.host import procfs
+from holdfast.host import descriptors
 
 _MAX_FILES = 4096
 _MAX_CHARACTERS = 400_000
@@ -17,25 +16,11 @@ _STREAMS = ("stdin", "stdout", "stderr")
 
 def open_read_ends(pid: int) -> list[str]:
     """The pipes of which the process has the reading end: ``pipe:[4711]``."""
-    pipes = []
-    try:
-        numbers = os.listdir(f"/proc/{pid}/fd")[:_MAX_FILES]
-    except OSError:
-        return []
-    for number in numbers:
-        try:
-            name = os.readlink(f"/proc/{pid}/fd/{number}")
-        except OSError:
-            continue
-        if name.startswith("pipe:") and _read_only(pid, number):
-            pipes.append(name)
-    return pipes
-
-
-def _read_only(pid: int, number: str) -> bool:
-    text = (procfs.read(f"/proc/{pid}/fdinfo/{number}") or b"").decode()
-    flags = next((line.split()[1] for line in text.splitlines() if line.startswith("flags:")), "0")
-    return int(flags, 8) & os.O_ACCMODE == os.O_RDONLY
+    return [
+        name
+        for number, name in descriptors.links(pid, most=_MAX_FILES)
+        if name.startswith("pipe:") and not descriptors.is_open_to_write(pid, number)
+    ]
 
 
 def pipe_creation_lines(files: Iterable[str]) -> list[str]:

@@ -4,9 +4,6 @@ from holdfast.explain.outcome import did_all
 from holdfast.explain.readings import end
 from holdfast.explain.remedies import resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
-from holdfast.printed.endings import End, ending
-
-_BY_SCHEDULER = (End.TIME_LIMIT, End.PREEMPTED, End.EVICTED, End.CANCELLED)
 
 
 @cause("preempted", specialises=("script-error", "killed-from-outside"))
@@ -41,11 +38,10 @@ def preempted(evidence: Evidence) -> Finding | None:
 
 def _title(evidence: Evidence) -> Title:
     """A log may say who ended it, and why."""
-    words = ending(evidence.end_text)
-    by_scheduler = words is not None and words.kind in _BY_SCHEDULER
-    return (
-        Title("preempted.by-scheduler", {"end": words.kind}) if by_scheduler and words else Title("preempted")
-    )
+    words = evidence.end_words
+    if words is not None and words.by_scheduler:
+        return Title("preempted.by-scheduler", {"end": words.kind})
+    return Title("preempted")
 
 
 def _ended_it(evidence: Evidence, signal: Recorded[ev.SignalReceived] | Recorded[ev.SignalSeen]) -> bool:
