@@ -50,6 +50,7 @@ class Group(enum.StrEnum):
     STEPS = "counting of steps and epochs"
     CONTROL = "control flow"
     NUMERICS = "numerics"
+    LEARNING = "model, loss and labels"
     STORAGE = "storage"
     PROCESSES = "processes and threads"
     ENVIRONMENT = "environment, several machines"

@@ -20,6 +20,7 @@ from .event import Json as Json
 from .event import payload as payload
 from .fit_events import *
 from .group_events import *
+from .learning_events import *
 from .loop_events import *
 from .memory_events import *
 from .monitor_events import *

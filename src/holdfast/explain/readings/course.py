@@ -1,0 +1,179 @@
+"""The course of a training: where the loss began and ended, against the best answer that ignores the inputs.
+
+A constant answer is what a network gives that has learned nothing but the frequencies of its labels. A loss at that
+value, or an accuracy at the share of the most frequent class, says that nothing else was learned.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.explain.finding import Fact
+from holdfast.explain.readings.numbers import median, number_of
+from holdfast.explain.readings.recorded import Recorded
+from holdfast.journal import events as ev
+
+if TYPE_CHECKING:
+    from holdfast.explain.evidence import Evidence
+
+#: Losses of single steps at either end that are taken together, so that one batch does not decide.
+_STEPS_AVERAGED = 5
+#: Of the loss of the best constant answer: a network below the first has learned more, one above the second has not.
+#: Chosen: a network that has learned a little falls through this gap within an epoch or two.
+_BELOW_CONSTANT, _AT_CONSTANT = 0.85, 0.97
+#: Of the way from the share of the largest class to 1: accuracy above the first has learned, at the second it has not.
+_ACCURATE, _NO_BETTER = 0.2, 0.03
+#: Where no constant answer is known: a loss that fell by the first share has learned, one by less than the second not.
+_FELL, _FLAT = 0.3, 0.02
+#: Classes that a sample lists one by one; of more, the shares of the others are not known.
+_LISTED_CLASSES = 20
+
+_CROSS_ENTROPIES = ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
+
+
+class Course(NamedTuple):
+    first: float  # of the first steps, or of the first epoch where steps were not recorded
+    last: float  # of the last epoch, or of the last steps
+    best: float
+    epochs: int  # 0: a loop without epochs
+    steps: int
+    source: str
+    constant: float | None  # the loss of the best constant answer
+    accuracy: float | None  # in training, at the end
+    majority: float | None  # share of the largest class
+
+    @property
+    def fell(self) -> float:
+        """By which share of its first value; below 0 it rose."""
+        return (self.first - self.last) / max(abs(self.first), 1e-12)
+
+    @property
+    def learned(self) -> bool | None:
+        """More than the frequencies of the labels; None where the numbers leave it open."""
+        by_accuracy = self._by_accuracy
+        return by_accuracy if by_accuracy is not None else self._by_loss
+
+    @property
+    def _by_accuracy(self) -> bool | None:
+        if self.accuracy is None or self.majority is None or self.majority >= 1:
+            return None
+        gained = (self.accuracy - self.majority) / (1 - self.majority)
+        return True if gained > _ACCURATE else False if gained <= _NO_BETTER else None
+
+    @property
+    def _by_loss(self) -> bool | None:
+        if not math.isfinite(self.last):
+            return False
+        if self.constant is not None and self.constant > 0:
+            share = self.last / self.constant
+            return True if share < _BELOW_CONSTANT else False if share > _AT_CONSTANT else None
+        return True if self.fell > _FELL else False if self.fell < _FLAT else None
+
+    @property
+    def fact(self) -> Fact:
+        values = {name: getattr(self, name) for name in ("first", "last", "epochs", "steps", "constant")}
+        return Fact("training.course", values, self.source)
+
+    @property
+    def accuracy_fact(self) -> Fact | None:
+        if self.accuracy is None or self.majority is None:
+            return None
+        values = {"accuracy": self.accuracy, "majority": self.majority}
+        return Fact("training.accuracy-against-majority", values, self.source)
+
+
+def course(evidence: Evidence) -> Course | None:
+    """Of the last fit, or of the loop; None where no loss is known."""
+    epochs = _epochs(evidence)
+    by_epoch = [(number_of(one.event.logs.get("loss")), one) for one in epochs]
+    with_loss = [(loss, one) for loss, one in by_epoch if loss is not None]
+    by_step = _of_steps(evidence, epochs)
+    finite = [loss for loss in by_step if math.isfinite(loss)]
+    losses = [loss for loss, _ in with_loss] or by_step
+    if not losses or (not with_loss and len(by_step) < 2 * _STEPS_AVERAGED):
+        return None
+    began = median(finite[:_STEPS_AVERAGED]) if finite else losses[0]
+    ended = losses[-1] if with_loss else median(by_step[-_STEPS_AVERAGED:])
+    newest = with_loss[-1][1] if with_loss else None
+    return Course(
+        first=max(began, losses[0]) if with_loss else began,
+        last=ended,
+        best=min((loss for loss in losses if math.isfinite(loss)), default=ended),
+        epochs=len(with_loss),
+        steps=evidence.step or 0,
+        source=newest.source if newest is not None else "journal.jsonl",
+        constant=constant_loss(evidence),
+        accuracy=_accuracy(newest.event) if newest is not None else None,
+        majority=majority(evidence),
+    )
+
+
+def _epochs(evidence: Evidence) -> list[Recorded[ev.EpochDone]]:
+    """Of the last fit; of all, where one model continued."""
+    started_over = any(fit.start.iterations == 0 for fit in evidence.fits[1:])
+    return list(evidence.fits[-1].epochs) if started_over else evidence.all(ev.EpochDone)
+
+
+def _of_steps(evidence: Evidence, epochs: list[Recorded[ev.EpochDone]]) -> list[float]:
+    """Losses of single steps, oldest first, of the same fits as the epochs."""
+    since = evidence.fits[-1].started if evidence.fits and epochs else None
+    after = since.line if since is not None and epochs[0].event.fit == evidence.fits[-1].number else 0
+    seen = [one.event for one in evidence.all(ev.LossSeen) if one.line > after]
+    losses = [one.step_loss if one.step_loss is not None else number_of(one.logs.get("loss")) for one in seen]
+    return [loss for loss in losses if loss is not None]
+
+
+def _accuracy(epoch: ev.EpochDone) -> float | None:
+    named = [name for name in epoch.logs if "acc" in name and not name.startswith("val_")]
+    values = [number_of(epoch.logs[name]) for name in named]
+    return next((value for value in values if value is not None), None)
+
+
+def targets(evidence: Evidence) -> Recorded[ev.ValuesSeen] | None:
+    """Of the last fit; None where there are several or none."""
+    seen = [one for one in evidence.all(ev.ValuesSeen) if one.event.role == "target"]
+    newest = [one for one in seen if one.event.fit == seen[-1].event.fit] if seen else []
+    return newest[0] if len({one.event.name for one in newest}) == 1 else None
+
+
+def output(evidence: Evidence) -> Recorded[ev.OutputSeen] | None:
+    """What the loss compares, where there is one output."""
+    seen = evidence.all(ev.OutputSeen)
+    newest = [one for one in seen if (one.event.fit, one.event.by) == (seen[-1].event.fit, seen[-1].event.by)]
+    return newest[-1] if len({one.event.output for one in newest}) == 1 else None
+
+
+def majority(evidence: Evidence) -> float | None:
+    seen = targets(evidence)
+    if seen is None or not seen.event.classes:
+        return None
+    return max(seen.event.classes.values()) / max(1, seen.event.rows)
+
+
+def constant_loss(evidence: Evidence) -> float | None:
+    """Of the best answer that is the same for every input; None for losses of which that is not known."""
+    seen, compared = targets(evidence), output(evidence)
+    if seen is None or compared is None or compared.event.own_loss or seen.event.shape not in ([], [1]):
+        return _of_one_hot(seen, compared)
+    loss, values = compared.event.loss, seen.event
+    if loss == "mean_squared_error" and values.std is not None:
+        return values.std**2
+    return _entropy(values) if loss in _CROSS_ENTROPIES else None
+
+
+def _of_one_hot(
+    seen: Recorded[ev.ValuesSeen] | None, compared: Recorded[ev.OutputSeen] | None
+) -> float | None:
+    if seen is None or compared is None or not seen.event.one_hot:
+        return None
+    return _entropy(seen.event) if compared.event.loss == "categorical_crossentropy" else None
+
+
+def _entropy(values: ev.ValuesSeen) -> float | None:
+    """Of the labels, in nats; None where not all classes are listed."""
+    if not values.classes or (values.class_count or 0) > _LISTED_CLASSES:
+        return None
+    total = sum(values.classes.values())
+    shares = [count / total for count in values.classes.values() if count]
+    return -sum(share * math.log(share) for share in shares)

@@ -1,0 +1,113 @@
+"""What decides whether a model can learn: its output against its loss and its labels, values, weights and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .event import Event, Json, field
+
+
+class LayersSeen(Event):
+    """The layers of a model in their order, as they were made."""
+
+    model: str = ""
+    # {"name", "kind": "Dense", "activation": "relu", "units", "trainable", "rate": of a dropout, "initializer": of the
+    #  kernel, "bias_initializer", "penalty": of a regulariser, "momentum", "where": the user's line that made it}
+    layers: list[Json] = field(default_factory=list)
+    layers_in_all: int = 0  # those of a very deep model are not all listed
+
+
+class OutputSeen(Event):
+    """What a loss compares with the labels: an output of a compiled model, or what a loop passed to a loss function."""
+
+    by: str = ""  # compile | call: a loss function was called by a loop of the user's own
+    fit: int | None = None
+    model: str = ""
+    output: str = ""  # its name, where a model has several
+    layer: str = ""  # class of the layer that computes the values
+    layer_name: str = ""
+    units: int | None = None  # the size of the last axis
+    # what the values went through last: softmax, sigmoid, log_softmax, relu, tanh, linear, …; "": not known
+    activation: str = ""
+    where: str = ""  # the user's line that made the layer, or that called the loss function
+    # binary_crossentropy, categorical_crossentropy, sparse_categorical_crossentropy, mean_squared_error, …;
+    # of another function, its own name
+    loss: str = ""
+    own_loss: bool = False  # a function or a class of the user's own
+    from_logits: bool | None = None  # as the loss was told; None: the loss has no such choice
+    # The framework reads the logits behind a softmax or a sigmoid, so that the loss is the one of the logits.
+    reads_behind: bool = False
+    loss_where: str = ""  # the user's line that chose the loss
+    metrics: list[str] = field(default_factory=list)  # as the framework resolved them: binary_accuracy, …
+    prediction_shape: Any = None  # with None where it is open
+    target_shape: Any = None  # None: not seen
+
+
+class ValuesSeen(Event):
+    """Numbers about inputs, targets or predictions, taken from a sample of rows."""
+
+    role: str = ""  # input | target | prediction
+    name: str = ""
+    fit: int | None = None
+    step: int = 0  # 0: before the first one
+    rows: int = 0  # in the sample
+    shape: list[int] = field(default_factory=list)  # of one row
+    dtype: str = ""
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    finite: bool = True
+    whole_numbers: bool = False
+    distinct: int | None = None  # different values, counted up to 1,000
+    sums_to_one: bool = False  # every row along its last axis
+    one_hot: bool = False  # every row has one 1 and else zeros
+    # rows by class, most frequent first, at most 20: the ids, or the place of the largest value in a row
+    classes: dict[str, int] = field(default_factory=dict)
+    class_count: int | None = None
+    constant_columns: int | None = None
+    columns: int | None = None
+    column_scales: list[float] = field(
+        default_factory=list
+    )  # smallest, middle, largest standard deviation above 0
+    rows_differ: bool | None = None
+    where: str = ""
+
+
+class DependenceSeen(Event):
+    """Whether rows that are alike have labels that are alike: the label of the nearest other row."""
+
+    fit: int | None = None
+    rows: int = 0
+    agreement: float = 0.0  # share of rows, or correlation of continuous targets
+    chance: float = 0.0  # the same with shuffled labels
+    of: str = ""  # classes | values
+
+
+class WeightsMoved(Event):
+    """How far the trainable variables have moved, measured on a sample of the values of each."""
+
+    fit: int | None = None
+    since: str = ""  # start: of the fit | step: one step
+    step: int = 0
+    # {"name", "layer", "size", "rms": now, "rms_before", "change": RMS of the difference, "equal_units": all units of
+    #  the layer have the same weights, "constant": all values are one value}
+    variables: list[Json] = field(default_factory=list)
+
+
+class LayersMeasured(Event):
+    """One recorded batch sent through the model: activations and gradients by layer. Weights and state stay as they are."""
+
+    fit: int | None = None
+    step: int = 0
+    reason: str = ""  # why it was worth the time: flat | trivial | constant-predictions | asked
+    rows: int = 0
+    seconds: float = 0.0
+    # {"name", "kind", "activation", "zero": share of units that are 0 for every row, "saturated": share of values
+    #  at a limit of the activation, "spread": mean over units of the standard deviation over rows, "where"}
+    activations: list[Json] = field(default_factory=list)
+    # {"name", "layer", "norm", "weight_norm"}, in the order of the layers
+    gradients: list[Json] = field(default_factory=list)
+    loss: float | None = None
+    penalty: float | None = None  # the part of the loss that regularisers add
+    left_out: str = ""  # why something of it could not be measured
