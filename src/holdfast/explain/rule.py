@@ -51,6 +51,7 @@ class Group(enum.StrEnum):
     CONTROL = "control flow"
     NUMERICS = "numerics"
     LEARNING = "model, loss and labels"
+    WEIGHTS = "weights, units and gradients"
     STORAGE = "storage"
     PROCESSES = "processes and threads"
     ENVIRONMENT = "environment, several machines"

@@ -96,7 +96,7 @@ class WeightsMoved(Event):
 
 
 class LayersMeasured(Event):
-    """One recorded batch sent through the model: activations and gradients by layer. Weights and state stay as they are."""
+    """One recorded batch sent through the model: activations and gradients by layer. Its state stays as it is."""
 
     fit: int | None = None
     step: int = 0

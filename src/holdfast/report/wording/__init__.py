@@ -20,6 +20,7 @@ from holdfast.report.wording import (
     shared_wording,
     steps_wording,
     storage_wording,
+    weights_wording,
 )
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled
@@ -35,6 +36,7 @@ TABLES: tuple[ModuleType, ...] = (
     control_wording,
     numerics_wording,
     learning_wording,
+    weights_wording,
     storage_wording,
     processes_wording,
     environment_wording,
