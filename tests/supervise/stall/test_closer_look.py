@@ -201,3 +201,34 @@ def test_innermost_in_code_that_never_waits_something_is_freed() -> None:
 def test_a_long_sleep_is_one_until_its_end(until: float | None, before: float | None, kept: bool) -> None:
     look, last = CloserLook(sleeps_until=until), CloserLook(sleeps_until=before)
     assert closer_look.long_sleep(look, last, 1000.0) == (until if kept else None)
+
+
+@pytest.mark.parametrize(
+    ("code", "locked"),
+    [
+        ("threading.Event().wait()", True),
+        ("t = threading.Thread(target=threading.Event().wait, daemon=True); t.start(); t.join()", True),
+        ("threading.Event().wait(60)", False),  # it has an end
+        ("t = threading.Thread(target=time.sleep, args=(60,), daemon=True); t.start(); t.join()", False),
+        (
+            "a, b = socket.socketpair(); t = threading.Thread(target=a.recv, args=(9,)); t.start(); t.join()",
+            False,
+        ),
+        ("subprocess.run(['sleep', '60'])", False),  # the child will end
+    ],
+)
+def test_python_threads_are_locked_where_nothing_can_wake_them(code: str, locked: bool) -> None:
+    program = f"import socket, subprocess, threading, time\nprint(1, flush=True)\n{code}"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+        deadline, seen = time.monotonic() + 10, False
+        while not seen and time.monotonic() < deadline:
+            pids = [child.pid, *procfs.descendants(child.pid)]
+            seen = closer_look.look(child.pid, pids, with_stack=True).python_locked
+            if not locked and time.monotonic() > deadline - 8:
+                break
+        assert seen is locked
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()

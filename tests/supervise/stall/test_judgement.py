@@ -489,3 +489,21 @@ def test_what_moves_while_stacks_are_read_does_not_end_a_stall() -> None:
     )
     assert stall_judgement.has_recovered(stalled_at, moved)
     assert not stall_judgement.has_recovered(stalled_at, moved, disturbed_until=stalled_at.now + 2.5)
+
+
+def test_python_threads_that_wait_for_each_other_are_noticed_in_a_quarter_of_a_minute() -> None:
+    """In a phase that may else be silent for a minute."""
+    for phase in (Phase.CALLBACK, Phase.BUILD, Phase.AFTER):
+        story = trained().beat(phase)
+        story.closer_look = CloserLook(activity=StackActivity.EXECUTING, python_locked=True)
+        story.wait(60)
+        assert story.stall is not None and story.stall.silent_for_s <= 13
+        assert limit_from(story.stall) == "every Python thread waits for another, without a timeout"
+
+
+def test_what_was_read_before_a_silence_does_not_shorten_it() -> None:
+    """The probe reads a little every second; what training read before stays in the window for five seconds."""
+    story = trained().beat(Phase.CALLBACK).wait(1, reads_per_s=MB)
+    since = story.now
+    story.wait(4, reads_per_s=500)
+    assert story.activity.last_activity.read <= since

@@ -17,6 +17,9 @@ _SHORT_S = 5.0
 #: In five seconds. A deadlocked TensorFlow process used none in ten minutes, the probe a tick or two.
 _ACTIVE_CPU_S = 0.03
 _ACTIVE_BYTES = 32 * 1024  # read or written in five seconds; the probe's own lines are fewer
+_TICK_BYTES = (
+    _ACTIVE_BYTES // 10
+)  # and in the last tick: what was read before the silence stays in the window
 _WORK_S = 0.9
 _WORK_SHARE = 0.05  # of a core
 _WORK_READ_BYTES = 128 * 1024  # in about a second
@@ -147,8 +150,10 @@ class ActivityTracker:
         self.last_activity = LastActivity(
             beat=min(now, sample.beat.mono) if beat_moved and sample.beat is not None else before.beat,
             output=now if sample.output_bytes > last.output_bytes else before.output,
-            read=now if read and sample.read_bytes > last.read_bytes else before.read,
-            written=now if written and sample.written_bytes > last.written_bytes else before.written,
+            read=now if read and sample.read_bytes - last.read_bytes > _TICK_BYTES else before.read,
+            written=now
+            if written and sample.written_bytes - last.written_bytes > _TICK_BYTES
+            else before.written,
             cpu=now if sample.gpu_busy or cpu else before.cpu,
             memory=now if memory_moved else before.memory,
             working=now if worked else before.working,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.host import descriptors, procfs
@@ -17,7 +17,7 @@ from holdfast.supervise.stack_capture.stack_phase import COMPILERS, read_phase
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import PhaseGroup, StackActivity
-from holdfast.supervise.stall.thread_waits import read_tree
+from holdfast.supervise.stall.thread_waits import python_locked, read_tree
 from holdfast.supervise.stall.wait_kinds import TreeWait, Wait
 
 #: Python code that never waits by itself. Innermost there, the thread is inside a destructor: at the end of an epoch
@@ -27,27 +27,18 @@ _NEVER_WAIT = (
     "keras/src/trainers/epoch_iterator.py", "tensorflow/python/data/ops/iterator_ops.py",
     "tensorflow/python/data/ops/dataset_ops.py", "holdfast/probe/runtime/wrapping.py",
 )  # fmt: skip
-#: Threads that only look whether a bar should be drawn again.
-_HELPERS = ("tqdm/_monitor.py",)
+#: Threads that only look whether a bar should be drawn again, and the probe's own.
+_HELPERS = ("tqdm/_monitor.py", "holdfast/probe/runtime/hidden_thread.py")
+#: Below these a call may wait for what native threads do: the network, a device.
+_NATIVE_LIBRARIES = ("/site-packages/", "/dist-packages/")
 _LOCK_SYSCALLS = frozenset({"futex", "wait4", "waitid"})
 _MAX_PROCESSES = 8
 _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
 _EVERY_S = 15.0  # between two looks at the same beat
 _TIMEOUT_S = 3.0
 _SAME_END_S = 2.0  # two looks at the same sleep find the same end, as exactly as a busy machine reads clocks
-#: Where the stack distinguishes compiling and importing from a stall.
-_WITH_STACK = frozenset(
-    {
-        PhaseGroup.STARTING,
-        PhaseGroup.STEP,
-        PhaseGroup.LOOP_STEP,
-        PhaseGroup.VALIDATION_START,
-        PhaseGroup.BUILD,
-        PhaseGroup.IMPORT,
-        PhaseGroup.CALLBACK,
-        PhaseGroup.NONE,  # without heartbeats the stack alone says what it does
-    }
-)
+#: Where the stack distinguishes compiling and importing from a stall, or shows that threads wait for each other.
+_WITH_STACK = frozenset(PhaseGroup) - {PhaseGroup.START, PhaseGroup.EXIT}
 
 
 class CloserLooks:
@@ -137,6 +128,7 @@ def look(
         phase=python.phase,
         reads_terminal=reads_terminal or tree.wait is Wait.PERSON,
         all_locked=len(pids) <= _MAX_PROCESSES and all_blocked_on_locks(calls.values()),
+        python_locked=len(pids) <= _MAX_PROCESSES and _python_locked(trainer, python, calls, root),
         blocked_on_fifo=blocked_on_fifo,
         sleeps_until=_sleeps_until(trainer, calls.get((trainer, trainer))),
         tree=tree,
@@ -144,6 +136,16 @@ def look(
         stacks_read_at=time.monotonic() if with_stack else stacks_read_at,
         helpers=python.helpers,
     )
+
+
+def _python_locked(
+    trainer: int, python: _PythonStack, calls: Mapping[tuple[int, int], SystemCall | None], root: int
+) -> bool:
+    """By the calls that were read before the stacks: reading those wakes the threads."""
+    if not python.innermost or any(mark in python.innermost for mark in _NATIVE_LIBRARIES):
+        return False
+    known = {key: call for key, call in calls.items() if key[1] not in python.helpers}
+    return python_locked(python.threads, trainer, known, root=root)
 
 
 def _sleeps_until(trainer: int, call: SystemCall | None) -> float | None:
@@ -176,6 +178,8 @@ class _PythonStack:
     activity: StackActivity = StackActivity.UNKNOWN
     phase: Phase | None = None
     helpers: frozenset[int] = frozenset()  # threads that never do anything but wake up
+    threads: tuple[int, ...] = ()  # the others
+    innermost: str = ""  # the file of the main thread's innermost frame
 
 
 def _read_stack(trainer: int, gentle: bool) -> _PythonStack:
@@ -190,9 +194,13 @@ def _read_stack(trainer: int, gentle: bool) -> _PythonStack:
     states = [Thread(state="S", frames=list(one.frames), main=one.tid == trainer) for one in threads]
     if not any(state.main for state in states):  # it has no Python frames any more
         states.append(Thread(state="S", main=True))
-    helpers = (one.tid for one in threads if any(frame.file.endswith(_HELPERS) for frame in one.frames))
+    helpers = {one.tid for one in threads if any(frame.file.endswith(_HELPERS) for frame in one.frames)}
     return _PythonStack(
-        activity_of_frames(main), read_phase(states, from_python=True).phase, frozenset(helpers)
+        activity_of_frames(main),
+        read_phase(states, from_python=True).phase,
+        frozenset(helpers),
+        tuple(one.tid for one in threads if one.tid not in helpers),
+        main[0].file if main else "",
     )
 
 

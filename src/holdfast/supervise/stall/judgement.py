@@ -36,6 +36,7 @@ class CloserLook:
     phase: Phase | None = None  # by the stacks; heartbeats know better where there are any
     reads_terminal: bool = False  # a thread waits for somebody to type
     all_locked: bool = False  # every thread waits for another one, without a timeout
+    python_locked: bool = False  # every Python thread does, and no other process or connection can wake one
     blocked_on_fifo: bool = False  # a thread waits to open a FIFO that nobody has opened to write
     sleeps_until: float | None = None  # the main thread is in a long sleep that has an end
     tree: TreeWait = NOT_READ  # what the whole tree waits for
@@ -149,6 +150,8 @@ _FILTERED_ELEMENTS = 200_000
 _BEFORE_TRAINING = frozenset({PhaseGroup.NONE, PhaseGroup.START})
 #: Half a minute is promised; a tick a second and two closer looks, fifteen seconds apart, need the rest.
 _OPEN_ENDED_S = 24.0
+#: A quarter of a minute is promised; a tick a second and a closer look need the rest.
+_PYTHON_LOCKED_S = 11.5
 #: An evaluator sleeps between two looks for a new checkpoint, for an hour if need be.
 _SLEEPS_S = 3600.0
 _TIMED_MARGIN_S = 15.0
@@ -196,6 +199,9 @@ def _limit(inputs: StallInputs, group: PhaseGroup) -> SilenceLimit:
         # Another process woke it after earlier pauses, and may again.
         idle_s = max(LIMIT_FLOOR_S, LIMIT_FACTOR * inputs.durations.longest_pause_s(group))
         return replace(limit, idle_s=idle_s, basis=LimitBasis(LimitReason.ALL_LOCKED))
+    if look.python_locked and limit.idle_s > _PYTHON_LOCKED_S:
+        idle_s = max(_PYTHON_LOCKED_S, LIMIT_FACTOR * inputs.durations.longest_pause_s(group))
+        return replace(limit, idle_s=min(limit.idle_s, idle_s), basis=LimitBasis(LimitReason.PYTHON_LOCKED))
     if look.blocked_on_fifo and group not in _BEFORE_TRAINING:
         return replace(limit, idle_s=LIMIT_FLOOR_S, basis=LimitBasis(LimitReason.BLOCKED_ON_FIFO))
     if look.reads_terminal and group not in _BEFORE_TRAINING:

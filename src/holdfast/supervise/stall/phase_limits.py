@@ -64,6 +64,7 @@ class LimitReason(enum.Enum):
     MEDIAN_STEP = enum.auto()
     LONGEST_SILENCE = enum.auto()
     ALL_LOCKED = enum.auto()
+    PYTHON_LOCKED = enum.auto()
     BLOCKED_ON_FIFO = enum.auto()
     READS_TERMINAL = enum.auto()
     OPEN_ENDED = enum.auto()

@@ -21,6 +21,7 @@ _LIMIT_TEXTS = {
     LimitReason.MEDIAN_STEP: "twelve times the median of the first {steps} steps, {measured}",
     LimitReason.LONGEST_SILENCE: "three times the longest such silence so far, {measured}",
     LimitReason.ALL_LOCKED: "every thread waits for another, without a timeout",
+    LimitReason.PYTHON_LOCKED: "every Python thread waits for another, without a timeout",
     LimitReason.BLOCKED_ON_FIFO: "it waits to open a FIFO that nobody opens at the other end",
     LimitReason.READS_TERMINAL: "it waits for somebody to type",
     LimitReason.OPEN_ENDED: "every thread waits without a time limit",

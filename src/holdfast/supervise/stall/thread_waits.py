@@ -75,6 +75,25 @@ def read_tree(pids: Sequence[int], *, helpers: frozenset[int] = frozenset()) -> 
     )
 
 
+def python_locked(
+    python_threads: Sequence[int], trainer: int, calls: Mapping[ThreadKey, SystemCall | None], *, root: int
+) -> bool:
+    """Whether every Python thread of the trainer waits for another one without a time limit, and nothing else can wake
+    one: no process that works, no connection. Threads of a framework, without Python code, may wake up now and then.
+    """
+    own = {(trainer, thread) for thread in python_threads}
+    if (trainer, trainer) not in own or any(not _waits_for_lock(calls.get(key)) for key in own):
+        return False
+    others = {key: classify(*key, call, root=root) for key, call in calls.items() if key not in own}
+    endless = (Wait.OPEN_ENDED, Wait.CLIENT)
+    native = (*endless, Wait.TIMED, Wait.SLEEP)
+    return all(wait in (native if key[0] == trainer else endless) for key, wait in others.items())
+
+
+def _waits_for_lock(call: SystemCall | None) -> bool:
+    return call is not None and not call.timed and (call.name == "futex" or call.name in _FOR_CHILD)
+
+
 def judge_tree(waits: Mapping[ThreadKey, Wait], leaders: Sequence[int]) -> Wait:
     """By the main threads of the processes that the others wait for; open-ended only if every thread is."""
     leading = {waits.get((pid, pid), Wait.UNKNOWN) for pid in leaders}
