@@ -19,7 +19,7 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
     name = stall.event.callback or (method.function if method is not None else "")
     place = main.users_file_line if main is not None else ""
     return Finding(
-        Strength.ESTABLISHED if place else Strength.SUPPORTED,
+        Strength.established_if(place),
         Title("callback-blocked", {"callback": name, "where": place}),
         facts(
             stall.fact("callback.stalled", callback=name, seconds=evidence.silent_for_s),

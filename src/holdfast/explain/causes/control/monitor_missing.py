@@ -33,7 +33,7 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
         started.source if started else "journal.jsonl",
     )
     return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        Strength.established_if(certain),
         Title("monitor-missing", {**watches, "never_acts": raised is None}),
         facts(
             Fact("callback.watches", watches, source),

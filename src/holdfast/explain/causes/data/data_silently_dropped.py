@@ -16,7 +16,7 @@ def data_silently_dropped(evidence: Evidence) -> Finding | None:
     if not seen:
         return None
     return Finding(
-        Strength.ESTABLISHED if dropped is not None else Strength.SUPPORTED,
+        Strength.established_if(dropped is not None),
         Title("data-silently-dropped"),
         (ignoring, *seen),
         (Remedy("data.repair", safety="automatic"), Remedy("pipeline.log-errors")),

@@ -31,7 +31,7 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
     quote = _EMPTY.match(evidence) or _RAISED.match(evidence)
     ends = [(fit, fit.done) for fit in fits[-1:] if fit.done is not None]
     return Finding(
-        Strength.ESTABLISHED if fits or counted_empty else Strength.SUPPORTED,
+        Strength.established_if(fits or counted_empty),
         Title("dataset-empty", {"where": evidence.dataset().where}),
         facts(
             passed and passed.fact("loop.got-no-data", where=passed.event.where, passes=passed.event.passes),

@@ -66,8 +66,7 @@ def _strength(reader: Reader, stacks: StackReading) -> Strength:
     if reader.nearness is Nearness.ASIDE:
         return Strength.POSSIBLE
     in_users_code = thread.users is not None and not stacks.busy
-    certain = in_users_code or _CERTAIN_WAITS.search(thread.wait) is not None
-    return Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    return Strength.established_if(in_users_code or _CERTAIN_WAITS.search(thread.wait) is not None)
 
 
 def _remedies(awaits: Awaits) -> tuple[Remedy, ...]:

@@ -54,7 +54,7 @@ def storage_slow(evidence: Evidence) -> Finding | None:
         return None
     pressed, read = look.pressure > _PRESSURE_SHOWN, look.read_bytes_per_s
     return Finding(
-        Strength.SUPPORTED if starved or look.share > _MOSTLY_WAITING else Strength.POSSIBLE,
+        Strength.supported_if(starved or look.share > _MOSTLY_WAITING),
         Title("storage-slow", {"file": next(iter(evidence.dataset().files), "")}),
         facts(
             Fact("threads.in-storage", {"waiting": look.waiting, "samples": look.samples}, look.source),

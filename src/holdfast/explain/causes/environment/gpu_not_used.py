@@ -31,9 +31,8 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
         *_details(frameworks, hidden),
     ]
     on_purpose = _chosen(frameworks, hidden)
-    strength = Strength.ESTABLISHED if kinds_known else Strength.SUPPORTED
     return Finding(
-        Strength.POSSIBLE if on_purpose else strength,
+        Strength.POSSIBLE if on_purpose else Strength.established_if(kinds_known),
         Title("gpu-not-used", {"gpus": gpus}),
         because=[*facts, line.fact] if line is not None else facts,
         against=on_purpose,

@@ -39,7 +39,7 @@ def peer_missing(evidence: Evidence) -> Finding | None:
     quote = _NO_PEER.match(evidence)
     if quote is None:
         return None
-    strength = Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED
+    strength = Strength.established_if(evidence.error is not None)
     return Finding(strength, Title("peer-missing"), quote.facts, _REMEDIES)
 
 
@@ -50,8 +50,7 @@ def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Findi
     of_group = waiting.thread.within("collective", "multi_worker", "distribute") is not None
     if plain_name(inside) == "ensure_initialized" and not (variables or of_group):
         return None  # the first use of TensorFlow on one machine
-    certain = plain_name(inside) in _CERTAIN_JOINS or bool(variables)
-    strength = Strength.SUPPORTED if certain else Strength.POSSIBLE
+    strength = Strength.supported_if(plain_name(inside) in _CERTAIN_JOINS or bool(variables))
     configured = [Fact("group.configured", {"variable": name}, "journal.jsonl") for name in variables[:1]]
     facts = [waiting.fact_inside(inside), *configured]
     return Finding(strength, Title("peer-missing.joining"), facts, _REMEDIES)

@@ -40,8 +40,7 @@ def memory_refused(evidence: Evidence) -> Finding | None:
     facts = [*quote.facts, *_limits(evidence), *at_the_end(evidence)]
     if evidence.growth.when not in (GrowthShape.NONE, GrowthShape.ONE_JUMP):
         facts.append(grew(evidence))
-    certain = evidence.error is not None or evidence.exit_signal == "SIGABRT"
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(evidence.error is not None or evidence.exit_signal == "SIGABRT")
     return Finding(strength, Title("memory-refused", values), facts, _remedies(dtype))
 
 

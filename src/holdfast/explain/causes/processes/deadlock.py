@@ -29,8 +29,7 @@ def deadlock(evidence: Evidence) -> Finding | None:
         return _never_released(evidence, stacks, waiting)
     frames = [one.thread.users for one in waiting]
     places = [f"{frame.file}:{frame.line}" for frame in frames if frame is not None]
-    certain = sum(_names_a_lock(one.thread) for one in waiting) >= 2
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(sum(_names_a_lock(one.thread) for one in waiting) >= 2)
     remedies = [Remedy("lock.order"), Remedy("lock.timeout")]
     return Finding(strength, Title("deadlock", {"places": places}), _facts(stacks, waiting), remedies)
 

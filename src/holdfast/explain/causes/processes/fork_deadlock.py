@@ -33,10 +33,9 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
     if not stuck or (evidence.all(ev.WorkerGone) and not forked):
         return None
     certain = forked or started.after_framework or any(other.threads[0].python for other in stuck)
-    strength = Strength.SUPPORTED if certain else Strength.POSSIBLE
     title = Title("fork-deadlock", {"pid": stuck[0].pid})
     remedies = [Remedy("worker.spawn"), Remedy("worker.use-threads-or-tf-data")]
-    return Finding(strength, title, _facts(evidence, stacks.source, stuck), remedies)
+    return Finding(Strength.supported_if(certain), title, _facts(evidence, stacks.source, stuck), remedies)
 
 
 def _facts(evidence: Evidence, source: str, stuck: list[ProcessState]) -> list[Fact]:

@@ -34,13 +34,11 @@ def native_crash(evidence: Evidence) -> Finding | None:
     if limit is not None and 0 < peak < _FAR_FROM_LIMIT * limit.bytes:
         values = {"peak_bytes": peak, "limit_bytes": limit.bytes}
         facts.append(Fact("memory.far-from-limit", values, "vitals.jsonl"))
-    certain = signal in _CERTAIN and not evidence.by_shell
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(signal in _CERTAIN and not evidence.by_shell)
     title = Title("native-crash", {"signal": signal, "where": where, "outside": outside})
     look = Remedy("crash.look-at", {"line": where.partition(" in ")[0]})
     first = look if where else Remedy("crash.use-faulthandler")
-    remedies = [first, Remedy("crash.separate-libraries", safety="guess")]
-    return Finding(strength, title, facts, remedies)
+    return Finding(strength, title, facts, [first, Remedy("crash.separate-libraries", safety="guess")])
 
 
 def _fatal(evidence: Evidence) -> list[Fact]:

@@ -66,8 +66,7 @@ def _finding(blocked: StalledThread, to: WriteTo, reader: ProcessState | None) -
     maker = reader if reader is not None and reader.makes_pipes else blocked.process
     made_at = list(maker.makes_pipes)
     facts += [Fact("pipe.made", {"lines": made_at}, source)] if made_at else []
-    certain = to is not WriteTo.PIPE or reader is not None
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(to is not WriteTo.PIPE or reader is not None)
     made = made_at[0] if made_at else ""
     title = Title("output-pipe-full", {"to": to, "where": blocked.thread.users_line, "made_at": made})
     return Finding(strength, title, facts, [Remedy("pipe.read-or-use-a-file"), Remedy("pipe.communicate")])

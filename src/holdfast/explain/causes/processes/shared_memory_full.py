@@ -39,7 +39,6 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     facts += [Fact("oom.none", {}, evidence.exit_source)] if evidence.oom_kills == 0 else []
     remedies = [Remedy("shared-memory.raise"), Remedy("shared-memory.use-less")]
     if full or worded or least is None or disks:
-        strength = Strength.ESTABLISHED if full or worded else Strength.SUPPORTED
-        return Finding(strength, Title("shared-memory-full"), facts, remedies)
+        return Finding(Strength.established_if(full or worded), Title("shared-memory-full"), facts, remedies)
     title, against = Title("shared-memory-full.page-missing"), [Fact("shared-memory.never-low")]
     return Finding(Strength.SUPPORTED, title, facts, remedies, against=against)

@@ -33,7 +33,7 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
     if not (sure or longer):
         return None
     return Finding(
-        Strength.ESTABLISHED if sure else Strength.SUPPORTED,
+        Strength.established_if(sure),
         Title("validation-never-ends", {"batches": batches, "infinite": sure}),
         facts(
             Fact("validation.unfinished", {"batches": batches, "training_steps": training}, "beats"),

@@ -39,9 +39,8 @@ def disk_full(evidence: Evidence) -> Finding | None:
     if evidence.exit_signal in ("SIGSEGV", "SIGXFSZ"):
         facts.append(Fact("disk-full.crash", {"signal": evidence.exit_signal}, evidence.exit_source))
     worded = quote is not None and _CERTAIN.search(quote.match[0]) is not None
-    certain = failed is not None or by_errno or by_signal or worded
     path = failed.event.path if failed is not None else _path(evidence, quote)
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(failed is not None or by_errno or by_signal or worded)
     return _finding(evidence, strength, facts, path, limit=limit)
 
 

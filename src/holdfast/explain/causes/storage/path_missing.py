@@ -74,8 +74,7 @@ def _named(evidence: Evidence, quote: Quote) -> Finding | None:
     facts = [*quote.facts]
     if re.search(r"(^|/)None/", path):
         facts.append(Fact("path.holds-none", {}, quote.source if evidence.error is not None else ""))
-    certain = evidence.error is not None or quote.says("can't open file")
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(evidence.error is not None or quote.says("can't open file"))
     if evidence.log and quote.says("filepath="):  # or it is there and corrupt: nobody looked
         strength = Strength.POSSIBLE
     return Finding(strength, title, facts, remedies)
