@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.error import ErrorText, Quote, full_disk
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.numbers import whole_or_none
 from holdfast.journal import events as ev
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
 
 _REFUSED = ErrorText(
     r"bad_alloc|\bMemoryError\b|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"

@@ -6,8 +6,8 @@ import enum
 import re
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.readings.stacks import (
     StalledThread,
     ThreadState,
@@ -16,9 +16,6 @@ from holdfast.explain.readings.stacks import (
     stalled_threads,
 )
 from holdfast.journal.stack_files import Frame
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
 
 #: Frames of a framework that ask the user's code for data.
 _FEEDS = ("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.error import user_frame
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 from holdfast.printed.tracebacks import tracebacks
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
-
 
 _IN_THREAD = "Exception in thread"  # in front of the traceback that ended a thread
 

@@ -20,10 +20,8 @@ def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
     logged = [line for line in evidence.kernel_log if _KILL.search(line)]
     if evidence.oom_kills == 0 and not logged:
         return RuledOut("killed-for-memory.not-counted", {}, evidence.exit_source)
-    if counted or logged:
-        strength = Strength.ESTABLISHED
-    else:
-        strength = Strength.supported_if(near_the_limit(evidence) or printed)
+    near = near_the_limit(evidence) or printed
+    strength = Strength.ESTABLISHED if counted or logged else Strength.supported_if(near)
     facts = [*end_seen(evidence), *([oom_kills(evidence)] if counted else [])]
     source = KERNEL_LOG if evidence.log else evidence.exit_source
     facts += [Fact("kernel.logged", {"line": line}, source) for line in logged[-1:]]
