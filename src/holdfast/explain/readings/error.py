@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, final
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.output import clipped, is_advice, without_colour
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.readings.stacks import is_users
 from holdfast.journal import events as ev
 from holdfast.printed.tracebacks import TracebackText
+from holdfast.user_code import is_user_file
 
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
@@ -57,7 +57,7 @@ class Fatal:
     @property
     def where(self) -> str:
         """The innermost line of the user's own code."""
-        own = next((frame for frame in self.frames if is_users(frame[0])), None)
+        own = next((frame for frame in self.frames if is_user_file(frame[0])), None)
         return f"{own[0]}:{own[1]} in {own[2]}" if own is not None else ""
 
     @property
@@ -152,7 +152,7 @@ def from_event(
 
 def user_frame(frames: Sequence[tuple[str, int, str]], codes: Sequence[str]) -> tuple[str, str]:
     """The innermost line of the user's own code among those of a printed traceback, and its text."""
-    own = [at for at, (file, _, _) in enumerate(frames) if is_users(file)]
+    own = [at for at, (file, _, _) in enumerate(frames) if is_user_file(file)]
     if not own:
         return "", ""
     file, line, _ = frames[own[-1]]

@@ -2,8 +2,9 @@
 
 import re
 
-from holdfast.explain.readings.stacks import ThreadState, is_users, plain_name
+from holdfast.explain.readings.stacks import ThreadState, plain_name
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, facts
+from holdfast.user_code import is_user_file
 
 _METHOD = re.compile(r"on_(train|test|predict|epoch|batch)\w*")
 
@@ -13,7 +14,7 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
     stall, stacks = evidence.stall, evidence.stacks
     main = stacks.main if stacks is not None else None
     frames = main.frames if main is not None else ()
-    method = next((one for one in frames if _METHOD.match(plain_name(one)) and is_users(one.file)), None)
+    method = next((one for one in frames if _METHOD.match(plain_name(one)) and is_user_file(one.file)), None)
     if stall is None or (evidence.phase is not Phase.CALLBACK and method is None):
         return None
     name = stall.event.callback or (method.function if method is not None else "")

@@ -59,10 +59,8 @@ def _pool_of_waiters(stacks: StackReading, own: list[StalledThread]) -> list[Sta
 
 def _on_a_lock(thread: ThreadState) -> bool:
     """It waits for a lock itself, and not for work in a queue, for a thread's end or inside a library."""
-    if thread.users is None:
-        return False
-    inner = thread.frames[: thread.frames.index(thread.users)]
-    return all("threading.py" in frame.file for frame in inner)
+    inner = thread.below_users
+    return thread.users is not None and all("threading.py" in frame.file for frame in inner)
 
 
 def _one_lock(waiting: list[StalledThread]) -> bool:

@@ -3,8 +3,8 @@
 import re
 
 from holdfast.explain.readings.end import before_first_step
-from holdfast.explain.readings.stacks import is_users
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
+from holdfast.user_code import is_user_file
 
 _FATAL = (
     r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|"
@@ -56,6 +56,6 @@ def _user_line(evidence: Evidence) -> tuple[str, str]:
         return evidence.fatal.where, evidence.fatal.source
     for line in evidence.output.lines[-_STACK_LINES:]:
         frame = _FRAME.search(line.text)
-        if frame is not None and is_users(frame[1]):
+        if frame is not None and is_user_file(frame[1]):
             return f"{frame[1]}:{frame[2]} in {frame[3]}", line.source
     return "", ""

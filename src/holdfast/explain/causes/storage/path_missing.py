@@ -44,12 +44,10 @@ def path_missing(evidence: Evidence) -> Finding | None:
     quote, error = _NOT_FOUND.match(evidence), evidence.error
     if quote is not None and quote.says(_OTHER_CAUSES):
         return None
-    waits = stalled_thread(
-        evidence, lambda one: one.main and one.within("wait_for_new_checkpoint") is not None
-    )
+    waits = stalled_thread(evidence, lambda one: one.main and bool(one.within("wait_for_new_checkpoint")))
     if waits is not None and waits.trains:
         facts = [*(quote.facts if quote is not None else user_line(evidence))]
-        facts.append(Fact("checkpoint.awaited", {}, waits.source))
+        facts.append(Fact("checkpoint.awaited", {}, waits.reading.source))
         remedies = [Remedy("path.check", {"path": _path(_text(evidence, quote))}), _CHECK_RECIPE]
         return Finding(Strength.ESTABLISHED, Title("path-missing.checkpoint"), facts, remedies)
     if error is not None and error.type == "KeyError" and any(map(_ENVIRON.search, error.frames)):
