@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact
+from holdfast.explain.finding import Fact, facts
 from holdfast.explain.readings import error
 from holdfast.explain.readings.output import Line, Output
 from holdfast.explain.readings.recorded import Recorded
@@ -76,6 +76,7 @@ def evidence_of(log: ScannedLog, *, name: str, path: Path, written_at: float, no
     if ended is not None:
         records.add_end(ended)
     lines = tuple(Line(one.number, one.text, file=name) for one in pieces)
+    skipped = not log.complete and Fact("missing.log-lines", {"size_bytes": log.size})
     return Evidence(
         name=name,
         path=path,
@@ -85,7 +86,7 @@ def evidence_of(log: ScannedLog, *, name: str, path: Path, written_at: float, no
         fatal=_fatal(pieces, name),
         alive=None if ended is None else False,
         same_boot=False if ended is not None and ended.event is None else None,
-        missing=(Fact("missing.all-but-the-log"), *_skipped(log)),
+        missing=tuple(facts(Fact("missing.all-but-the-log"), skipped)),
         log=name,
         end_text=pieces[ended.place].text if ended is not None else "",
         end_words=pieces[ended.place].reading.end if ended is not None else None,
@@ -104,10 +105,6 @@ def course_of(
     records = _Records(name, at, pieces, span=(began_mono, ended_mono))
     records.add_course()
     return tuple(records.entries)
-
-
-def _skipped(log: ScannedLog) -> list[Fact]:
-    return [] if log.complete else [Fact("missing.log-lines", {"size_bytes": log.size})]
 
 
 def _pieces(log: ScannedLog) -> list[_Piece]:
@@ -251,10 +248,8 @@ def _breaks_off(pieces: Sequence[_Piece]) -> bool:
 
 def _stops(piece: _Piece) -> bool:
     """It says that it is done, or that it stops by itself."""
-    stopped = piece.reading.warning in (Warned.DATA_RAN_OUT, Warned.NOT_FINITE) or _STOPPED_EARLY.search(
-        piece.text
-    )
-    return bool(stopped or _FINISHED.search(piece.text))
+    warned = piece.reading.warning in (Warned.DATA_RAN_OUT, Warned.NOT_FINITE)
+    return warned or bool(_STOPPED_EARLY.search(piece.text) or _FINISHED.search(piece.text))
 
 
 # -- the events --------------------------------------------------------------------------------------
@@ -264,15 +259,11 @@ class _Records:
     """The events of the log, as they would be in a journal."""
 
     def __init__(
-        self,
-        name: str,
-        written_at: float,
-        pieces: Sequence[_Piece],
-        span: tuple[float, float] | None = None,
+        self, name: str, at: float, pieces: Sequence[_Piece], span: tuple[float, float] | None = None
     ) -> None:
         """`span`: when the first and the last line were printed, by the monotonic clock."""
         self.entries: list[Recorded[Any]] = []
-        self._name, self._at, self._pieces, self._span = name, written_at, pieces, span
+        self._name, self._at, self._pieces, self._span = name, at, pieces, span
 
     def _add(self, event: ev.Event, place: int, pid: int = 1) -> None:
         line = self._pieces[place].number
@@ -323,12 +314,9 @@ class _Records:
 
     def _add_empty_passes(self, place: int) -> None:
         """Epoch after epoch is announced, and no step of any is printed."""
-        epochs = {
-            one.position[0]
-            for one in self._pieces
-            if one.position is not None and one.position[0] is not None
-        }
-        if len(epochs) > 1 and all(one.position is None or one.position[1] is None for one in self._pieces):
+        positions = [one.position for one in self._pieces if one.position is not None]
+        epochs = {epoch for epoch, _ in positions if epoch is not None}
+        if len(epochs) > 1 and all(step is None for _, step in positions):
             self._add(ev.EmptyPassSeen(passes=len(epochs)), place)
 
     def _add_early_stop(self, place: int, stop: re.Match[str]) -> None:

@@ -70,10 +70,8 @@ _TRAINS = (ev.FitStarted, ev.LoopSeen, ev.LossSeen, ev.EpochDone, ev.DatasetSeen
 def _printed_course(path: Path, evidence: Evidence) -> tuple[Recorded[Any], ...]:
     """What the command printed of its training, where nothing inside reports any."""
     entries = evidence.entries
-    reported = any(isinstance(one.event, _TRAINS) for one in entries) or any(
-        one.step for one in evidence.beats
-    )
-    if not entries or reported:
+    reported = any(isinstance(one.event, _TRAINS) for one in entries)
+    if not entries or reported or any(one.step for one in evidence.beats):
         return ()
     try:
         with path.open("rb") as file:

@@ -317,10 +317,6 @@ FULL_DISK = ErrorText(
 )
 
 
-def full_disk(evidence: Evidence) -> Quote | None:
-    return FULL_DISK.match(evidence)
-
-
 def file_named(
     text: str,
     endings: str = r"jpe?g|png|bmp|gif|webp|tiff?|tfrecords?\S*|records?|h5|keras|npy|npz|xml|json|txt|csv",

@@ -20,11 +20,9 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     quote, bus_error = _REFUSED.match(evidence), evidence.exit_signal == "SIGBUS"
     if quote is None and not bus_error:
         return None
-    disks, samples = (
-        low_disks(evidence, _FULL_DISK_BYTES, samples=2),
-        [(line, one.disks_free_bytes) for line, one in evidence.samples],
-    )
-    known = [(line, free["shm"]) for line, free in samples if "shm" in free]
+    disks = low_disks(evidence, _FULL_DISK_BYTES, samples=2)
+    free = [(line, one.disks_free_bytes.get("shm")) for line, one in evidence.samples]
+    known = [(line, free_bytes) for line, free_bytes in free if free_bytes is not None]
     least = min((free_bytes for _, free_bytes in known), default=None)
     full = least is not None and least < _FULL_SHM_BYTES
     worded = quote is not None and not quote.says("Bus error")
