@@ -37,9 +37,7 @@ _SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 1
                   136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 142: "SIGALRM", 143: "SIGTERM", 152: "SIGXCPU",
                   153: "SIGXFSZ"}  # fmt: skip
 
-
 _PHASES = {phase.label: phase for phase in Phase}
-_OF_A_CHILD = ("CalledProcessError", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException")
 _NOT_ERRORS = ("KeyboardInterrupt", "SystemExit")
 
 
@@ -280,7 +278,7 @@ class Evidence:
             chosen = (script or raised)[-1]
             below = [one for one in script if one.pid != chosen.pid]
             # A launcher only reports what ended the process below it.
-            passed_on = below and chosen.event.type in _OF_A_CHILD
+            passed_on = below and chosen.event.type in errors.LAUNCHER_ERRORS
             return errors.from_event(below[-1] if passed_on else chosen, raised)
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:

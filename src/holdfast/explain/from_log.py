@@ -30,8 +30,6 @@ from holdfast.printed.progress import Part
 from holdfast.printed.tracebacks import TracebackText, is_native_log, tracebacks
 from holdfast.printed.warning_lines import Warned
 
-#: What a launcher raises about the process below it.
-_LAUNCHERS = ("ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException")
 _SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 _ASKED_TO_END = (End.TIME_LIMIT, End.PREEMPTED, End.EVICTED, End.CANCELLED, End.TERMINATED)
 #: States of a bar that may still be printed after the scheduler's word: the process has some seconds to end.
@@ -131,7 +129,8 @@ def _ending(pieces: Sequence[_Piece]) -> _Ended | None:
     printed = [one for one in tracebacks([one.text for one in pieces]) if not one.in_thread]
     raised = _uncaught(pieces, printed)
     words = _last_words(pieces, printed)
-    if words is not None and (not raised or raised[-1].type in _LAUNCHERS or _outranks(pieces[words])):
+    no_reason = not raised or raised[-1].type in error.LAUNCHER_ERRORS
+    if words is not None and (no_reason or _outranks(pieces[words])):
         return _by_words(words, pieces[words], raised)
     if raised:
         return _Ended(raised[-1].at, ev.AttemptEnded(exit_code=1), raised)
@@ -145,7 +144,7 @@ def _uncaught(pieces: Sequence[_Piece], printed: Sequence[TracebackText]) -> tup
         if _continued(pieces, one.at + 1) or (not found and _told_more(pieces, one)):
             break
         found.append(one)
-        if one.type not in _LAUNCHERS:
+        if one.type not in error.LAUNCHER_ERRORS:
             break
     return tuple(reversed(found))
 
@@ -177,14 +176,13 @@ def _told_more(pieces: Sequence[_Piece], raised: TracebackText) -> bool:
     place = raised.end if raised.from_the_start else raised.at + 1
     behind = [one.text for one in pieces[place:] if one.position is None]  # a bar is drawn once more
     own = [text for text in behind if not is_native_log(text) and not _OF_OTHERS.search(text)]
-    return len(own) > (_LAST_WORDS if raised.from_the_start else 0) or any(
-        _FINISHED.search(one.text) for one in pieces[raised.at + 1 :]
-    )
+    finished = any(_FINISHED.search(one.text) for one in pieces[raised.at + 1 :])
+    return finished or len(own) > (_LAST_WORDS if raised.from_the_start else 0)
 
 
 def _last_words(pieces: Sequence[_Piece], printed: Sequence[TracebackText]) -> int | None:
     """The place where somebody else says how it ended, with next to no training behind it."""
-    own = {at for one in printed if one.type not in _LAUNCHERS for at in range(one.start, one.end)}
+    own = {at for one in printed if one.type not in error.LAUNCHER_ERRORS for at in range(one.start, one.end)}
     moved, found = 0, None
     for place in range(len(pieces) - 1, -1, -1):
         one = pieces[place]
@@ -217,7 +215,7 @@ def _by_words(place: int, piece: _Piece, raised: tuple[TracebackText, ...]) -> _
     end = piece.reading.end
     assert end is not None
     if end.kind is End.OUT_OF_MEMORY:
-        own = [one for one in raised if one.type not in _LAUNCHERS]
+        own = [one for one in raised if one.type not in error.LAUNCHER_ERRORS]
         killed = {"exit_code": 1} if own else {"signal": "SIGKILL"}
         return _Ended(place, ev.AttemptEnded(**killed), raised, out_of_memory=True)
     if end.kind in _ASKED_TO_END:
@@ -240,10 +238,9 @@ def _breaks_off(pieces: Sequence[_Piece]) -> bool:
     assert last is not None
     if last.part is Part.VALIDATION or pieces.index(moved[-1]) < len(pieces) - _LAST_WORDS:
         return False
-    short = last.of is not None and last.step is not None and last.step < last.of - 1
-    return short or (
-        last.of_epochs is not None and last.epoch is not None and last.epoch < last.of_epochs - 1
-    )
+    if last.of is not None and last.step is not None and last.step < last.of - 1:
+        return True
+    return last.of_epochs is not None and last.epoch is not None and last.epoch < last.of_epochs - 1
 
 
 def _stops(piece: _Piece) -> bool:
@@ -329,7 +326,7 @@ class _Records:
 
     def add_end(self, ended: _Ended) -> None:
         for one in ended.raised:
-            launcher = one.type in _LAUNCHERS and one is ended.raised[-1]
+            launcher = one.type in error.LAUNCHER_ERRORS and one is ended.raised[-1]
             self._add(error.exception_of(one), one.at, pid=1 if launcher else 2)
         if ended.event is not None:
             self._add(ended.event, ended.place)

@@ -38,13 +38,12 @@ def gather(path: Path, *, now: float) -> Evidence:
     missing: list[Fact] = []
     entries = _journal(folder.journal, missing)
     number = max((entry.attempt for entry in entries), default=1)
+    last = [one for one in entries if one.attempt == number or isinstance(one.event, ev.RunOpened)]
     evidence = Evidence(
         name=folder.name,
         path=path,
         now=now,
-        entries=tuple(
-            _recorded(one) for one in entries if one.attempt == number or isinstance(one.event, ev.RunOpened)
-        ),
+        entries=tuple(map(_recorded, last)),
         earlier=_earlier(entries, number),
         samples=tuple(pair for pair in thinned.samples(folder.vitals) if pair[1].attempt == number),
         beats=_beats(folder.beats, number),

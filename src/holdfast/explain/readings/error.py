@@ -37,8 +37,6 @@ _FROM_PYTHON = (
     "UnimplementedError",
     "ResourceExhaustedError",
 )
-
-
 #: Characters by which two messages are the same: layers that pass an exception on may append to it.
 _SAME = 80
 
@@ -186,14 +184,16 @@ _LAST_WORDS = 5
 #: What multiprocessing raises when the process at the other end is gone.
 _PIPE_BROKE = ("EOFError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError")
 _FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+#: What a launcher raises about the process below it.
+LAUNCHER_ERRORS = (
+    "CalledProcessError",
+    "ChildFailedError",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+)
 #: Errors that only pass on that something else failed, and may have said why: a process below, or a kernel.
-_PASSES_ON = frozenset(
-    {"CalledProcessError", "BrokenProcessPool", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException",
-     "RemoteError", "UnknownError", "InternalError", "AbortedError", "CancelledError", "XlaRuntimeError",
-     "JaxRuntimeError"}
-)  # fmt: skip
-
-
+_PASSES_ON = (*LAUNCHER_ERRORS, "BrokenProcessPool", "RemoteError", "UnknownError", "InternalError", "AbortedError",
+              "CancelledError", "XlaRuntimeError", "JaxRuntimeError")  # fmt: skip
 #: A GPU's kernel prints what was wrong; the exception of torch only says that it failed.
 _OF_A_KERNEL = re.compile(r"device-side assert triggered")
 
@@ -295,9 +295,8 @@ def lost_process(evidence: Evidence) -> Fact | None:
     inside = next((frame for frame in reversed(error.frames) if "multiprocessing/" in frame), None)
     if inside is None:
         return None
-    return Fact(
-        "error.in-multiprocessing", {"text": error.text.splitlines()[0], "frame": inside}, error.source
-    )
+    values = {"text": error.text.splitlines()[0], "frame": inside}
+    return Fact("error.in-multiprocessing", values, error.source)
 
 
 def reader_gone(evidence: Evidence) -> bool:
@@ -305,9 +304,8 @@ def reader_gone(evidence: Evidence) -> bool:
     error = evidence.error
     if error is None or error.type != "BrokenPipeError":
         return False
-    return not any(
-        re.search(r"multiprocessing/|socket|http|ssl\.py|urllib|requests/", frame) for frame in error.frames
-    )
+    elsewhere = re.compile(r"multiprocessing/|socket|http|ssl\.py|urllib|requests/")
+    return not any(map(elsewhere.search, error.frames))
 
 
 #: A limit on the size of a file says nearly what a full disk says; NumPy says "requested and written" for both.

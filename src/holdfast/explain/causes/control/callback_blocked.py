@@ -31,15 +31,11 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
 
 
 def _where(main: ThreadState, source: str) -> list[Fact]:
-    innermost = main.frames[0] if main.frames and main.frames[0] is not main.users else None
+    inner = main.frames[0] if main.frames else None
+    innermost = {"function": inner.function, "file": inner.file, "line": inner.line} if inner else {}
     waits = {"busy": main.busy, "wait": main.syscall or main.wait}
     return facts(
         main.users is not None and Fact("thread.main-at", {"where": main.where}, source),
-        innermost is not None
-        and Fact(
-            "thread.innermost",
-            {"function": innermost.function, "file": innermost.file, "line": innermost.line},
-            source,
-        ),
+        inner is not main.users and Fact("thread.innermost", innermost, source),
         Fact("thread.computes-or-waits", waits, source),
     )

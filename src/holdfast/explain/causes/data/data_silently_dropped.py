@@ -36,6 +36,4 @@ def _dropped(evidence: Evidence) -> Fact | None:
     if seen is None:
         return None
     event = seen.event
-    return seen.fact(
-        "data.dropped", count=event.count, unit=event.unit, lost_by_file=dict(event.lost_by_file)
-    )
+    return seen.fact("data.dropped", count=event.count, unit=event.unit, lost_by_file=event.lost_by_file)

@@ -92,7 +92,5 @@ def _hanging(evidence: Evidence) -> Finding | None:
 
 
 def _waits_for_network(thread: ThreadState) -> bool:
-    waits = _NETWORK_CALLS.search(thread.syscall) or _NETWORK_WAITS.search(thread.wait)
-    return (
-        bool(thread.within(*_PROTOCOLS, *_DOWNLOADERS)) and not thread.busy and (bool(waits) or thread.main)
-    )
+    waits = _NETWORK_CALLS.search(thread.syscall) or _NETWORK_WAITS.search(thread.wait) or thread.main
+    return bool(waits) and not thread.busy and thread.within(*_PROTOCOLS, *_DOWNLOADERS) is not None
