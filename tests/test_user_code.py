@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from holdfast import user_code
-from holdfast.explain.readings import stacks
 from holdfast.journal.stack_files import Frame
 from holdfast.probe.runtime import user_lines
 from holdfast.supervise.stack_capture import capture
@@ -63,11 +62,10 @@ def test_everybody_elses(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", USERS + OTHERS)
-def test_probe_supervisor_and_explain_agree(path: str) -> None:
+def test_probe_and_supervisor_agree(path: str) -> None:
     users = user_code.is_user_file(path)
     if path != "<string>":  # the user's own where the process was started by `python -c`, as a test worker is
         assert user_lines.is_user_file(path) is users
-    assert stacks.is_users(path) is users
     assert capture.is_user_frame(Frame(file=path, line=1, function="f")) is users
 
 

@@ -21,7 +21,7 @@ from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.output import Output
 from holdfast.explain.readings.pipeline import PipelineNode, part_bytes, produced_bytes, sized_nodes
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.readings.stacks import StackReading, read_stacks, shortened
+from holdfast.explain.readings.stacks import StackReading, read_stacks
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.stack_files import Capture
@@ -37,9 +37,7 @@ _SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 1
                   136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 142: "SIGALRM", 143: "SIGTERM", 152: "SIGXCPU",
                   153: "SIGXFSZ"}  # fmt: skip
 
-
 _PHASES = {phase.label: phase for phase in Phase}
-_OF_A_CHILD = ("CalledProcessError", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException")
 _NOT_ERRORS = ("KeyboardInterrupt", "SystemExit")
 
 
@@ -249,9 +247,8 @@ class Evidence:
         """All that the kernel is known to have killed were processes below: the main one was ended by somebody else."""
         gone = {one.event.worker_pid for one in self.all(ev.WorkerGone) if one.event.oom_kills_rose}
         named = {one.event.victim_pid for one in self.all(ev.OomKillSeen) if one.event.victim_pid}
-        named |= {
-            int(pid) for line in self.kernel_log for pid in re.findall(r"[Kk]illed process (\d+)", line)
-        }
+        logged = re.findall(r"[Kk]illed process (\d+)", "\n".join(self.kernel_log))
+        named |= {int(pid) for pid in logged}
         return bool(gone) and named <= gone and (self.oom_kills or 0) <= len(gone)
 
     @property
@@ -281,7 +278,7 @@ class Evidence:
             chosen = (script or raised)[-1]
             below = [one for one in script if one.pid != chosen.pid]
             # A launcher only reports what ended the process below it.
-            passed_on = below and chosen.event.type in _OF_A_CHILD
+            passed_on = below and chosen.event.type in errors.LAUNCHER_ERRORS
             return errors.from_event(below[-1] if passed_on else chosen, raised)
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:
@@ -297,10 +294,9 @@ class Evidence:
         event = raised.event
         if event.caught is True or event.process != "main" or event.left == "thread":
             return False
-        after = (
-            one for kind in (ev.FitStarted, ev.EpochDone) for one in self.all(kind) if one.line > raised.line
-        )
-        return event.left == "script" or not any(one.pid == raised.pid for one in after)
+        after = [one for one in self.entries if one.line > raised.line and one.pid == raised.pid]
+        continued = any(isinstance(one.event, ev.FitStarted | ev.EpochDone) for one in after)
+        return event.left == "script" or not continued
 
     @cached_property
     def _swallowed(self) -> errors.Raised | None:
@@ -449,18 +445,14 @@ class Evidence:
             return None
         name, capture = wanted[-1]
         started_in = self.opened.event.cwd if self.opened is not None else ""
-        return read_stacks(shortened(capture, started_in), source=f"stacks/{name}")
+        return read_stacks(capture, source=f"stacks/{name}", started_in=started_in)
 
     @cached_property
     def nodes(self) -> tuple[PipelineNode, ...]:
         """The pipeline that feeds training, from its source to its end."""
-        data, counted = (
-            self.data(),
-            [one.event for one in self.all(ev.PipelineSeen) if one.event.role == "train"],
-        )
-        if data is None:
-            return ()
-        return sized_nodes(data, self.batch_bytes, produced_bytes(counted))
+        data = self.data()
+        counted = [one.event for one in self.all(ev.PipelineSeen) if one.event.role == "train"]
+        return sized_nodes(data, self.batch_bytes, produced_bytes(counted)) if data is not None else ()
 
     @cached_property
     def batch_bytes(self) -> int | None:

@@ -25,6 +25,15 @@ class Strength(enum.IntEnum):
     SUPPORTED = 2  # fits better than anything else that was looked for
     ESTABLISHED = 3  # the evidence leaves no other reading
 
+    @classmethod
+    def established_if(cls, certain: object) -> Strength:
+        """Established or supported: what most rules decide last."""
+        return cls.ESTABLISHED if certain else cls.SUPPORTED
+
+    @classmethod
+    def supported_if(cls, likely: object) -> Strength:
+        return cls.SUPPORTED if likely else cls.POSSIBLE
+
     @property
     def word(self) -> str:
         return self.name.lower()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.finding import Fact
+from holdfast.explain.finding import Fact, facts
 from holdfast.explain.readings import error
 from holdfast.explain.readings.output import Line, Output
 from holdfast.explain.readings.recorded import Recorded
@@ -30,8 +30,6 @@ from holdfast.printed.progress import Part
 from holdfast.printed.tracebacks import TracebackText, is_native_log, tracebacks
 from holdfast.printed.warning_lines import Warned
 
-#: What a launcher raises about the process below it.
-_LAUNCHERS = ("ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException")
 _SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 _ASKED_TO_END = (End.TIME_LIMIT, End.PREEMPTED, End.EVICTED, End.CANCELLED, End.TERMINATED)
 #: States of a bar that may still be printed after the scheduler's word: the process has some seconds to end.
@@ -76,6 +74,7 @@ def evidence_of(log: ScannedLog, *, name: str, path: Path, written_at: float, no
     if ended is not None:
         records.add_end(ended)
     lines = tuple(Line(one.number, one.text, file=name) for one in pieces)
+    skipped = not log.complete and Fact("missing.log-lines", {"size_bytes": log.size})
     return Evidence(
         name=name,
         path=path,
@@ -85,7 +84,7 @@ def evidence_of(log: ScannedLog, *, name: str, path: Path, written_at: float, no
         fatal=_fatal(pieces, name),
         alive=None if ended is None else False,
         same_boot=False if ended is not None and ended.event is None else None,
-        missing=(Fact("missing.all-but-the-log"), *_skipped(log)),
+        missing=tuple(facts(Fact("missing.all-but-the-log"), skipped)),
         log=name,
         end_text=pieces[ended.place].text if ended is not None else "",
         end_words=pieces[ended.place].reading.end if ended is not None else None,
@@ -104,10 +103,6 @@ def course_of(
     records = _Records(name, at, pieces, span=(began_mono, ended_mono))
     records.add_course()
     return tuple(records.entries)
-
-
-def _skipped(log: ScannedLog) -> list[Fact]:
-    return [] if log.complete else [Fact("missing.log-lines", {"size_bytes": log.size})]
 
 
 def _pieces(log: ScannedLog) -> list[_Piece]:
@@ -134,7 +129,8 @@ def _ending(pieces: Sequence[_Piece]) -> _Ended | None:
     printed = [one for one in tracebacks([one.text for one in pieces]) if not one.in_thread]
     raised = _uncaught(pieces, printed)
     words = _last_words(pieces, printed)
-    if words is not None and (not raised or raised[-1].type in _LAUNCHERS or _outranks(pieces[words])):
+    no_reason = not raised or raised[-1].type in error.LAUNCHER_ERRORS
+    if words is not None and (no_reason or _outranks(pieces[words])):
         return _by_words(words, pieces[words], raised)
     if raised:
         return _Ended(raised[-1].at, ev.AttemptEnded(exit_code=1), raised)
@@ -148,7 +144,7 @@ def _uncaught(pieces: Sequence[_Piece], printed: Sequence[TracebackText]) -> tup
         if _continued(pieces, one.at + 1) or (not found and _told_more(pieces, one)):
             break
         found.append(one)
-        if one.type not in _LAUNCHERS:
+        if one.type not in error.LAUNCHER_ERRORS:
             break
     return tuple(reversed(found))
 
@@ -180,14 +176,13 @@ def _told_more(pieces: Sequence[_Piece], raised: TracebackText) -> bool:
     place = raised.end if raised.from_the_start else raised.at + 1
     behind = [one.text for one in pieces[place:] if one.position is None]  # a bar is drawn once more
     own = [text for text in behind if not is_native_log(text) and not _OF_OTHERS.search(text)]
-    return len(own) > (_LAST_WORDS if raised.from_the_start else 0) or any(
-        _FINISHED.search(one.text) for one in pieces[raised.at + 1 :]
-    )
+    finished = any(_FINISHED.search(one.text) for one in pieces[raised.at + 1 :])
+    return finished or len(own) > (_LAST_WORDS if raised.from_the_start else 0)
 
 
 def _last_words(pieces: Sequence[_Piece], printed: Sequence[TracebackText]) -> int | None:
     """The place where somebody else says how it ended, with next to no training behind it."""
-    own = {at for one in printed if one.type not in _LAUNCHERS for at in range(one.start, one.end)}
+    own = {at for one in printed if one.type not in error.LAUNCHER_ERRORS for at in range(one.start, one.end)}
     moved, found = 0, None
     for place in range(len(pieces) - 1, -1, -1):
         one = pieces[place]
@@ -220,7 +215,7 @@ def _by_words(place: int, piece: _Piece, raised: tuple[TracebackText, ...]) -> _
     end = piece.reading.end
     assert end is not None
     if end.kind is End.OUT_OF_MEMORY:
-        own = [one for one in raised if one.type not in _LAUNCHERS]
+        own = [one for one in raised if one.type not in error.LAUNCHER_ERRORS]
         killed = {"exit_code": 1} if own else {"signal": "SIGKILL"}
         return _Ended(place, ev.AttemptEnded(**killed), raised, out_of_memory=True)
     if end.kind in _ASKED_TO_END:
@@ -243,18 +238,15 @@ def _breaks_off(pieces: Sequence[_Piece]) -> bool:
     assert last is not None
     if last.part is Part.VALIDATION or pieces.index(moved[-1]) < len(pieces) - _LAST_WORDS:
         return False
-    short = last.of is not None and last.step is not None and last.step < last.of - 1
-    return short or (
-        last.of_epochs is not None and last.epoch is not None and last.epoch < last.of_epochs - 1
-    )
+    if last.of is not None and last.step is not None and last.step < last.of - 1:
+        return True
+    return last.of_epochs is not None and last.epoch is not None and last.epoch < last.of_epochs - 1
 
 
 def _stops(piece: _Piece) -> bool:
     """It says that it is done, or that it stops by itself."""
-    stopped = piece.reading.warning in (Warned.DATA_RAN_OUT, Warned.NOT_FINITE) or _STOPPED_EARLY.search(
-        piece.text
-    )
-    return bool(stopped or _FINISHED.search(piece.text))
+    warned = piece.reading.warning in (Warned.DATA_RAN_OUT, Warned.NOT_FINITE)
+    return warned or bool(_STOPPED_EARLY.search(piece.text) or _FINISHED.search(piece.text))
 
 
 # -- the events --------------------------------------------------------------------------------------
@@ -264,15 +256,11 @@ class _Records:
     """The events of the log, as they would be in a journal."""
 
     def __init__(
-        self,
-        name: str,
-        written_at: float,
-        pieces: Sequence[_Piece],
-        span: tuple[float, float] | None = None,
+        self, name: str, at: float, pieces: Sequence[_Piece], span: tuple[float, float] | None = None
     ) -> None:
         """`span`: when the first and the last line were printed, by the monotonic clock."""
         self.entries: list[Recorded[Any]] = []
-        self._name, self._at, self._pieces, self._span = name, written_at, pieces, span
+        self._name, self._at, self._pieces, self._span = name, at, pieces, span
 
     def _add(self, event: ev.Event, place: int, pid: int = 1) -> None:
         line = self._pieces[place].number
@@ -323,12 +311,9 @@ class _Records:
 
     def _add_empty_passes(self, place: int) -> None:
         """Epoch after epoch is announced, and no step of any is printed."""
-        epochs = {
-            one.position[0]
-            for one in self._pieces
-            if one.position is not None and one.position[0] is not None
-        }
-        if len(epochs) > 1 and all(one.position is None or one.position[1] is None for one in self._pieces):
+        positions = [one.position for one in self._pieces if one.position is not None]
+        epochs = {epoch for epoch, _ in positions if epoch is not None}
+        if len(epochs) > 1 and all(step is None for _, step in positions):
             self._add(ev.EmptyPassSeen(passes=len(epochs)), place)
 
     def _add_early_stop(self, place: int, stop: re.Match[str]) -> None:
@@ -341,7 +326,7 @@ class _Records:
 
     def add_end(self, ended: _Ended) -> None:
         for one in ended.raised:
-            launcher = one.type in _LAUNCHERS and one is ended.raised[-1]
+            launcher = one.type in error.LAUNCHER_ERRORS and one is ended.raised[-1]
             self._add(error.exception_of(one), one.at, pid=1 if launcher else 2)
         if ended.event is not None:
             self._add(ended.event, ended.place)

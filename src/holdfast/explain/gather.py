@@ -38,13 +38,12 @@ def gather(path: Path, *, now: float) -> Evidence:
     missing: list[Fact] = []
     entries = _journal(folder.journal, missing)
     number = max((entry.attempt for entry in entries), default=1)
+    last = [one for one in entries if one.attempt == number or isinstance(one.event, ev.RunOpened)]
     evidence = Evidence(
         name=folder.name,
         path=path,
         now=now,
-        entries=tuple(
-            _recorded(one) for one in entries if one.attempt == number or isinstance(one.event, ev.RunOpened)
-        ),
+        entries=tuple(map(_recorded, last)),
         earlier=_earlier(entries, number),
         samples=tuple(pair for pair in thinned.samples(folder.vitals) if pair[1].attempt == number),
         beats=_beats(folder.beats, number),
@@ -70,10 +69,8 @@ _TRAINS = (ev.FitStarted, ev.LoopSeen, ev.LossSeen, ev.EpochDone, ev.DatasetSeen
 def _printed_course(path: Path, evidence: Evidence) -> tuple[Recorded[Any], ...]:
     """What the command printed of its training, where nothing inside reports any."""
     entries = evidence.entries
-    reported = any(isinstance(one.event, _TRAINS) for one in entries) or any(
-        one.step for one in evidence.beats
-    )
-    if not entries or reported:
+    reported = any(isinstance(one.event, _TRAINS) for one in entries)
+    if not entries or reported or any(one.step for one in evidence.beats):
         return ()
     try:
         with path.open("rb") as file:

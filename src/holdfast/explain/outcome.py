@@ -16,12 +16,10 @@ _NOTICED_AT_ONCE = 1.2
 
 
 def outcome(evidence: Evidence) -> Outcome:
-    if evidence.is_stalled and (
-        evidence.ended is None or evidence.end_unknown or _stopped_from_outside(evidence)
-    ):
-        if evidence.ended is None and evidence.alive is False and not evidence.left:
-            return Outcome.KILLED
-        return Outcome.STALLED
+    open_end = evidence.ended is None or evidence.end_unknown
+    if evidence.is_stalled and (open_end or _stopped_from_outside(evidence)):
+        killed = evidence.ended is None and evidence.alive is False and not evidence.left
+        return Outcome.KILLED if killed else Outcome.STALLED
     if evidence.stopped_by_us == "stall":
         return Outcome.STALLED
     if evidence.left:
@@ -71,9 +69,8 @@ def last_sign(evidence: Evidence) -> float:
 
 def fell_short(evidence: Evidence) -> bool:
     """It ended by itself with clearly fewer steps than planned, or was asked to stop."""
-    fit = (
-        evidence.fit
-    )  # of several, an earlier one that was asked to stop is a fold, or the first part of two
+    # Of several, an earlier one that was asked to stop is a fold, or the first part of two.
+    fit = evidence.fit
     if fit is not None and fit.end.stopped:
         return fit.planned_steps is None or fit.steps < fit.planned_steps
     left = bool(left_on_signal(evidence))
@@ -119,8 +116,8 @@ def summary(evidence: Evidence, how: Outcome) -> tuple[Fact, ...]:
 
 
 def _printed(position: ev.ProgressPrinted) -> Fact:
-    step, epoch = (position.step, position.of), (position.epoch, position.of_epochs)
-    return Fact("summary.printed", {"step": step[0], "of": step[1], "epoch": epoch[0], "of_epochs": epoch[1]})
+    steps = {"step": position.step, "of": position.of}
+    return Fact("summary.printed", {**steps, "epoch": position.epoch, "of_epochs": position.of_epochs})
 
 
 def _ending(evidence: Evidence, how: Outcome) -> Fact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.explain.readings.stacks import shortened
+from holdfast.explain.readings.stacks import read_stacks
 from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSnapshot, Thread
 
 
@@ -27,5 +27,6 @@ from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSna
 def test_a_frame_of_a_capture(file: str, started_in: str, named: str) -> None:
     thread = Thread(tid=1, frames=[Frame(file, 3, "load")])
     capture = Capture(looks=[StackSnapshot(0.0, [ProcessStacks(pid=1, threads=[thread])])])
-    found = shortened(capture, started_in)
-    assert found.looks[0].processes[0].threads[0].frames == [Frame(named, 3, "load")]
+    found = read_stacks(capture, source="stacks/1.json", started_in=started_in)
+    assert found is not None
+    assert found.process.threads[0].frames == (Frame(named, 3, "load"),)

@@ -143,13 +143,11 @@ def _changed_lines(name: str, before: list[str], after: list[str]) -> list[Diffe
     shown = [one for one in changed if one.is_one]  # not what differs in spaces and empty lines alone
     if not shown:
         return [Difference(name, "other spaces or empty lines", "these", Change.SCRIPT_LINE)]
+    if len(shown) <= _LINES_OF_SCRIPT:
+        return shown
     more = f"{name}: {len(shown) - _LINES_OF_SCRIPT} more places"
-    left_out = (
-        [Difference(more, "another text", "this one", Change.SCRIPT_LINE)]
-        if len(shown) > _LINES_OF_SCRIPT
-        else []
-    )
-    return shown[:_LINES_OF_SCRIPT] + left_out
+    left_out = Difference(more, "another text", "this one", Change.SCRIPT_LINE)
+    return [*shown[:_LINES_OF_SCRIPT], left_out]
 
 
 def _line(name: str, number: int, old: str, new: str) -> Difference:
@@ -169,7 +167,7 @@ def _on_memory(old: Portrait, new: Portrait) -> list[Effect]:
         found.append(Effect(On.MEMORY, "container.kept", grown, Known.MEASURED, {"name": new.kept_name}))
     workers = new.workers_bytes - old.workers_bytes
     found.append(Effect(On.MEMORY, "loader.processes", workers, Known.MEASURED))
-    scale, held = _times_the_values(old, new), sum(node.holds_bytes() or 0 for node in old.nodes)
+    scale, held = _times_the_values(old, new), _buffers_bytes(old)
     if scale != 1.0 and old.dynamic_bytes is not None:
         model = 4 * (old.parameters + (1 + old.slots) * old.trainable)
         activations = max(0, old.dynamic_bytes - held - old.workers_bytes - old.kept_bytes - model)
@@ -201,12 +199,14 @@ def _pipeline_memory(old: Portrait, new: Portrait) -> list[Effect]:
     """Buffers of the pipeline, full, by kind."""
     found = []
     for op in ("shuffle", "cache", "prefetch"):
-        before, after = (
-            sum(node.holds_bytes() or 0 for node in one.nodes if node.op == op) for one in (old, new)
-        )
+        before, after = _buffers_bytes(old, op), _buffers_bytes(new, op)
         values = {"op": op, "old_bytes": before, "new_bytes": after}
         found.append(Effect(On.MEMORY, "pipeline.buffer", after - before, Known.ESTIMATED, values))
     return found
+
+
+def _buffers_bytes(portrait: Portrait, op: str = "") -> int:
+    return sum(node.holds_bytes() or 0 for node in portrait.nodes if node.op == op or not op)
 
 
 def _on_time(old: Portrait, new: Portrait) -> list[Effect]:

@@ -70,14 +70,14 @@ def script_of(command: list[Any]) -> tuple[str, ...]:
 
 
 def _neighbours(path: Path) -> list[RunFolder]:
+    own = path.resolve()
     try:
-        beside = [entry for entry in os.scandir(path.resolve().parent) if entry.is_dir()]
+        beside = [entry for entry in os.scandir(own.parent) if entry.is_dir()]
         beside.sort(key=lambda entry: -entry.stat().st_mtime)
     except OSError:
         return []
-    folders = [
-        RunFolder(Path(entry.path)) for entry in beside[:_LOOK_AT] if Path(entry.path) != path.resolve()
-    ]
+    others = [Path(entry.path) for entry in beside[:_LOOK_AT]]
+    folders = [RunFolder(other) for other in others if other != own]
     # False where it may not be looked into; a Path would raise there.
     return [folder for folder in folders if os.path.exists(folder.journal)]
 

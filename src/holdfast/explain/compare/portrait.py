@@ -158,26 +158,21 @@ def _machine(evidence: Evidence) -> Settings:
     found: Settings = {"machine: devices": ", ".join(evidence.seen(ev.FrameworkSeen).devices) or None}
     if evidence.opened is not None:
         opened = evidence.opened.event
-        found |= {
-            "machine: host": opened.host,
-            "machine: cores": opened.cpus,
-            "command": " ".join(opened.command),
-        }
+        found |= {"machine: host": opened.host, "machine: cores": opened.cpus}
+        found["command"] = " ".join(opened.command)
     if machine is not None:
-        found |= {
-            "machine: memory limit": machine.event.memory_limit_bytes,
-            "machine: pids limit": machine.event.pids_limit,
-        }
+        found["machine: memory limit"] = machine.event.memory_limit_bytes
+        found["machine: pids limit"] = machine.event.pids_limit
         found |= {f"machine: limit {name}": value for name, value in machine.event.rlimits.items()}
         found["machine: GPUs"] = ", ".join(str(gpu.get("name")) for gpu in machine.event.gpus)
     return found
 
 
 def _digests(evidence: Evidence) -> Settings | None:
-    read = evidence.last(ev.ScriptRead)
-    return (
-        None if read is None else {os.path.basename(read.event.script): read.event.digest} | read.event.beside
-    )
+    if evidence.last(ev.ScriptRead) is None:
+        return None
+    read = evidence.seen(ev.ScriptRead)
+    return {os.path.basename(read.script): read.digest} | read.beside
 
 
 def _node(node: PipelineNode) -> str:
@@ -194,9 +189,8 @@ def _batch(evidence: Evidence) -> int | None:
 
 
 def _input_values(evidence: Evidence, model: ev.ModelSeen) -> int | None:
-    seen = [
-        one.event.parts for one in evidence.all(ev.BatchSeen) if one.event.role == "train" and one.event.parts
-    ]
+    trained = [one.event for one in evidence.all(ev.BatchSeen) if one.event.role == "train"]
+    seen = [one.parts for one in trained if one.parts]
     shape = seen[-1][0].get("shape") if seen else model.input_shape
     sides = shape[1:] if isinstance(shape, list | tuple) else ()
     return math.prod(sides) if sides and all(isinstance(side, int) for side in sides) else None

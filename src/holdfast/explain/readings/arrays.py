@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
 from holdfast.journal import events as ev
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
 
 Shape = tuple[int, ...]
 #: What `batch` of tf.data and torch's default collation raise: the new element's shape and that of those before it.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
 
 #: Where a line comes from that the kernel of this machine wrote, and no log.
 KERNEL_LOG = "kernel log"

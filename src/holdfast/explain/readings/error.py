@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, final
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.output import clipped, is_advice, without_colour
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.readings.stacks import is_users
 from holdfast.journal import events as ev
 from holdfast.printed.tracebacks import TracebackText
+from holdfast.user_code import is_user_file
 
 if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
@@ -37,8 +37,6 @@ _FROM_PYTHON = (
     "UnimplementedError",
     "ResourceExhaustedError",
 )
-
-
 #: Characters by which two messages are the same: layers that pass an exception on may append to it.
 _SAME = 80
 
@@ -57,7 +55,7 @@ class Fatal:
     @property
     def where(self) -> str:
         """The innermost line of the user's own code."""
-        own = next((frame for frame in self.frames if is_users(frame[0])), None)
+        own = next((frame for frame in self.frames if is_user_file(frame[0])), None)
         return f"{own[0]}:{own[1]} in {own[2]}" if own is not None else ""
 
     @property
@@ -152,7 +150,7 @@ def from_event(
 
 def user_frame(frames: Sequence[tuple[str, int, str]], codes: Sequence[str]) -> tuple[str, str]:
     """The innermost line of the user's own code among those of a printed traceback, and its text."""
-    own = [at for at, (file, _, _) in enumerate(frames) if is_users(file)]
+    own = [at for at, (file, _, _) in enumerate(frames) if is_user_file(file)]
     if not own:
         return "", ""
     file, line, _ = frames[own[-1]]
@@ -186,14 +184,16 @@ _LAST_WORDS = 5
 #: What multiprocessing raises when the process at the other end is gone.
 _PIPE_BROKE = ("EOFError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError")
 _FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+#: What a launcher raises about the process below it.
+LAUNCHER_ERRORS = (
+    "CalledProcessError",
+    "ChildFailedError",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+)
 #: Errors that only pass on that something else failed, and may have said why: a process below, or a kernel.
-_PASSES_ON = frozenset(
-    {"CalledProcessError", "BrokenProcessPool", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException",
-     "RemoteError", "UnknownError", "InternalError", "AbortedError", "CancelledError", "XlaRuntimeError",
-     "JaxRuntimeError"}
-)  # fmt: skip
-
-
+_PASSES_ON = (*LAUNCHER_ERRORS, "BrokenProcessPool", "RemoteError", "UnknownError", "InternalError", "AbortedError",
+              "CancelledError", "XlaRuntimeError", "JaxRuntimeError")  # fmt: skip
 #: A GPU's kernel prints what was wrong; the exception of torch only says that it failed.
 _OF_A_KERNEL = re.compile(r"device-side assert triggered")
 
@@ -295,9 +295,8 @@ def lost_process(evidence: Evidence) -> Fact | None:
     inside = next((frame for frame in reversed(error.frames) if "multiprocessing/" in frame), None)
     if inside is None:
         return None
-    return Fact(
-        "error.in-multiprocessing", {"text": error.text.splitlines()[0], "frame": inside}, error.source
-    )
+    values = {"text": error.text.splitlines()[0], "frame": inside}
+    return Fact("error.in-multiprocessing", values, error.source)
 
 
 def reader_gone(evidence: Evidence) -> bool:
@@ -305,9 +304,8 @@ def reader_gone(evidence: Evidence) -> bool:
     error = evidence.error
     if error is None or error.type != "BrokenPipeError":
         return False
-    return not any(
-        re.search(r"multiprocessing/|socket|http|ssl\.py|urllib|requests/", frame) for frame in error.frames
-    )
+    elsewhere = re.compile(r"multiprocessing/|socket|http|ssl\.py|urllib|requests/")
+    return not any(map(elsewhere.search, error.frames))
 
 
 #: A limit on the size of a file says nearly what a full disk says; NumPy says "requested and written" for both.
@@ -315,10 +313,6 @@ FULL_DISK = ErrorText(
     r"No space left on device|\berrno ?= ?28\b|\[Errno 28\]|Disk quota exceeded|; File too large|\berrno ?= ?27\b|"
     r"\[Errno 27\]|OSError: \d+ requested and \d+ written|tempstate.*xhausted|xhausted.*tempstate"
 )
-
-
-def full_disk(evidence: Evidence) -> Quote | None:
-    return FULL_DISK.match(evidence)
 
 
 def file_named(

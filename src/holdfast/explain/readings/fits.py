@@ -63,10 +63,8 @@ class Fit:
     @property
     def planned_steps(self) -> int | None:
         """Training steps of the whole fit as planned; where no plan is known, as the first epoch had them."""
-        epochs, per_epoch = (
-            self.planned_epochs,
-            self.start.planned_steps_per_epoch or self.start.steps_per_epoch,
-        )
+        epochs = self.planned_epochs
+        per_epoch = self.start.planned_steps_per_epoch or self.start.steps_per_epoch
         if per_epoch is None or per_epoch < 0:
             per_epoch = next((steps for steps in self.steps_by_epoch[:1] if steps), None)
         return None if per_epoch is None or epochs is None else epochs * per_epoch
@@ -78,9 +76,8 @@ class Fit:
         if counted or self.started is None or self.done is None:
             return counted
         counted_by_optimizer = (self.end.iterations or 0) - (self.start.iterations or 0)
-        phantom = max(
-            self.end.epochs, self.planned_epochs or 0
-        )  # Keras counts one more an epoch without data
+        # Keras counts one more an epoch without data.
+        phantom = max(self.end.epochs, self.planned_epochs or 0)
         return counted_by_optimizer if counted_by_optimizer > phantom + 1 else 0
 
     @property

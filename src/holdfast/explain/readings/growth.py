@@ -268,17 +268,11 @@ def _fill(samples: Looks) -> Rise:
     """The largest rise while a fit had not done a step yet."""
     rises = [Rise()]
     for fit in sorted({s.fit for _, s in samples}):
-        own = [
-            (line, s)
-            for line, s in samples
-            if s.fit == fit and s.phase not in ("validation", "after", "exit")
-        ]
-        first = next(line for line, s in samples if s.fit == fit)
-        earlier = [pair for pair in samples if pair[0] < first][-1:]
-        begin = (earlier or [pair for pair in samples if pair[1].fit == fit])[0][1].step
-        span = earlier + [
-            pair for pair in own if pair[1].step == begin
-        ]  # a quick fit has done steps when first seen
+        own = [pair for pair in samples if pair[1].fit == fit]
+        earlier = [pair for pair in samples if pair[0] < own[0][0]][-1:]
+        begin = (earlier or own)[0][1].step  # a quick fit has done steps when first seen
+        awaiting = [pair for pair in own if pair[1].phase not in ("validation", "after", "exit")]
+        span = earlier + [pair for pair in awaiting if pair[1].step == begin]
         if len(span) > 1:
             rises.append(_rise(span[0], max(span, key=lambda pair: pair[1].rss_bytes)))
     return _largest(rises)
@@ -289,7 +283,7 @@ def _while_training(samples: Looks) -> Rise:
     apart = {"validation", "fill", "compile"}
     pairs = [(a, b) for a, b in itertools.pairwise(samples) if min(a[1].step, b[1].step) > 0]
     pairs = [(a, b) for a, b in pairs if b[1].test_batches <= a[1].test_batches]
-    return _sum([(_rise(a, b)) for a, b in pairs if not {a[1].phase, b[1].phase} & apart])
+    return _sum([_rise(a, b) for a, b in pairs if not {a[1].phase, b[1].phase} & apart])
 
 
 def _while_validating(samples: Looks) -> Rise:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
-from holdfast.explain.readings.error import ErrorText, Quote, full_disk
+from holdfast.explain.readings.error import FULL_DISK, ErrorText, Quote
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.numbers import whole_or_none
 from holdfast.journal import events as ev
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
 
 _REFUSED = ErrorText(
     r"bad_alloc|\bMemoryError\b|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
@@ -65,24 +63,19 @@ class Kept(NamedTuple):
     @property
     def fact(self) -> Fact:
         known = {name: self.item.get(name) or "" for name in ("where", "type")}
-        values = {
-            "name": self.name,
-            **known,
-            "bytes": self.bytes,
-            "length": whole_or_none(self.item.get("length")),
-        }
-        return Fact("object.grew", values, self.source)
+        size = {"bytes": self.bytes, "length": whole_or_none(self.item.get("length"))}
+        return Fact("object.grew", {"name": self.name, **known, **size}, self.source)
 
 
 def refused_memory(evidence: Evidence) -> Quote | None:
     """An allocation on the host that was refused; a full disk and a full GPU say nearly the same and are not it."""
-    other = full_disk(evidence) or gpu_refused(evidence)
+    other = FULL_DISK.match(evidence) or gpu_refused(evidence)
     return None if other is not None else _REFUSED.match(evidence)
 
 
 def gpu_refused(evidence: Evidence) -> Quote | None:
     """An allocation on a GPU that was refused."""
-    return None if full_disk(evidence) is not None else _GPU_REFUSED.match(evidence)
+    return None if FULL_DISK.match(evidence) is not None else _GPU_REFUSED.match(evidence)
 
 
 def memory_end(evidence: Evidence) -> MemoryEnd:

@@ -8,11 +8,8 @@ from typing import Any
 
 
 def whole_or_none(value: Any) -> int | None:
-    return (
-        int(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        else None
-    )
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return int(value) if number else None
 
 
 def number_of(value: Any) -> float | None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
 
 # -- thresholds, all chosen: they separate the test programs whose data broke them from those whose learning rate did --
 _ORDINARY = 12  # losses that show what is usual

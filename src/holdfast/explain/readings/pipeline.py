@@ -46,25 +46,17 @@ class PipelineNode:
 
     def holds_bytes(self) -> int | None:
         """What the node keeps when it is full, as far as sizes are known."""
-        counted = self.cardinality if self.cardinality is not None and self.cardinality > 0 else None
-        buffer = self.buffer_size if self.buffer_size is not None and self.buffer_size > 0 else None
-        count = {
-            "prefetch": buffer,
-            "shuffle": min(buffer, counted or buffer) if buffer else None,
-            "cache": counted,
-        }
-        elements = count.get(self.op)
-        return None if elements is None or self.element_bytes is None else elements * self.element_bytes
+        counted, buffer = max(0, self.cardinality or 0), max(0, self.buffer_size or 0)
+        count = {"prefetch": buffer, "shuffle": min(buffer, counted or buffer), "cache": counted}
+        elements = count.get(self.op)  # 0 where it is not known
+        return elements * self.element_bytes if elements and self.element_bytes is not None else None
 
     @property
     def fact(self) -> Fact:
         """What the node keeps in memory."""
-        kept = {
-            "elements": self.buffer_size,
-            "element_bytes": self.element_bytes,
-            "full_bytes": self.holds_bytes(),
-        }
-        return Fact("pipeline.buffer", {"op": self.op, "where": self.where, **kept}, self.source)
+        each = {"elements": self.buffer_size, "element_bytes": self.element_bytes}
+        kept = {"op": self.op, "where": self.where, **each, "full_bytes": self.holds_bytes()}
+        return Fact("pipeline.buffer", kept, self.source)
 
 
 def largest(nodes: Sequence[PipelineNode]) -> PipelineNode | None:

@@ -5,20 +5,9 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from holdfast.explain.readings.stacks import (
-    StalledThread,
-    ThreadState,
-    first_named,
-    is_users,
-    stalled_threads,
-)
-from holdfast.journal.stack_files import Frame
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
+from holdfast.explain.evidence import Evidence
+from holdfast.explain.readings.stacks import StalledThread, ThreadState, first_named, stalled_threads
 
 #: Frames of a framework that ask the user's code for data.
 _FEEDS = ("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
@@ -84,7 +73,7 @@ def nearest_reader(evidence: Evidence) -> Reader | None:
 
 def only_trains(thread: ThreadState) -> bool:
     """The user's frame merely called fit or asked for the next batch, and the wait is below it in the framework."""
-    below = _below_user(thread)
+    below = thread.below_users
     in_framework = first_named(below, *_TRAINS) is not None and first_named(below, *_FEEDS) is None
     return thread.main and in_framework
 
@@ -134,15 +123,10 @@ def _reads_itself(thread: ThreadState) -> bool:
 
 def _queue(thread: ThreadState) -> Awaits | None:
     """The kind of queue that the thread asked for its next element."""
-    own, below = thread.users, _below_user(thread)
+    own, below = thread.users, thread.below_users
     if own is None or not all(_QUEUE_FILES.search(frame.file) for frame in below):
         return None  # a library's own queue, further down
     if first_named(below, "multiprocessing/queues.py"):
         return Awaits.PROCESS_QUEUE
     by_name = not below and _QUEUE_BY_NAME.search(own.code) is not None and thread.on_lock
     return Awaits.QUEUE if first_named(below, "/queue.py") or by_name else None
-
-
-def _below_user(thread: ThreadState) -> list[Frame]:
-    """The frames that the user's innermost one called."""
-    return list(takewhile(lambda frame: not is_users(frame.file), thread.frames))

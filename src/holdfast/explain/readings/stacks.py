@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from holdfast.explain.finding import Fact
@@ -60,7 +61,12 @@ class ThreadState:
     @property
     def users(self) -> Frame | None:
         """The innermost frame of the user's own code."""
-        return next((frame for frame in self.frames if is_users(frame.file)), None)
+        return next((frame for frame in self.frames if is_user_file(frame.file)), None)
+
+    @property
+    def below_users(self) -> list[Frame]:
+        """The frames that the user's innermost one called; all where there is none of the user's."""
+        return list(takewhile(lambda frame: not is_user_file(frame.file), self.frames))
 
     @property
     def in_storage(self) -> bool:
@@ -111,7 +117,7 @@ class ProcessState:
 
     @property
     def main(self) -> ThreadState | None:
-        return next((thread for thread in sorted(self.threads, key=lambda one: not one.main)), None)
+        return min(self.threads, key=lambda one: not one.main, default=None)
 
     @property
     def cpu_share(self) -> float:
@@ -161,8 +167,12 @@ class StalledThread:
 
     thread: ThreadState
     process: ProcessState
-    trains: bool  # of the process that trains, and not of another
-    source: str
+    reading: StackReading
+
+    @property
+    def trains(self) -> bool:
+        """It is one of the process that trains."""
+        return self.process is self.reading.process
 
     def _fact(self, kind: str, **values: Any) -> Fact:
         thread = self.thread
@@ -176,7 +186,7 @@ class StalledThread:
             "syscall": thread.syscall,
             "inside": "",
         }
-        return Fact(kind, {**common, **values}, self.source)
+        return Fact(kind, {**common, **values}, self.reading.source)
 
     @property
     def fact(self) -> Fact:
@@ -198,7 +208,7 @@ def stalled_threads(evidence: Evidence, where: Callable[[ThreadState], bool]) ->
     if evidence.stall is None or reading is None:
         return []
     return [
-        StalledThread(thread, process, process is reading.process, reading.source)
+        StalledThread(thread, process, reading)
         for process in (reading.process, *reading.others)
         for thread in sorted(process.threads, key=lambda one: not one.main)
         if where(thread)
@@ -220,11 +230,6 @@ def first_named(frames: Iterable[Frame], *names: str) -> Frame | None:
     return next(named, None)
 
 
-def is_users(file: str) -> bool:
-    """The user's own code, and not a library's nor ours."""
-    return is_user_file(file)
-
-
 def plain_name(frame: Frame) -> str:
     """The function without its class: py-spy has either, by the version of Python."""
     return frame.function.rpartition(".")[2]
@@ -234,30 +239,31 @@ def place(frame: Frame) -> str:
     return f"{frame.file}:{frame.line}" + (f" in {frame.function}" if frame.function else "")
 
 
-def read_stacks(capture: Capture, *, source: str) -> StackReading | None:
+def read_stacks(capture: Capture, *, source: str, started_in: str = "") -> StackReading | None:
+    """`started_in`: the folder that the command was started in; files are named from there on, as the probe does."""
     looks = [look for look in capture.looks if look.processes]
     if not looks:
         return None
     span_s = max(looks[-1].mono - looks[0].mono, 0.0)
     seen = [process for look in looks for process in look.processes]
     pids = [process.pid for process in looks[-1].processes]
-    merged = [_process([one for one in seen if one.pid == pid], span_s) for pid in pids]
+    folder = started_in.rstrip("/") + "/"
+    merged = [_process([one for one in seen if one.pid == pid], span_s, folder) for pid in pids]
     trains = next((one for one in merged if one.trains), merged[0])
     others = tuple(one for one in merged if one.pid != trains.pid)
     return StackReading(source, capture.phase, capture.step, trains, others)
 
 
-def _process(seen: list[ProcessStacks], span_s: float) -> ProcessState:
-    newest, threads = seen[-1], [thread for one in seen for thread in one.threads]
+def _process(seen: list[ProcessStacks], span_s: float, folder: str) -> ProcessState:
+    newest, looks = seen[-1], [thread for one in seen for thread in one.threads]
+    over = [[one for one in looks if one.tid == last.tid] for last in newest.threads]
     return ProcessState(
         pid=newest.pid,
         name=newest.name,
         command=newest.command,
         state=newest.state,
         trains=newest.trains,
-        threads=tuple(
-            _thread([one for one in threads if one.tid == last.tid], span_s) for last in newest.threads
-        ),
+        threads=tuple(_thread(one, span_s, folder) for one in over),
         parent=newest.parent,
         error=newest.error,
         reads=tuple(newest.reads),
@@ -265,9 +271,9 @@ def _process(seen: list[ProcessStacks], span_s: float) -> ProcessState:
     )
 
 
-def _thread(over: list[Thread], span_s: float) -> ThreadState:
+def _thread(over: list[Thread], span_s: float, folder: str) -> ThreadState:
     newest = over[-1]
-    looks = [[frame for frame in thread.frames if _is_python(frame)] for thread in over]
+    looks = [[_shortened(frame, folder) for frame in thread.frames if _is_python(frame)] for thread in over]
     framed = [frames for frames in looks if frames]
     frames = tuple(framed[-1]) if framed else ()
     native = next((tuple(thread.native) for thread in reversed(over) if thread.native), ())
@@ -292,32 +298,15 @@ def _is_python(frame: Frame) -> bool:
     return bool(frame.file) and frame.file != "?" and not frame.function.startswith("0x")
 
 
+def _shortened(frame: Frame, folder: str) -> Frame:
+    """A file of the user's own, from that folder on; a library keeps its whole path, by which it is known."""
+    short = frame.file.removeprefix(folder) if folder != "/" else frame.file
+    # A script without an ending, or a folder named as a library is, is known as the user's by its whole path only.
+    known = short != frame.file and is_user_file(frame.file) and is_user_file(short)
+    return replace(frame, file=short) if known else frame
+
+
 def _places(frames: list[Frame]) -> list[tuple[str, int]]:
     """The user's own lines; where there is none, the innermost few."""
-    own = [(frame.file, frame.line) for frame in frames if is_users(frame.file)]
+    own = [(frame.file, frame.line) for frame in frames if is_user_file(frame.file)]
     return own or [(frame.file, frame.line) for frame in frames[:3]]
-
-
-# -- files as the probe names them: from the folder on that the command was started in ---------------
-
-
-def shortened(capture: Capture, started_in: str) -> Capture:
-    """The user's own files that lie below that folder; a library keeps its whole path, by which it is known."""
-    folder = started_in.rstrip("/") + "/"
-
-    def frame(whole: Frame) -> Frame:
-        short = whole.file.removeprefix(folder)
-        # A script without an ending, or a folder named as a library is, is known as the user's by its whole path only.
-        known = short != whole.file and is_users(whole.file) and is_users(short)
-        return replace(whole, file=short) if known else whole
-
-    def thread(whole: Thread) -> Thread:
-        return replace(whole, frames=[frame(one) for one in whole.frames])
-
-    def process(whole: ProcessStacks) -> ProcessStacks:
-        return replace(whole, threads=[thread(one) for one in whole.threads])
-
-    if folder == "/":
-        return capture
-    looks = [replace(look, processes=[process(one) for one in look.processes]) for look in capture.looks]
-    return replace(capture, looks=looks)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
-from holdfast.explain.readings.error import user_frame
+from holdfast.explain.readings.error import exception_of
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 from holdfast.printed.tracebacks import tracebacks
-
-if TYPE_CHECKING:
-    from holdfast.explain.evidence import Evidence
-
 
 _IN_THREAD = "Exception in thread"  # in front of the traceback that ended a thread
 
@@ -63,23 +59,14 @@ def worker_ended(gone: Recorded[ev.WorkerGone]) -> Fact:
 def thread_raised(evidence: Evidence) -> list[Fact]:
     """Threads that an exception ended, oldest first: as the probe saw them, else as Python printed them."""
     if evidence.probed:
-        raised = [
-            (one.event, one.source) for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"
-        ]
-        return [
-            _thread_raised(event.type, event.message, (event.user_line, event.user_code), source)
-            for event, source in raised
-        ]
+        raised = [one for one in evidence.all(ev.ExceptionRaised) if one.event.left == "thread"]
+        return [_thread_raised(one.event, one.source) for one in raised]
     lines = evidence.output.lines
     printed = tracebacks([line.text for line in lines])
     ended = [one for one in printed if one.start and lines[one.start - 1].text.startswith(_IN_THREAD)]
-    return [
-        _thread_raised(one.type, one.message, user_frame(one.frames, one.code), lines[one.at].source)
-        for one in ended
-    ]
+    return [_thread_raised(exception_of(one), lines[one.at].source) for one in ended]
 
 
-def _thread_raised(error: str, message: str, line: tuple[str, str], source: str) -> Fact:
-    where, code = line
-    values = {"error": error, "message": message, "where": where, "code": code}
-    return Fact("thread.raised", values, source)
+def _thread_raised(event: ev.ExceptionRaised, source: str) -> Fact:
+    line = {"where": event.user_line, "code": event.user_code}
+    return Fact("thread.raised", {"error": event.type, "message": event.message, **line}, source)

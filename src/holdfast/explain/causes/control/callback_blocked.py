@@ -2,8 +2,9 @@
 
 import re
 
-from holdfast.explain.readings.stacks import ThreadState, is_users, plain_name
+from holdfast.explain.readings.stacks import ThreadState, plain_name
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, facts
+from holdfast.user_code import is_user_file
 
 _METHOD = re.compile(r"on_(train|test|predict|epoch|batch)\w*")
 
@@ -13,13 +14,13 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
     stall, stacks = evidence.stall, evidence.stacks
     main = stacks.main if stacks is not None else None
     frames = main.frames if main is not None else ()
-    method = next((one for one in frames if _METHOD.match(plain_name(one)) and is_users(one.file)), None)
+    method = next((one for one in frames if _METHOD.match(plain_name(one)) and is_user_file(one.file)), None)
     if stall is None or (evidence.phase is not Phase.CALLBACK and method is None):
         return None
     name = stall.event.callback or (method.function if method is not None else "")
     place = main.users_file_line if main is not None else ""
     return Finding(
-        Strength.ESTABLISHED if place else Strength.SUPPORTED,
+        Strength.established_if(place),
         Title("callback-blocked", {"callback": name, "where": place}),
         facts(
             stall.fact("callback.stalled", callback=name, seconds=evidence.silent_for_s),
@@ -30,15 +31,11 @@ def callback_blocked(evidence: Evidence) -> Finding | None:
 
 
 def _where(main: ThreadState, source: str) -> list[Fact]:
-    innermost = main.frames[0] if main.frames and main.frames[0] is not main.users else None
+    inner = main.frames[0] if main.frames else None
+    innermost = {"function": inner.function, "file": inner.file, "line": inner.line} if inner else {}
     waits = {"busy": main.busy, "wait": main.syscall or main.wait}
     return facts(
         main.users is not None and Fact("thread.main-at", {"where": main.where}, source),
-        innermost is not None
-        and Fact(
-            "thread.innermost",
-            {"function": innermost.function, "file": innermost.file, "line": innermost.line},
-            source,
-        ),
+        inner is not main.users and Fact("thread.innermost", innermost, source),
         Fact("thread.computes-or-waits", waits, source),
     )

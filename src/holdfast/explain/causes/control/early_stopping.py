@@ -5,8 +5,7 @@ import re
 from holdfast.explain.finding import Values
 from holdfast.explain.readings.fits import stop_request
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, facts
-from holdfast.journal.events import StopRequested
+from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 OURS = "early-stopping"  # as our own trainer names it
 _KERAS = re.compile(r"(.*/)?(tf_)?keras/")
@@ -33,7 +32,7 @@ def _is_early_stopping(by: str, settings: Values) -> bool:
     return by == OURS or "EarlyStopping" in by or ("patience" in settings and "stopped_epoch" in settings)
 
 
-def _by_keras(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
+def _by_keras(evidence: Evidence, asked: Recorded[ev.StopRequested]) -> Finding:
     event, fit = asked.event, evidence.fit
     monitor, patience = str(event.settings.get("monitor", "its metric")), event.settings.get("patience")
     mode, best = event.settings.get("mode"), number_of(event.settings.get("best"))
@@ -62,7 +61,7 @@ def _by_keras(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
     )
 
 
-def _by_our_trainer(evidence: Evidence, asked: Recorded[StopRequested]) -> Finding:
+def _by_our_trainer(evidence: Evidence, asked: Recorded[ev.StopRequested]) -> Finding:
     known, fit = asked.event.settings, evidence.fit
     patience, best_step = known.get("patience"), known.get("best_step")
     watched = {"monitor": known.get("monitor", "AP"), "waited": known.get("waited"), "patience": patience}

@@ -41,7 +41,7 @@ def _fell(evidence: Evidence, fit: Fit, epochs: list[Recorded[ev.EpochDone]]) ->
     reducers = _callbacks(fit, "ReduceLR")
     course = {"highest": max(rates), "fell_to": rates[at], "epoch": fell.event.epoch + 1, "last": rates[-1]}
     return Finding(
-        Strength.ESTABLISHED if reducers and len(later) > 1 else Strength.SUPPORTED,
+        Strength.established_if(reducers and len(later) > 1),
         Title("learning-rate-collapsed", {"last": rates[-1], "epochs_done": done, "epochs": planned}),
         facts(
             fell.fact("learning-rate.fell", **course),
@@ -65,7 +65,7 @@ def _always_zero(fit: Fit, epochs: list[Recorded[ev.EpochDone]]) -> Finding:
     setters = _callbacks(fit, "LearningRateScheduler", "ReduceLR")
     unchanged = fit.end.weights_changed is False
     return Finding(
-        Strength.ESTABLISHED if unchanged else Strength.SUPPORTED,
+        Strength.established_if(unchanged),
         Title("learning-rate-collapsed.zero", {"epochs": len(epochs)}),
         facts(
             epochs[-1].fact("learning-rate.zero", epochs=len(epochs)),

@@ -28,15 +28,12 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
         monitor = _name(warned.text if warned is not None else str(raised and raised.values["text"]))
     started = evidence.fit.started if evidence.fit is not None else None
     certain = bool(callback) or (warned is not None and warned.recorded) or raised is not None
-    watches, source = (
-        {"callback": callback, "monitor": monitor},
-        started.source if started else "journal.jsonl",
-    )
+    watches = {"callback": callback, "monitor": monitor}
     return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        Strength.established_if(certain),
         Title("monitor-missing", {**watches, "never_acts": raised is None}),
         facts(
-            Fact("callback.watches", watches, source),
+            Fact("callback.watches", watches, started.source if started else "journal.jsonl"),
             epoch and bool(logged) and epoch.fact("metrics.are", metrics=sorted(logged)),
             warned and Fact("error.quoted", {"text": warned.text}, warned.source),
             raised,

@@ -18,7 +18,7 @@ def resume_lost_state(evidence: Evidence) -> Finding | None:
     if not resumed or not (fresh or skipped is not None):
         return None
     return Finding(
-        Strength.ESTABLISHED if fresh and restored is not None else Strength.SUPPORTED,
+        Strength.established_if(fresh and restored is not None),
         Title("resume-lost-state"),
         facts(
             restored,

@@ -12,12 +12,8 @@ def stopped_by_callback(evidence: Evidence) -> Finding | None:
         return None
     event = asked.event
     epoch = event.epoch + 1 if event.epoch is not None else None
-    values = {
-        "by": event.by if event.by != "script" else "",
-        "epoch": epoch,
-        "step": event.step,
-        "where": event.where,
-    }
+    by = event.by if event.by != "script" else ""
+    values = {"by": by, "epoch": epoch, "step": event.step, "where": event.where}
     logs = {name: number_of(value) for name, value in event.logs.items()}
     return Finding(
         Strength.ESTABLISHED,

@@ -30,15 +30,10 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
     )
     if not stopped:
         return None
+    seen = facts(stopped, became_non_finite(non_finite(evidence)))
+    cure = Remedy("nan.cure-the-loss")
+    if asked is None and printed is None:
+        return Finding(Strength.ESTABLISHED, Title("stopped-on-nan.raised"), seen, [cure])
     keras2 = any(framework.event.name == "tf_keras" for framework in evidence.all(ev.FrameworkSeen))
-    only_raised = asked is None and printed is None
-    cure, raise_instead = (
-        Remedy("nan.cure-the-loss"),
-        Remedy("nan.raise-keras-2" if keras2 else "nan.raise-an-error"),
-    )
-    return Finding(
-        Strength.ESTABLISHED,
-        Title("stopped-on-nan.raised" if only_raised else "stopped-on-nan"),
-        facts(stopped, became_non_finite(non_finite(evidence))),
-        [cure] if only_raised else [cure, raise_instead],
-    )
+    raise_instead = Remedy("nan.raise-keras-2" if keras2 else "nan.raise-an-error")
+    return Finding(Strength.ESTABLISHED, Title("stopped-on-nan"), seen, [cure, raise_instead])

@@ -4,7 +4,7 @@ import enum
 import re
 
 from holdfast.explain.readings.end import last_line
-from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, ThreadState
+from holdfast.explain.readings.stacks import StackReading, StalledThread, ThreadState, stalled_threads
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _DEBUGGER = ("/pdb.py", "/bdb.py", "ipdb", "cmdloop", "code.interact")
@@ -21,34 +21,26 @@ class AwaitedInput(enum.StrEnum):
 
 @cause("waiting-for-a-person", specialises=("callback-blocked", "input-blocked"))
 def waiting_for_a_person(evidence: Evidence) -> Finding | None:
-    stacks = evidence.stacks
-    if evidence.stall is None or stacks is None:
-        return None
-    for process in (stacks.process, *stacks.others):
-        for thread in process.threads:
-            awaited = _awaited_input(evidence, stacks, process, thread)
-            if awaited is not None:
-                stalled = StalledThread(thread, process, process is stacks.process, stacks.source)
-                return Finding(
-                    Strength.ESTABLISHED,
-                    Title("waiting-for-a-person", {"awaited": awaited, "where": thread.users_file_line}),
-                    facts(stalled.fact, last_line(evidence)),
-                    (Remedy("input.answer-or-close"), Remedy("plot.without-windows")),
-                )
+    remedies = (Remedy("input.answer-or-close"), Remedy("plot.without-windows"))
+    for stalled in stalled_threads(evidence, lambda thread: True):
+        awaited = _awaited_input(evidence, stalled)
+        if awaited is not None:
+            values = {"awaited": awaited, "where": stalled.thread.users_file_line}
+            seen = facts(stalled.fact, last_line(evidence))
+            return Finding(Strength.ESTABLISHED, Title("waiting-for-a-person", values), seen, remedies)
     return None
 
 
-def _awaited_input(
-    evidence: Evidence, stacks: StackReading, process: ProcessState, thread: ThreadState
-) -> AwaitedInput | None:
+def _awaited_input(evidence: Evidence, stalled: StalledThread) -> AwaitedInput | None:
     """Only the main thread of the trainer, or a program that it waits for, blocks the training by asking.
 
     A helper that reads its work from a pipe, a thread that listens for a key and a window next to the training wait for
     a person all day long. A debugger does not: whatever it has stopped was meant to run.
     """
+    thread, stacks = stalled.thread, stalled.reading
     if thread.within(*_DEBUGGER) is not None and not thread.busy:
         return AwaitedInput.DEBUGGER
-    if process is not stacks.process:
+    if not stalled.trains:
         asks = _trainer_waits_for_program(stacks) and _reads_terminal(thread)
         return AwaitedInput.TERMINAL if asks else None
     if not thread.main:
@@ -74,9 +66,8 @@ def _reads_terminal(thread: ThreadState) -> bool:
 
 def _reads_own_input(evidence: Evidence, stacks: StackReading, thread: ThreadState) -> bool:
     """Whether it reads the standard input of the command: below a launcher, the launcher has it open too."""
-    reads = re.match(
-        r"(?:read|pread64)\b.*fd=0 \((?!/)(.*)\)", thread.syscall
-    )  # a FIFO with a name is no person's
+    # A FIFO with a name is no person's.
+    reads = re.match(r"(?:read|pread64)\b.*fd=0 \((?!/)(.*)\)", thread.syscall)
     started = evidence.last(ev.AttemptStarted)
     if reads is None or started is None or started.event.pid in (0, stacks.process.pid):
         return reads is not None

@@ -23,7 +23,7 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     remedies = (Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop"))
     if broken is None and evidence.error is not None and boxes.kind == "boxes.faulty-in-records":
         # The program checked the boxes itself, and its error does not say that they are boxes.
-        sure = Strength.ESTABLISHED if boxes.values["in_error"] else Strength.SUPPORTED
+        sure = Strength.established_if(boxes.values["in_error"])
         return Finding(
             sure, Title("bad-boxes.records", boxes.values), [boxes, error_quoted(evidence.error)], remedies
         )

@@ -78,7 +78,7 @@ def _negative_loss(evidence: Evidence) -> Finding | None:
         return None  # a loss on logits, or a metric of the user's by this name
     step, loss, source = negative
     return Finding(
-        Strength.ESTABLISHED if known is not None else Strength.SUPPORTED,
+        Strength.established_if(known is not None),
         Title("class-id-out-of-range.binary-loss", known.fact.values if known is not None else {}),
         facts(Fact("loss.negative", {"loss": loss, "step": step}, source), known is not None and known.fact),
         (Remedy("loss.one-output-a-class"), Remedy("targets.zero-and-one")),

@@ -16,7 +16,7 @@ def data_silently_dropped(evidence: Evidence) -> Finding | None:
     if not seen:
         return None
     return Finding(
-        Strength.ESTABLISHED if dropped is not None else Strength.SUPPORTED,
+        Strength.established_if(dropped is not None),
         Title("data-silently-dropped"),
         (ignoring, *seen),
         (Remedy("data.repair", safety="automatic"), Remedy("pipeline.log-errors")),
@@ -36,6 +36,4 @@ def _dropped(evidence: Evidence) -> Fact | None:
     if seen is None:
         return None
     event = seen.event
-    return seen.fact(
-        "data.dropped", count=event.count, unit=event.unit, lost_by_file=dict(event.lost_by_file)
-    )
+    return seen.fact("data.dropped", count=event.count, unit=event.unit, lost_by_file=event.lost_by_file)

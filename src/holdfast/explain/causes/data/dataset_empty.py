@@ -18,6 +18,7 @@ _RAISED = ErrorText(
     r"Expect x to be a non-empty array or dataset|Unexpected result of `train_function` \(Empty [Ll]ogs\)"
 )
 _CHECK_PATH = Remedy("data.check-path", safety="automatic")
+_REFUSE = (Remedy("data.refuse-empty"), _CHECK_PATH)
 
 
 @cause("dataset-empty", specialises=("script-error", "dataset-exhausted"))
@@ -31,7 +32,7 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
     quote = _EMPTY.match(evidence) or _RAISED.match(evidence)
     ends = [(fit, fit.done) for fit in fits[-1:] if fit.done is not None]
     return Finding(
-        Strength.ESTABLISHED if fits or counted_empty else Strength.SUPPORTED,
+        Strength.established_if(fits or counted_empty),
         Title("dataset-empty", {"where": evidence.dataset().where}),
         facts(
             passed and passed.fact("loop.got-no-data", where=passed.event.where, passes=passed.event.passes),
@@ -40,7 +41,7 @@ def dataset_empty(evidence: Evidence) -> Finding | None:
             [one.fact("keras.warned", text=one.event.text) for one in warned[:1]],
             quote and quote.fact,
         ),
-        (Remedy("data.refuse-empty"), _CHECK_PATH),
+        _REFUSE,
     )
 
 
@@ -48,11 +49,8 @@ def _refused(evidence: Evidence) -> Finding | None:
     quote, error = _REFUSED.match(evidence), evidence.error
     if quote is None or error is None or evidence.step:
         return None
-    title, remedies = (
-        Title("dataset-empty", {"where": error.user_line}),
-        (Remedy("data.refuse-empty"), _CHECK_PATH),
-    )
-    return Finding(Strength.SUPPORTED, title, facts(quote.fact, user_line(evidence)), remedies)
+    title = Title("dataset-empty", {"where": error.user_line})
+    return Finding(Strength.SUPPORTED, title, facts(quote.fact, user_line(evidence)), _REFUSE)
 
 
 def _fits_without_steps(evidence: Evidence) -> list[Fit]:

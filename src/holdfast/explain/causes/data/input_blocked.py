@@ -34,7 +34,7 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     values = {
         "next_batch": bool(evidence.stall.event.phase),
         "awaits": reader.awaits,
-        "program": _program(reader, stacks),
+        "program": _program(reader),
         "file": file,
         "where": "" if file else thread.users_file_line,
     }
@@ -46,7 +46,7 @@ def input_blocked(evidence: Evidence) -> Finding | None:
             reader.stalled.fact,
             reader.awaits is Awaits.FILE and Fact("file.not-opened", {}, stacks.source),
             not stacks.busy and Fact("process.idle", {}, stacks.source),
-            _producers(reader, stacks),
+            _producers(reader),
             _reads_at(evidence, thread),
             data and inferred and data.fact("data.only-file", file=file),
         ),
@@ -66,8 +66,7 @@ def _strength(reader: Reader, stacks: StackReading) -> Strength:
     if reader.nearness is Nearness.ASIDE:
         return Strength.POSSIBLE
     in_users_code = thread.users is not None and not stacks.busy
-    certain = in_users_code or _CERTAIN_WAITS.search(thread.wait) is not None
-    return Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    return Strength.established_if(in_users_code or _CERTAIN_WAITS.search(thread.wait) is not None)
 
 
 def _remedies(awaits: Awaits) -> tuple[Remedy, ...]:
@@ -99,25 +98,23 @@ def _reads_at(evidence: Evidence, thread: ThreadState) -> list[Fact]:
     return [Fact("pipeline.reads-at", {"where": node.where}, node.source) for node in own[:1]]
 
 
-def _program(reader: Reader, stacks: StackReading) -> str:
+def _program(reader: Reader) -> str:
     """The only program that its process has started; "" where there are more."""
-    if reader.awaits is not Awaits.PROGRAM:
-        return ""
-    pid = reader.stalled.process.pid
-    started = [other.command or other.name for other in stacks.others if other.parent == pid]
-    return started[0] if len(started) == 1 else ""
+    pid, others = reader.stalled.process.pid, reader.stalled.reading.others
+    started = [other.command or other.name for other in others if other.parent == pid]
+    return started[0] if len(started) == 1 and reader.awaits is Awaits.PROGRAM else ""
 
 
-def _producers(reader: Reader, stacks: StackReading) -> list[Fact]:
+def _producers(reader: Reader) -> list[Fact]:
     """Who could put something into the queue: the other threads, or processes, with lines of the script."""
     if reader.awaits not in _QUEUES:
         return []
-    between, own = reader.awaits is Awaits.PROCESS_QUEUE, reader.stalled.thread
+    between, own, stacks = reader.awaits is Awaits.PROCESS_QUEUE, reader.stalled, reader.stalled.reading
     processes = [other for other in stacks.others if between and other.state != "Z"]
     others: list[tuple[int | None, ThreadState]] = [
         (other.pid, thread) for other in processes for thread in other.threads if thread.main
     ]
-    threads = [thread for thread in reader.stalled.process.threads if thread.tid != own.tid and thread.users]
+    threads = [one for one in own.process.threads if one.tid != own.thread.tid and one.users is not None]
     others += [(None, thread) for thread in threads if not only_trains(thread)]
     if not others:
         return [Fact("queue.no-producer", {"between_processes": between}, stacks.source)]

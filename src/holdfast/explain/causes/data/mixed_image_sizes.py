@@ -27,7 +27,7 @@ def mixed_image_sizes(evidence: Evidence) -> Finding | None:
     resize = Remedy("images.resize-before-batching", {"shapes_known": shapes is not None})
     batch = next((node for node in evidence.nodes if node.op == "batch" and node.where), None)
     return Finding(
-        Strength.ESTABLISHED if shapes else Strength.SUPPORTED,
+        Strength.established_if(shapes),
         Title("mixed-image-sizes", {"shapes": [list(shape) for shape in shapes or ()]}),
         facts(
             error_quoted(error),

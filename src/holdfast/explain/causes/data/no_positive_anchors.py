@@ -25,7 +25,7 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
     of_boxes = [name for name in zero if "regulari" not in name and any(word in name for word in _OF_BOXES)]
     blamed = bool(of_boxes) and len(logs) >= _LOGS_TO_BLAME
     return Finding(
-        Strength.SUPPORTED if blamed else Strength.POSSIBLE,
+        Strength.supported_if(blamed),
         Title("no-positive-anchors", {"zero": zero}),
         because=[Fact("loss.part-zero", values, source)],
         remedies=[Remedy("anchors.fit"), Remedy("boxes.check-scale", safety="guess")],

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from holdfast.explain.readings.pipeline import waits_for_data
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
+from holdfast.journal.vitals import Sample
 
 _STORAGE = re.compile(
     r"rpc_|nfs|fuse|ceph|cifs|io_schedule|folio_wait|wait_on_page|blk_|request_wait|filemap|p9_|throtl"
@@ -15,10 +16,8 @@ _TRAINED_S = 6.0
 _STARVED_SHARE, _STARVED_S = 0.5, 5.0  # of the time of steps, and in all: it is short of data
 _FED_SHARE = 0.3  # below it data is waited for so little that no storage slows it
 _WAITING = 0.4  # share of the samples with a thread in a wait for storage
-_WAITING_UNDER_PRESSURE, _PRESSURE = (
-    0.15,
-    25.0,
-)  # less will do where the machine waits for I/O, in percent of time
+#: Less will do where the machine waits for I/O, in percent of time.
+_WAITING_UNDER_PRESSURE, _PRESSURE = 0.15, 25.0
 _MOSTLY_WAITING = 0.6
 _IDLE_CORES = 0.7
 _PRESSURE_SHOWN = 5.0
@@ -54,7 +53,7 @@ def storage_slow(evidence: Evidence) -> Finding | None:
         return None
     pressed, read = look.pressure > _PRESSURE_SHOWN, look.read_bytes_per_s
     return Finding(
-        Strength.SUPPORTED if starved or look.share > _MOSTLY_WAITING else Strength.POSSIBLE,
+        Strength.supported_if(starved or look.share > _MOSTLY_WAITING),
         Title("storage-slow", {"file": next(iter(evidence.dataset().files), "")}),
         facts(
             Fact("threads.in-storage", {"waiting": look.waiting, "samples": look.samples}, look.source),
@@ -67,18 +66,15 @@ def storage_slow(evidence: Evidence) -> Finding | None:
     )
 
 
+def _waits(sample: Sample) -> bool:
+    return sample.thread_states.get("D", 0) > 0 or any(_STORAGE.search(name) for name in sample.waits)
+
+
 def _look(evidence: Evidence) -> _Look | None:
-    trained = [
-        (line, sample)
-        for line, sample in evidence.samples
-        if sample.step > 0 or sample.phase in ("fill", "data-wait", "step")
-    ]
+    phases = ("fill", "data-wait", "step")
+    trained = [(line, one) for line, one in evidence.samples if one.step > 0 or one.phase in phases]
     detailed = [(line, sample) for line, sample in trained if sample.thread_states or sample.waits]
-    waiting = [
-        line
-        for line, sample in detailed
-        if sample.thread_states.get("D", 0) > 0 or any(_STORAGE.search(name) for name in sample.waits)
-    ]
+    waiting = [line for line, sample in detailed if _waits(sample)]
     if len(detailed) < _SAMPLES_NEEDED or not waiting:
         return None
     first, last = trained[0][1], trained[-1][1]

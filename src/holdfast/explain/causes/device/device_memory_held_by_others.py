@@ -36,7 +36,7 @@ def device_memory_held_by_others(evidence: Evidence) -> Finding | None:
         for one in worst.get("processes", [])
     ]
     facts = [quote.fact, machine.fact("gpu.used-before", **values, processes=processes)]
-    strength = Strength.ESTABLISHED if used > _MOSTLY_TAKEN * total else Strength.SUPPORTED
+    strength = Strength.established_if(used > _MOSTLY_TAKEN * total)
     other = Remedy("gpu.grow-memory")
     if any(_bytes(gpu) < _FREE * total for gpu in gpus):  # which GPU ran out is not known
         strength, other = Strength.POSSIBLE, Remedy("gpu.use-another")

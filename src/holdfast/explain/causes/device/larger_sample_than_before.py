@@ -26,7 +26,7 @@ def larger_sample_than_before(evidence: Evidence) -> Finding | None:
     if not facts:
         return None
     return Finding(
-        Strength.SUPPORTED if batch or varies else Strength.POSSIBLE,
+        Strength.supported_if(batch or varies),
         Title("larger-sample-than-before"),
         because=[*facts, *at_the_end(evidence)],
         remedies=[Remedy("images.limit-size"), Remedy("data.check", safety="automatic")],

@@ -43,7 +43,7 @@ def _failed(evidence: Evidence) -> Finding | None:
     error = evidence.error
     if error is not None and error.callback:
         return None
-    strength = Strength.ESTABLISHED if error is not None else Strength.SUPPORTED
+    strength = Strength.established_if(error is not None)
     if quote := _ANSWERED.match(evidence):
         status, reason = (group for group in quote.match.groups() if group)
         values = {"address": _address(evidence.error_text), "status": int(status), "reason": reason.strip()}
@@ -51,8 +51,7 @@ def _failed(evidence: Evidence) -> Finding | None:
         return Finding(strength, Title("download-blocked.refused", values), quote.facts, remedies)
     if quote := _BROKE_OFF.match(evidence):
         text = error.essence if error is not None else quote.text
-        title = Title("download-blocked.broke-off", {"error": text})
-        return Finding(strength, title, quote.facts, _REMEDIES)
+        return Finding(strength, Title("download-blocked.broke-off", {"error": text}), quote.facts, _REMEDIES)
     return None
 
 
@@ -86,14 +85,12 @@ def _hanging(evidence: Evidence) -> Finding | None:
         return None
     thread = waiting.thread
     inside, fetches = thread.within(*_PROTOCOLS, *_DOWNLOADERS), thread.within(*_FETCHES) is not None
-    strength = Strength.SUPPORTED if fetches or thread.main else Strength.POSSIBLE
+    strength = Strength.supported_if(fetches or thread.main)
     title = Title("download-blocked.waits", {"where": thread.users_line})
     seen = waiting.fact_inside(inside) if inside is not None else waiting.fact
     return Finding(strength, title, [seen, *before_first_step(evidence)], _REMEDIES)
 
 
 def _waits_for_network(thread: ThreadState) -> bool:
-    waits = _NETWORK_CALLS.search(thread.syscall) or _NETWORK_WAITS.search(thread.wait)
-    return (
-        bool(thread.within(*_PROTOCOLS, *_DOWNLOADERS)) and not thread.busy and (bool(waits) or thread.main)
-    )
+    waits = _NETWORK_CALLS.search(thread.syscall) or _NETWORK_WAITS.search(thread.wait) or thread.main
+    return bool(waits) and not thread.busy and thread.within(*_PROTOCOLS, *_DOWNLOADERS) is not None

@@ -25,9 +25,8 @@ def eager_execution(evidence: Evidence) -> Finding | None:
     if steps and trained_s:
         facts.append(Fact("steps.duration", {"seconds": trained_s / steps}, "journal.jsonl"))
     counts = steps >= _STEPS_THAT_COUNT and trained_s >= _SECONDS_THAT_COUNT
-    strength = Strength.SUPPORTED if counts else Strength.POSSIBLE
     remedy = Remedy("eager.switch-off") if everywhere else Remedy("eager.leave-out")
-    return Finding(strength, Title("eager-execution"), facts, [remedy], ends=False)
+    return Finding(Strength.supported_if(counts), Title("eager-execution"), facts, [remedy], ends=False)
 
 
 def _trained_s(evidence: Evidence) -> float:

@@ -21,19 +21,17 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     gpus = [str(gpu.get("name", "GPU")) for gpu in machine.event.gpus]
     devices = [device for one in opened for device in one.event.devices]
     kinds_known = all(one.event.device_kinds for one in opened)  # a name alone is no proof
-    hidden = next(
-        (one.event.environment[_HIDES] for one in frameworks if _HIDES in one.event.environment), None
-    )
+    settings = [one.event.environment for one in frameworks]
+    hidden = next((one[_HIDES] for one in settings if _HIDES in one), None)
     line = evidence.output.first(_NO_DRIVER, advice=True)
     facts = [
         machine.fact("machine.gpus", gpus=gpus),
         opened[-1].fact("framework.devices", devices=devices),
         *_details(frameworks, hidden),
     ]
-    on_purpose = _chosen(frameworks, hidden)
-    strength = Strength.ESTABLISHED if kinds_known else Strength.SUPPORTED
+    on_purpose = _chosen(settings, hidden)
     return Finding(
-        Strength.POSSIBLE if on_purpose else strength,
+        Strength.POSSIBLE if on_purpose else Strength.established_if(kinds_known),
         Title("gpu-not-used", {"gpus": gpus}),
         because=[*facts, line.fact] if line is not None else facts,
         against=on_purpose,
@@ -48,9 +46,8 @@ def _on_accelerator(event: ev.FrameworkSeen) -> bool:
     return any("cpu" not in kind.lower() for kind in seen)
 
 
-def _chosen(frameworks: list[Recorded[ev.FrameworkSeen]], hidden: str | None) -> list[Fact]:
+def _chosen(settings: list[dict[str, str]], hidden: str | None) -> list[Fact]:
     """That the CPU was chosen by the environment."""
-    settings = [one.event.environment for one in frameworks]
     platforms = [one[name] for one in settings for name in _PLATFORM if one.get(name)]
     by_jax = bool(platforms) and platforms[0].lower() == "cpu"
     values = {"variable": "JAX_PLATFORMS" if by_jax else _HIDES}

@@ -14,7 +14,8 @@ _NO_PEER = ErrorText(
 #: Variables that name several machines.
 _GROUP_VARIABLES = ("TF_CONFIG", "JAX_COORDINATOR_ADDRESS")
 #: Functions and files in which a process waits for its group.
-_JOINS = ("distributed/initialize", "jax/_src/distributed.py", "wait_at_barrier", "horovod", "multi_worker")
+_INITIALIZES = ("ensure_initialized", "distributed/initialize", "jax/_src/distributed.py")
+_JOINS = (*_INITIALIZES, "wait_at_barrier", "horovod", "multi_worker")
 _COLLECTIVES = ("configure_collective_ops", "enable_collective_ops", "collective_all_reduce_strategy")
 _CERTAIN_JOINS = ("ensure_initialized", "wait_at_barrier", "initialize")
 #: Remarks of the coordinator about an agent that the others cannot continue without; "network" is about no agent.
@@ -31,15 +32,12 @@ def peer_missing(evidence: Evidence) -> Finding | None:
         return by_coordinator
     main = evidence.stacks.main if evidence.stacks is not None else None
     waiting = stalled_thread(evidence, lambda thread: thread is main and not thread.busy)
-    inside = (
-        waiting.thread.within("ensure_initialized", *_JOINS, *_COLLECTIVES) if waiting is not None else None
-    )
-    if waiting is not None and inside is not None:
+    if waiting is not None and (inside := waiting.thread.within(*_JOINS, *_COLLECTIVES)) is not None:
         return _joining(evidence, waiting, inside)
     quote = _NO_PEER.match(evidence)
     if quote is None:
         return None
-    strength = Strength.ESTABLISHED if evidence.error is not None else Strength.SUPPORTED
+    strength = Strength.established_if(evidence.error is not None)
     return Finding(strength, Title("peer-missing"), quote.facts, _REMEDIES)
 
 
@@ -50,8 +48,7 @@ def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Findi
     of_group = waiting.thread.within("collective", "multi_worker", "distribute") is not None
     if plain_name(inside) == "ensure_initialized" and not (variables or of_group):
         return None  # the first use of TensorFlow on one machine
-    certain = plain_name(inside) in _CERTAIN_JOINS or bool(variables)
-    strength = Strength.SUPPORTED if certain else Strength.POSSIBLE
+    strength = Strength.supported_if(plain_name(inside) in _CERTAIN_JOINS or bool(variables))
     configured = [Fact("group.configured", {"variable": name}, "journal.jsonl") for name in variables[:1]]
     facts = [waiting.fact_inside(inside), *configured]
     return Finding(strength, Title("peer-missing.joining"), facts, _REMEDIES)
@@ -79,10 +76,8 @@ def _lost(lost: Recorded[ev.AgentLost]) -> Finding | None:
     if event.rank == 0:
         return None  # this folder is that agent's own, and its own records say more
     facts = [lost.fact("group.remark", text=event.text)]
-    facts += [
-        Fact("group.remark", {"text": str(fact.get("fact"))}, f"peers/{event.rank}")
-        for fact in event.verdict.get("because", [])[:_FACTS_OF_PEER]
-    ]
+    of_peer = event.verdict.get("because", [])[:_FACTS_OF_PEER]
+    facts += [Fact("group.remark", {"text": str(one.get("fact"))}, f"peers/{event.rank}") for one in of_peer]
     values = {"rank": event.rank, "signal": event.signal, "exit_code": event.exit_code}
     remedies = [Remedy("group.explain-agent", {"rank": event.rank}), _START_ALL]
     return Finding(Strength.ESTABLISHED, Title("peer-missing.lost", values), facts, remedies)

@@ -48,7 +48,7 @@ def _again(event: ev.TracesCounted) -> int:
 
 
 def _strength(compiles: int) -> Strength:
-    return Strength.ESTABLISHED if compiles >= _CERTAIN_COMPILES else Strength.SUPPORTED
+    return Strength.established_if(compiles >= _CERTAIN_COMPILES)
 
 
 def _slow(evidence: Evidence) -> Finding | None:
@@ -73,6 +73,5 @@ def _by_machine_code(evidence: Evidence) -> Finding | None:
     regions = {"first_regions": first.regions, "last_regions": last.regions}
     compiled = counted[-1].fact("compile.machine-code", **values, **regions)
     facts = [counted[0].fact("compile.by-xla", jit_compile=True), compiled]
-    title = Title("recompiling.every-batch", values)
     remedies = [Remedy("shapes.pad"), Remedy("compile.without-xla")]
-    return Finding(_strength(compiles), title, facts, remedies, ends=False)
+    return Finding(_strength(compiles), Title("recompiling.every-batch", values), facts, remedies, ends=False)

@@ -48,8 +48,7 @@ def _raised(evidence: Evidence, error: Raised) -> Finding:
         for before in error.chain[-2:]
         if error.essence[:_SAME_MESSAGE] not in before  # recorded again by each layer that it left
     ]
-    certain = evidence.ended is not None or bool(error.user_line)
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(evidence.ended is not None or bool(error.user_line))
     values = {"error": kind, "where": error.user_line, "message": message, "caught": bool(error.caught)}
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else strength,

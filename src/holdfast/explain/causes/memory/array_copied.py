@@ -24,7 +24,6 @@ def array_copied(evidence: Evidence) -> Finding | None:
     if not at_the_start or (share is not None and share < _LITTLE):
         return None
     facts = [data.fact("fit.given-arrays", bytes=arrays, where=data.event.where), *growth_seen(evidence)]
-    certain = share is not None and 2 * share > _FILLS and evidence.step == 0
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(share is not None and 2 * share > _FILLS and evidence.step == 0)
     remedies = [Remedy("array.feed-in-parts"), Remedy("array.use-uint8")]
     return ran_out(evidence, strength, Title("array-copied", {"bytes": arrays}), facts, remedies)

@@ -28,7 +28,7 @@ def batched_twice(evidence: Evidence) -> Finding | None:
     facts += [data.fact("pipeline.rank", rank=rank, model_rank=wanted)] if rank is not None else []
     if error is not None:
         facts.append(Fact("error.quoted", {"text": clipped(f"{error.type}: {error.message}")}, error.source))
-    strength = Strength.ESTABLISHED if mismatch else Strength.SUPPORTED
+    strength = Strength.established_if(mismatch)
     remedies = [Remedy("pipeline.batch-once", {"size": sizes[-1]})]
     return Finding(strength, Title("batched-twice", {"sizes": sizes}), facts, remedies, led_to=ended.cause)
 

@@ -49,7 +49,7 @@ def _strength(evidence: Evidence, cache: PipelineNode, *, fits: bool) -> Strengt
         return Strength.POSSIBLE
     if fits and most and not before_steps and not shuffles:
         return Strength.ESTABLISHED
-    return Strength.SUPPORTED if fits or most or not evidence.batch_bytes else Strength.POSSIBLE
+    return Strength.supported_if(fits or most or not evidence.batch_bytes)
 
 
 def _on_disk(node: PipelineNode) -> bool:

@@ -22,6 +22,5 @@ def evaluation_accumulates(evidence: Evidence) -> Finding | None:
     if kept is not None and kept.bytes > PART_OF_GROWTH * total.bytes:
         facts.append(kept.fact)
     name = kept.name if kept is not None and kept.bytes > EXPLAINS_GROWTH * total.bytes else ""
-    strength = Strength.ESTABLISHED if name else Strength.SUPPORTED
     title = Title("evaluation-accumulates", {"name": name})
-    return ran_out(evidence, strength, title, facts, [Remedy("evaluation.keep-numbers")])
+    return ran_out(evidence, Strength.established_if(name), title, facts, [Remedy("evaluation.keep-numbers")])

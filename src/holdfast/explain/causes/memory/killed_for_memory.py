@@ -20,10 +20,8 @@ def killed_for_memory(evidence: Evidence) -> Finding | RuledOut | None:
     logged = [line for line in evidence.kernel_log if _KILL.search(line)]
     if evidence.oom_kills == 0 and not logged:
         return RuledOut("killed-for-memory.not-counted", {}, evidence.exit_source)
-    if counted or logged:
-        strength = Strength.ESTABLISHED
-    else:
-        strength = Strength.SUPPORTED if near_the_limit(evidence) or printed else Strength.POSSIBLE
+    near = near_the_limit(evidence) or printed
+    strength = Strength.ESTABLISHED if counted or logged else Strength.supported_if(near)
     facts = [*end_seen(evidence), *([oom_kills(evidence)] if counted else [])]
     source = KERNEL_LOG if evidence.log else evidence.exit_source
     facts += [Fact("kernel.logged", {"line": line}, source) for line in logged[-1:]]
@@ -39,7 +37,7 @@ def _worker_killed(evidence: Evidence) -> Finding:
     said = end_seen(evidence) if evidence.oom_printed else [oom_kills(evidence)]
     facts = [*said, *(worker_ended(one) for one in gone[-2:]), *at_the_end(evidence)]
     harmed = evidence.is_stalled or evidence.went_wrong
-    blamed = Strength.ESTABLISHED if gone else Strength.SUPPORTED
+    blamed = Strength.established_if(gone)
     strength = blamed if harmed else Strength.POSSIBLE
     title = Title("killed-for-memory.worker", {"stalled": evidence.is_stalled})
     led_to = "worker-died" if gone else None

@@ -59,7 +59,7 @@ def _strength(evidence: Evidence, named: Kept | None) -> Strength:
         for node in evidence.nodes
     )
     known = bool(evidence.nodes) or evidence.data() is not None or evidence.last(ev.LoopSeen) is not None
-    return Strength.SUPPORTED if known and not buffers and evidence.growth.steady else Strength.POSSIBLE
+    return Strength.supported_if(known and not buffers and evidence.growth.steady)
 
 
 def _harmless(evidence: Evidence, kept: Kept | None) -> Finding | None:

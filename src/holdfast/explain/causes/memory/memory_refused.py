@@ -3,7 +3,7 @@
 import re
 
 from holdfast.explain.readings.end import end_seen
-from holdfast.explain.readings.error import ErrorText, full_disk
+from holdfast.explain.readings.error import FULL_DISK, ErrorText
 from holdfast.explain.readings.growth import GrowthShape
 from holdfast.explain.readings.limits import pids_refused, rlimit
 from holdfast.explain.readings.memory import at_the_end, grew, refused_memory
@@ -40,8 +40,7 @@ def memory_refused(evidence: Evidence) -> Finding | None:
     facts = [*quote.facts, *_limits(evidence), *at_the_end(evidence)]
     if evidence.growth.when not in (GrowthShape.NONE, GrowthShape.ONE_JUMP):
         facts.append(grew(evidence))
-    certain = evidence.error is not None or evidence.exit_signal == "SIGABRT"
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(evidence.error is not None or evidence.exit_signal == "SIGABRT")
     return Finding(strength, Title("memory-refused", values), facts, _remedies(dtype))
 
 
@@ -63,7 +62,7 @@ def _without_words(evidence: Evidence) -> Finding | None:
     """A SIGSEGV or an abort under a limit on address space, with nothing printed about memory."""
     limits = _limits(evidence)
     # A refused thread ends alike, and is the cause thread-limit.
-    if not limits or not evidence.crashed or full_disk(evidence) is not None or pids_refused(evidence):
+    if not limits or not evidence.crashed or FULL_DISK.match(evidence) is not None or pids_refused(evidence):
         return None
     limit = min(fact.values["limit_bytes"] for fact in limits)
     used = max((sample.virtual_bytes or 0 for _, sample in evidence.samples), default=0)

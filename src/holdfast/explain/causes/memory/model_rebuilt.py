@@ -55,4 +55,4 @@ def _strength(evidence: Evidence, alive: int, *, between: bool) -> Strength:
         return Strength.POSSIBLE
     if between and alive >= _MOST_ALIVE * len(evidence.fits):
         return Strength.ESTABLISHED
-    return Strength.SUPPORTED if between or alive >= _MANY else Strength.POSSIBLE
+    return Strength.supported_if(between or alive >= _MANY)

@@ -40,7 +40,7 @@ def _strength(evidence: Evidence, held: int | None) -> Strength:
     larger = [node for other, node in holders(evidence) if node in rivals and other > (held or 0)]
     if larger or (held is None and rivals):
         return Strength.POSSIBLE
-    return Strength.ESTABLISHED if takes_most(evidence, held) else Strength.SUPPORTED
+    return Strength.established_if(takes_most(evidence, held))
 
 
 def _queue(evidence: Evidence) -> PipelineNode | None:

@@ -51,7 +51,7 @@ def _is_other_cause(event: ev.TracesCounted) -> bool:
 def _strength(traces: int, share: float) -> Strength:
     if traces < _BLAMED or share < _SOME:
         return Strength.POSSIBLE
-    return Strength.ESTABLISHED if share >= _MOST else Strength.SUPPORTED
+    return Strength.established_if(share >= _MOST)
 
 
 def _warned(evidence: Evidence, sources: list[str]) -> Finding | None:

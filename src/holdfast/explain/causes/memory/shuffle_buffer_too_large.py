@@ -47,4 +47,4 @@ def _strength(evidence: Evidence, node: PipelineNode | None) -> Strength:
     caches = any(one.op == "cache" for one in evidence.nodes)
     alone = not caches and evidence.growth.when == GrowthShape.BEFORE_FIRST_STEP
     most = node is not None and takes_most(evidence, node.holds_bytes())
-    return Strength.ESTABLISHED if alone and most else Strength.SUPPORTED
+    return Strength.established_if(alone and most)

@@ -35,7 +35,7 @@ def swapping(evidence: Evidence) -> Finding | None:
     facts += [Fact("swap.used", {"bytes": swapped}, source)] if swapped else []
     heavy = faults > _MANY_FAULTS_PER_S or (pages or 0) > _MANY_PAGES_PER_S
     return Finding(
-        Strength.SUPPORTED if heavy else Strength.POSSIBLE,
+        Strength.supported_if(heavy),
         Title("swapping"),
         because=[*facts, *at_the_end(evidence)],
         remedies=[Remedy("memory.more-or-need-less")],

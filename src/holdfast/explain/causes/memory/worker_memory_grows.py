@@ -29,6 +29,6 @@ def worker_memory_grows(evidence: Evidence) -> Finding | None:
         against = [Fact("workers.next-grew", {"bytes": gains[1]}, "vitals.jsonl")]
         remedies = [Remedy("worker.look-at-its-input"), Remedy("data.check", safety="automatic")]
         return ran_out(evidence, Strength.POSSIBLE, title, facts, remedies, against=against)
-    strength = Strength.ESTABLISHED if in_workers and len(gains) > 1 else Strength.SUPPORTED
+    strength = Strength.established_if(in_workers and len(gains) > 1)
     remedies = [Remedy("workers.share-arrays"), Remedy("workers.fewer")]
     return ran_out(evidence, strength, Title("worker-memory-grows"), facts, remedies)

@@ -38,7 +38,7 @@ def cpu_oversubscribed(evidence: Evidence) -> Finding | None:
     seen = {**values, "waited": waited, "load": load or None}
     facts = [Fact("cpu.crowded", seen, f"vitals.jsonl:{first}-{last}"), *workers_started(evidence)]
     sure = tasks >= _MANY_TASKS_PER_CORE * cores or pressure > _HIGH_PRESSURE_PERCENT
-    strength = Strength.SUPPORTED if sure else Strength.POSSIBLE
+    strength = Strength.supported_if(sure)
     remedies = [Remedy("cpu.workers-as-cores", {"cores": cores})]
     return Finding(strength, Title("cpu-oversubscribed", values), facts, remedies, ends=False)
 

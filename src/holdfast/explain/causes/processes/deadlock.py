@@ -29,8 +29,7 @@ def deadlock(evidence: Evidence) -> Finding | None:
         return _never_released(evidence, stacks, waiting)
     frames = [one.thread.users for one in waiting]
     places = [f"{frame.file}:{frame.line}" for frame in frames if frame is not None]
-    certain = sum(_names_a_lock(one.thread) for one in waiting) >= 2
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(sum(_names_a_lock(one.thread) for one in waiting) >= 2)
     remedies = [Remedy("lock.order"), Remedy("lock.timeout")]
     return Finding(strength, Title("deadlock", {"places": places}), _facts(stacks, waiting), remedies)
 
@@ -60,10 +59,8 @@ def _pool_of_waiters(stacks: StackReading, own: list[StalledThread]) -> list[Sta
 
 def _on_a_lock(thread: ThreadState) -> bool:
     """It waits for a lock itself, and not for work in a queue, for a thread's end or inside a library."""
-    if thread.users is None:
-        return False
-    inner = thread.frames[: thread.frames.index(thread.users)]
-    return all("threading.py" in frame.file for frame in inner)
+    inner = thread.below_users
+    return thread.users is not None and all("threading.py" in frame.file for frame in inner)
 
 
 def _one_lock(waiting: list[StalledThread]) -> bool:

@@ -33,12 +33,9 @@ def exit_hang(evidence: Evidence) -> Finding | None:
 
 def _processes(stacks: StackReading) -> list[Fact]:
     """Processes that it started and that still run."""
-    running = [
-        {"pid": other.pid, "name": other.name, "where": other.users_line}
-        for other in stacks.others
-        if other.state != "Z"
-    ]
-    return [Fact("process.still-running", values, stacks.source) for values in running[:2]]
+    running = [other for other in stacks.others if other.state != "Z"]
+    named = [{"pid": one.pid, "name": one.name, "where": one.users_line} for one in running[:2]]
+    return [Fact("process.still-running", values, stacks.source) for values in named]
 
 
 def _python_fed(evidence: Evidence) -> list[Fact]:

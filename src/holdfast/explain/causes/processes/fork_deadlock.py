@@ -1,12 +1,10 @@
 """A forked process waits for a lock that nobody in it holds."""
 
-import itertools
 import re
 
-from holdfast.explain.readings.stacks import ProcessState, StalledThread, ThreadState, is_users, plain_name
+from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, plain_name
 from holdfast.explain.readings.workers import workers_started
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
-from holdfast.journal.stack_files import Frame
 
 _FRAMEWORK = re.compile(r"/(tensorflow/python/(eager|framework|client)|jax/_src|jaxlib|torch)/")
 #: An idle worker waits in one of these functions of one of these files.
@@ -26,23 +24,21 @@ def fork_deadlock(evidence: Evidence) -> Finding | None:
     if inside:  # it waits for threads of the framework, which stayed behind in its parent
         title = Title("fork-deadlock.framework", {"pid": inside[0].pid, "where": inside[0].users_line})
         remedies = [Remedy("worker.spawn-with-framework"), Remedy("worker.keep-framework-in-parent")]
-        return Finding(Strength.SUPPORTED, title, _facts(evidence, stacks.source, inside), remedies)
+        return Finding(Strength.SUPPORTED, title, _facts(evidence, stacks, inside), remedies)
     started = evidence.seen(ev.WorkersStarted)
     forked = started.method == "fork" or bool(evidence.dataset().multiprocessing)
     stuck = [other for other in alive if other.lone_on_lock and not _rests(other)]
     if not stuck or (evidence.all(ev.WorkerGone) and not forked):
         return None
     certain = forked or started.after_framework or any(other.threads[0].python for other in stuck)
-    strength = Strength.SUPPORTED if certain else Strength.POSSIBLE
     title = Title("fork-deadlock", {"pid": stuck[0].pid})
     remedies = [Remedy("worker.spawn"), Remedy("worker.use-threads-or-tf-data")]
-    return Finding(strength, title, _facts(evidence, stacks.source, stuck), remedies)
+    return Finding(Strength.supported_if(certain), title, _facts(evidence, stacks, stuck), remedies)
 
 
-def _facts(evidence: Evidence, source: str, stuck: list[ProcessState]) -> list[Fact]:
-    mains = [(other.main, other) for other in stuck[:_NAMED]]
-    waits = [StalledThread(main, other, False, source).fact for main, other in mains if main is not None]
-    return [*waits, *workers_started(evidence), Fact("run.idle", {}, source)]
+def _facts(evidence: Evidence, stacks: StackReading, stuck: list[ProcessState]) -> list[Fact]:
+    waits = [StalledThread(one.main, one, stacks).fact for one in stuck[:_NAMED] if one.main is not None]
+    return [*waits, *workers_started(evidence), Fact("run.idle", {}, stacks.source)]
 
 
 def _in_framework(process: ProcessState) -> bool:
@@ -50,7 +46,7 @@ def _in_framework(process: ProcessState) -> bool:
     if main is None or not main.on_lock or main.busy:
         return False
     forked = any("multiprocessing/popen_fork.py" in frame.file for frame in main.frames)
-    return forked and any(_FRAMEWORK.search(frame.file) for frame in _inner(main)[:_INNERMOST])
+    return forked and any(_FRAMEWORK.search(frame.file) for frame in main.below_users[:_INNERMOST])
 
 
 def _rests(process: ProcessState) -> bool:
@@ -58,11 +54,6 @@ def _rests(process: ProcessState) -> bool:
 
     A forked one still has the frames of the script that made the pool, outside those of the pool.
     """
-    inner = _inner(process.threads[0])
+    inner = process.threads[0].below_users
     waits = bool(inner) and plain_name(inner[0]) in _WAITS_FOR_WORK
     return waits and any(_QUEUES.search(frame.file) for frame in inner)
-
-
-def _inner(thread: ThreadState) -> list[Frame]:
-    """The frames inside the innermost one of the user's."""
-    return list(itertools.takewhile(lambda frame: not is_users(frame.file), thread.frames))

@@ -29,13 +29,9 @@ def _loads(thread: ThreadState) -> bool:
 
 
 def _swallowed(evidence: Evidence) -> list[Fact]:
-    raised = [
-        one
-        for one in evidence.all(ev.ExceptionRaised)
-        if one.event.left in ("loader", "thread") or one.event.caught
-    ]
-    if not raised:
-        return []
-    event = raised[-1].event
-    swallowed = {"error": event.type, "where": event.user_line, "message": event.message}
-    return [raised[-1].fact("error.swallowed", **swallowed)]
+    for one in reversed(evidence.all(ev.ExceptionRaised)):
+        event = one.event
+        if event.left in ("loader", "thread") or event.caught:
+            values = {"error": event.type, "where": event.user_line, "message": event.message}
+            return [one.fact("error.swallowed", **values)]
+    return []

@@ -3,8 +3,8 @@
 import re
 
 from holdfast.explain.readings.end import before_first_step
-from holdfast.explain.readings.stacks import is_users
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause
+from holdfast.user_code import is_user_file
 
 _FATAL = (
     r"Fatal Python error: (.+)|Check failed|terminate called|double free|malloc.*corrupt|"
@@ -34,13 +34,11 @@ def native_crash(evidence: Evidence) -> Finding | None:
     if limit is not None and 0 < peak < _FAR_FROM_LIMIT * limit.bytes:
         values = {"peak_bytes": peak, "limit_bytes": limit.bytes}
         facts.append(Fact("memory.far-from-limit", values, "vitals.jsonl"))
-    certain = signal in _CERTAIN and not evidence.by_shell
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(signal in _CERTAIN and not evidence.by_shell)
     title = Title("native-crash", {"signal": signal, "where": where, "outside": outside})
     look = Remedy("crash.look-at", {"line": where.partition(" in ")[0]})
     first = look if where else Remedy("crash.use-faulthandler")
-    remedies = [first, Remedy("crash.separate-libraries", safety="guess")]
-    return Finding(strength, title, facts, remedies)
+    return Finding(strength, title, facts, [first, Remedy("crash.separate-libraries", safety="guess")])
 
 
 def _fatal(evidence: Evidence) -> list[Fact]:
@@ -58,6 +56,6 @@ def _user_line(evidence: Evidence) -> tuple[str, str]:
         return evidence.fatal.where, evidence.fatal.source
     for line in evidence.output.lines[-_STACK_LINES:]:
         frame = _FRAME.search(line.text)
-        if frame is not None and is_users(frame[1]):
+        if frame is not None and is_user_file(frame[1]):
             return f"{frame[1]}:{frame[2]} in {frame[3]}", line.source
     return "", ""

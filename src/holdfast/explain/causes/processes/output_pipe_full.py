@@ -3,7 +3,7 @@
 import enum
 import re
 
-from holdfast.explain.readings.stacks import ProcessState, StackReading, StalledThread, stalled_threads
+from holdfast.explain.readings.stacks import ProcessState, StalledThread, stalled_threads
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _WRITE = re.compile(r"(write|writev|sendto|sendmsg)\b.*fd=(\d+) \((.*)\)")
@@ -21,10 +21,8 @@ class WriteTo(enum.StrEnum):
 def output_pipe_full(evidence: Evidence) -> Finding | None:
     for blocked in stalled_threads(evidence, lambda thread: True):
         to, pipe = _blocked_write(blocked)
-        if to is None or evidence.stacks is None:
-            continue
-        reader = _reader(evidence.stacks, blocked, pipe)
-        if to is not WriteTo.PIPE or _is_users_own(blocked, reader):
+        reader = _reader(blocked, pipe)
+        if to is not None and (to is not WriteTo.PIPE or _is_users_own(blocked, reader)):
             return _finding(blocked, to, reader)
     return None
 
@@ -42,9 +40,10 @@ def _blocked_write(blocked: StalledThread) -> tuple[WriteTo | None, str]:
     return by_number.get(number, WriteTo.TERMINAL if in_terminal else WriteTo.PIPE), file
 
 
-def _reader(stacks: StackReading, blocked: StalledThread, pipe: str) -> ProcessState | None:
+def _reader(blocked: StalledThread, pipe: str) -> ProcessState | None:
     """The process that has the other end, and could read it."""
-    others = [one for one in (stacks.process, *stacks.others) if one.pid != blocked.process.pid]
+    processes = (blocked.reading.process, *blocked.reading.others)
+    others = [one for one in processes if one.pid != blocked.process.pid]
     readers = [one for one in others if pipe in one.reads]
     return next((one for one in readers if one.makes_pipes), readers[0] if readers else None)
 
@@ -58,7 +57,7 @@ def _is_users_own(blocked: StalledThread, reader: ProcessState | None) -> bool:
 
 
 def _finding(blocked: StalledThread, to: WriteTo, reader: ProcessState | None) -> Finding:
-    source, facts = blocked.source, [blocked.fact]
+    source, facts = blocked.reading.source, [blocked.fact]
     if reader is not None:
         where = reader.main.where if reader.main is not None else ""
         values = {"pid": reader.pid, "command": reader.command or reader.name, "where": where}
@@ -66,8 +65,7 @@ def _finding(blocked: StalledThread, to: WriteTo, reader: ProcessState | None) -
     maker = reader if reader is not None and reader.makes_pipes else blocked.process
     made_at = list(maker.makes_pipes)
     facts += [Fact("pipe.made", {"lines": made_at}, source)] if made_at else []
-    certain = to is not WriteTo.PIPE or reader is not None
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(to is not WriteTo.PIPE or reader is not None)
     made = made_at[0] if made_at else ""
     title = Title("output-pipe-full", {"to": to, "where": blocked.thread.users_line, "made_at": made})
     return Finding(strength, title, facts, [Remedy("pipe.read-or-use-a-file"), Remedy("pipe.communicate")])

@@ -20,11 +20,9 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     quote, bus_error = _REFUSED.match(evidence), evidence.exit_signal == "SIGBUS"
     if quote is None and not bus_error:
         return None
-    disks, samples = (
-        low_disks(evidence, _FULL_DISK_BYTES, samples=2),
-        [(line, one.disks_free_bytes) for line, one in evidence.samples],
-    )
-    known = [(line, free["shm"]) for line, free in samples if "shm" in free]
+    disks = low_disks(evidence, _FULL_DISK_BYTES, samples=2)
+    free = [(line, one.disks_free_bytes.get("shm")) for line, one in evidence.samples]
+    known = [(line, free_bytes) for line, free_bytes in free if free_bytes is not None]
     least = min((free_bytes for _, free_bytes in known), default=None)
     full = least is not None and least < _FULL_SHM_BYTES
     worded = quote is not None and not quote.says("Bus error")
@@ -39,7 +37,6 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     facts += [Fact("oom.none", {}, evidence.exit_source)] if evidence.oom_kills == 0 else []
     remedies = [Remedy("shared-memory.raise"), Remedy("shared-memory.use-less")]
     if full or worded or least is None or disks:
-        strength = Strength.ESTABLISHED if full or worded else Strength.SUPPORTED
-        return Finding(strength, Title("shared-memory-full"), facts, remedies)
+        return Finding(Strength.established_if(full or worded), Title("shared-memory-full"), facts, remedies)
     title, against = Title("shared-memory-full.page-missing"), [Fact("shared-memory.never-low")]
     return Finding(Strength.SUPPORTED, title, facts, remedies, against=against)

@@ -71,10 +71,9 @@ def _pipe_broke(evidence: Evidence, broken: Fact) -> Finding:
     """A process ended while another read from it: all that the reader sees is a broken pipe."""
     gone = evidence.all(ev.WorkerGone)
     known = bool(gone) or bool(evidence.dataset().workers) or has_loader(evidence)
-    strength = Strength.ESTABLISHED if known else Strength.SUPPORTED
     facts = [broken, *(worker_ended(one) for one in gone[-2:]), *user_line(evidence)]
     remedies = [Remedy("worker.load-without"), Remedy("worker.use-fewer-or-smaller")]
-    return Finding(strength, Title("worker-died.while-read"), facts, remedies)
+    return Finding(Strength.established_if(known), Title("worker-died.while-read"), facts, remedies)
 
 
 def _thread_ended(evidence: Evidence) -> Finding | None:
@@ -96,4 +95,4 @@ def _thread_ended(evidence: Evidence) -> Finding | None:
     title = Title("worker-died.thread", {"error": error, "where": where})
     facts = [raised[-1], readers[0].fact, *silence(evidence)]
     remedies = [Remedy("line.fix", {"where": where}), Remedy("thread.pass-its-exception-on")]
-    return Finding(Strength.ESTABLISHED if certain else Strength.SUPPORTED, title, facts, remedies)
+    return Finding(Strength.established_if(certain), title, facts, remedies)

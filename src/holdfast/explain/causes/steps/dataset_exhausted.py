@@ -19,10 +19,9 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     data, started = _data_of(evidence, short.fit), short.fit.started
     dataset = data.event if data is not None else ev.DatasetSeen()
     batches = dataset.cardinality or 0
-    certain = (warned is not None or batches > 0) and not from_generator(dataset)
     asked_for = {"steps": short.fit.start.steps_per_epoch, "where": short.fit.start.where}
     return Finding(
-        Strength.ESTABLISHED if certain else Strength.SUPPORTED,
+        Strength.established_if((warned is not None or batches > 0) and not from_generator(dataset)),
         Title("dataset-exhausted", {"steps": sum(short.steps), "planned": short.planned * len(short.steps)}),
         facts(
             short.fact,

@@ -22,7 +22,7 @@ def filter_never_passes(evidence: Evidence) -> Finding | None:
     if rejected is None and (searching is None or not (filters or repeats)):
         return None
     idle_main = stacks is None or stacks.main is None or not stacks.main.busy
-    supported = Strength.SUPPORTED if filters and idle_main else Strength.POSSIBLE
+    supported = Strength.supported_if(filters and idle_main)
     return Finding(
         Strength.ESTABLISHED if rejected is not None else supported,
         Title("filter-never-passes"),

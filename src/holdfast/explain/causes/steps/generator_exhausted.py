@@ -24,7 +24,7 @@ def _of_training(evidence: Evidence) -> Finding | None:
         return None
     short = [count for count in steps[1:] if count <= _PEEKED]
     return Finding(
-        Strength.ESTABLISHED if steps[-1] == _PEEKED else Strength.SUPPORTED,
+        Strength.established_if(steps[-1] == _PEEKED),
         Title("generator-exhausted", {"epochs": len(short)}),
         because=[fit.by_epoch(), _not_restartable(data)],
         remedies=_REMEDIES,
@@ -41,7 +41,7 @@ def _of_validation(evidence: Evidence) -> Finding | None:
     if len(batches) < _LEAST_VALIDATIONS or batches[0] <= _PEEKED or max(batches[1:]) > _PEEKED:
         return None
     return Finding(
-        Strength.ESTABLISHED if min(batches[1:]) == _PEEKED else Strength.SUPPORTED,
+        Strength.established_if(min(batches[1:]) == _PEEKED),
         Title("generator-exhausted.validation", {"validations": len(batches) - 1}),
         (done[-1].fact("validation.batches", batches=batches), _not_restartable(data)),
         _REMEDIES,

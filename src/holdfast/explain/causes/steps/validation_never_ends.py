@@ -1,8 +1,7 @@
 """Validation does not end: the validation data is infinite, or counted in samples."""
 
 from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
-from holdfast.journal.beats import Phase
+from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev, facts
 
 #: Validation batches below which it has hardly begun.
 _LEAST_BATCHES = 3
@@ -33,24 +32,20 @@ def validation_never_ends(evidence: Evidence) -> Finding | None:
     if not (sure or longer):
         return None
     return Finding(
-        Strength.ESTABLISHED if sure else Strength.SUPPORTED,
+        Strength.established_if(sure),
         Title("validation-never-ends", {"batches": batches, "infinite": sure}),
         facts(
             Fact("validation.unfinished", {"batches": batches, "training_steps": training}, "beats"),
             data and infinite and data.fact("dataset.infinite", where=data.event.where),
             started and (planned or 0) > 0 and started.fact("validation.planned", batches=planned),
-            [
-                one.fact(
-                    "validation.endless",
-                    batches=one.event.batches,
-                    seconds=one.event.for_s,
-                    why=one.event.why,
-                )
-                for one in seen
-            ],
+            [Fact("validation.endless", _course(one.event), one.source) for one in seen],
         ),
         [Remedy("fit.give-validation-steps")],
     )
+
+
+def _course(seen: ev.EndlessSeen) -> dict[str, object]:
+    return {"batches": seen.batches, "seconds": seen.for_s, "why": seen.why}
 
 
 def _batches(evidence: Evidence) -> int:

@@ -20,7 +20,7 @@ def cache_lock_stale(evidence: Evidence) -> Finding | None:
     named = _FILE.search(quote.text + evidence.error_text)
     caches = [node for node in evidence.nodes if node.op == "cache"]
     facts = [Fact("pipeline.caches-to-file", {"where": node.where}, node.source) for node in caches[:1]]
-    strength = Strength.ESTABLISHED if "lockfile" in quote.whole else Strength.SUPPORTED
+    strength = Strength.established_if("lockfile" in quote.whole)
     title = Title("cache-lock-stale", {"file": named[1] if named else ""})
     remedies = [Remedy("run.start-again"), Remedy("cache.remove-locks")]
     return Finding(strength, title, [*quote.facts, *facts], remedies)

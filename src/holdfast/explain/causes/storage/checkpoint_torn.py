@@ -42,7 +42,7 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
         for one in killed
     ]
     return Finding(
-        Strength.ESTABLISHED if there or "truncated" in text or zipped or short else Strength.SUPPORTED,
+        Strength.established_if(there or "truncated" in text or zipped or short),
         Title("checkpoint-torn", {"file": file}),
         because=[*quote.facts, *facts],
         against=() if _LOADING.search(text + frames) else [Fact("error.not-in-loading", {}, quote.source)],

@@ -4,7 +4,7 @@ import errno
 import re
 
 from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
-from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, full_disk, user_line
+from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, user_line
 from holdfast.explain.readings.limits import low_disks, rlimit
 from holdfast.explain.remedies import Before, resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
@@ -22,7 +22,7 @@ _LOW_DISK_BYTES = 8 << 20
 
 @cause("disk-full", specialises=("script-error", "native-crash", "callback-raised"))
 def disk_full(evidence: Evidence) -> Finding | None:
-    failed, quote = _failed_save(evidence), full_disk(evidence)
+    failed, quote = _failed_save(evidence), FULL_DISK.match(evidence)
     by_signal = evidence.exit_signal == "SIGXFSZ"
     by_errno = evidence.error is not None and evidence.error.errno in _FULL
     ended_so = quote is not None or by_signal or by_errno
@@ -39,9 +39,8 @@ def disk_full(evidence: Evidence) -> Finding | None:
     if evidence.exit_signal in ("SIGSEGV", "SIGXFSZ"):
         facts.append(Fact("disk-full.crash", {"signal": evidence.exit_signal}, evidence.exit_source))
     worded = quote is not None and _CERTAIN.search(quote.match[0]) is not None
-    certain = failed is not None or by_errno or by_signal or worded
     path = failed.event.path if failed is not None else _path(evidence, quote)
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(failed is not None or by_errno or by_signal or worded)
     return _finding(evidence, strength, facts, path, limit=limit)
 
 

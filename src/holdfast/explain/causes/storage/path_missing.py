@@ -44,12 +44,10 @@ def path_missing(evidence: Evidence) -> Finding | None:
     quote, error = _NOT_FOUND.match(evidence), evidence.error
     if quote is not None and quote.says(_OTHER_CAUSES):
         return None
-    waits = stalled_thread(
-        evidence, lambda one: one.main and one.within("wait_for_new_checkpoint") is not None
-    )
+    waits = stalled_thread(evidence, lambda one: one.main and bool(one.within("wait_for_new_checkpoint")))
     if waits is not None and waits.trains:
         facts = [*(quote.facts if quote is not None else user_line(evidence))]
-        facts.append(Fact("checkpoint.awaited", {}, waits.source))
+        facts.append(Fact("checkpoint.awaited", {}, waits.reading.source))
         remedies = [Remedy("path.check", {"path": _path(_text(evidence, quote))}), _CHECK_RECIPE]
         return Finding(Strength.ESTABLISHED, Title("path-missing.checkpoint"), facts, remedies)
     if error is not None and error.type == "KeyError" and any(map(_ENVIRON.search, error.frames)):
@@ -74,8 +72,7 @@ def _named(evidence: Evidence, quote: Quote) -> Finding | None:
     facts = [*quote.facts]
     if re.search(r"(^|/)None/", path):
         facts.append(Fact("path.holds-none", {}, quote.source if evidence.error is not None else ""))
-    certain = evidence.error is not None or quote.says("can't open file")
-    strength = Strength.ESTABLISHED if certain else Strength.SUPPORTED
+    strength = Strength.established_if(evidence.error is not None or quote.says("can't open file"))
     if evidence.log and quote.says("filepath="):  # or it is there and corrupt: nobody looked
         strength = Strength.POSSIBLE
     return Finding(strength, title, facts, remedies)

@@ -18,9 +18,8 @@ def too_many_open_files(evidence: Evidence) -> Finding | None:
     limit = rlimit(evidence, "nofile")
     facts += [Fact("limit.open-files", {"limit": limit.value}, limit.source)] if limit else []
     title = Title("too-many-open-files", {"limit": limit.value if limit else None})
-    return Finding(
-        Strength.ESTABLISHED, title, facts, [Remedy("file.close"), Remedy("limit.raise-open-files")]
-    )
+    remedies = [Remedy("file.close"), Remedy("limit.raise-open-files")]
+    return Finding(Strength.ESTABLISHED, title, facts, remedies)
 
 
 def _course(evidence: Evidence) -> list[Fact]:
