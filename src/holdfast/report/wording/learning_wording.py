@@ -10,13 +10,22 @@ from holdfast.report.wording.template import Text, filled
 from holdfast.units import number
 
 _AT = "[ ({where})]"
+_LONGEST = 1e9  # written out: prices and amounts are easier to read than powers of ten
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if 1e4 <= abs(value) < _LONGEST else number(value)
+
+
+def _span(values: Mapping[str, Any], low: str = "low", high: str = "high") -> str:
+    return f"{_amount(values[low])} to {_amount(values[high])}"
 
 
 def _range(values: Mapping[str, Any]) -> str:
     low, high = number(values["low"]), values["high"]
     reach = f"between {low} and {number(high)}" if high is not None else f"above {low}"
     return filled(
-        f"{{layer}} gives numbers {reach}, and the targets are {{target_low:number}} to {{target_high:number}}"
+        f"{{layer}} gives numbers {reach}, and the targets are {_span(values, 'target_low', 'target_high')}"
         + _AT,
         values,
     )
@@ -37,7 +46,7 @@ def _targets(values: Mapping[str, Any]) -> str:
         return "the targets are not finite"
     shape = " in rows of shape " + str(tuple(values["shape"])) if values["shape"] not in ([], [1]) else ""
     return filled(
-        f"the targets are {{low:number}} to {{high:number}}{shape}[, {{distinct}} different whole numbers] "
+        f"the targets are {_span(values)}{shape}[, {{distinct}} different whole numbers] "
         "in {rows:count row}",
         values,
     )
@@ -126,7 +135,7 @@ TITLES: dict[str, Text] = {
     + _AT,
     "metric-mismatch.binary": "binary accuracy of rows with one 1 is {always:percent} for whoever always says 0"
     + _AT,
-    "targets-not-scaled": "the targets are {low:number} to {high:number}, far from where a network starts",
+    "targets-not-scaled": lambda values: f"the targets are {_span(values)}, far from where a network starts",
     "input-constant": "all input rows are the same" + _AT,
     "labels-constant": _all_labels,
     "labels-unrelated": "the labels do not depend on the inputs: rows that are alike have labels as by chance",
@@ -155,7 +164,7 @@ REMEDIES: dict[str, Advice] = {
     ),
     "output.linear-for-numbers": Advice("leave the last layer of a regression without an activation", _plain),
     "output.activation": Advice("end with a {activation}", _with_activation),
-    "output.no-activation": Advice("or leave the activation out", _plain),
+    "output.no-activation": Advice("leave the activation out", _plain),
     "output.softmax-and-categorical": Advice(
         "end with a softmax, and use the categorical cross-entropy",
         lambda values: f'{_dense(values)}, activation="softmax")   # loss="categorical_crossentropy"',
@@ -178,7 +187,7 @@ REMEDIES: dict[str, Advice] = {
     "loss.use": Advice("use the loss that fits", 'loss="{loss}"'),
     "loss.regression": Advice("use a loss for numbers", 'loss="mse"   # after Dense(1)'),
     "targets.scale-into-range": Advice(
-        "or scale the targets into the range", "y = (y - y.min()) / (y.max() - y.min())"
+        "scale the targets into the range", "y = (y - y.min()) / (y.max() - y.min())"
     ),
     "targets.scale-to-unit": Advice("scale the targets to 0 to 1", "y = (y - y.min()) / (y.max() - y.min())"),
     "targets.standardise": Advice(
@@ -188,7 +197,7 @@ REMEDIES: dict[str, Advice] = {
         "give targets and predictions the same shape", "y = y.reshape(len(y), 1)   # and Dense(1)"
     ),
     "model.rescale-last": Advice(
-        "or scale the last layer's numbers inside the model",
+        "scale the last layer's numbers inside the model",
         "keras.layers.Rescaling(scale=y.std(), offset=y.mean())",
     ),
     "metric.for-numbers": Advice("measure the error of a regression", 'metrics=["mae"]'),

@@ -9,7 +9,7 @@ _Shape: TypeAlias = list[int | None]
 _LOSSES = DIFFERENCES | BINARY | {"poisson", "hinge", "squared_hinge"}
 
 
-@cause("shapes-broadcast", specialises=("loss-not-falling", "loss-task-mismatch", "output-range-mismatch"))
+@cause("shapes-broadcast", specialises=("loss-not-falling", "output-range-mismatch"))
 def shapes_broadcast(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     if seen is None or seen.loss not in _LOSSES:
@@ -44,13 +44,11 @@ def _as_keras_compares(predicted: _Shape, wanted: _Shape) -> tuple[_Shape, _Shap
 
 
 def _stretches(predicted: _Shape, wanted: _Shape) -> bool:
-    """They differ, and every pair of sides from the last one on is equal, open, or has a 1."""
+    """They differ, and every pair of sides from the last one on is equal or has a 1."""
     if predicted == wanted:
         return False
     pairs = list(zip(reversed(predicted), reversed(wanted), strict=False))
-    fits = all(one == other or 1 in (one, other) or None in (one, other) for one, other in pairs)
-    unequal = [pair for pair in pairs if pair[0] != pair[1] and None not in pair]
-    return fits and (bool(unequal) or len(predicted) != len(wanted))
+    return all(one == other or 1 in (one, other) for one, other in pairs)
 
 
 def _remedies(seen: Compared, predicted: _Shape, wanted: _Shape) -> tuple[Remedy, ...]:
