@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.explain.finding import Fact, Strength, facts
@@ -105,6 +106,22 @@ def compared(evidence: Evidence) -> Compared | None:
     if seen is None:
         return None
     return Compared(seen, courses.targets(evidence), courses.course(evidence))
+
+
+#: What a loss says that cannot compare two shapes.
+_SHAPES = re.compile(
+    r"must have (?:the same|rank)|[Ii]ncompatible shapes|are incompatible|[Dd]imensions must be equal|"
+    r"logits and labels must|could not be broadcast|must match the size of tensor"
+)
+
+
+def raised_by_shapes(evidence: Evidence) -> list[Fact]:
+    """The error that ended the run, where it says that two shapes cannot be compared; else nothing."""
+    error = evidence.error
+    if error is None or not _SHAPES.search(error.text):
+        return []
+    kind, message = error.own
+    return [Fact("error.raised", {"type": kind, "message": message}, error.source)]
 
 
 def inputs(evidence: Evidence) -> list[Recorded[ev.ValuesSeen]]:

@@ -33,6 +33,10 @@ class DatasetSamples:
         self._waits = False
         self.first_batch_s: float | None = None  # of the last epoch of the newest fit
 
+    def forget(self) -> None:
+        """Another fit begins: what was kept for the end fed an earlier one."""
+        self._dataset = None
+
     def adapter_chosen(self, adapter: Any) -> None:
         """Keras has chosen how it reads what `fit` was given."""
         if self._observer.awaits_batch:
@@ -48,6 +52,10 @@ class DatasetSamples:
             self._watch_standardised(adapter)
         elif kind == "TFDatasetAdapter":
             self._dataset_given(adapter._dataset)
+        elif kind == "TorchDataLoaderAdapter":
+            tensors = getattr(getattr(adapter._dataloader, "dataset", None), "tensors", None)
+            if isinstance(tensors, tuple):
+                self._observer.batch_fetched(tensors, step=0)
 
     def handler_made(self, handler: Any) -> None:
         """The same in Keras 2."""
@@ -100,7 +108,7 @@ class DatasetSamples:
         """One batch, of a training that ended by itself and whose batches come fast."""
         dataset = self._dataset() if self._dataset is not None else None
         self._dataset = None
-        slow = self.first_batch_s is None or self.first_batch_s > _MOST_SECONDS
+        slow = (self.first_batch_s or 0.0) > _MOST_SECONDS
         if dataset is None or slow or getattr(sys, "last_value", None) is not None:
             return
         if tfdata_graph.is_python_fed(dataset):

@@ -37,6 +37,7 @@ class LearningObserver:
     def fit_begins(self, fit: FitState, given: dict[str, Any]) -> None:
         """`given`: the arguments of `fit`."""
         self.awaits_batch = False
+        self.samples.forget()
         if not _is_recorded(fit.number):
             return
         self._shapes, self._fit = {}, fit.number

@@ -122,8 +122,15 @@ TITLES: dict[str, Text] = {
     "ties them together" + _AT,
     "output-loss-mismatch.binary-for-exclusive": "{layer} with {loss} for classes that exclude each other: each unit "
     "learns to say no" + _AT,
+    "output-loss-mismatch.cut-before": "the numbers before the {activation} go through another activation first: what "
+    "that cuts off is lost" + _AT,
     "output-range-mismatch": _range,
     "output-units-mismatch": "{layer} has one unit for {classes} classes" + _AT,
+    "output-units-mismatch.too-wide": "{layer} answers {units} numbers for targets of one number each" + _AT,
+    "loss-task-mismatch.ids-for-rows": "the loss {loss} wants rows with one 1, and the labels are class ids"
+    + _AT,
+    "loss-task-mismatch.rows-for-ids": "the loss {loss} wants class ids, and the labels are rows with one 1"
+    + _AT,
     "loss-task-mismatch.outside": "the loss {loss} is made for labels from 0 to 1, and they are {low:number} to "
     "{high:number}" + _AT,
     "loss-task-mismatch.numbers": "the loss {loss} is made for classes, and the targets are measurements from "

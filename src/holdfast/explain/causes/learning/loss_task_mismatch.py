@@ -1,7 +1,17 @@
 """The loss does not fit the labels."""
 
-from holdfast.explain.readings.compared import BINARY, CATEGORICAL, DIFFERENCES, SPARSE, Compared, compared
-from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
+from dataclasses import replace
+
+from holdfast.explain.readings.compared import (
+    BINARY,
+    CATEGORICAL,
+    DIFFERENCES,
+    SPARSE,
+    Compared,
+    compared,
+    raised_by_shapes,
+)
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 #: Beyond 0 and 1, so that rounding and label smoothing do not count. Chosen.
 _OUTSIDE = 0.05
@@ -9,12 +19,30 @@ _OUTSIDE = 0.05
 _MANY_VALUES = 30
 
 
-@cause("loss-task-mismatch", specialises=("loss-not-falling", "loss-not-finite"))
+@cause("loss-task-mismatch", specialises=("loss-not-falling", "loss-not-finite", "script-error"))
 def loss_task_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     if seen is None or seen.labels is None or not seen.loss:
         return None
+    raised = raised_by_shapes(evidence)
+    if raised:
+        return _other_labels(seen, raised)
     return _binary_outside(seen) or _classes_of_numbers(seen) or _differences_of_classes(seen)
+
+
+def _other_labels(seen: Compared, raised: list[Fact]) -> Finding | None:
+    """Rows with one 1 and class ids are the same labels for two losses, each of which refuses those of the other."""
+    wants_rows = seen.loss in CATEGORICAL and seen.is_class_id and (seen.output.units or 0) > 1
+    wants_ids = seen.loss in SPARSE and seen.labels is not None and seen.labels.one_hot
+    if not wants_rows and not wants_ids:
+        return None
+    loss = "sparse_categorical_crossentropy" if wants_rows else "categorical_crossentropy"
+    variant, remedies = (
+        "ids-for-rows" if wants_rows else "rows-for-ids",
+        (Remedy("loss.use", {"loss": loss}),),
+    )
+    found = _finding(seen, variant, remedies, Strength.ESTABLISHED)
+    return replace(found, because=[*raised, *seen.because], ends=True)
 
 
 def _binary_outside(seen: Compared) -> Finding | None:

@@ -1,7 +1,17 @@
 """The activation of the last layer does not fit the loss."""
 
-from holdfast.explain.readings.compared import BINARY, CATEGORICAL, SPARSE, Compared, compared, inputs
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
+from dataclasses import replace
+
+from holdfast.explain.readings.compared import (
+    BINARY,
+    CATEGORICAL,
+    SPARSE,
+    Compared,
+    compared,
+    inputs,
+    raised_by_shapes,
+)
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 #: Activations whose values are no probabilities. A categorical cross-entropy divides by their sum, so that positive
 #: ones may serve; exponential with that division is a softmax.
@@ -23,13 +33,20 @@ _NOT_IN_0_TO_1 = frozenset(
 )
 _POSITIVE = frozenset({"softplus", "exponential", "relu6"})
 _ADD_UP = ("softmax",)
+_CUT = ("relu", "sigmoid", "tanh")
 
 
-@cause("output-loss-mismatch", specialises=("loss-not-falling", "loss-not-finite", "framework-warning"))
+@cause(
+    "output-loss-mismatch",
+    specialises=("loss-not-falling", "loss-not-finite", "framework-warning", "script-error"),
+)
 def output_loss_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     if seen is None or not seen.output.activation:
         return None
+    raised = raised_by_shapes(evidence)
+    if raised:
+        return _softmax_of_ids(seen, raised)
     return (
         _one_unit(seen)
         or _categorical_of_one(seen)
@@ -38,7 +55,41 @@ def output_loss_mismatch(evidence: Evidence) -> Finding | None:
         or _sigmoid_for_exclusive(seen)
         or _softmax_with_binary(seen)
         or _binary_for_exclusive(seen, evidence)
+        or _cut_before(seen, evidence)
     )
+
+
+def _softmax_of_ids(seen: Compared, raised: list[Fact]) -> Finding | None:
+    """Two units and one label, which newer versions refuse to compare."""
+    if seen.loss not in BINARY or seen.output.activation != "softmax" or not seen.is_class_id:
+        return None
+    finding = _finding(
+        seen, "softmax-with-binary", Remedy("loss.use", {"loss": "sparse_categorical_crossentropy"})
+    )
+    return replace(finding, strength=Strength.ESTABLISHED, because=[*raised, *seen.because], ends=True)
+
+
+def _cut_before(seen: Compared, evidence: Evidence) -> Finding | None:
+    """A ReLU between the last weights and the softmax: what is below 0 is lost, and a class may never come back.
+    Published networks have it and learn, so only a training that did not is blamed for it."""
+    if seen.output.activation not in ("softmax", "sigmoid") or seen.learned is not False:
+        return None
+    listed = evidence.last(ev.LayersSeen)
+    rows = listed.event.layers if listed is not None else []
+    names = [row.get("name") for row in rows]
+    if seen.output.layer_name not in names:
+        return None
+    place = names.index(seen.output.layer_name)
+    while place > 0 and str(rows[place]["kind"]).startswith("Global"):
+        place -= 1
+    before = rows[place].get("activation", "")
+    own = str(rows[place].get("kind", "")).endswith("Dense") and before == seen.output.activation
+    if own or before not in _CUT:
+        return None
+    remedy = Remedy(
+        "output.no-activation", {"layer": rows[place].get("kind"), "units": rows[place].get("units")}
+    )
+    return _finding(seen, "cut-before", remedy)
 
 
 def _one_unit(seen: Compared) -> Finding | None:

@@ -1,7 +1,7 @@
 """The number of output units does not fit the number of classes."""
 
-from holdfast.explain.readings.compared import BINARY, compared
-from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
+from holdfast.explain.readings.compared import BINARY, DIFFERENCES, Compared, compared, raised_by_shapes
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
 _FEWEST_CLASSES = 3  # that one unit cannot tell apart
 _SQUASHED = ("sigmoid", "hard_sigmoid", "softmax")
@@ -9,11 +9,20 @@ _SQUASHED = ("sigmoid", "hard_sigmoid", "softmax")
 
 @cause(
     "output-units-mismatch",
-    specialises=("loss-not-falling", "loss-not-finite", "class-id-out-of-range", "output-range-mismatch"),
+    specialises=(
+        "loss-not-falling",
+        "loss-not-finite",
+        "class-id-out-of-range",
+        "output-range-mismatch",
+        "script-error",
+    ),
 )
 def output_units_mismatch(evidence: Evidence) -> Finding | None:
     """One unit between 0 and 1 for class ids of which there are three or more."""
     seen = compared(evidence)
+    raised = raised_by_shapes(evidence)
+    if seen is not None and raised:
+        return _too_wide(seen, raised)
     labels = seen.labels if seen is not None else None
     if seen is None or labels is None or not seen.is_class_id or seen.output.units != 1:
         return None
@@ -33,4 +42,18 @@ def output_units_mismatch(evidence: Evidence) -> Finding | None:
         seen.because,
         [Remedy("output.one-unit-each", {"layer": seen.output.layer, "units": most})],
         ends=False,
+    )
+
+
+def _too_wide(seen: Compared, raised: list[Fact]) -> Finding | None:
+    """Several units for targets of one number each, and the loss refuses to compare them."""
+    units = seen.output.units or 0
+    if seen.loss not in DIFFERENCES or not seen.is_one_number or units < 2:
+        return None
+    values = {"layer": seen.layer, "units": units, "where": seen.output.where}
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("output-units-mismatch.too-wide", values),
+        [*raised, *seen.because],
+        [Remedy("output.linear-for-numbers", {"units": 1})],
     )
