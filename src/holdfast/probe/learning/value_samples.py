@@ -42,7 +42,7 @@ def sample_of(array: Any, most: int = _MOST_ROWS) -> Any:
     """Rows spread over the array."""
     per_row = max(1, array[:1].size)
     rows = max(1, min(len(array), most, _MOST_VALUES // per_row))
-    return array[:: max(1, len(array) // rows)][:rows]
+    return array[:: -(-len(array) // rows)]
 
 
 def values_seen(

@@ -8,8 +8,9 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 #: Rows, and most columns, for which the nearest row says something: in many columns every row is far from every other.
 #: Among few columns a label that depends on any of them shows.
 _FEWEST_ROWS, _MOST_COLUMNS, _FEW_COLUMNS = 300, 30, 10
-#: Standard deviations of chance below which an agreement is none. The usual bound of five percent.
-_DEVIATIONS = 2.0
+#: Standard deviations of chance within which an agreement is none: the usual bound of five percent above it, and more
+#: below, where only a pattern such as a parity lies.
+_ABOVE, _BELOW = 2.0, 4.0
 #: Epochs after which a network would have found something. Chosen.
 _FEWEST_EPOCHS = 5
 
@@ -24,11 +25,7 @@ def labels_unrelated(evidence: Evidence) -> Finding | None:
         return None
     if event.rows < _FEWEST_ROWS or not 0 < columns <= _MOST_COLUMNS:
         return None
-    noise = (
-        math.sqrt(max(event.chance * (1 - event.chance), 0.0) / event.rows) if event.of == "classes" else 0.0
-    )
-    noise = noise or 1 / math.sqrt(event.rows)
-    if abs(event.agreement - event.chance) > _DEVIATIONS * noise:
+    if not _by_chance(event):
         return None
     values = {"agreement": event.agreement, "chance": event.chance, "rows": event.rows, "columns": columns,
               "of": event.of}  # fmt: skip
@@ -39,3 +36,10 @@ def labels_unrelated(evidence: Evidence) -> Finding | None:
         [Remedy("labels.check-order")],
         ends=False,
     )
+
+
+def _by_chance(event: ev.DependenceSeen) -> bool:
+    """Two rows are often each other's nearest, and agree or do not agree both: the variance is up to twice the usual."""
+    share = event.chance * (1 - event.chance) if event.of == "classes" else 1.0
+    noise = math.sqrt(2 * share / event.rows)
+    return -_BELOW * noise < event.agreement - event.chance < _ABOVE * noise
