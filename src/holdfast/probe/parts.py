@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .fit.model_saving import SaveLog
 from .inputs.input_observer import InputObserver
+from .learning.observer import LearningObserver
 from .loops.custom_loop import CustomLoop
 from .loops.function_traces import TraceCounter
 from .loops.session_hooks import SessionSteps
@@ -41,6 +42,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.sessions = SessionSteps(context)
     context.gradients = UnappliedGradients(context)
     context.inputs = InputObserver(context)
+    context.learning = LearningObserver(context)
     context.memory = MemoryUseObserver(context)
     context.exceptions = exceptions.ExceptionLog(context)
     context.frameworks = framework_versions.FrameworkLog(context)
@@ -72,6 +74,7 @@ def _keras() -> tuple[Hook, ...]:
     """Keras 3, and Keras 2 under the same name."""
     from .fit import callback_list, model_saving, trainer_hooks
     from .inputs import datasets
+    from .learning import layer_lines
     from .loops import tensorflow_hooks, unapplied_gradients
     from .process import worker_processes
 
@@ -80,6 +83,7 @@ def _keras() -> tuple[Hook, ...]:
         *callback_list.KERAS_HOOKS,
         *model_saving.KERAS_HOOKS,
         *datasets.KERAS_HOOKS,
+        *layer_lines.KERAS_HOOKS,
         *tensorflow_hooks.KERAS_HOOKS,
         *unapplied_gradients.KERAS_HOOKS,
         *worker_processes.KERAS_HOOKS,
@@ -95,6 +99,7 @@ def _keras2(*roots: str) -> tuple[Hook, ...]:
     """Keras 2, which has been a package of its own, a part of TensorFlow, and tf_keras."""
     from .fit import callback_list, model_saving, trainer_hooks
     from .inputs import datasets
+    from .learning import layer_lines
     from .loops import tensorflow_hooks, unapplied_gradients
     from .process import worker_processes
     from .runtime.hook import below
@@ -106,6 +111,7 @@ def _keras2(*roots: str) -> tuple[Hook, ...]:
             *callback_list.KERAS2_HOOKS,
             *model_saving.KERAS2_HOOKS,
             *datasets.KERAS2_HOOKS,
+            *layer_lines.KERAS2_HOOKS,
             *tensorflow_hooks.KERAS2_HOOKS,
             *unapplied_gradients.KERAS2_HOOKS,
             *worker_processes.KERAS2_HOOKS,

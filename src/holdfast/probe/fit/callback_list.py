@@ -90,6 +90,7 @@ class CallbackListObserver:
             self.fits.epoch_ends(fit, active.argument, fit_log.numbers(logs))
             self.losses.epoch_done(self.heartbeat.step, self.heartbeat.epoch, fit_log.numbers(logs))
             self.context.guard(loss_watch.PART, self.losses.epoch_over, fit.model)
+            self.context.learning.epoch_ends(fit)
         elif hook == "on_test_end":
             clock, self.fits.validation_clock = self.fits.validation_clock, None
             self.fits.validation_ends(fit, fit_log.numbers(logs), clock.seconds if clock else 0.0)

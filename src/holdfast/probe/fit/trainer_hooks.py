@@ -83,6 +83,7 @@ class FitObserver:
         fit = self._fits.begin(args[0] if args else None, kept, user_lines.caller_line())
         fit.weights_before = model_facts.fingerprint(fit.model)
         self._context.losses.fit_begins(fit.model)
+        self._context.learning.fit_begins(fit, given)
         self._context.memory.training_began()
         return fit, previous
 
@@ -98,6 +99,7 @@ class FitObserver:
             context.exceptions.left_call(error, "fit")
         else:
             context.guard(loss_watch.PART, context.losses.fit_ends, fit.model)
+        context.learning.fit_ends(fit)
         self._fits.end(fit, error)
         if self._fits.current is not None:
             context.heartbeat.set_phase(*previous)

@@ -59,6 +59,7 @@ class DatasetLog:
         fit = self._context.fits.current
         if fit is not None and type(iterator).__name__ != "TFEpochIterator":
             fit.data_wait = "exact"
+        self._context.learning.samples.adapter_chosen(getattr(iterator, "data_adapter", None))
         role = self._plan(getattr(iterator, "num_batches", None))
         event = of_adapter(self._context, getattr(iterator, "data_adapter", None), role)
         if event is not None:
@@ -66,6 +67,7 @@ class DatasetLog:
 
     def data_handler_made(self, handler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The same in Keras 2."""
+        self._context.learning.samples.handler_made(handler)
         role = self._plan(getattr(handler, "_inferred_steps", None))
         self.record(_of_data_handler(self._context, handler, role, args, kwargs))
 

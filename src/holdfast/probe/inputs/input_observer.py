@@ -32,6 +32,7 @@ class InputObserver:
     def batch_fetched(self, element: Any, step: int) -> None:
         """A training batch passes through Python, on its way to this step."""
         self._context.guard(batch_statistics.PART, self._batches.fetched, element, step)
+        self._context.learning.batch_fetched(element, step)
 
     def loop_batch_fetched(self, element: Any) -> None:
         """The batch of the step that comes next, of a loop of the user's own."""

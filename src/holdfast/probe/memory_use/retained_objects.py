@@ -122,7 +122,8 @@ def walk(
         return
     if not depth:
         return
-    for cell in (_own(value, "__closure__") or ()) if callable(value) else ():
+    closure = _own(value, "__closure__") if callable(value) else None
+    for cell in closure if isinstance(closure, tuple) else ():  # the type of functions has a descriptor there
         try:
             inner = cell.cell_contents
         except ValueError:

@@ -27,6 +27,7 @@ from .heartbeat import Heartbeat
 if TYPE_CHECKING:
     from ..fit.model_saving import SaveLog
     from ..inputs.input_observer import InputObserver
+    from ..learning.observer import LearningObserver
     from ..loops.custom_loop import CustomLoop
     from ..loops.function_traces import TraceCounter
     from ..loops.session_hooks import SessionSteps
@@ -72,6 +73,7 @@ class ProbeContext:
     sessions: SessionSteps
     gradients: UnappliedGradients
     inputs: InputObserver
+    learning: LearningObserver
     memory: MemoryUseObserver
     exceptions: ExceptionLog
     frameworks: FrameworkLog
@@ -139,7 +141,8 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.saves, self.loop, self.traces,
-            self.gradients, self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
+            self.gradients, self.inputs, self.learning, self.memory, self.exceptions, self.frameworks, self.warnings,
+            self.workers,
         )  # fmt: skip
 
     def close(self) -> None:

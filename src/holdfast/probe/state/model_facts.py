@@ -59,6 +59,10 @@ class ModelLog:
         self._recorded: dict[int, tuple[Any, ...]] = {}
         self._events = 0
 
+    def compiled_at(self, model: Any) -> str:
+        """The user's line."""
+        return self._compiled_at.get(id(model), "")
+
     def seen(self, model: Any) -> None:
         """A step of the model has run."""
         self._context.guard(PART, self.record, model)

@@ -2,16 +2,226 @@
 
 from __future__ import annotations
 
-from holdfast.report.wording.advice import Advice
-from holdfast.report.wording.template import Text
+from collections.abc import Mapping
+from typing import Any
 
-TITLES: dict[str, Text] = {}
+from holdfast.report.wording.advice import Advice
+from holdfast.report.wording.template import Text, filled
+from holdfast.units import number
+
+_AT = "[ ({where})]"
+_LONGEST = 1e9  # written out: prices and amounts are easier to read than powers of ten
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if 1e4 <= abs(value) < _LONGEST else number(value)
+
+
+def _span(values: Mapping[str, Any], low: str = "low", high: str = "high") -> str:
+    return f"{_amount(values[low])} to {_amount(values[high])}"
+
+
+def _range(values: Mapping[str, Any]) -> str:
+    low, high = number(values["low"]), values["high"]
+    reach = f"between {low} and {number(high)}" if high is not None else f"above {low}"
+    return filled(
+        f"{{layer}} gives numbers {reach}, and the targets are {_span(values, 'target_low', 'target_high')}"
+        + _AT,
+        values,
+    )
+
+
+def _compared(values: Mapping[str, Any]) -> str:
+    told = "" if values["from_logits"] is None else f" (from_logits={values['from_logits']})"
+    return filled(
+        f"the loss {{loss}}{told}[ of {{loss_where}}] compares the labels with {{layer}}[ of {{where}}]",
+        values,
+    )
+
+
+def _targets(values: Mapping[str, Any]) -> str:
+    if values["one_hot"]:
+        return filled(f"each of the labels is a row of {values['shape'][-1]} numbers with one 1", values)
+    if values["low"] is None:
+        return "the targets are not finite"
+    shape = " in rows of shape " + str(tuple(values["shape"])) if values["shape"] not in ([], [1]) else ""
+    return filled(
+        f"the targets are {_span(values)}{shape}[, {{distinct}} different whole numbers] "
+        "in {rows:count row}",
+        values,
+    )
+
+
+def _shape(shape: list[int | None]) -> str:
+    sides = ["n" if side is None else str(side) for side in shape]
+    return f"({sides[0]},)" if len(sides) == 1 else f"({', '.join(sides)})"
+
+
+def _shapes(values: Mapping[str, Any]) -> str:
+    return f"predictions of shape {_shape(values['predicted'])} against targets of shape {_shape(values['wanted'])}"
+
+
+def _shapes_title(values: Mapping[str, Any]) -> str:
+    meant = (
+        "every prediction is compared with every target"
+        if values["every_pair"]
+        else "one is repeated for the other"
+    )
+    return f"{_shapes(values)}: {meant}"
+
+
+def _nearest(values: Mapping[str, Any]) -> str:
+    if values["of"] == "classes":
+        return filled(
+            "the most similar other row has the same label for {agreement:percent} of {rows:count row}; labels dealt "
+            "out by chance give {chance:percent}",
+            values,
+        )
+    return filled(
+        "the target of the most similar other row correlates with {agreement:number} over {rows:count row}; "
+        "by chance it is 0",
+        values,
+    )
+
+
+def _all_labels(values: Mapping[str, Any]) -> str:
+    what = f"class {values['class_id']}" if values["class_id"] is not None else number(values["value"])
+    return filled(f"all labels are {what} in {{rows:count row}}" + _AT, values)
+
+
+def _dense(values: Mapping[str, Any]) -> str:
+    units = values.get("units") or 1
+    layer = values.get("layer") or "Dense"
+    return f"{layer}({units}" if layer == "Dense" else f"keras.layers.Dense({units}"
+
+
+def _with_activation(values: Mapping[str, Any]) -> str:
+    return f'{_dense(values)}, activation="{values["activation"]}")'
+
+
+def _plain(values: Mapping[str, Any]) -> str:
+    return f"{_dense(values)})"
+
+
+def _class_weight(values: Mapping[str, Any]) -> str:
+    common, weight = values["class_id"], number(values["weight"])
+    other = "0" if common == "1" else "1"
+    return f"model.fit(x, y, class_weight={{{common}: 1.0, {other}: {weight}}})"
+
+
+TITLES: dict[str, Text] = {
+    "output-loss-mismatch.one-unit": "{layer} is 1.0 for every input: a softmax over one unit" + _AT,
+    "output-loss-mismatch.categorical-of-one": "{loss} over one unit is the same for every answer" + _AT,
+    "output-loss-mismatch.not-probabilities": "the loss {loss} expects probabilities, and {layer} gives any number"
+    + _AT,
+    "output-loss-mismatch.twice": "the {activation} is applied twice: by {layer} and by the loss with from_logits=True"
+    + _AT,
+    "output-loss-mismatch.sigmoid-for-exclusive": "{layer} answers for {units} classes that exclude each other, and "
+    "its numbers do not add up to 1" + _AT,
+    "output-loss-mismatch.softmax-with-binary": "{layer} with {loss}: the loss asks each unit by itself, and a softmax "
+    "ties them together" + _AT,
+    "output-loss-mismatch.binary-for-exclusive": "{layer} with {loss} for classes that exclude each other: each unit "
+    "learns to say no" + _AT,
+    "output-loss-mismatch.cut-before": "the numbers before the {activation} go through another activation first: what "
+    "that cuts off is lost" + _AT,
+    "output-range-mismatch": _range,
+    "output-units-mismatch": "{layer} has one unit for {classes} classes" + _AT,
+    "output-units-mismatch.too-wide": "{layer} answers {units} numbers for targets of one number each" + _AT,
+    "loss-task-mismatch.ids-for-rows": "the loss {loss} wants rows with one 1, and the labels are class ids"
+    + _AT,
+    "loss-task-mismatch.rows-for-ids": "the loss {loss} wants class ids, and the labels are rows with one 1"
+    + _AT,
+    "loss-task-mismatch.outside": "the loss {loss} is made for labels from 0 to 1, and they are {low:number} to "
+    "{high:number}" + _AT,
+    "loss-task-mismatch.numbers": "the loss {loss} is made for classes, and the targets are measurements from "
+    "{low:number} to {high:number}" + _AT,
+    "loss-task-mismatch.ids": "the loss {loss} compares class ids up to {high:number} with {units} probabilities"
+    + _AT,
+    "shapes-broadcast": _shapes_title,
+    "metric-mismatch.numbers": "accuracy says nothing about a regression: no prediction equals its target"
+    + _AT,
+    "metric-mismatch.binary": "binary accuracy of rows with one 1 is {always:percent} for whoever always says 0"
+    + _AT,
+    "targets-not-scaled": lambda values: f"the targets are {_span(values)}, far from where a network starts",
+    "input-constant": "all input rows are the same" + _AT,
+    "labels-constant": _all_labels,
+    "labels-unrelated": "the labels do not depend on the inputs: rows that are alike have labels as by chance",
+    "class-imbalance": "{share:percent} of the labels are class {class_id}, and the network answers nothing else",
+    "framework-warning": "the framework warned: {text:clip 110}" + _AT,
+}
 
 FACTS: dict[str, Text] = {
     "training.course": "the loss went from {first:number} to {last:number} in {steps:count step}"
     "[; the best answer that ignores the inputs has {constant:number}]",
     "training.accuracy-against-majority": "accuracy is {accuracy:percent} in training; the most frequent class alone "
     "gives {majority:percent}",
+    "output.compared": _compared,
+    "targets.seen": _targets,
+    "loss.reads-logits-behind": "TensorFlow's loss reads the numbers behind the {activation}: it trains as with a "
+    "softmax, and only the predictions are other numbers",
+    "shapes.compared": _shapes,
+    "inputs.all-equal": "{rows:count row} of inputs are equal, with values from {low:number} to {high:number}",
+    "labels.all-equal": _all_labels,
+    "labels.of-nearest-rows": _nearest,
 }
 
-REMEDIES: dict[str, Advice] = {}
+REMEDIES: dict[str, Advice] = {
+    "output.sigmoid-for-two": Advice(
+        "use a sigmoid for two classes", 'Dense(1, activation="sigmoid")   # loss="binary_crossentropy"'
+    ),
+    "output.linear-for-numbers": Advice("leave the last layer of a regression without an activation", _plain),
+    "output.activation": Advice("end with a {activation}", _with_activation),
+    "output.no-activation": Advice("leave the activation out", _plain),
+    "output.softmax-and-categorical": Advice(
+        "end with a softmax, and use the categorical cross-entropy",
+        lambda values: f'{_dense(values)}, activation="softmax")   # loss="categorical_crossentropy"',
+    ),
+    "output.one-unit-each": Advice(
+        "give each class a unit",
+        lambda values: f'{_dense(values)}, activation="softmax")   # loss="sparse_categorical_crossentropy"',
+    ),
+    "output.one-answer-each": Advice(
+        "let the last recurrent layer answer once for each sequence", "LSTM(10, return_sequences=False)"
+    ),
+    "loss.binary-for-one-unit": Advice(
+        "use the binary cross-entropy for one unit",
+        'Dense(1, activation="sigmoid")   # loss="binary_crossentropy"',
+    ),
+    "loss.from-logits": Advice("let the loss take any number", "loss=keras.losses.{loss}(from_logits=True)"),
+    "loss.from-probabilities": Advice(
+        "say that they are probabilities", "loss=keras.losses.{loss}(from_logits=False)"
+    ),
+    "loss.use": Advice("use the loss that fits", 'loss="{loss}"'),
+    "loss.regression": Advice("use a loss for numbers", 'loss="mse"   # after Dense(1)'),
+    "targets.scale-into-range": Advice(
+        "scale the targets into the range", "y = (y - y.min()) / (y.max() - y.min())"
+    ),
+    "targets.scale-to-unit": Advice("scale the targets to 0 to 1", "y = (y - y.min()) / (y.max() - y.min())"),
+    "targets.standardise": Advice(
+        "train on standardised targets, and undo it after `predict`", "y = (y - y.mean()) / y.std()"
+    ),
+    "targets.same-shape": Advice(
+        "give targets and predictions the same shape", "y = y.reshape(len(y), 1)   # and Dense(1)"
+    ),
+    "model.rescale-last": Advice(
+        "scale the last layer's numbers inside the model",
+        "keras.layers.Rescaling(scale=y.std(), offset=y.mean())",
+    ),
+    "metric.for-numbers": Advice("measure the error of a regression", 'metrics=["mae"]'),
+    "metric.categorical": Advice(
+        "count right rows instead of right numbers", 'metrics=["categorical_accuracy"]'
+    ),
+    "metric.of-rare-class": Advice(
+        "watch the rare class, not accuracy", "metrics=[keras.metrics.Recall(), keras.metrics.AUC()]"
+    ),
+    "classes.weight": Advice("give the rare class more weight", _class_weight),
+    "inputs.look-at-them": Advice("look at what the loader returns", "print(x[:3], x.std(axis=0))"),
+    "labels.look-at-them": Advice(
+        "count the labels where they are read", "print(np.unique(y, return_counts=True))"
+    ),
+    "labels.check-order": Advice(
+        "check that inputs and labels are in the same order: shuffle and sort both with one permutation",
+        "order = np.random.permutation(len(x)); x, y = x[order], y[order]",
+    ),
+    "warning.follow": Advice("do what the warning says[, at {where}]"),
+}

@@ -1,0 +1,31 @@
+"""The inputs carry no information: all rows are equal."""
+
+from holdfast.explain.readings.compared import compared, inputs, is_spread
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
+
+
+@cause("input-constant", specialises=("loss-not-falling", "labels-unrelated"))
+def input_constant(evidence: Evidence) -> Finding | None:
+    """All inputs of a model, where it has several: a decoder may begin with rows of zeros."""
+    seen, given = compared(evidence), inputs(evidence)
+    if seen is None or not seen.loss or not given or not all(is_spread(one.event) for one in given):
+        return None
+    if any(one.event.rows_differ is not False for one in given):
+        return None
+    labels = seen.labels
+    if labels is None or labels.rows_differ is not True:
+        return None
+    first = given[0]
+    values = {
+        "rows": first.event.rows,
+        "low": first.event.min,
+        "high": first.event.max,
+        "where": first.event.where,
+    }
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("input-constant", values),
+        [first.fact("inputs.all-equal", **values), *seen.because],
+        [Remedy("inputs.look-at-them")],
+        ends=False,
+    )

@@ -1,0 +1,45 @@
+"""Inputs that are all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.explain import Strength
+from tests.explain.learning_runs import FLAT, IDS, INPUTS, dense, trained, values
+from tests.explain.made import Run, facts, remedies, title_of
+
+_SAME = {"rows_differ": False, "constant_columns": 8, "min": 0.0, "max": 0.0, "std": 0.0, "distinct": 1,
+         "column_scales": []}  # fmt: skip
+
+
+def example(run: Run) -> None:
+    trained(run, dense("sigmoid"), IDS, FLAT, accuracy=[0.5] * 6, inputs=_SAME)
+
+
+def near_miss(run: Run) -> None:
+    trained(run, dense("sigmoid"), IDS, FLAT, accuracy=[0.5] * 6, inputs={**_SAME, "rows_differ": True})
+
+
+@pytest.mark.parametrize(("more", "found"), [({}, True), ({"step": 1}, False), ({"rows": 4}, False)])
+def test_only_rows_from_all_of_the_data_decide(tmp_path: Path, more: dict[str, Any], found: bool) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, dense("sigmoid"), IDS, FLAT, inputs={**_SAME, **more})
+    assert ("input-constant" in run.slugs()) is found
+
+
+def test_one_of_two_inputs_may_be_constant(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, dense("sigmoid"), IDS, FLAT, inputs=_SAME, more=(values("input", name="1", **INPUTS),))
+    assert "input-constant" not in run.slugs()
+
+
+def test_what_is_said(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert run.first().strength is Strength.ESTABLISHED
+    assert title_of(run.first()) == "all input rows are the same (train.py:20)"
+    assert facts(run.first())["inputs.all-equal"]["rows"] == 1000
+    assert remedies(run.first()) == ["inputs.look-at-them"]

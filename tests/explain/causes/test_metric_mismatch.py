@@ -1,0 +1,58 @@
+"""Metrics that say nothing about the task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.learning_runs import IDS, NUMBERS, ONE_HOT, dense, trained
+from tests.explain.made import Run, facts, remedies, title_of
+
+_MSE = "mean_squared_error"
+
+
+def example(run: Run) -> None:
+    output = dense("linear", 1, _MSE, metrics=["accuracy"])
+    trained(run, output, NUMBERS, [1.0, 0.6, 0.3], accuracy=[0.0] * 3)
+
+
+def near_miss(run: Run) -> None:
+    output = dense("linear", 1, _MSE, metrics=["mean_absolute_error"])
+    trained(run, output, NUMBERS, [1.0, 0.6, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("output", "target", "losses", "kind", "strength"),
+    [
+        (dense("linear", 1, _MSE, metrics=["accuracy"]), NUMBERS, [1.0] * 6, "numbers", Strength.SUPPORTED),
+        (dense("sigmoid", 3, metrics=["binary_accuracy"]), ONE_HOT, [0.7, 0.3, 0.1], "binary", Strength.POSSIBLE),
+        (dense("sigmoid", 1, metrics=["binary_accuracy"]), IDS, [0.7, 0.3, 0.1], "", None),
+        (dense("linear", 64, _MSE, metrics=["accuracy"]), {**NUMBERS, "shape": [64]}, [1.0] * 6, "", None),
+    ],
+)  # fmt: skip
+def test_a_metric_alone_is_blamed_only_where_nothing_was_learned(
+    tmp_path: Path,
+    output: ev.OutputSeen,
+    target: dict[str, Any],
+    losses: list[float],
+    kind: str,
+    strength: Strength,
+) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, output, target, losses)
+    found = [
+        (one.title.kind, one.strength) for one in run.verdict().findings if one.cause == "metric-mismatch"
+    ]
+    assert found == ([(f"metric-mismatch.{kind}", strength)] if kind else [])
+
+
+def test_what_to_measure(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert remedies(run.first()) == ["metric.for-numbers"]
+    assert title_of(run.first()).startswith("accuracy says nothing about a regression")
+    assert facts(run.first())["targets.seen"]["distinct"] is None

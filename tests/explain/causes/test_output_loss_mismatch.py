@@ -1,0 +1,94 @@
+"""The last activation against the loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.learning_runs import FALLING, FLAT, IDS, ONE_HOT, dense, trained
+from tests.explain.made import Run, facts, remedies, title_of
+
+_SPARSE, _CATEGORICAL = "sparse_categorical_crossentropy", "categorical_crossentropy"
+_BINARY = ["binary_accuracy"]
+
+
+def example(run: Run) -> None:
+    trained(run, dense("softmax"), IDS, FLAT, accuracy=[0.5] * 6)
+
+
+def near_miss(run: Run) -> None:
+    trained(run, dense("sigmoid"), IDS, FLAT, accuracy=[0.5] * 6)
+
+
+def test_one_unit_is_arithmetic_whatever_the_loss_did(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, dense("softmax"), IDS, FALLING)
+    first = run.first()
+    assert (first.cause, first.strength) == ("output-loss-mismatch", Strength.ESTABLISHED)
+    assert (
+        title_of(first)
+        == 'Dense(1, activation="softmax") is 1.0 for every input: a softmax over one unit (train.py:12)'
+    )
+    assert facts(first)["targets.seen"]["distinct"] == 2
+    assert remedies(first) == ["output.sigmoid-for-two"]
+
+
+@pytest.mark.parametrize(
+    ("output", "target", "losses", "variant", "strength"),
+    [
+        (dense("linear"), IDS, FLAT, "not-probabilities", Strength.SUPPORTED),
+        (dense("linear"), IDS, FALLING, "not-probabilities", Strength.POSSIBLE),
+        (dense("relu", 3, _CATEGORICAL), ONE_HOT, [1.1] * 6, "not-probabilities", Strength.SUPPORTED),
+        (dense("sigmoid", 3, _CATEGORICAL), ONE_HOT, [1.1] * 6, "sigmoid-for-exclusive", Strength.SUPPORTED),
+        (dense("sigmoid", 3, _CATEGORICAL), ONE_HOT, [1.1, 0.5, 0.2], "sigmoid-for-exclusive", Strength.POSSIBLE),
+        (dense("softmax", 2, _SPARSE, from_logits=True), IDS, FLAT, "twice", Strength.SUPPORTED),
+        (dense("sigmoid", 1, _CATEGORICAL), IDS, [0.0] * 3, "categorical-of-one", Strength.ESTABLISHED),
+        (dense("softmax", 3, metrics=_BINARY), ONE_HOT, [0.637] * 6, "softmax-with-binary", Strength.SUPPORTED),
+        (dense("sigmoid", 3, metrics=_BINARY), ONE_HOT, [0.637] * 6, "binary-for-exclusive", Strength.SUPPORTED),
+    ],
+)  # fmt: skip
+def test_pairs_that_do_not_fit(
+    tmp_path: Path,
+    output: ev.OutputSeen,
+    target: dict[str, Any],
+    losses: list[float],
+    variant: str,
+    strength: Strength,
+) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, output, target, losses)
+    found = [one for one in run.verdict().findings if one.cause == "output-loss-mismatch"]
+    assert [(one.title.kind, one.strength) for one in found] == [
+        (f"output-loss-mismatch.{variant}", strength)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "target"),
+    [
+        (dense("linear", from_logits=True), IDS),
+        (dense("softmax", 3, _CATEGORICAL), ONE_HOT),
+        (dense("linear", 1, "mean_squared_error"), IDS),
+        (dense("exponential", 3, _CATEGORICAL), ONE_HOT),
+        (dense("", 3, _CATEGORICAL), ONE_HOT),
+        (dense("linear", own_loss=True, loss="my_loss", from_logits=None), IDS),
+        (dense("sigmoid", 3), {**ONE_HOT, "one_hot": False, "sums_to_one": False}),
+        (dense("softmax", 3, _SPARSE, from_logits=True, reads_behind=True), IDS),
+    ],
+)  # fmt: skip
+def test_pairs_that_fit_are_not_found_however_flat_the_loss(
+    tmp_path: Path, output: ev.OutputSeen, target: dict[str, Any]
+) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, output, target, FLAT)
+    assert "output-loss-mismatch" not in run.slugs()
+
+
+def test_an_autoencoder_of_rows_with_one_1_is_left_alone(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, dense("sigmoid", 3), ONE_HOT, [0.637] * 6, inputs={"shape": [3]})
+    assert "output-loss-mismatch" not in run.slugs()
