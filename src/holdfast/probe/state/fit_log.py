@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...journal.beats import Phase
 from ...journal.events import (
@@ -21,6 +21,9 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from . import finiteness, model_facts
 from .fit_sampling import FitSampling
+
+if TYPE_CHECKING:
+    from ..learning.weight_motion import Motion
 
 _KEPT_EPOCHS = 200  # of the counts at either end
 
@@ -49,6 +52,9 @@ class FitState:
     step_ended_ns: int = 0
     validation_clock: Stopwatch | None = None
     weights_before: float | None = None
+    motion: Motion | None = None  # of the weights
+    given: tuple[Any, Any, float] | None = None  # x, y and the share for validation, while the call is under way
+    losses: list[dict[str, float]] = field(default_factory=list)  # logs of epochs, at either end
     stopped: bool = False
     outer_phase: tuple[int, int] = (0, 0)  # epoch and batches of it where the fit around this one is
     began_at: float = 0.0
@@ -155,6 +161,9 @@ class ActiveFits:
         fit.steps_by_epoch.append(heartbeat.train_batches)
         if len(fit.steps_by_epoch) > 2 * _KEPT_EPOCHS:
             del fit.steps_by_epoch[_KEPT_EPOCHS]
+        fit.losses.append(logs)
+        if len(fit.losses) > 2 * _KEPT_EPOCHS:
+            del fit.losses[_KEPT_EPOCHS]
         self.sampling.record(
             fit,
             EpochDone(
