@@ -100,7 +100,7 @@ class LayersMeasured(Event):
 
     fit: int | None = None
     step: int = 0
-    reason: str = ""  # why it was worth the time: flat | trivial | constant-predictions | asked
+    reason: str = ""  # why it was worth the time: flat | trivial | batch-norm | constant-predictions | asked
     rows: int = 0
     seconds: float = 0.0
     # {"name", "kind", "activation", "zero": share of units that are 0 for every row, "saturated": share of values

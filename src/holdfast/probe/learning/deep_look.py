@@ -39,6 +39,7 @@ _BYTES_PER_PARAMETER = 12  # values, gradients, and a copy
 # What makes it worth the time. A look blames nobody: the rules judge, later.
 _FELL = 0.7  # a loss above this share of its first value has hardly fallen
 _PLATEAU, _EPOCHS_OF_PLATEAU = 0.02, 3  # it fell by less over the last half of so many epochs
+_AVERAGES_SETTLE, _WORSE_VALIDATED = 500, 3.0  # updates at a momentum of 0.99
 _ACCURATE, _INACCURATE, _AT_THE_FLOOR = 0.9, 0.6, 1e-3
 
 
@@ -55,7 +56,7 @@ class DeepLook:
         if os.environ.get(SWITCH, "1") == "0" or self._looks >= _MOST_LOOKS or steps < _FEWEST_STEPS:
             return
         first_loss = fit.motion.first_loss if fit.motion is not None else None
-        reason = suspicion(first_loss, fit.losses)
+        reason = suspicion(first_loss, fit.losses) or _of_normalisation(fit, steps)
         if not reason or fit.deferred or _in_strategy(fit.model):
             return
         rows = recorded_rows.of_fit(self._context, fit, _ROWS)
@@ -133,6 +134,16 @@ def suspicion(first: float | None, epochs: list[dict[str, float]]) -> str:
     middle = losses[len(losses) // 2]
     still = len(losses) >= _EPOCHS_OF_PLATEAU and losses[-1] > (1 - _PLATEAU) * middle
     return "trivial" if still or (accuracy is not None and accuracy < _INACCURATE) else ""
+
+
+def _of_normalisation(fit: FitState, steps: int) -> str:
+    """Batch normalisation whose averages have had few updates, or that validates far worse than it trains."""
+    kinds = {type(layer).__name__ for layer in fit.model._flatten_layers(include_self=False)}
+    if "BatchNormalization" not in kinds or not fit.losses:
+        return ""
+    loss, validated = fit.losses[-1].get("loss"), fit.losses[-1].get("val_loss")
+    worse = loss is not None and validated is not None and validated > _WORSE_VALIDATED * abs(loss)
+    return "batch-norm" if steps < _AVERAGES_SETTLE or worse else ""
 
 
 def _in_strategy(model: Any) -> bool:

@@ -21,7 +21,7 @@ from .weight_sample import names_of
 
 _MOST_LISTED = 150  # layers and variables
 #: Layers that compute nothing by themselves, or only pass on.
-_PASSING = ("InputLayer", "Flatten", "Reshape", "Permute", "Dropout", "SpatialDropout1D", "SpatialDropout2D")
+_PASSING = ("InputLayer", "Flatten", "Reshape", "Permute")
 
 
 @dataclass
@@ -139,7 +139,9 @@ def _measured(layer: Any, output: Any) -> dict[str, Any] | None:
         numbers = layer_statistics.of_layer(to_numpy(output), activation, first)
     except Exception:
         return None
-    return {"name": str(layer.name), "kind": type(layer).__name__, "activation": activation, **numbers}
+    about = {"name": str(layer.name), "kind": type(layer).__name__, "activation": activation}
+    rate = getattr(layer, "rate", None)
+    return {**about, **numbers, **({"rate": rate} if isinstance(rate, float) else {})}
 
 
 @contextlib.contextmanager
