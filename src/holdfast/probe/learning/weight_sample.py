@@ -35,9 +35,12 @@ def names_of(variable: Any) -> tuple[str, str]:
 
 def sample(model: Any, *, at_rest: bool) -> dict[int, Sampled]:
     """By the place of the variable. `at_rest`: no step is under way, so that waiting for a device costs nothing."""
-    found = {}
-    variables = list(getattr(model, "trainable_variables", None) or [])[:_MOST_VARIABLES]
-    for place, variable in enumerate(variables):
+    found: dict[int, Sampled] = {}
+    try:
+        variables = list(model.trainable_variables)
+    except (AttributeError, ValueError):  # Keras 2, of a model that has no input shape yet
+        return found
+    for place, variable in enumerate(variables[:_MOST_VARIABLES]):
         read = _reader(variable, at_rest)
         flat = read() if read is not None else None
         if flat is not None and flat.size and flat.dtype.kind == "f":

@@ -17,7 +17,7 @@ def learning_rate_too_low(evidence: Evidence) -> Finding | None:
     by_step = [ratio for ratio in (update_ratio(one.event) for one in single) if ratio is not None]
     if not 0 < rate < usual or by_fit is None or by_fit > thresholds.HARDLY_MOVED:
         return None
-    if course.fell > thresholds.IMPERCEPTIBLE or (by_step and max(by_step) > thresholds.SMALL_STEP * 10):
+    if course.fell > thresholds.IMPERCEPTIBLE or (by_step and max(by_step) > thresholds.SMALL_STEP):
         return None
     values = {
         "learning_rate": rate,

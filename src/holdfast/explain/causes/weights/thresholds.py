@@ -13,9 +13,9 @@ FEWEST_KERNELS = 3
 #: A whole gradient so large against the weights that one step of plain descent at 0.01 would replace them.
 LARGE_GRADIENT = 100.0
 
-#: Change of a step against the weights. About 1e-3 is what trains (a rule of thumb by Karpathy); two orders away from
-#: it the loss either does not move within an ordinary training, or the weights forget what they learned.
-SMALL_STEP, LARGE_STEP = 1e-5, 1e-1
+#: Change of a step against the weights. About 1e-3 is what trains (a rule of thumb by Karpathy); far below
+#: it the loss does not move within an ordinary training.
+SMALL_STEP = 1e-4
 #: Weights that moved by less than this share of their size in a whole fit are the ones it began with.
 HARDLY_MOVED = 0.02
 #: A loss that fell by less over a whole fit fell imperceptibly.
