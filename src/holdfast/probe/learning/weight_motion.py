@@ -67,7 +67,7 @@ class WeightMotion:
             motion.start = now
         if motion.last and now:
             self._record(fit, "step", motion.last, now, step, steps=step - motion.last_step)
-        motion.last, motion.last_step = now, step
+        motion.last, motion.last_step = (now, step) if step >= _COMPARED_STEP - 1 else ({}, step)
         if step >= _COMPARED_STEP or not now:
             motion.watching = False
             motion.last = {}

@@ -40,8 +40,8 @@ TITLES: dict[str, Text] = {
     "saturated-units": _saturated,
     "vanishing-gradients": "the gradient at {first} is [{times:number} times ]smaller than at {last}: it vanishes on its "
     "way through {kernels} layers",
-    "exploding-gradients": "the gradient at {first} is {times:number} times larger than at {last}: it explodes on its way "
-    "through {kernels} layers",
+    "exploding-gradients": "the gradient at {first} is {relative:number} times as large as its weights: it explodes on "
+    "its way through {kernels} layers",
     "no-hidden-activation": _linear,
     "constant-initialisation": _equal,
     "learning-rate-too-low": "the learning rate of {learning_rate:number} is too low: {steps:count step} moved the weights "

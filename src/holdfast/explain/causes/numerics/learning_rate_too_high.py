@@ -7,7 +7,7 @@ from holdfast.explain.causes.numerics.updates_too_large import learning_rate, re
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.numerics import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, RuledOut, Strength, Title, cause, ev, facts
 
 
 @cause("learning-rate-too-high", specialises=("loss-not-finite", "loss-not-falling"))

@@ -2,7 +2,8 @@
 
 import math
 
-from holdfast.explain.causes.weights.thresholds import EXPLODED, FEWEST_KERNELS, LARGE_GRADIENT
+from holdfast.explain.causes.weights.thresholds import EXPLODED, FAR_ABOVE_CONSTANT, FEWEST_KERNELS, LARGE_GRADIENT
+from holdfast.explain.readings.course import Course
 from holdfast.explain.readings.weights import kernels, looked_at, not_learned
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts
 
@@ -17,15 +18,17 @@ def exploding_gradients(evidence: Evidence) -> Finding | None:
         return None
     first, last = max(by_depth[:-1], key=lambda one: one["relative"]), by_depth[-1]
     whole = math.sqrt(sum(one["norm"] ** 2 for one in by_depth))
-    grown = first["relative"] / last["relative"]
-    if grown < EXPLODED or first["relative"] < LARGE_GRADIENT:
+    grown = first["norm"] / last["norm"]
+    # With ReLU the gradients grow with what passes forwards, and so does the loss.
+    far_off = training_is_far_off(course)
+    if first["relative"] < LARGE_GRADIENT or not (grown > EXPLODED or far_off):
         return None
     values = {
         "first": first["layer"],
         "last": last["layer"],
         "first_norm": first["norm"],
         "last_norm": last["norm"],
-        "times": grown,
+        "relative": first["relative"],
         "kernels": len(by_depth),
         "whole": whole,
     }
@@ -37,3 +40,8 @@ def exploding_gradients(evidence: Evidence) -> Finding | None:
         led_to="loss-not-falling",
         ends=False,
     )
+
+
+def training_is_far_off(course: Course) -> bool:
+    """A loss many times that of a constant answer; scales of targets alone leave it near there."""
+    return course.constant is not None and course.last > FAR_ABOVE_CONSTANT * course.constant

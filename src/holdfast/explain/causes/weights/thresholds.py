@@ -10,8 +10,10 @@ SATURATED = 0.9
 VANISHED, EXPLODED = 1e-4, 1e4
 #: Kernels below which depth is no reason.
 FEWEST_KERNELS = 3
-#: A whole gradient so large against the weights that one step of plain descent at 0.01 would replace them.
+#: A gradient so large against the weights that one step of plain descent at 0.01 would replace them.
 LARGE_GRADIENT = 100.0
+#: Times the loss of a constant answer: no scale of the targets brings it there.
+FAR_ABOVE_CONSTANT = 10.0
 
 #: Change of a step against the weights. About 1e-3 is what trains (a rule of thumb by Karpathy); far below
 #: it the loss does not move within an ordinary training.
