@@ -30,7 +30,9 @@ def targets(run: Run, classes: dict[str, int] | None = None) -> None:
     """Two classes, as many of each, and the cross-entropy of one output."""
     shares = classes or {"0": 50, "1": 50}
     rows = sum(shares.values())
-    run.probe(ev.ValuesSeen(role="target", fit=1, rows=rows, classes=shares, class_count=len(shares), shape=[]))
+    run.probe(
+        ev.ValuesSeen(role="target", fit=1, rows=rows, classes=shares, class_count=len(shares), shape=[])
+    )
     run.probe(ev.OutputSeen(by="compile", fit=1, loss="binary_crossentropy", activation="sigmoid", units=1))
 
 
@@ -57,14 +59,18 @@ def trained(
     run.ended(0)
 
 
-def look(activations: list[dict[str, Any]], gradients: list[dict[str, Any]] | None = None, **more: Any) -> ev.Event:
+def look(
+    activations: list[dict[str, Any]], gradients: list[dict[str, Any]] | None = None, **more: Any
+) -> ev.Event:
     return ev.LayersMeasured(
         fit=1, step=240, reason="flat", rows=64, activations=activations, gradients=gradients or [], **more
     )
 
 
 def predictions(differ: bool, mean: float = 0.5) -> ev.Event:
-    return ev.ValuesSeen(role="prediction", fit=1, step=240, rows=64, mean=mean, rows_differ=differ, shape=[1])
+    return ev.ValuesSeen(
+        role="prediction", fit=1, step=240, rows=64, mean=mean, rows_differ=differ, shape=[1]
+    )
 
 
 def moves(*variables: dict[str, Any], since: str = "start", step: int = 240) -> ev.Event:

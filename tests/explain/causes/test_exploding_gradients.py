@@ -15,7 +15,12 @@ _LAYERS = [dense(f"dense_{n}", "linear") for n in range(4)]
 def _fit(run: Run, norms: list[float], times: float = 1.0) -> None:
     targets(run)
     gradients = [gradient(f"dense_{n}", norm) for n, norm in enumerate(norms)]
-    trained(run, [times * loss for loss in FLAT], look([dense("a"), *_LAYERS], gradients), predictions(differ=True))
+    trained(
+        run,
+        [times * loss for loss in FLAT],
+        look([dense("a"), *_LAYERS], gradients),
+        predictions(differ=True),
+    )
 
 
 def example(run: Run) -> None:

@@ -11,7 +11,9 @@ from tests.explain.looked_at import FALLS, FLAT, kernel, moves, targets, trained
 from tests.explain.made import Run, facts, remedies
 
 
-def _fit(run: Run, rate: float, change: float, *, losses: list[float] = FLAT, optimizer: str = "Adam") -> None:
+def _fit(
+    run: Run, rate: float, change: float, *, losses: list[float] = FLAT, optimizer: str = "Adam"
+) -> None:
     targets(run)
     seen = (moves(kernel("dense", change / 100), since="step", step=4), moves(kernel("dense", change)))
     trained(run, losses, *seen, model={"learning_rate": rate, "optimizer": optimizer})

@@ -15,14 +15,21 @@ _LAST = dense("dense_1", "sigmoid", units=1, stuck=0.0, saturated=0.0)
 
 def example(run: Run) -> None:
     targets(run)
-    trained(run, FLAT, look([dense("dense", "sigmoid", stuck=1.0, saturated=1.0), _LAST]), predictions(differ=False))
+    trained(
+        run,
+        FLAT,
+        look([dense("dense", "sigmoid", stuck=1.0, saturated=1.0), _LAST]),
+        predictions(differ=False),
+    )
 
 
 def near_miss(run: Run) -> None:
     """The last layer is at its limits, and different ones: it may be sure of its answers."""
     targets(run)
     last = dense("dense_1", "sigmoid", units=1, stuck=0.0, saturated=0.97)
-    trained(run, FLAT, look([dense("dense", "sigmoid", stuck=0.1, saturated=0.3), last]), predictions(differ=True))
+    trained(
+        run, FLAT, look([dense("dense", "sigmoid", stuck=0.1, saturated=0.3), last]), predictions(differ=True)
+    )
 
 
 def test_which_layer_and_how_much(tmp_path: Path) -> None:

@@ -31,7 +31,12 @@ def test_both_ends_are_named(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     example(run)
     found = facts(run.first())["gradient.by-depth"]
-    assert (found["first"], found["first_norm"], found["last"], found["last_norm"]) == ("dense_0", 1e-8, "dense_4", 0.4)
+    assert (found["first"], found["first_norm"], found["last"], found["last_norm"]) == (
+        "dense_0",
+        1e-8,
+        "dense_4",
+        0.4,
+    )
     assert facts(run.first())["layers.bounded"]["count"] == 4
 
 

@@ -30,7 +30,9 @@ def test_units_of_a_convolution_are_its_channels() -> None:
         ("tanh", [[0.0, 0.9], [0.1, 0.5]], 0.0, 0.0),
     ],
 )
-def test_values_at_a_limit(activation: str, values: list[list[float]], saturated: float, stuck: float) -> None:
+def test_values_at_a_limit(
+    activation: str, values: list[list[float]], saturated: float, stuck: float
+) -> None:
     found = layer_statistics.of_layer(np.array(values, "float32"), activation, False)
     assert (found["saturated"], found["stuck"]) == (saturated, stuck)
 
@@ -59,7 +61,9 @@ class _Model:
 def test_equal_units_and_constants() -> None:
     columns = np.tile(np.arange(6.0)[:, None], (1, 4))
     model = _Model(
-        _Variable(columns, "m/dense/kernel"), _Variable(np.ones((3, 2)), "m/out/kernel"), _Variable([0.0], "m/out/bias")
+        _Variable(columns, "m/dense/kernel"),
+        _Variable(np.ones((3, 2)), "m/out/kernel"),
+        _Variable([0.0], "m/out/bias"),
     )
     found = weight_sample.sample(model, at_rest=True)
     assert [(one.layer, one.name, one.equal_units, one.constant) for one in found.values()] == [
@@ -70,5 +74,7 @@ def test_equal_units_and_constants() -> None:
 
 
 def test_of_a_large_variable_a_sample_is_kept() -> None:
-    found = weight_sample.sample(_Model(_Variable(np.random.default_rng(0).normal(size=(300, 400)), "a/kernel")), at_rest=True)
+    found = weight_sample.sample(
+        _Model(_Variable(np.random.default_rng(0).normal(size=(300, 400)), "a/kernel")), at_rest=True
+    )
     assert (found[0].size, found[0].values.shape, found[0].equal_units) == (120_000, (2048,), False)

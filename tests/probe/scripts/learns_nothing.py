@@ -32,11 +32,9 @@ history = []
 for _ in range(2):
     history += model.fit(x, y, epochs=3, batch_size=32, verbose=0).history["loss"]
     history += [float(value) for value in model.evaluate(x, y, verbose=0)]
-draws = [random.random(), np.random.rand(), *np.ravel(keras.utils.to_categorical(np.random.randint(0, 3, 4), 3))]
+draws = [random.random(), *np.random.rand(4)]
 names = [layers.Dense(1).name, keras.Sequential().name]  # Keras counts the objects that it names
-optimizer = [np.ravel(np.asarray(value)) for value in getattr(model.optimizer, "variables", []) or []] if hasattr(
-    keras, "ops"
-) else []
-values = [np.ravel(weight) for weight in model.get_weights()] + optimizer + [np.array(history), np.array(draws, "float64")]
+kept = model.optimizer.variables if hasattr(keras, "ops") else []  # a method in Keras 2
+parts = [*model.get_weights(), *[np.asarray(value) for value in kept], np.array(history), np.array(draws)]
 print(" ".join(names), len(model.losses))
-np.save(sys.argv[1], np.concatenate([value.astype("float64") for value in values]))
+np.save(sys.argv[1], np.concatenate([np.ravel(part).astype("float64") for part in parts]))

@@ -13,7 +13,6 @@ from time import monotonic_ns
 from typing import Any
 
 from ...journal.beats import Phase
-from ..learning import weight_motion
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
@@ -92,7 +91,7 @@ class CallbackListObserver:
             self.losses.epoch_done(self.heartbeat.step, self.heartbeat.epoch, fit_log.numbers(logs))
             self.context.guard(loss_watch.PART, self.losses.epoch_over, fit.model)
             steps = self.heartbeat.step - fit.base_step
-            self.context.guard(weight_motion.PART, self.context.motion.epoch_ends, fit, steps)
+            self.context.motion.epoch_ends(fit, steps)
         elif hook == "on_test_end":
             clock, self.fits.validation_clock = self.fits.validation_clock, None
             self.fits.validation_ends(fit, fit_log.numbers(logs), clock.seconds if clock else 0.0)
@@ -123,7 +122,7 @@ class CallbackListObserver:
         if fit is not None:
             self.context.guard(model_saving.PART, model_saving.backup_restored, self.context, fit.model)
             if fit.motion is not None:
-                self.context.guard(weight_motion.PART, self.context.motion.fit_begins, fit)
+                self.context.motion.fit_begins(fit)
         self.between(callbacks)
 
     def epoch_begins(self, callbacks: Any, epoch: Any = 0, *_: Any) -> None:

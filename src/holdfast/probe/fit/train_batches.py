@@ -12,7 +12,6 @@ from time import monotonic_ns
 from typing import Any
 
 from ...journal.beats import Phase
-from ..learning import weight_motion
 from ..runtime.context import ProbeContext
 from ..runtime.wrapping import Function, replace
 from ..state import loss_watch
@@ -76,9 +75,7 @@ class TrainBatches:
             self.losses.weights_unwatched()
         self.losses.step_done(fit.model, logs)
         if fit.motion is not None and fit.motion.watching:
-            self.context.guard(
-                weight_motion.PART, self.context.motion.step_ends, fit, heartbeat.step - fit.base_step
-            )
+            self.context.motion.step_ends(fit, heartbeat.step - fit.base_step)
         return True
 
     def _is_compiled(self, fit: FitState) -> bool:

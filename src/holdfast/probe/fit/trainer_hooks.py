@@ -8,7 +8,6 @@ from typing import Any
 
 from ...journal.beats import Phase
 from ...journal.events import PredictDone
-from ..learning import deep_look, weight_motion
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
@@ -84,7 +83,7 @@ class FitObserver:
         fit = self._fits.begin(args[0] if args else None, kept, user_lines.caller_line())
         fit.weights_before = model_facts.fingerprint(fit.model)
         fit.given = given.get("x"), given.get("y"), float(kept.get("validation_split") or 0.0)
-        self._context.guard(weight_motion.PART, self._context.motion.fit_begins, fit)
+        self._context.motion.fit_begins(fit)
         self._context.losses.fit_begins(fit.model)
         self._context.memory.training_began()
         return fit, previous
@@ -102,8 +101,8 @@ class FitObserver:
         else:
             context.guard(loss_watch.PART, context.losses.fit_ends, fit.model)
             steps = context.heartbeat.step - fit.base_step
-            context.guard(weight_motion.PART, context.motion.fit_ends, fit, steps)
-            context.guard(deep_look.PART, context.deep_look.fit_ends, fit, steps)
+            context.motion.fit_ends(fit, steps)
+            context.deep_look.fit_ends(fit, steps)
         fit.given = None
         self._fits.end(fit, error)
         if self._fits.current is not None:

@@ -53,6 +53,9 @@ class DeepLook:
 
     def fit_ends(self, fit: FitState, steps: int) -> None:
         """After the last step of a fit, before it returns."""
+        self._context.guard(PART, self._fit_ended, fit, steps)
+
+    def _fit_ended(self, fit: FitState, steps: int) -> None:
         if os.environ.get(SWITCH, "1") == "0" or self._looks >= _MOST_LOOKS or steps < _FEWEST_STEPS:
             return
         first_loss = fit.motion.first_loss if fit.motion is not None else None
@@ -60,7 +63,9 @@ class DeepLook:
         if not reason or fit.deferred or _in_strategy(fit.model):
             return
         rows = recorded_rows.of_fit(self._context, fit, _ROWS)
-        left_out = looked_at.refusal(fit.model) if rows is not None else "no rows of the data could be read again"
+        left_out = (
+            looked_at.refusal(fit.model) if rows is not None else "no rows of the data could be read again"
+        )
         left_out = left_out or self._too_much(fit, steps, rows)
         self._looks += 1
         if left_out:
@@ -80,11 +85,11 @@ class DeepLook:
         a_step_s = fit.clock.seconds / max(1, steps)
         if fit.first_step_s is not None and steps > 1:  # the first one compiles
             a_step_s = max(0.0, (fit.clock.seconds - fit.first_step_s) / (steps - 1))
-        if _EAGER * a_step_s * max(1.0, rows.count / batch) > _MOST_SECONDS:
+        if _EAGER * a_step_s * max(1.0, rows.rows / batch) > _MOST_SECONDS:
             return f"a step takes {a_step_s:.2g} s, so that it would take too long"
         if _long_sequences(layers, rows):
             return "its recurrent layers would run over long sequences, one operation at a time"
-        needed = parameters * _BYTES_PER_PARAMETER + 4 * rows.count * looked_at.values_per_row(layers)
+        needed = parameters * _BYTES_PER_PARAMETER + 4 * rows.rows * looked_at.values_per_row(layers)
         free = looked_at.free_bytes()
         if free is not None and needed > _FREE_SHARE * free:
             return f"{needed >> 20} MiB would be too much of the {free >> 20} MiB that are free"
@@ -99,7 +104,7 @@ class DeepLook:
                 fit=fit.number,
                 step=steps,
                 reason=reason,
-                rows=rows.count,
+                rows=rows.rows,
                 seconds=round(time.monotonic() - begun, 4),
                 activations=seen.activations,
                 gradients=seen.gradients,
@@ -113,7 +118,14 @@ class DeepLook:
             statistics = layer_statistics.of_predictions(values)
             if statistics:
                 self._context.record(
-                    ValuesSeen(role="prediction", name=name, fit=fit.number, step=steps, rows=rows.count, **statistics)
+                    ValuesSeen(
+                        role="prediction",
+                        name=name,
+                        fit=fit.number,
+                        step=steps,
+                        rows=rows.rows,
+                        **statistics,
+                    )
                 )
 
 
@@ -126,7 +138,9 @@ def suspicion(first: float | None, epochs: list[dict[str, float]]) -> str:
     accuracy = max([epochs[-1][name] for name in named], default=None)
     if accuracy is not None and accuracy > _ACCURATE:
         return ""
-    began = max([one for one in (first, losses[0]) if one is not None and math.isfinite(one)], default=losses[0])
+    began = max(
+        [one for one in (first, losses[0]) if one is not None and math.isfinite(one)], default=losses[0]
+    )
     if abs(losses[-1]) < _AT_THE_FLOOR * max(1.0, abs(began)):
         return ""
     if losses[-1] > _FELL * began or began <= 0:

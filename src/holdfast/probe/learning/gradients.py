@@ -1,4 +1,4 @@
-"""Gradients of a compiled loss, taken without a step: TensorFlow, torch and JAX under Keras 3, TensorFlow under Keras 2."""
+"""Gradients of a compiled loss, taken without a step: TensorFlow, torch, JAX under Keras 3, TensorFlow under Keras 2."""
 
 from __future__ import annotations
 
@@ -85,10 +85,16 @@ def _torch(model: Any, rows: Rows, scope: Any) -> Gradients:
     with torch.no_grad():
         inference, _ = _losses(model, rows, scope, values, False)
     norms = [
-        (variable, 0.0 if gradient is None else float(gradient.float().norm()), float(value.detach().float().norm()))
+        (
+            variable,
+            0.0 if gradient is None else float(gradient.float().norm()),
+            float(value.detach().float().norm()),
+        )
         for variable, gradient, value in zip(variables, found, values)
     ]
-    return Gradients(norms, float(loss.detach()), None if penalty is None else float(penalty), float(inference))
+    return Gradients(
+        norms, float(loss.detach()), None if penalty is None else float(penalty), float(inference)
+    )
 
 
 def _jax(model: Any, rows: Rows, scope: Any) -> Gradients:
@@ -103,7 +109,9 @@ def _jax(model: Any, rows: Rows, scope: Any) -> Gradients:
     def whole(given: list[Any]) -> tuple[Any, Any]:
         return _losses(model, rows, scope, given, True)
 
-    compiled = getattr(jax.jit, "_holdfast_original", jax.jit)  # each operation by itself would be compiled too
+    compiled = getattr(
+        jax.jit, "_holdfast_original", jax.jit
+    )  # each operation by itself would be compiled too
     (loss, penalty), found = compiled(jax.value_and_grad(whole, has_aux=True))(values)
     inference, _ = compiled(lambda given: _losses(model, rows, scope, given, False))(values)
     norms = [

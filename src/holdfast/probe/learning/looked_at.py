@@ -10,7 +10,6 @@ from types import CodeType
 from typing import Any
 
 from ..runtime import user_lines
-from ..state import model_facts
 
 _LOGGERS = ("tensorflow", "absl", "jax")
 
@@ -21,7 +20,13 @@ def refusal(model: Any) -> str:
         for name in ("call", "__call__"):
             if is_users(getattr(type(layer), name, None)):
                 return f"{type(layer).__name__} is a class of your own"
-        for name in ("function", "activation", "kernel_regularizer", "bias_regularizer", "activity_regularizer"):
+        for name in (
+            "function",
+            "activation",
+            "kernel_regularizer",
+            "bias_regularizer",
+            "activity_regularizer",
+        ):
             if is_users(getattr(layer, name, None)):
                 return f"{name} of {getattr(layer, 'name', '')} is a function of your own"
     return ""
@@ -33,8 +38,8 @@ def is_users(function: Any) -> bool:
         return False
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if not isinstance(code, CodeType):
-        own = getattr(type(function), "call", None) or getattr(type(function), "__call__", None)
-        code = getattr(own, "__code__", None)
+        own = [vars(kind).get(name) for kind in type(function).__mro__ for name in ("call", "__call__")]
+        code = next((one.__code__ for one in own if hasattr(one, "__code__")), None)
     return isinstance(code, CodeType) and user_lines.is_user_file(code.co_filename)
 
 
@@ -84,16 +89,13 @@ def quiet() -> Iterator[None]:
 
     loggers = [logging.getLogger(name) for name in _LOGGERS if name in logging.Logger.manager.loggerDict]
     before = [logger.disabled for logger in loggers]
-    filters, shown = warnings.filters[:], warnings.showwarning
     try:
         for logger in loggers:
             logger.disabled = True
-        warnings.simplefilter("ignore")
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
-        warnings.filters[:] = filters
-        warnings.showwarning = shown
-        getattr(warnings, "_filters_mutated", lambda: None)()
         for logger, disabled in zip(loggers, before):
             logger.disabled = disabled
 
@@ -106,7 +108,9 @@ def activation_of(layer: Any) -> str:
     function = getattr(layer, "activation", None)
     if function is None:
         return ""
-    return str(getattr(function, "__name__", "") or getattr(function, "name", "") or type(function).__name__).lower()
+    return str(
+        getattr(function, "__name__", "") or getattr(function, "name", "") or type(function).__name__
+    ).lower()
 
 
 _ACTIVATION_LAYERS = {
@@ -117,7 +121,3 @@ _ACTIVATION_LAYERS = {
     "ThresholdedReLU": "relu",
     "Softmax": "softmax",
 }
-
-
-def parameters(variables: Any) -> int:
-    return sum(model_facts.size(one) for one in variables)

@@ -26,7 +26,7 @@ _MOST_BYTES = 256 << 20
 class Rows(NamedTuple):
     inputs: Any  # in the structure that the model takes
     targets: Any
-    count: int
+    rows: int
 
 
 def of_fit(context: ProbeContext, fit: FitState, most: int) -> Rows | None:

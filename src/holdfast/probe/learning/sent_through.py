@@ -44,7 +44,8 @@ def look(model: Any, rows: Rows) -> Seen:
         names = list(getattr(model, "output_names", None) or [])
         arrays = [to_numpy(one) for one in leaves(outputs)]
         seen.predictions = [
-            (names[place] if len(arrays) > 1 and place < len(names) else "", array) for place, array in enumerate(arrays)
+            (names[place] if len(arrays) > 1 and place < len(names) else "", array)
+            for place, array in enumerate(arrays)
         ]
         seen.left_out = own_loss(model)
         if not seen.left_out:
@@ -82,7 +83,9 @@ def _measure_gradients(model: Any, rows: Rows, scope: Any, seen: Seen) -> None:
     listed = []
     for variable, norm, weight_norm in found.norms[:_MOST_LISTED]:
         name, layer = names_of(variable)
-        listed.append({"name": name, "layer": layer, "norm": _short(norm), "weight_norm": _short(weight_norm)})
+        listed.append(
+            {"name": name, "layer": layer, "norm": _short(norm), "weight_norm": _short(weight_norm)}
+        )
     seen.gradients = listed
 
 
@@ -109,7 +112,9 @@ def _observed(model: Any) -> Iterator[list[tuple[Any, Any]]]:
     watched = [
         layer
         for layer in model._flatten_layers(include_self=False)
-        if not getattr(layer, "layers", None) and type(layer).__name__ not in _PASSING and "call" not in vars(layer)
+        if not getattr(layer, "layers", None)
+        and type(layer).__name__ not in _PASSING
+        and "call" not in vars(layer)
     ][:_MOST_LISTED]
     kept: list[tuple[Any, Any]] = []
     try:
@@ -171,5 +176,3 @@ def to_numpy(value: Any) -> Any:
 
 def _short(value: float | None) -> float | None:
     return float(f"{value:.4g}") if value is not None and math.isfinite(value) else None
-
-

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ..state.fit_log import FitState
 
 PART = "weight_motion"
-_COMPARED_STEP = 4  # of a fit: the first three have weights that are just made, and optimizers without a history
+_COMPARED_STEP = (
+    4  # of a fit: the first three have weights that are just made, and optimizers without a history
+)
 _MOST_FITS = 60  # whose weights are looked at; a search has thousands
 
 
@@ -44,6 +46,18 @@ class WeightMotion:
         self._fits = 0
 
     def fit_begins(self, fit: FitState) -> None:
+        self._context.guard(PART, self._begin, fit)
+
+    def step_ends(self, fit: FitState, step: int) -> None:
+        self._context.guard(PART, self._step_ended, fit, step)
+
+    def epoch_ends(self, fit: FitState, step: int) -> None:
+        self._context.guard(PART, self._epoch_ended, fit, step)
+
+    def fit_ends(self, fit: FitState, step: int) -> None:
+        self._context.guard(PART, self._fit_ended, fit, step)
+
+    def _begin(self, fit: FitState) -> None:
         """Before the first step; a model without an input shape has its weights only later."""
         if fit.motion is None:
             self._fits += 1
@@ -53,9 +67,9 @@ class WeightMotion:
         if not fit.motion.start:
             fit.motion.start = weight_sample.sample(fit.model, at_rest=True)
 
-    def step_ends(self, fit: FitState, step: int) -> None:
+    def _step_ended(self, fit: FitState, step: int) -> None:
         """One of the first steps of the fit, or the first of an epoch."""
-        motion = fit.motion
+        motion: Motion | None = fit.motion
         if motion is None:
             return
         if motion.first_loss is None and self._context.losses.on_cpu:
@@ -72,7 +86,7 @@ class WeightMotion:
             motion.watching = False
             motion.last = {}
 
-    def epoch_ends(self, fit: FitState, step: int) -> None:
+    def _epoch_ended(self, fit: FitState, step: int) -> None:
         """After epochs 1, 4, 16, 64 and so on the next step is compared."""
         motion, done = fit.motion, fit.epochs_done
         if motion is None or done & (done - 1) or done.bit_length() % 2 == 0:
@@ -84,7 +98,7 @@ class WeightMotion:
             self._record(fit, "start", motion.start, now, step)
         motion.last, motion.last_step, motion.watching = now, step, True
 
-    def fit_ends(self, fit: FitState, step: int) -> None:
+    def _fit_ended(self, fit: FitState, step: int) -> None:
         motion = fit.motion
         if motion is not None and motion.start:
             now = weight_sample.sample(fit.model, at_rest=True)
@@ -92,7 +106,13 @@ class WeightMotion:
             motion.start, motion.last, motion.watching = {}, {}, False
 
     def _record(
-        self, fit: FitState, since: str, before: dict[int, Sampled], now: dict[int, Sampled], step: int, steps: int = 1
+        self,
+        fit: FitState,
+        since: str,
+        before: dict[int, Sampled],
+        now: dict[int, Sampled],
+        step: int,
+        steps: int = 1,
     ) -> float | None:
         variables = [
             _compared(before[place], now[place], max(1, steps))
@@ -113,7 +133,9 @@ def _compared(before: Sampled, now: Sampled, steps: int) -> dict[str, Any] | Non
     import numpy as np
 
     with np.errstate(all="ignore"):
-        rms_before, rms, change = (_rms(np, one) for one in (before.values, now.values, now.values - before.values))
+        rms_before, rms, change = (
+            _rms(np, one) for one in (before.values, now.values, now.values - before.values)
+        )
     if not all(math.isfinite(value) for value in (rms_before, rms, change)):
         return None
     numbers: dict[str, Any] = {"name": now.name, "layer": now.layer, "size": now.size}

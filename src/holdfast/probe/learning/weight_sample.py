@@ -27,7 +27,7 @@ class Sampled(NamedTuple):
 
 
 def names_of(variable: Any) -> tuple[str, str]:
-    """Of the variable and of its layer: "kernel", "dense_1". Keras 3 has paths, Keras 2 names like "dense_1/kernel:0"."""
+    """Of the variable and of its layer: "kernel", "dense_1". Keras 3 has paths, Keras 2 "dense_1/kernel:0"."""
     path = str(getattr(variable, "path", None) or getattr(variable, "name", "") or "")
     parts = path.split(":")[0].split("/")
     return parts[-1], parts[-2] if len(parts) > 1 else ""

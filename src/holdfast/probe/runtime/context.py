@@ -143,7 +143,8 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.saves, self.loop, self.traces,
-            self.gradients, self.inputs, self.memory, self.motion, self.deep_look, self.exceptions, self.frameworks, self.warnings, self.workers,
+            self.gradients, self.inputs, self.memory, self.motion, self.deep_look, self.exceptions,
+            self.frameworks, self.warnings, self.workers,
         )  # fmt: skip
 
     def close(self) -> None:

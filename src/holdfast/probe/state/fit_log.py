@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...journal.beats import Phase
 from ...journal.events import (
@@ -21,9 +21,6 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from . import finiteness, model_facts
 from .fit_sampling import FitSampling
-
-if TYPE_CHECKING:
-    from ..learning.weight_motion import Motion
 
 _KEPT_EPOCHS = 200  # of the counts at either end
 
@@ -52,8 +49,10 @@ class FitState:
     step_ended_ns: int = 0
     validation_clock: Stopwatch | None = None
     weights_before: float | None = None
-    motion: Motion | None = None  # of the weights
-    given: tuple[Any, Any, float] | None = None  # x, y and the share for validation, while the call is under way
+    motion: Any = None  # what `learning.weight_motion` keeps of its weights
+    given: tuple[Any, Any, float] | None = (
+        None  # x, y and the share for validation, while the call is under way
+    )
     losses: list[dict[str, float]] = field(default_factory=list)  # logs of epochs, at either end
     stopped: bool = False
     outer_phase: tuple[int, int] = (0, 0)  # epoch and batches of it where the fit around this one is

@@ -23,7 +23,11 @@ def _saturated(values: Mapping[str, Any]) -> str:
 def _equal(values: Mapping[str, Any]) -> str:
     began = "zeros" if values["zeros"] else "one constant"
     text = filled(f"the weights of {{layers:list 3}} began as {began}[ ({{where}})]", values)
-    since = "and no step has changed them" if values["still"] else "so that every step changes its units in the same way"
+    since = (
+        "and no step has changed them"
+        if values["still"]
+        else "so that every step changes its units in the same way"
+    )
     return f"{text}, {since}"
 
 
@@ -38,19 +42,23 @@ def _linear(values: Mapping[str, Any]) -> str:
 TITLES: dict[str, Text] = {
     "dead-units": _dead,
     "saturated-units": _saturated,
-    "vanishing-gradients": "the gradient at {first} is [{times:number} times ]smaller than at {last}: it vanishes on its "
+    "vanishing-gradients": "the gradient at {first} is [{times:number} times ]smaller than at {last}: it "
+    "vanishes on its "
     "way through {kernels} layers",
     "exploding-gradients": "the gradient at {first} is {relative:number} times as large as its weights: it explodes on "
     "its way through {kernels} layers",
     "no-hidden-activation": _linear,
     "constant-initialisation": _equal,
-    "learning-rate-too-low": "the learning rate of {learning_rate:number} is too low: {steps:count step} moved the weights "
+    "learning-rate-too-low": "the learning rate of {learning_rate:number} is too low: {steps:count step} "
+    "moved the weights "
     "by {moved:number} of their size",
     "learning-rate-too-high.updates": "each step changes the weights by {ratio:percent} of their size"
     "[; the learning rate is {learning_rate:number}]",
-    "learning-rate-too-high.spike": "the loss jumped to {highest:number} early on and stayed at {last:number}, above the "
+    "learning-rate-too-high.spike": "the loss jumped to {highest:number} early on and stayed at "
+    "{last:number}, above the "
     "{constant:number} of a constant answer[; the learning rate is {learning_rate:number}]",
-    "batch-norm-misused": "as it predicts, the model is far worse than as it trains, on the same rows: batch normalisation "
+    "batch-norm-misused": "as it predicts, the model is far worse than as it trains, on the same rows: batch "
+    "normalisation "
     "uses averages that do not fit",
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
     "too-few-updates": "the training ended after {steps:count update}, with the loss still falling",
@@ -61,7 +69,8 @@ TITLES: dict[str, Text] = {
 }
 
 FACTS: dict[str, Text] = {
-    "units.zero": "{share:percent} of the [{units} ]units of {layer} give exactly 0 for each of {rows:count row} of the "
+    "units.zero": "{share:percent} of the [{units} ]units of {layer} give exactly 0 for each of {rows:count "
+    "row} of the "
     "training data",
     "gradient.exactly-zero": "the gradient of every weight of {layer} is exactly 0: no step can change it",
     "predictions.the-same": "the model gives the same answer for each of {rows:count row}[: {value:number}]",
@@ -72,14 +81,17 @@ FACTS: dict[str, Text] = {
     "layers.linear": "{count:count layer} in a row have no activation: {layers:list 5}",
     "units.equal": "all units of {layer} had the same weights at the start, and have the same weights after "
     "{steps:count step}",
-    "weights.hardly-moved": "{steps:count step} of {optimizer:or the optimizer} at {learning_rate:number} moved the weights "
+    "weights.hardly-moved": "{steps:count step} of {optimizer:or the optimizer} at {learning_rate:number} "
+    "moved the weights "
     "by {moved:number} of their size[, a step by {step:number}]; about 0.001 a step is usual",
     "updates.large": "a step changes the weights by {ratio:number} of their size; about 0.001 is usual",
     "loss.spike": "the loss rose from {first:number} to {highest:number}, and ended at {last:number}",
     "batch.rows": "a batch has {rows:count row}: their own mean is taken from each of them",
-    "loss.by-mode": "the same {rows:count row} of the training data have a loss of {loss:number} as the model trains and "
+    "loss.by-mode": "the same {rows:count row} of the training data have a loss of {loss:number} as the model "
+    "trains and "
     "of {predicts:number} as it predicts",
-    "norm.lags": "the moving averages of mean and variance were updated {steps:count} times; at the usual momentum of 0.99 "
+    "norm.lags": "the moving averages of mean and variance were updated {steps:count} times; at the usual "
+    "momentum of 0.99 "
     "some 500 updates are needed",
     "updates.few": "{steps:count update} in {epochs:count epoch}; from the middle to the end the loss fell by "
     "{fell:percent}",
@@ -91,7 +103,9 @@ FACTS: dict[str, Text] = {
 }
 
 REMEDIES: dict[str, Advice] = {
-    "output.no-relu": Advice("leave the last layer without a ReLU", "keras.layers.Dense(units)   # linear, for a regression"),
+    "output.no-relu": Advice(
+        "leave the last layer without a ReLU", "keras.layers.Dense(units)   # linear, for a regression"
+    ),
     "units.revive": Advice(
         "start from biases of 0 and random weights, scale the inputs, and let a little pass below zero",
         'keras.layers.Dense(units, activation="leaky_relu", kernel_initializer="he_normal")',
@@ -131,7 +145,8 @@ REMEDIES: dict[str, Advice] = {
     ),
     "epochs.more": Advice("train for longer", "model.fit(x, y, epochs={epochs})"),
     "dropout.lower": Advice(
-        "drop less: the rate is the share that is dropped, not the share that is kept", "keras.layers.Dropout(0.2)"
+        "drop less: the rate is the share that is dropped, not the share that is kept",
+        "keras.layers.Dropout(0.2)",
     ),
     "regulariser.weaken": Advice(
         "weaken the penalty", "keras.layers.Dense(units, kernel_regularizer=keras.regularizers.L2(1e-4))"

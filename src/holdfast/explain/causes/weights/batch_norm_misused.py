@@ -27,7 +27,11 @@ def _tiny_batches(evidence: Evidence, training: Course, kinds: dict[str, int]) -
     return Finding(
         Strength.SUPPORTED if sure else Strength.POSSIBLE,
         Title("batch-norm-misused.tiny", values),
-        facts(started is not None and started.fact("batch.rows", **values), training.fact, training.accuracy_fact),
+        facts(
+            started is not None and started.fact("batch.rows", **values),
+            training.fact,
+            training.accuracy_fact,
+        ),
         (Remedy("batch.enlarge"), Remedy("norm.use-layer-norm")),
         led_to="loss-not-falling",
         ends=False,

@@ -39,5 +39,7 @@ def _stayed_equal(variable: Json) -> bool:
 
 
 def _line(evidence: Evidence, layer: str) -> str:
-    listed = [one for seen in evidence.all(ev.LayersSeen) for one in seen.event.layers if one.get("name") == layer]
+    listed = [
+        one for seen in evidence.all(ev.LayersSeen) for one in seen.event.layers if one.get("name") == layer
+    ]
     return str(listed[-1].get("where") or "") if listed else ""

@@ -25,10 +25,13 @@ def dead_units(evidence: Evidence) -> Finding | None:
         facts(
             look.fact("units.zero", **values, rows=look.event.rows),
             nothing_passes and look.fact("gradient.exactly-zero", layer=worst["name"]),
-            same is not None and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
+            same is not None
+            and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
             course.fact,
         ),
-        (Remedy("output.no-relu"),) if last else (Remedy("units.revive"), Remedy("learning-rate.lower-tenth")),
+        (Remedy("output.no-relu"),)
+        if last
+        else (Remedy("units.revive"), Remedy("learning-rate.lower-tenth")),
         led_to="loss-not-falling",
         ends=False,
     )

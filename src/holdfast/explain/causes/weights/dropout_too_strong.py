@@ -28,7 +28,9 @@ def dropout_too_strong(evidence: Evidence) -> Finding | None:
         Title("dropout-too-strong", values),
         facts(
             Fact("dropout.leaves", values, seen.source if seen is not None else ""),
-            better and look is not None and look.fact("loss.without-dropout", loss=trained, predicts=predicts),
+            better
+            and look is not None
+            and look.fact("loss.without-dropout", loss=trained, predicts=predicts),
             course.fact,
             course.accuracy_fact,
         ),

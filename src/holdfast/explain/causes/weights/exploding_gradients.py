@@ -2,7 +2,12 @@
 
 import math
 
-from holdfast.explain.causes.weights.thresholds import EXPLODED, FAR_ABOVE_CONSTANT, FEWEST_KERNELS, LARGE_GRADIENT
+from holdfast.explain.causes.weights.thresholds import (
+    EXPLODED,
+    FAR_ABOVE_CONSTANT,
+    FEWEST_KERNELS,
+    LARGE_GRADIENT,
+)
 from holdfast.explain.readings.course import Course
 from holdfast.explain.readings.weights import kernels, looked_at, not_learned
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts

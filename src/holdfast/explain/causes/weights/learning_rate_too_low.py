@@ -9,7 +9,13 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 def learning_rate_too_low(evidence: Evidence) -> Finding | None:
     course, rate = not_learned(evidence), highest_rate(evidence)
     whole, single = moved(evidence, "start"), moved(evidence, "step")
-    if course is None or rate is None or not whole or not fresh(evidence) or course.steps < thresholds.FEWEST_STEPS:
+    if (
+        course is None
+        or rate is None
+        or not whole
+        or not fresh(evidence)
+        or course.steps < thresholds.FEWEST_STEPS
+    ):
         return None
     optimizer = evidence.seen(ev.ModelSeen).optimizer
     usual = thresholds.LOW_RATES.get(optimizer, thresholds.LOW_RATE)

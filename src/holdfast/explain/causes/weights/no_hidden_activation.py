@@ -21,13 +21,22 @@ def no_hidden_activation(evidence: Evidence) -> Finding | None:
         return None
     # Where another layer bends the signal, a pair in a row may be meant: a bottleneck, a projection.
     whole = all(_is_linear(one) for one in chain[:-1])
-    seen = evidence.last(ev.LayersSeen) or evidence.last(ev.LayersMeasured)
-    values = {"layers": [one.get("name") for one in linear], "count": len(linear), "where": linear[0].get("where")}
+    seen = evidence.last(ev.LayersSeen)
+    source = seen.source if seen is not None else "journal.jsonl"
+    values = {
+        "layers": [one.get("name") for one in linear],
+        "count": len(linear),
+        "where": linear[0].get("where"),
+    }
     certain = whole and course.learned is False
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("no-hidden-activation", values),
-        facts(Fact("layers.linear", values, seen.source if seen is not None else ""), course.fact, course.accuracy_fact),
+        facts(
+            Fact("layers.linear", values, source),
+            course.fact,
+            course.accuracy_fact,
+        ),
         [Remedy("layer.add-activation", {"units": linear[0].get("units")})],
         led_to="loss-not-falling",
         ends=False,
@@ -35,7 +44,7 @@ def no_hidden_activation(evidence: Evidence) -> Finding | None:
 
 
 def _linear_chain(chain: list[Json]) -> list[Json]:
-    """The longest run of weighted layers with nothing but linear layers between them; the last one may end in anything."""
+    """The longest run of weighted layers with only linear layers between them; the last one may end in anything."""
     longest: list[Json] = []
     run: list[Json] = []
     for one in chain:

@@ -26,7 +26,8 @@ def regularisation_too_strong(evidence: Evidence) -> Finding | None:
         facts(
             look.fact("loss.penalty", **values),
             collapsed and moved(evidence, "start")[-1].fact("weights.shrunk", **values),
-            same is not None and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
+            same is not None
+            and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
             course.fact,
         ),
         [Remedy("regulariser.weaken")],

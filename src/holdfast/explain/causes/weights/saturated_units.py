@@ -20,7 +20,11 @@ def saturated_units(evidence: Evidence) -> Finding | None:
     ]
     last = look.event.activations[-1]
     # A last layer at its limits may be right; one that gives the same for every row is not.
-    stuck = [one for one in bounded if (one.get("stuck") or 0.0) >= SATURATED and (one is not last or same is not None)]
+    stuck = [
+        one
+        for one in bounded
+        if (one.get("stuck") or 0.0) >= SATURATED and (one is not last or same is not None)
+    ]
     full = [one for one in bounded if (one.get("saturated") or 0.0) >= SATURATED and one is not last]
     if not stuck and not full:
         return None
@@ -37,7 +41,8 @@ def saturated_units(evidence: Evidence) -> Finding | None:
         Title("saturated-units", values),
         facts(
             look.fact("units.saturated", **values, rows=look.event.rows),
-            same is not None and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
+            same is not None
+            and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
             course.fact,
         ),
         (Remedy("inputs.standardise"), Remedy("units.use-relu")),

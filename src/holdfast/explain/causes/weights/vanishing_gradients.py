@@ -19,7 +19,9 @@ def vanishing_gradients(evidence: Evidence) -> Finding | None:
     if shrunk > VANISHED:
         return None
     bounded = [
-        one["name"] for one in look.event.activations[:-1] if one.get("activation") in ("sigmoid", "tanh", "softmax")
+        one["name"]
+        for one in look.event.activations[:-1]
+        if one.get("activation") in ("sigmoid", "tanh", "softmax")
     ]
     values = {
         "first": first["layer"],
