@@ -1,5 +1,5 @@
 # /// zoo
-# cause = "loss-not-falling"
+# cause = ["loss-not-falling", "dead-units"]
 # variants = ["LOOP=custom"]
 # near = ["REAL=1"]
 # limit_s = 300

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from .fit.model_saving import SaveLog
 from .inputs.input_observer import InputObserver
+from .learning.deep_look import DeepLook
 from .learning.observer import LearningObserver
+from .learning.weight_motion import WeightMotion
 from .loops.custom_loop import CustomLoop
 from .loops.function_traces import TraceCounter
 from .loops.session_hooks import SessionSteps
@@ -44,6 +46,8 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.inputs = InputObserver(context)
     context.learning = LearningObserver(context)
     context.memory = MemoryUseObserver(context)
+    context.motion = WeightMotion(context)
+    context.deep_look = DeepLook(context)
     context.exceptions = exceptions.ExceptionLog(context)
     context.frameworks = framework_versions.FrameworkLog(context)
     context.warnings = framework_warnings.FrameworkWarnings(context)

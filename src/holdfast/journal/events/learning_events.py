@@ -100,7 +100,7 @@ class LayersMeasured(Event):
 
     fit: int | None = None
     step: int = 0
-    reason: str = ""  # why it was worth the time: flat | trivial | constant-predictions | asked
+    reason: str = ""  # why it was worth the time: flat | trivial | batch-norm | constant-predictions | asked
     rows: int = 0
     seconds: float = 0.0
     # {"name", "kind", "activation", "zero": share of units that are 0 for every row, "saturated": share of values
@@ -108,6 +108,7 @@ class LayersMeasured(Event):
     activations: list[Json] = field(default_factory=list)
     # {"name", "layer", "norm", "weight_norm"}, in the order of the layers
     gradients: list[Json] = field(default_factory=list)
-    loss: float | None = None
+    loss: float | None = None  # in training mode, with the penalty
+    loss_inference: float | None = None  # of the same rows, as the model predicts
     penalty: float | None = None  # the part of the loss that regularisers add
     left_out: str = ""  # why something of it could not be measured

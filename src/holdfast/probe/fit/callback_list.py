@@ -91,6 +91,8 @@ class CallbackListObserver:
             self.losses.epoch_done(self.heartbeat.step, self.heartbeat.epoch, fit_log.numbers(logs))
             self.context.guard(loss_watch.PART, self.losses.epoch_over, fit.model)
             self.context.learning.epoch_ends(fit)
+            steps = self.heartbeat.step - fit.base_step
+            self.context.motion.epoch_ends(fit, steps)
         elif hook == "on_test_end":
             clock, self.fits.validation_clock = self.fits.validation_clock, None
             self.fits.validation_ends(fit, fit_log.numbers(logs), clock.seconds if clock else 0.0)
@@ -120,6 +122,8 @@ class CallbackListObserver:
         fit = self.fits.current
         if fit is not None:
             self.context.guard(model_saving.PART, model_saving.backup_restored, self.context, fit.model)
+            if fit.motion is not None:
+                self.context.motion.fit_begins(fit)
         self.between(callbacks)
 
     def epoch_begins(self, callbacks: Any, epoch: Any = 0, *_: Any) -> None:

@@ -74,6 +74,8 @@ class TrainBatches:
             self._counted = False
             self.losses.weights_unwatched()
         self.losses.step_done(fit.model, logs)
+        if fit.motion is not None and fit.motion.watching:
+            self.context.motion.step_ends(fit, heartbeat.step - fit.base_step)
         return True
 
     def _is_compiled(self, fit: FitState) -> bool:

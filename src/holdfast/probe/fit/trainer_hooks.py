@@ -82,6 +82,8 @@ class FitObserver:
         previous = self._context.heartbeat.phase, self._context.heartbeat.detail
         fit = self._fits.begin(args[0] if args else None, kept, user_lines.caller_line())
         fit.weights_before = model_facts.fingerprint(fit.model)
+        fit.given = given.get("x"), given.get("y"), float(kept.get("validation_split") or 0.0)
+        self._context.motion.fit_begins(fit)
         self._context.losses.fit_begins(fit.model)
         self._context.learning.fit_begins(fit, given)
         self._context.memory.training_began()
@@ -99,7 +101,11 @@ class FitObserver:
             context.exceptions.left_call(error, "fit")
         else:
             context.guard(loss_watch.PART, context.losses.fit_ends, fit.model)
+            steps = context.heartbeat.step - fit.base_step
+            context.motion.fit_ends(fit, steps)
+            context.deep_look.fit_ends(fit, steps)
         context.learning.fit_ends(fit)
+        fit.given = None
         self._fits.end(fit, error)
         if self._fits.current is not None:
             context.heartbeat.set_phase(*previous)

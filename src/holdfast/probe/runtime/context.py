@@ -27,7 +27,9 @@ from .heartbeat import Heartbeat
 if TYPE_CHECKING:
     from ..fit.model_saving import SaveLog
     from ..inputs.input_observer import InputObserver
+    from ..learning.deep_look import DeepLook
     from ..learning.observer import LearningObserver
+    from ..learning.weight_motion import WeightMotion
     from ..loops.custom_loop import CustomLoop
     from ..loops.function_traces import TraceCounter
     from ..loops.session_hooks import SessionSteps
@@ -75,6 +77,8 @@ class ProbeContext:
     inputs: InputObserver
     learning: LearningObserver
     memory: MemoryUseObserver
+    motion: WeightMotion
+    deep_look: DeepLook
     exceptions: ExceptionLog
     frameworks: FrameworkLog
     warnings: FrameworkWarnings
@@ -141,8 +145,8 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.saves, self.loop, self.traces,
-            self.gradients, self.inputs, self.learning, self.memory, self.exceptions, self.frameworks, self.warnings,
-            self.workers,
+            self.gradients, self.inputs, self.learning, self.memory, self.motion, self.deep_look, self.exceptions,
+            self.frameworks, self.warnings, self.workers,
         )  # fmt: skip
 
     def close(self) -> None:

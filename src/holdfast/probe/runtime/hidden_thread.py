@@ -22,7 +22,7 @@ class HiddenThread:
         self._over = threading.Event()
         _thread.start_new_thread(self._run, (work, args))
 
-    def join(self, timeout_s: float) -> None:
+    def join(self, timeout_s: float | None) -> None:
         self._over.wait(timeout_s)
 
     def _run(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:

@@ -49,6 +49,11 @@ class FitState:
     step_ended_ns: int = 0
     validation_clock: Stopwatch | None = None
     weights_before: float | None = None
+    motion: Any = None  # what `learning.weight_motion` keeps of its weights
+    given: tuple[Any, Any, float] | None = (
+        None  # x, y and the share for validation, while the call is under way
+    )
+    losses: list[dict[str, float]] = field(default_factory=list)  # logs of epochs, at either end
     stopped: bool = False
     outer_phase: tuple[int, int] = (0, 0)  # epoch and batches of it where the fit around this one is
     began_at: float = 0.0
@@ -155,6 +160,9 @@ class ActiveFits:
         fit.steps_by_epoch.append(heartbeat.train_batches)
         if len(fit.steps_by_epoch) > 2 * _KEPT_EPOCHS:
             del fit.steps_by_epoch[_KEPT_EPOCHS]
+        fit.losses.append(logs)
+        if len(fit.losses) > 2 * _KEPT_EPOCHS:
+            del fit.losses[_KEPT_EPOCHS]
         self.sampling.record(
             fit,
             EpochDone(

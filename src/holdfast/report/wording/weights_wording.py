@@ -2,11 +2,153 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from holdfast.report.wording.advice import Advice
-from holdfast.report.wording.template import Text
+from holdfast.report.wording.template import Text, filled
 
-TITLES: dict[str, Text] = {}
 
-FACTS: dict[str, Text] = {}
+def _dead(values: Mapping[str, Any]) -> str:
+    units = "all units" if values["share"] == 1 else "{share:percent} of the units"
+    return filled(units + " of {layer} are dead: they give 0 for every input", values)
 
-REMEDIES: dict[str, Advice] = {}
+
+def _saturated(values: Mapping[str, Any]) -> str:
+    of = "units" if values["every_row"] else "values"
+    where = "at the same limit for every input" if values["every_row"] else "at their limits"
+    return filled(f"{{share:percent}} of the {of} of {{layer}} ({{activation}}) are {where}", values)
+
+
+def _equal(values: Mapping[str, Any]) -> str:
+    began = "zeros" if values["zeros"] else "one constant"
+    text = filled(f"the weights of {{layers:list 3}} began as {began}[ ({{where}})]", values)
+    since = (
+        "and no step has changed them"
+        if values["still"]
+        else "so that every step changes its units in the same way"
+    )
+    return f"{text}, {since}"
+
+
+def _linear(values: Mapping[str, Any]) -> str:
+    return filled(
+        "{layers:list 4} follow one another without an activation between them[ ({where})]: together they are one "
+        "linear layer",
+        values,
+    )
+
+
+TITLES: dict[str, Text] = {
+    "dead-units": _dead,
+    "saturated-units": _saturated,
+    "vanishing-gradients": "the gradient at {first} is [{times:number} times ]smaller than at {last}: it "
+    "vanishes on its "
+    "way through {kernels} layers",
+    "exploding-gradients": "the gradient at {first} is {relative:number} times as large as its weights: it explodes on "
+    "its way through {kernels} layers",
+    "no-hidden-activation": _linear,
+    "constant-initialisation": _equal,
+    "learning-rate-too-low": "the learning rate of {learning_rate:number} is too low: {steps:count step} "
+    "moved the weights "
+    "by {moved:number} of their size",
+    "learning-rate-too-high.updates": "each step changes the weights by {ratio:percent} of their size"
+    "[; the learning rate is {learning_rate:number}]",
+    "learning-rate-too-high.spike": "the loss jumped to {highest:number} early on and stayed at "
+    "{last:number}, above the "
+    "{constant:number} of a constant answer[; the learning rate is {learning_rate:number}]",
+    "batch-norm-misused": "as it predicts, the model is far worse than as it trains, on the same rows: batch "
+    "normalisation "
+    "uses averages that do not fit",
+    "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
+    "too-few-updates": "the training ended after {steps:count update}, with the loss still falling",
+    "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
+    "regularisation-too-strong": "the penalty on the weights is {share:percent} of the loss",
+    "regularisation-too-strong.collapsed": "the penalty on the weights has pressed them to nothing",
+    "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing was learned",
+}
+
+FACTS: dict[str, Text] = {
+    "units.zero": "{share:percent} of the [{units} ]units of {layer} give exactly 0 for each of {rows:count "
+    "row} of the "
+    "training data",
+    "gradient.exactly-zero": "the gradient of every weight of {layer} is exactly 0: no step can change it",
+    "predictions.the-same": "the model gives the same answer for each of {rows:count row}[: {value:number}]",
+    "units.saturated": "{share:percent} of what {layer} gives for {rows:count row} lies within 0.001 of a limit of "
+    "{activation}, where its gradient is next to 0",
+    "gradient.by-depth": "the norm of the gradient is {first_norm:number} at {first} and {last_norm:number} at {last}",
+    "layers.bounded": "{count:count layer} between them squash their values: {layers:list 4}",
+    "layers.linear": "{count:count layer} in a row have no activation: {layers:list 5}",
+    "units.equal": "all units of {layer} had the same weights at the start, and have the same weights after "
+    "{steps:count step}",
+    "weights.hardly-moved": "{steps:count step} of {optimizer:or the optimizer} at {learning_rate:number} "
+    "moved the weights "
+    "by {moved:number} of their size[, a step by {step:number}]; about 0.001 a step is usual",
+    "updates.large": "a step changes the weights by {ratio:number} of their size; about 0.001 is usual",
+    "loss.spike": "the loss rose from {first:number} to {highest:number}, and ended at {last:number}",
+    "batch.rows": "a batch has {rows:count row}: their own mean is taken from each of them",
+    "loss.by-mode": "the same {rows:count row} of the training data have a loss of {loss:number} as the model "
+    "trains and "
+    "of {predicts:number} as it predicts",
+    "norm.lags": "the moving averages of mean and variance were updated {steps:count} times; at the usual "
+    "momentum of 0.99 "
+    "some 500 updates are needed",
+    "updates.few": "{steps:count update} in {epochs:count epoch}; from the middle to the end the loss fell by "
+    "{fell:percent}",
+    "dropout.leaves": "{layers:list 3} with a rate of {rate} leave {left:percent} of the values in training",
+    "loss.without-dropout": "the same rows have a loss of {loss:number} with dropout and of {predicts:number} without",
+    "loss.penalty": "{penalty:number} of the loss of {loss:number} is a penalty on the weights",
+    "weights.shrunk": "the weights have {shrunk:number} of the size that they began with",
+    "model.little-trainable": "{trainable:count} of {parameters:count} parameters are trainable[ ({where})]",
+}
+
+REMEDIES: dict[str, Advice] = {
+    "output.no-relu": Advice(
+        "leave the last layer without a ReLU", "keras.layers.Dense(units)   # linear, for a regression"
+    ),
+    "units.revive": Advice(
+        "start from biases of 0 and random weights, scale the inputs, and let a little pass below zero",
+        'keras.layers.Dense(units, activation="leaky_relu", kernel_initializer="he_normal")',
+    ),
+    "learning-rate.lower-tenth": Advice(
+        "use a tenth of the learning rate: one step that is too large kills units for good"
+    ),
+    "inputs.standardise": Advice(
+        "scale the inputs to a mean of 0 and a deviation of 1",
+        "norm = keras.layers.Normalization()\nnorm.adapt(x_train)",
+    ),
+    "units.use-relu": Advice(
+        "use ReLU in hidden layers; keep sigmoid and softmax for the last one",
+        'keras.layers.Dense(units, activation="relu", kernel_initializer="he_normal")',
+    ),
+    "model.add-normalisation": Advice(
+        "normalise between layers, or add shortcuts around them", "keras.layers.LayerNormalization()"
+    ),
+    "layer.add-activation": Advice(
+        "give every hidden layer an activation",
+        lambda values: f'keras.layers.Dense({values.get("units") or "units"}, activation="relu")',
+    ),
+    "initializer.random": Advice(
+        "start from random weights, as the default does",
+        'keras.layers.Dense(units, kernel_initializer="glorot_uniform")',
+    ),
+    "learning-rate.raise": Advice(
+        "use a learning rate of {learning_rate:number}",
+        "keras.optimizers.{optimizer}(learning_rate={learning_rate})",
+    ),
+    "batch.enlarge": Advice("use batches of 16 rows or more", "model.fit(x, y, batch_size=32)"),
+    "norm.use-layer-norm": Advice(
+        "use a normalisation that does not depend on the batch", "keras.layers.LayerNormalization()"
+    ),
+    "norm.lower-momentum": Advice(
+        "let the averages follow faster, or train for longer", "keras.layers.BatchNormalization(momentum=0.9)"
+    ),
+    "epochs.more": Advice("train for longer", "model.fit(x, y, epochs={epochs})"),
+    "dropout.lower": Advice(
+        "drop less: the rate is the share that is dropped, not the share that is kept",
+        "keras.layers.Dropout(0.2)",
+    ),
+    "regulariser.weaken": Advice(
+        "weaken the penalty", "keras.layers.Dense(units, kernel_regularizer=keras.regularizers.L2(1e-4))"
+    ),
+}

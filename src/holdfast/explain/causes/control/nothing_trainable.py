@@ -2,7 +2,8 @@
 
 import re
 
-from holdfast.explain.causes.control.thresholds import FEWEST_STEPS_OF_A_FIT
+from holdfast.explain.causes.control.thresholds import FEWEST_STEPS_OF_A_FIT, LITTLE_TRAINABLE
+from holdfast.explain.readings.course import course
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.warnings_seen import warned_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
@@ -18,7 +19,7 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
     frozen, warned, refused = _frozen(evidence, by_batch), warned_of(evidence, _WARNING), _refused(evidence)
     trained = evidence.fit is not None or refused is not None or (frozen is not None and by_batch)
     if not trained or (frozen is None and warned is None and refused is None):
-        return None
+        return _little(evidence)
     unchanged, models = _unchanged(evidence), evidence.all(ev.ModelSeen)
     learnable = not models or any(model.event.trainable_parameters > 0 for model in models)
     none_reached = refused is not None and frozen is None and learnable and warned is None
@@ -36,6 +37,24 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
         ),
         [Remedy("gradient.find-the-break"), unfreeze] if none_reached else [unfreeze],
         ends=refused is not None,
+    )
+
+
+def _little(evidence: Evidence) -> Finding | None:
+    """Nearly all weights are frozen, and what is left has learned nothing: a new head alone would have learned."""
+    model, training = evidence.model, course(evidence)
+    if model is None or training is None or training.learned is not False or evidence.fit is None:
+        return None
+    parameters, trainable = model.event.parameters, model.event.trainable_parameters
+    if not 0 < trainable < LITTLE_TRAINABLE * parameters:
+        return None
+    values = {"parameters": parameters, "trainable": trainable, "where": model.event.where}
+    return Finding(
+        Strength.POSSIBLE,
+        Title("nothing-trainable.little", values),
+        facts(model.fact("model.little-trainable", **values), training.fact, training.accuracy_fact),
+        [Remedy("model.unfreeze")],
+        ends=False,
     )
 
 

@@ -16,6 +16,9 @@ STILL_LEARNS = 0.02
 #: Steps of a fit after which unchanged weights are no matter of a short warm-up.
 FEWEST_STEPS_OF_A_FIT = 3
 
+#: Share of the weights below which what is trainable is little: a new head on a frozen backbone has a few percent.
+LITTLE_TRAINABLE = 0.01
+
 #: Samples, and seconds without output, below which a silent run is not worth mentioning.
 FEWEST_SAMPLES, QUIET_S = 5, 20.0
 #: It still moves: a step was done within this many seconds, or this share of the quiet time.

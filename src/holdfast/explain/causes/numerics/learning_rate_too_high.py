@@ -3,10 +3,11 @@
 import math
 
 from holdfast.explain.causes.numerics import thresholds
+from holdfast.explain.causes.numerics.updates_too_large import learning_rate, remedies, updates_too_large
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.numerics import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, RuledOut, Strength, Title, cause, ev, facts
 
 
 @cause("learning-rate-too-high", specialises=("loss-not-finite", "loss-not-falling"))
@@ -34,8 +35,8 @@ def _broken_from_the_start(broken: Recorded[ev.NonFiniteSeen]) -> Finding | None
     return Finding(
         Strength.SUPPORTED,
         Title("learning-rate-too-high.broken", {**values, "learning_rate": rate}),
-        facts(broken.fact("loss.broken-when-first-known", **values), _learning_rate(rate, broken.source)),
-        _remedies(rate),
+        facts(broken.fact("loss.broken-when-first-known", **values), learning_rate(rate, broken.source)),
+        remedies(rate),
         led_to="loss-not-finite",
         ends=False,
     )
@@ -57,10 +58,10 @@ def _until_it_broke(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen], loss
         Title("learning-rate-too-high", {"step": event.step, "learning_rate": event.learning_rate}),
         facts(
             broken.fact("loss.grew-until-it-broke", **quoted),
-            _learning_rate(event.learning_rate, broken.source),
+            learning_rate(event.learning_rate, broken.source),
             _optimizer(evidence),
         ),
-        _remedies(event.learning_rate),
+        remedies(event.learning_rate),
         against=facts(in_data and broken.fact("input.not-finite")),
         led_to="loss-not-finite",
         ends=False,
@@ -73,7 +74,7 @@ def _still_finite(evidence: Evidence) -> Finding | None:
     if huge := _huge_from_the_start(evidence, losses):
         return huge
     if len(losses) < thresholds.FEWEST_LOSSES:
-        return None
+        return updates_too_large(evidence)
     ends = thresholds.LOSSES_AT_THE_ENDS
     first = min(abs(loss) for _, loss, _ in losses[:ends])  # it may have grown within two steps
     last = median([loss for _, loss, _ in losses[-ends:]])  # one that falls far below zero has not grown
@@ -81,15 +82,15 @@ def _still_finite(evidence: Evidence) -> Finding | None:
     beyond = max(thresholds.GREW_BEYOND * first, thresholds.LARGE_LOSS)
     few = last_step - first_step < thresholds.FEWEST_STEPS_BETWEEN
     if first < thresholds.TINY_LOSS or last < beyond or few:
-        return None
+        return updates_too_large(evidence)
     seen = evidence.last(ev.LossSeen)
     rate = seen.event.learning_rate if seen is not None else None
     values = {"first": first_loss, "first_step": first_step, "last": last_loss, "last_step": last_step}
     return Finding(
         Strength.SUPPORTED,
         Title("learning-rate-too-high.finite", {"times": last / first, "learning_rate": rate}),
-        facts(Fact("loss.between", values, source), seen and _learning_rate(rate, seen.source)),
-        _remedies(rate),
+        facts(Fact("loss.between", values, source), seen and learning_rate(rate, seen.source)),
+        remedies(rate),
         led_to="loss-not-falling",
         ends=False,
     )
@@ -107,21 +108,11 @@ def _huge_from_the_start(evidence: Evidence, losses: list[tuple[int, float, str]
     return Finding(
         Strength.SUPPORTED,
         Title("learning-rate-too-high.huge", {"loss": loss, "step": step, "learning_rate": rate}),
-        facts(huge, _learning_rate(rate, source)),
-        _remedies(rate),
+        facts(huge, learning_rate(rate, source)),
+        remedies(rate),
         led_to="loss-not-falling",
         ends=False,
     )
-
-
-def _remedies(learning_rate: float | None) -> tuple[Remedy, Remedy]:
-    lower = {"learning_rate": learning_rate / 10 if learning_rate else None}
-    return Remedy("learning-rate.lower", lower), Remedy("gradients.clip")
-
-
-def _learning_rate(learning_rate: float | None, source: str) -> Fact | None:
-    known = learning_rate is not None
-    return Fact("learning-rate.was", {"learning_rate": learning_rate}, source) if known else None
 
 
 def _optimizer(evidence: Evidence) -> Fact | None:

@@ -38,5 +38,10 @@ FEWEST_STEPS_OF_A_FIT = 20
 #: the run, among so many distinct values. A batch that returns has its old loss only when no weight changed.
 SAME_LOSS_TIMES, SAME_LOSS_OVER_STEPS, SAME_LOSS_UNTIL, DISTINCT_LOSSES = 4, 100, 0.7, 8
 
+#: Share of the weights that a step replaces: about a thousandth trains, and from a tenth on what was learned is lost.
+LEAP = 0.1
+#: Times the first loss, or that of a constant answer, that a spike reaches, and above which it then stays.
+SPIKED, ABOVE_CONSTANT = 10.0, 1.05
+
 #: Losses that a fact quotes.
 QUOTED_LOSSES = 6

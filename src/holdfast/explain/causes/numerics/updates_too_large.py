@@ -1,0 +1,77 @@
+"""A loss that stays finite under a learning rate that is too high: it jumps and stays, or every step is a leap."""
+
+import math
+
+from holdfast.explain.causes.numerics import thresholds
+from holdfast.explain.readings.course import Course
+from holdfast.explain.readings.numbers import median
+from holdfast.explain.readings.weights import highest_rate, moved, not_learned, update_ratio
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, ev, facts
+
+
+def updates_too_large(evidence: Evidence) -> Finding | None:
+    """Only of a training that has learned nothing: large steps that learn are no fault."""
+    training = not_learned(evidence)
+    if training is None or training.learned is None:
+        return None
+    return _spike(evidence, training) or _leaps(evidence, training)
+
+
+def _spike(evidence: Evidence, training: Course) -> Finding | None:
+    """It jumped in the first steps and settled above the answer that ignores the inputs."""
+    losses = [(step, loss, source) for step, loss, source in evidence.losses if math.isfinite(loss)]
+    if len(losses) < thresholds.FEWEST_LOSSES or training.constant is None:
+        return None
+    first = min(abs(loss) for _, loss, _ in losses[: thresholds.LOSSES_AT_THE_ENDS])
+    _, highest, source = max(losses, key=lambda one: one[1])
+    settled = thresholds.ABOVE_CONSTANT * training.constant
+    if highest < thresholds.SPIKED * max(first, training.constant) or training.last < settled:
+        return None
+    rate = highest_rate(evidence)
+    values = {"first": first, "highest": highest, "last": training.last, "constant": training.constant}
+    large = _large(evidence)
+    return Finding(
+        Strength.SUPPORTED if large is not None else Strength.POSSIBLE,
+        Title("learning-rate-too-high.spike", {**values, "learning_rate": rate}),
+        facts(Fact("loss.spike", values, source), large, learning_rate(rate, source), training.fact),
+        remedies(rate),
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _leaps(evidence: Evidence, training: Course) -> Finding | None:
+    """Each step replaces a good part of the weights."""
+    large, rate = _large(evidence), highest_rate(evidence)
+    if large is None:
+        return None
+    return Finding(
+        Strength.SUPPORTED,
+        Title("learning-rate-too-high.updates", {"ratio": large.values["ratio"], "learning_rate": rate}),
+        facts(large, learning_rate(rate, large.source), training.fact, training.accuracy_fact),
+        remedies(rate),
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _large(evidence: Evidence) -> Fact | None:
+    """At an early step: later the weights themselves have grown, and a leap is a small part of them."""
+    ratios: list[tuple[float, Recorded[ev.WeightsMoved]]] = []
+    for one in moved(evidence, "step"):
+        ratio = update_ratio(one.event)
+        if ratio is not None:
+            ratios.append((ratio, one))
+    if not ratios or median([ratio for ratio, _ in ratios]) < thresholds.LEAP:
+        return None
+    ratio, seen = max(ratios, key=lambda pair: pair[0])
+    return seen.fact("updates.large", ratio=ratio)
+
+
+def remedies(rate: float | None) -> tuple[Remedy, Remedy]:
+    lower = {"learning_rate": rate / 10 if rate else None}
+    return Remedy("learning-rate.lower", lower), Remedy("gradients.clip")
+
+
+def learning_rate(rate: float | None, source: str) -> Fact | None:
+    return Fact("learning-rate.was", {"learning_rate": rate}, source) if rate is not None else None

@@ -1,0 +1,51 @@
+"""So much is dropped that hardly anything is left to learn from."""
+
+from holdfast.explain.causes.weights.thresholds import BETTER_WITHOUT, LEFT_BY_DROPOUT
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.weights import WEIGHTED, layers, looked_at, not_learned
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.journal.events.event import Json
+
+
+@cause("dropout-too-strong", specialises=("loss-not-falling",))
+def dropout_too_strong(evidence: Evidence) -> Finding | None:
+    course, dropped = not_learned(evidence), _most_dropped(layers(evidence))
+    if course is None or not dropped:
+        return None
+    left = 1.0
+    for one in dropped:
+        left *= 1 - (number_of(one.get("rate")) or 0.0)
+    if left > LEFT_BY_DROPOUT:
+        return None
+    look = looked_at(evidence)
+    trained, predicts = (look.event.loss, look.event.loss_inference) if look is not None else (None, None)
+    better = trained is not None and predicts is not None and predicts < BETTER_WITHOUT * trained
+    seen = evidence.last(ev.LayersSeen) or look
+    values = {"left": left, "layers": [one.get("name") for one in dropped], "rate": dropped[0].get("rate")}
+    sure = course.learned is False or better
+    return Finding(
+        Strength.SUPPORTED if sure else Strength.POSSIBLE,
+        Title("dropout-too-strong", values),
+        facts(
+            Fact("dropout.leaves", values, seen.source if seen is not None else ""),
+            better
+            and look is not None
+            and look.fact("loss.without-dropout", loss=trained, predicts=predicts),
+            course.fact,
+            course.accuracy_fact,
+        ),
+        [Remedy("dropout.lower")],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _most_dropped(chain: list[Json]) -> list[Json]:
+    """The dropout layers in a row, with no weighted layer between them, that leave least."""
+    found: list[list[Json]] = [[]]
+    for one in chain:
+        if number_of(one.get("rate")) and "ropout" in str(one.get("kind")):
+            found[-1].append(one)
+        elif one.get("kind") in WEIGHTED:
+            found.append([])
+    return max(found, key=lambda row: sum(number_of(one.get("rate")) or 0.0 for one in row))

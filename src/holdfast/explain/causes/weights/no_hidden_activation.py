@@ -1,0 +1,60 @@
+"""Layers follow one another without a non-linearity between them: together they are one linear layer."""
+
+from holdfast.explain.readings.weights import WEIGHTED, layers, not_learned
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.journal.events.event import Json
+
+#: Layers that leave a weighted sum a weighted sum.
+_LINEAR = (
+    "Flatten", "Reshape", "Permute", "Dropout", "SpatialDropout1D", "SpatialDropout2D", "BatchNormalization",
+    "InputLayer", "AveragePooling1D", "AveragePooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
+    "ZeroPadding2D", "UpSampling2D", "Normalization", "Rescaling", "GaussianNoise",
+)  # fmt: skip
+_NO_ACTIVATION = ("", "linear", None)
+
+
+@cause("no-hidden-activation", specialises=("loss-not-falling",))
+def no_hidden_activation(evidence: Evidence) -> Finding | None:
+    course, chain = not_learned(evidence), layers(evidence)
+    linear = _linear_chain(chain)
+    if course is None or len(linear) < 2:
+        return None
+    # Where another layer bends the signal, a pair in a row may be meant: a bottleneck, a projection.
+    whole = all(_is_linear(one) for one in chain[:-1])
+    seen = evidence.last(ev.LayersSeen)
+    source = seen.source if seen is not None else "journal.jsonl"
+    values = {
+        "layers": [one.get("name") for one in linear],
+        "count": len(linear),
+        "where": linear[0].get("where"),
+    }
+    certain = whole and course.learned is False
+    return Finding(
+        Strength.SUPPORTED if certain else Strength.POSSIBLE,
+        Title("no-hidden-activation", values),
+        facts(
+            Fact("layers.linear", values, source),
+            course.fact,
+            course.accuracy_fact,
+        ),
+        [Remedy("layer.add-activation", {"units": linear[0].get("units")})],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _linear_chain(chain: list[Json]) -> list[Json]:
+    """The longest run of weighted layers with only linear layers between them; the last one may end in anything."""
+    longest: list[Json] = []
+    run: list[Json] = []
+    for one in chain:
+        if one.get("kind") in WEIGHTED:
+            run.append(one)
+            longest = max(longest, list(run), key=len)
+        if not _is_linear(one):
+            run = []
+    return longest
+
+
+def _is_linear(one: Json) -> bool:
+    return one.get("kind") in (*WEIGHTED, *_LINEAR) and one.get("activation") in _NO_ACTIVATION

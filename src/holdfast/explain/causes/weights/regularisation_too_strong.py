@@ -1,0 +1,44 @@
+"""The penalty on the weights outweighs the loss."""
+
+from holdfast.explain.causes.weights.thresholds import PENALTY_SHARE, SHRUNK_TO
+from holdfast.explain.readings.numbers import median
+from holdfast.explain.readings.weights import constant_answers, is_kernel, looked_at, moved, not_learned
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts
+
+
+@cause("regularisation-too-strong", specialises=("loss-not-falling",))
+def regularisation_too_strong(evidence: Evidence) -> Finding | None:
+    look, course = looked_at(evidence), not_learned(evidence)
+    if look is None or course is None or look.event.penalty is None or not look.event.loss:
+        return None
+    share = look.event.penalty / abs(look.event.loss)
+    shrunk = _shrunk(evidence)
+    same = constant_answers(evidence)
+    outweighs = share > PENALTY_SHARE
+    collapsed = shrunk is not None and shrunk < SHRUNK_TO and same is not None
+    if not outweighs and not collapsed:
+        return None
+    values = {"penalty": look.event.penalty, "loss": look.event.loss, "share": share, "shrunk": shrunk}
+    sure = collapsed or (course.learned is False and same is not None)
+    return Finding(
+        Strength.SUPPORTED if sure else Strength.POSSIBLE,
+        Title("regularisation-too-strong.collapsed" if collapsed else "regularisation-too-strong", values),
+        facts(
+            look.fact("loss.penalty", **values),
+            collapsed and moved(evidence, "start")[-1].fact("weights.shrunk", **values),
+            same is not None
+            and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
+            course.fact,
+        ),
+        [Remedy("regulariser.weaken")],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _shrunk(evidence: Evidence) -> float | None:
+    """Size of kernels at the end against their size at the start: the middle one."""
+    seen = moved(evidence, "start")
+    kernels = [one for one in seen[-1].event.variables if is_kernel(one)] if seen else []
+    sizes = [one["rms"] / one["rms_before"] for one in kernels if one.get("rms_before")]
+    return median(sizes) if sizes else None

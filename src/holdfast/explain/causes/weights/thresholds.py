@@ -1,0 +1,46 @@
+"""Numbers that decide about units, gradients and updates. Chosen on the test programs unless a reason is given."""
+
+#: Share of a layer's units that give zero for every row. Trained ReLU networks have up to two thirds of them idle.
+DEAD = 0.9
+#: Share of a layer's values at a limit of its activation, for nearly all rows.
+SATURATED = 0.9
+
+#: Gradient of the first kernel against the last one's, each against its weights. Of a healthy network, however deep,
+#: they lie within a factor of a hundred; sigmoids divide it by four or more a layer.
+VANISHED, EXPLODED = 1e-4, 1e4
+#: Kernels below which depth is no reason.
+FEWEST_KERNELS = 3
+#: A gradient so large against the weights that one step of plain descent at 0.01 would replace them.
+LARGE_GRADIENT = 100.0
+#: Times the loss of a constant answer: no scale of the targets brings it there.
+FAR_ABOVE_CONSTANT = 10.0
+
+#: Change of a step against the weights. About 1e-3 is what trains (a rule of thumb by Karpathy); far below
+#: it the loss does not move within an ordinary training.
+SMALL_STEP = 1e-4
+#: Weights that moved by less than this share of their size in a whole fit are the ones it began with.
+HARDLY_MOVED = 0.02
+#: A loss that fell by less over a whole fit fell imperceptibly.
+IMPERCEPTIBLE = 0.1
+#: Learning rates below which a rate may be the reason: a tenth of what each optimizer has by default; Adadelta is meant
+#: to run at 1, and Keras gives it 0.001.
+LOW_RATES = {"Adadelta": 0.1, "SGD": 1e-3, "Adagrad": 1e-3}
+LOW_RATE = 1e-4
+FEWEST_STEPS = 20
+
+#: Rows of a batch that say nothing about their mean and variance.
+SMALL_BATCH = 2
+#: Times that the loss of the same rows is larger as the model predicts than as it trains.
+WORSE_IN_INFERENCE = 3.0
+#: Epochs from which a training is meant: one or two are a trial.
+EPOCHS_MEANT = 3
+
+#: Updates within which a fresh network learns little, and ones within which it may still be under way.
+FEW_UPDATES, UNFINISHED_UPDATES = 100, 1000
+#: A loss that falls by this share from the middle of the training to its end is still on its way.
+STILL_FALLING = 0.1
+
+#: Share of values that dropout leaves, over layers in a row, and the loss without it against the one with it.
+LEFT_BY_DROPOUT, BETTER_WITHOUT = 0.2, 0.8
+#: Share of the loss that is a penalty, and of their first size to which weights shrink under it.
+PENALTY_SHARE, SHRUNK_TO = 0.5, 0.05

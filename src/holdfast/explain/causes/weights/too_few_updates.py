@@ -1,0 +1,46 @@
+"""The training ended while the loss was still falling, after very few updates."""
+
+from holdfast.explain.causes.weights import thresholds
+from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.weights import fresh, not_learned
+from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts
+
+
+@cause("too-few-updates", specialises=("loss-not-falling",))
+def too_few_updates(evidence: Evidence) -> Finding | None:
+    course, fit = not_learned(evidence), evidence.fit
+    if course is None or fit is None or fit.done is None or not fit.finished or not fresh(evidence):
+        return None
+    steps = fit.end.steps
+    falling = _still_falling(evidence)
+    if steps == 0 or steps > thresholds.UNFINISHED_UPDATES or falling is None:
+        return None
+    at_chance = course.learned is False and course.accuracy_fact is not None
+    sure = at_chance and steps < thresholds.FEW_UPDATES and falling > 0
+    if not sure and falling < thresholds.STILL_FALLING:
+        return None
+    per_epoch = steps / max(1, course.epochs)
+    values = {"steps": steps, "epochs": course.epochs, "batch": fit.start.batch_size, "fell": falling}
+    more = max(2 * course.epochs, round(thresholds.UNFINISHED_UPDATES / max(1.0, per_epoch)))
+    return Finding(
+        Strength.SUPPORTED if sure else Strength.POSSIBLE,
+        Title("too-few-updates", values),
+        facts(fit.done.fact("updates.few", **values), course.fact, course.accuracy_fact),
+        [Remedy("epochs.more", {"epochs": more})],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _still_falling(evidence: Evidence) -> float | None:
+    """By which share the loss fell from the middle of the fit to its end; None where that is not known."""
+    fit = evidence.fit
+    losses = [number_of(one.event.logs.get("loss")) for one in (fit.epochs if fit is not None else ())]
+    known = [loss for loss in losses if loss is not None]
+    if len(known) < 2:
+        steps = [loss for _, loss, _ in evidence.losses]
+        known = known if len(steps) < 2 else steps
+    if len(known) < 2:
+        return None
+    middle = known[(len(known) - 1) // 2]
+    return (middle - known[-1]) / max(abs(middle), 1e-12)

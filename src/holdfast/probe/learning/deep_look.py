@@ -1,0 +1,176 @@
+"""A look at activations and gradients after a fit that seems to have learned nothing.
+
+Some rows of the training data are sent through the model once more, after `fit` is over and before it returns. The
+model, its optimizer, its metrics and all random states are afterwards what they were. HOLDFAST_DEEP_LOOK=0 switches it
+off. Code of the user's own (a layer, a loss) is not run: it may print, or count its calls.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from ...journal.events import LayersMeasured, ValuesSeen
+from ..runtime import hidden_thread
+from ..runtime.nested_values import leaves
+from ..state import model_facts
+from . import layer_statistics, looked_at, recorded_rows, sent_through
+from .random_states import unchanged_random_states
+
+if TYPE_CHECKING:
+    from ..runtime.context import ProbeContext
+    from ..state.fit_log import FitState
+
+PART = "deep_look"
+SWITCH = "HOLDFAST_DEEP_LOOK"
+
+_MOST_LOOKS = 4  # in a process: a search has many fits
+_FEWEST_STEPS = 5
+_ROWS = 64
+_MOST_PARAMETERS = 50_000_000
+_MOST_LAYERS = 500
+_MOST_SECONDS = 5.0  # that sending the rows through is expected to take, by the time of a step
+_EAGER = 3.0  # times that single operations take longer than a compiled step
+_LONGEST_SEQUENCE = 300
+_FREE_SHARE = 0.25  # of the free memory that it may take
+_BYTES_PER_PARAMETER = 12  # values, gradients, and a copy
+# What makes it worth the time. A look blames nobody: the rules judge, later.
+_FELL = 0.7  # a loss above this share of its first value has hardly fallen
+_PLATEAU, _EPOCHS_OF_PLATEAU = 0.02, 3  # it fell by less over the last half of so many epochs
+_AVERAGES_SETTLE, _WORSE_VALIDATED = 500, 3.0  # updates at a momentum of 0.99
+_ACCURATE, _INACCURATE, _AT_THE_FLOOR = 0.9, 0.6, 1e-3
+
+
+class DeepLook:
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.new_run()
+
+    def new_run(self) -> None:
+        self._looks = 0
+
+    def fit_ends(self, fit: FitState, steps: int) -> None:
+        """After the last step of a fit, before it returns."""
+        self._context.guard(PART, self._fit_ended, fit, steps)
+
+    def _fit_ended(self, fit: FitState, steps: int) -> None:
+        if os.environ.get(SWITCH, "1") == "0" or self._looks >= _MOST_LOOKS or steps < _FEWEST_STEPS:
+            return
+        first_loss = fit.motion.first_loss if fit.motion is not None else None
+        reason = suspicion(first_loss, fit.losses) or _of_normalisation(fit, steps)
+        if not reason or fit.deferred or _in_strategy(fit.model):
+            return
+        rows = recorded_rows.of_fit(self._context, fit, _ROWS)
+        left_out = (
+            looked_at.refusal(fit.model) if rows is not None else "no rows of the data could be read again"
+        )
+        left_out = left_out or self._too_much(fit, steps, rows)
+        self._looks += 1
+        if left_out:
+            self._context.record(LayersMeasured(fit=fit.number, step=steps, reason=reason, left_out=left_out))
+            return
+        # In a thread of its own: what counts the steps and the data of the training thread does not count this.
+        thread = hidden_thread.HiddenThread(self._context.guard, PART, self._look, fit, steps, reason, rows)
+        thread.join(None)
+
+    def _too_much(self, fit: FitState, steps: int, rows: Any) -> str:
+        """Why it would take too long, or too much memory; "" if it does not."""
+        parameters = sum(model_facts.size(one) for one in fit.model.weights)
+        layers = list(fit.model._flatten_layers(include_self=False))
+        if parameters > _MOST_PARAMETERS or len(layers) > _MOST_LAYERS:
+            return f"{parameters:,} parameters are too many for it"
+        batch = int(fit.arguments.get("batch_size") or 32)
+        a_step_s = fit.clock.seconds / max(1, steps)
+        if fit.first_step_s is not None and steps > 1:  # the first one compiles
+            a_step_s = max(0.0, (fit.clock.seconds - fit.first_step_s) / (steps - 1))
+        if _EAGER * a_step_s * max(1.0, rows.rows / batch) > _MOST_SECONDS:
+            return f"a step takes {a_step_s:.2g} s, so that it would take too long"
+        if _long_sequences(layers, rows):
+            return "its recurrent layers would run over long sequences, one operation at a time"
+        needed = parameters * _BYTES_PER_PARAMETER + 4 * rows.rows * looked_at.values_per_row(layers)
+        free = looked_at.free_bytes()
+        if free is not None and needed > _FREE_SHARE * free:
+            return f"{needed >> 20} MiB would be too much of the {free >> 20} MiB that are free"
+        return ""
+
+    def _look(self, fit: FitState, steps: int, reason: str, rows: Any) -> None:
+        begun = time.monotonic()
+        with unchanged_random_states(), looked_at.quiet():
+            seen = sent_through.look(fit.model, rows)
+        self._context.record(
+            LayersMeasured(
+                fit=fit.number,
+                step=steps,
+                reason=reason,
+                rows=rows.rows,
+                seconds=round(time.monotonic() - begun, 4),
+                activations=seen.activations,
+                gradients=seen.gradients,
+                loss=_finite(seen.loss),
+                loss_inference=_finite(seen.loss_inference),
+                penalty=_finite(seen.penalty),
+                left_out=seen.left_out,
+            )
+        )
+        for name, values in seen.predictions:
+            statistics = layer_statistics.of_predictions(values)
+            if statistics:
+                self._context.record(
+                    ValuesSeen(
+                        role="prediction",
+                        name=name,
+                        fit=fit.number,
+                        step=steps,
+                        rows=rows.rows,
+                        **statistics,
+                    )
+                )
+
+
+def suspicion(first: float | None, epochs: list[dict[str, float]]) -> str:
+    """Why the fit may have learned nothing: flat | trivial; "" if it has learned."""
+    losses = [logs["loss"] for logs in epochs if isinstance(logs.get("loss"), float)]
+    if not losses or not math.isfinite(losses[-1]):
+        return ""
+    named = [name for name in epochs[-1] if "acc" in name and not name.startswith("val_")]
+    accuracy = max([epochs[-1][name] for name in named], default=None)
+    if accuracy is not None and accuracy > _ACCURATE:
+        return ""
+    began = max(
+        [one for one in (first, losses[0]) if one is not None and math.isfinite(one)], default=losses[0]
+    )
+    if abs(losses[-1]) < _AT_THE_FLOOR * max(1.0, abs(began)):
+        return ""
+    if losses[-1] > _FELL * began or began <= 0:
+        return "flat"
+    middle = losses[len(losses) // 2]
+    still = len(losses) >= _EPOCHS_OF_PLATEAU and losses[-1] > (1 - _PLATEAU) * middle
+    return "trivial" if still or (accuracy is not None and accuracy < _INACCURATE) else ""
+
+
+def _of_normalisation(fit: FitState, steps: int) -> str:
+    """Batch normalisation whose averages have had few updates, or that validates far worse than it trains."""
+    kinds = {type(layer).__name__ for layer in fit.model._flatten_layers(include_self=False)}
+    if "BatchNormalization" not in kinds or not fit.losses:
+        return ""
+    loss, validated = fit.losses[-1].get("loss"), fit.losses[-1].get("val_loss")
+    worse = loss is not None and validated is not None and validated > _WORSE_VALIDATED * abs(loss)
+    return "batch-norm" if steps < _AVERAGES_SETTLE or worse else ""
+
+
+def _in_strategy(model: Any) -> bool:
+    """Weights on several devices: their values are mirrored, and a look in another thread has another scope."""
+    strategy = getattr(model, "distribute_strategy", None) or getattr(model, "_distribute_strategy", None)
+    return strategy is not None and int(getattr(strategy, "num_replicas_in_sync", 1)) > 1
+
+
+def _long_sequences(layers: list[Any], rows: Any) -> bool:
+    recurrent = any(hasattr(layer, "return_sequences") for layer in layers)
+    lengths = [int(array.shape[1]) for array in leaves(rows.inputs) if len(array.shape) > 1]
+    return recurrent and max(lengths, default=0) > _LONGEST_SEQUENCE
+
+
+def _finite(value: float | None) -> float | None:
+    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None

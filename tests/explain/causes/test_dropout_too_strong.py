@@ -1,0 +1,65 @@
+"""Dropout that leaves nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.looked_at import FALLS, FLAT, dense, look, targets, trained
+from tests.explain.made import Run, facts
+
+
+def _drop(rate: float, name: str = "dropout") -> dict[str, object]:
+    return {"name": name, "kind": "Dropout", "rate": rate}
+
+
+def _fit(run: Run, losses: list[float], *layers: dict[str, object], looks: tuple[ev.Event, ...] = ()) -> None:
+    targets(run)
+    run.probe(ev.LayersSeen(model="m", layers=list(layers), layers_in_all=len(layers)))
+    trained(run, losses, *looks)
+
+
+def example(run: Run) -> None:
+    _fit(run, FLAT, dense("dense"), _drop(0.95), dense("out", "sigmoid"))
+
+
+def near_miss(run: Run) -> None:
+    _fit(run, FLAT, dense("dense"), _drop(0.5), dense("out", "sigmoid"))
+
+
+def test_what_is_left(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    found = facts(run.first())["dropout.leaves"]
+    assert found["left"] == pytest.approx(0.05)
+    assert (found["layers"], found["rate"]) == (["dropout"], 0.95)
+
+
+@pytest.mark.parametrize(
+    ("rates", "between", "losses", "strength"),
+    [
+        ((0.6, 0.6), False, FLAT, Strength.SUPPORTED),  # 16 % in a row
+        ((0.6, 0.6), True, FLAT, None),
+        ((0.9,), False, FALLS, None),
+    ],
+)
+def test_layers_in_a_row(
+    tmp_path: Path, rates: tuple[float, ...], between: bool, losses: list[float], strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    layers: list[dict[str, object]] = [dense("dense")]
+    for number, rate in enumerate(rates):
+        layers += [_drop(rate, f"dropout_{number}"), *([dense("more")] if between else [])]
+    _fit(run, losses, *layers, dense("out", "sigmoid"))
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("dropout-too-strong") == strength
+
+
+def test_the_loss_without_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    seen = look([dense("dense"), _drop(0.9)], loss=0.9, loss_inference=0.4)
+    _fit(run, FLAT, dense("dense"), _drop(0.9), looks=(seen,))
+    assert facts(run.first())["loss.without-dropout"] == {"loss": 0.9, "predicts": 0.4}

@@ -1,0 +1,51 @@
+"""A penalty that outweighs the loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from tests.explain.looked_at import FALLS, FLAT, dense, kernel, look, moves, predictions, targets, trained
+from tests.explain.made import Run, facts
+
+
+def _fit(run: Run, penalty: float, rms: float, *, differ: bool, losses: list[float] = FLAT) -> None:
+    targets(run)
+    seen = look([dense("dense")], loss=0.7, penalty=penalty)
+    trained(run, losses, seen, predictions(differ=differ), moves({**kernel("dense", 0.1), "rms": rms}))
+
+
+def example(run: Run) -> None:
+    _fit(run, 0.005, 0.0001, differ=False)
+
+
+def near_miss(run: Run) -> None:
+    """An ordinary weight decay."""
+    _fit(run, 0.02, 0.09, differ=True)
+
+
+def test_weights_pressed_to_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert run.first().title.kind == "regularisation-too-strong.collapsed"
+    assert facts(run.first())["weights.shrunk"]["shrunk"] == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "differ", "losses", "strength"),
+    [
+        (0.6, False, FLAT, Strength.SUPPORTED),
+        (0.6, True, FLAT, Strength.POSSIBLE),
+        (0.6, False, FALLS, None),
+        (0.2, False, FLAT, None),
+    ],
+)
+def test_how_sure_it_is(
+    tmp_path: Path, penalty: float, differ: bool, losses: list[float], strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    _fit(run, penalty, 0.1, differ=differ, losses=losses)
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("regularisation-too-strong") == strength

@@ -1,0 +1,58 @@
+"""A training that ended too early."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from tests.explain.looked_at import FLAT, targets, trained
+from tests.explain.made import Run, facts
+
+_FALLING = [0.95, 0.9, 0.86, 0.82, 0.78]
+
+
+def example(run: Run) -> None:
+    targets(run)
+    trained(run, _FALLING, steps=1, accuracy=0.5)
+
+
+def near_miss(run: Run) -> None:
+    """As short, and it has learned."""
+    targets(run)
+    trained(run, [0.7, 0.5, 0.4], steps=20, accuracy=0.9)
+
+
+def test_updates_and_accuracy(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert run.first().strength is Strength.SUPPORTED
+    assert facts(run.first())["updates.few"]["steps"] == 5
+    assert facts(run.first())["training.accuracy-against-majority"] == {"accuracy": 0.5, "majority": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("steps", "accuracy", "losses", "strength"),
+    [
+        (1, None, _FALLING, None),  # it falls by less than a tenth, and what it has learned is not known
+        (1, None, [3.0, 2.6, 2.2, 1.8, 1.4], Strength.POSSIBLE),
+        (100, 0.5, _FALLING, None),
+        (4, 0.9, _FALLING, None),
+    ],
+)
+def test_how_sure_it_is(
+    tmp_path: Path, steps: int, accuracy: float | None, losses: list[float], strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, losses, steps=steps, accuracy=accuracy)
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("too-few-updates") == strength
+
+
+def test_a_flat_loss_needs_no_more_updates(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, [*FLAT[:2], FLAT[0]], steps=2, accuracy=0.5)
+    assert "too-few-updates" not in run.slugs()
