@@ -12,7 +12,9 @@ from .fit.model_saving import SaveLog
 from .inputs.input_observer import InputObserver
 from .loops.custom_loop import CustomLoop
 from .loops.function_traces import TraceCounter
+from .loops.loss_calls import LossCalls
 from .loops.session_hooks import SessionSteps
+from .loops.torch_gradients import TorchGradients
 from .loops.unapplied_gradients import UnappliedGradients
 from .memory_use.memory_observer import MemoryUseObserver
 from .process import exceptions, exit_calls, framework_versions, framework_warnings, signal_handlers
@@ -40,6 +42,8 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.loop = CustomLoop(context)
     context.sessions = SessionSteps(context)
     context.gradients = UnappliedGradients(context)
+    context.torch_gradients = TorchGradients(context)
+    context.loss_calls = LossCalls(context)
     context.inputs = InputObserver(context)
     context.memory = MemoryUseObserver(context)
     context.exceptions = exceptions.ExceptionLog(context)

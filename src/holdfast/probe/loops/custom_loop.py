@@ -18,7 +18,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import weak
 from ..state import finiteness, loop_source, loss_watch, model_facts
-from . import replica_threads, step_outputs
+from . import loss_calls, replica_threads, step_outputs
 from .data_passes import DataPasses
 from .inner_steps import InnerSteps
 
@@ -127,11 +127,16 @@ class CustomLoop:
         if not heartbeat.step or self._current == self._stepped_on:
             self.context.inputs.batch_fetched(element, heartbeat.step + 1)
             self.context.inputs.loop_batch_fetched(element)
+            self._sample_batch(element)
         if heartbeat.phase is not Phase.FILL:
             heartbeat.data_wait_ns += clock.ns
         self._step_began_ns = time.perf_counter_ns()
         self._batch_pending = self._trained_on is not None and self._trained_on == self._current
         heartbeat.set_phase(Phase.STEP)
+
+    def _sample_batch(self, element: Any) -> None:
+        if self.context.loss_calls.wants_batches:
+            self.context.guard(loss_calls.PART, self.context.loss_calls.batch, element)
 
     def _count_pending(self) -> None:
         if self._batch_pending:
@@ -244,6 +249,7 @@ class CustomLoop:
         self.fits.calls_open += 1
         if counts:
             self.context.inputs.loop_batch_fetched([*given, *named.values()])
+            self._sample_batch([*given, *named.values()])
             self._take_over()
             self._optimizer = weak(getattr(model, "optimizer", None))
             self.heartbeat.set_phase(Phase.STEP if self.heartbeat.step else Phase.COMPILE)

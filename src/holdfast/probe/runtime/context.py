@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from ..inputs.input_observer import InputObserver
     from ..loops.custom_loop import CustomLoop
     from ..loops.function_traces import TraceCounter
+    from ..loops.loss_calls import LossCalls
     from ..loops.session_hooks import SessionSteps
+    from ..loops.torch_gradients import TorchGradients
     from ..loops.unapplied_gradients import UnappliedGradients
     from ..memory_use.memory_observer import MemoryUseObserver
     from ..process.exceptions import ExceptionLog
@@ -71,6 +73,8 @@ class ProbeContext:
     traces: TraceCounter
     sessions: SessionSteps
     gradients: UnappliedGradients
+    torch_gradients: TorchGradients
+    loss_calls: LossCalls
     inputs: InputObserver
     memory: MemoryUseObserver
     exceptions: ExceptionLog
@@ -139,7 +143,7 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.saves, self.loop, self.traces,
-            self.gradients, self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
+            self.gradients, self.torch_gradients, self.loss_calls, self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
         )  # fmt: skip
 
     def close(self) -> None:

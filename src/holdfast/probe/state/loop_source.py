@@ -74,7 +74,7 @@ class OpenLoopLog:
 def around(frame: FrameType) -> dict[str, Any] | None:
     """The outermost loop around the line of this frame; `until` is None for one that ends by itself."""
     file = frame.f_code.co_filename
-    loop = _outermost(_tree(file), frame.f_lineno)
+    loop = _outermost(tree_of(file), frame.f_lineno)
     if loop is None:
         return None
     until = _tests(loop, "".join(linecache.getlines(file))) if isinstance(loop, ast.While) else None
@@ -82,7 +82,7 @@ def around(frame: FrameType) -> dict[str, Any] | None:
 
 
 @functools.lru_cache(maxsize=16)
-def _tree(file: str) -> ast.Module:
+def tree_of(file: str) -> ast.Module:
     return _parse("".join(linecache.getlines(file)))
 
 

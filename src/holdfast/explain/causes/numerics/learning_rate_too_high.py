@@ -59,8 +59,9 @@ def _until_it_broke(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen], loss
             broken.fact("loss.grew-until-it-broke", **quoted),
             _learning_rate(event.learning_rate, broken.source),
             _optimizer(evidence),
+            _kept(evidence),
         ),
-        _remedies(event.learning_rate),
+        _remedies(event.learning_rate, _kept(evidence)),
         against=facts(in_data and broken.fact("input.not-finite")),
         led_to="loss-not-finite",
         ends=False,
@@ -88,8 +89,8 @@ def _still_finite(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("learning-rate-too-high.finite", {"times": last / first, "learning_rate": rate}),
-        facts(Fact("loss.between", values, source), seen and _learning_rate(rate, seen.source)),
-        _remedies(rate),
+        facts(Fact("loss.between", values, source), seen and _learning_rate(rate, seen.source), _kept(evidence)),
+        _remedies(rate, _kept(evidence)),
         led_to="loss-not-falling",
         ends=False,
     )
@@ -114,9 +115,16 @@ def _huge_from_the_start(evidence: Evidence, losses: list[tuple[int, float, str]
     )
 
 
-def _remedies(learning_rate: float | None) -> tuple[Remedy, Remedy]:
+def _remedies(learning_rate: float | None, kept: Fact | None = None) -> tuple[Remedy, ...]:
     lower = {"learning_rate": learning_rate / 10 if learning_rate else None}
-    return Remedy("learning-rate.lower", lower), Remedy("gradients.clip")
+    others = Remedy("learning-rate.lower", lower), Remedy("gradients.clip")
+    return (Remedy("gradients.clear"), *others) if kept is not None else others
+
+
+def _kept(evidence: Evidence) -> Fact | None:
+    """Gradients that add up from step to step make steps too large, whatever the rate."""
+    seen = evidence.first(ev.GradientsKept)
+    return seen.fact("gradients.never-cleared", **ev.payload(seen.event)) if seen is not None else None
 
 
 def _learning_rate(learning_rate: float | None, source: str) -> Fact | None:
