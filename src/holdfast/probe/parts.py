@@ -76,7 +76,7 @@ def _keras() -> tuple[Hook, ...]:
     """Keras 3, and Keras 2 under the same name."""
     from .fit import callback_list, model_saving, trainer_hooks
     from .inputs import datasets
-    from .loops import tensorflow_hooks, unapplied_gradients
+    from .loops import tensorflow_hooks, tensorflow_loss, unapplied_gradients
     from .process import worker_processes
 
     return (
@@ -85,6 +85,7 @@ def _keras() -> tuple[Hook, ...]:
         *model_saving.KERAS_HOOKS,
         *datasets.KERAS_HOOKS,
         *tensorflow_hooks.KERAS_HOOKS,
+        *tensorflow_loss.KERAS_HOOKS,
         *unapplied_gradients.KERAS_HOOKS,
         *worker_processes.KERAS_HOOKS,
         *_keras2("keras.src", "keras"),  # of 2.13 and later, of 2.6 to 2.12

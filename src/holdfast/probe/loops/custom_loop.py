@@ -18,7 +18,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import weak
 from ..state import finiteness, loop_source, loss_watch, model_facts
-from . import loss_calls, replica_threads, step_outputs
+from . import loss_calls, replica_threads, step_outputs, unapplied_gradients
 from .data_passes import DataPasses
 from .inner_steps import InnerSteps
 
@@ -187,6 +187,8 @@ class CustomLoop:
         if self.quiet:
             return
         self.traces.called(function)
+        if self.context.gradients.unread:
+            self.context.guard(unapplied_gradients.PART, self.context.gradients.read_weights)
         if id(function) in self._training:
             self._record_loop("tf_function", function)
             steps = self._inner.call_ends(function) if self._inner.counting else 1

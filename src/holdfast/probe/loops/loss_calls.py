@@ -12,6 +12,7 @@ from typing import Any
 from ...journal.events import OutputSeen
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..runtime.weak_references import weak
 from ..state import assigned_names, finiteness
 from .compared import Compared
 from .value_samples import ValueSample
@@ -33,6 +34,9 @@ class LossCalls:
         self._predictions: dict[str, tuple[ValueSample, int]] = {}  # the newest of each output, and its step
         self._written: set[tuple[str, str]] = set()
         self._began = 0.0
+        # Losses of Keras since the last gradient, what they were given, and what they returned.
+        self._called: list[tuple[Compared, tuple[Any, Any], Any]] = []
+        self._gradients = 0  # of eager code, that were looked at
         self._from_data: set[int] = set()  # where the arrays of the newest batch lie
 
     # -- what the loop differentiates -----------------------------------------------------------------
@@ -47,6 +51,25 @@ class LossCalls:
                 name = self._recorded[key] = f"{where}#{number}" if self._recorded else ""
                 self._record(one, name, where, len(all_compared) > 1)
             self._add_values(one, name, where)
+
+    def keras_called(self, one: Compared, result: Any) -> None:
+        """Kept until a gradient is taken: a loss of a validation has none."""
+        arrays = weak(one.prediction), weak(one.target)
+        kept = one._replace(prediction=None, target=None)
+        self._called = [*self._called[-_MOST_OUTPUTS:], (kept, arrays, weak(result))]
+
+    def take_called(self) -> list[tuple[Compared, Any]]:
+        called, self._called = self._called, []
+        return [
+            (one._replace(prediction=arrays[0](), target=arrays[1]()), result())
+            for one, arrays, result in called
+        ]
+
+    @property
+    def wants_gradients(self) -> bool:
+        """Of eager code the first ones; those of a function that is traced are few."""
+        self._gradients += 1
+        return self._gradients <= _BATCHES or bool(self._context.traces.stack)
 
     def _record(self, one: Compared, name: str, where: str, several: bool) -> None:
         shape = one.prediction_shape
@@ -143,6 +166,15 @@ def line_of(name: str) -> str:
         return ""
     line = assigned_names.assigned_at(frame.f_code.co_filename, frame.f_lineno, name)
     return f"{user_lines.short(frame.f_code.co_filename)}:{line or frame.f_lineno}"
+
+
+def line_in(function: Any) -> str:
+    """The same in a function that is being traced, whose lines AutoGraph has rewritten."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return user_lines.of_function(function)
+    line = assigned_names.differentiated_in(code.co_filename, code.co_firstlineno)
+    return f"{user_lines.short(code.co_filename)}:{line}" if line else user_lines.of_code(code)
 
 
 def _array(value: Any) -> Any:

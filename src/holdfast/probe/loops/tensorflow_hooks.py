@@ -10,6 +10,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.nested_values import leaves
 from ..runtime.wrapping import Function, observe, observe_iterator, replace
+from . import tensorflow_loss
 
 PART = "tensorflow_hooks"
 
@@ -59,10 +60,13 @@ def watch_iterator(context: ProbeContext, kind: type, part: str) -> None:
 
 def hook_tape(context: ProbeContext, module: Any) -> None:
     loop = context.loop
-    observe(
-        context, module.GradientTape, "gradient", PART,
-        before=lambda args, kwargs: loop.gradient_taken(args[1] if len(args) > 1 else kwargs.get("target")),
-    )  # fmt: skip
+
+    def begins(args: Any, kwargs: Any) -> None:
+        target = args[1] if len(args) > 1 else kwargs.get("target")
+        loop.gradient_taken(target)
+        context.guard(tensorflow_loss.PART, tensorflow_loss.differentiated, context, target)
+
+    observe(context, module.GradientTape, "gradient", PART, before=begins)
 
 
 def hook_optimizer3(context: ProbeContext, module: Any) -> None:
