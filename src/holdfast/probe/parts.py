@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .fit.model_saving import SaveLog
 from .inputs.input_observer import InputObserver
 from .loops.custom_loop import CustomLoop
+from .loops.data_end import DataEnd
 from .loops.function_traces import TraceCounter
 from .loops.loss_calls import LossCalls
 from .loops.session_hooks import SessionSteps
@@ -44,6 +45,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.gradients = UnappliedGradients(context)
     context.torch_gradients = TorchGradients(context)
     context.loss_calls = LossCalls(context)
+    context.data_end = DataEnd(context)
     context.inputs = InputObserver(context)
     context.memory = MemoryUseObserver(context)
     context.exceptions = exceptions.ExceptionLog(context)

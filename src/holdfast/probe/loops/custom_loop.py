@@ -18,7 +18,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import weak
 from ..state import finiteness, loop_source, loss_watch, model_facts
-from . import loss_calls, replica_threads, step_outputs, unapplied_gradients
+from . import data_end, loss_calls, replica_threads, step_outputs, unapplied_gradients
 from .data_passes import DataPasses
 from .inner_steps import InnerSteps
 
@@ -147,10 +147,17 @@ class CustomLoop:
         if clock is not None:
             self.heartbeat.set_phase(Phase.BETWEEN)
             self._passes.exhausted()
+            self._asked_in_vain()
+
+    def _asked_in_vain(self, error: BaseException | None = None) -> None:
+        ended = error is None or type(error).__name__ in ("OutOfRangeError", "StopIteration")
+        if ended and self._iterator_trained and not self.quiet:
+            self.context.guard(data_end.PART, self.context.data_end.asked_in_vain)
 
     def next_failed(self, clock: Stopwatch | None, error: BaseException) -> None:
         if clock is not None:
             self.heartbeat.set_phase(Phase.BETWEEN)
+            self._asked_in_vain(error)
             self.context.exceptions.left_call(error, "loader")
             self.context.inputs.search_bad_files(error)
 
@@ -180,6 +187,7 @@ class CustomLoop:
         if steps and not self.quiet:
             self._record_loop("tf_function", function)
             self._step({}, steps=steps)
+        self._asked_in_vain(error)
         if not self.quiet and isinstance(error, Exception):  # it may read its data itself
             self.context.inputs.search_bad_files(error)
 
@@ -299,6 +307,7 @@ class CustomLoop:
             self._began_in = os.getpid()
             self.context.memory.training_began()
             self.context.open_loops.record()
+            self.context.guard(data_end.PART, self.context.data_end.first_step)
             self.context.frameworks.record_devices()
             self.context.at_exit.append(self.check_weights)
             if self.jitted is not None:

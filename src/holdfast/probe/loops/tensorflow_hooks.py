@@ -48,13 +48,15 @@ def _function_call(context: ProbeContext, original: Function) -> Function:
 
 def hook_iterators(context: ProbeContext, module: Any) -> None:
     watch_iterator(context, module.OwnedIterator, PART)
+    watch_iterator(context, module.OwnedIterator, PART, "get_next")
 
 
-def watch_iterator(context: ProbeContext, kind: type, part: str) -> None:
+def watch_iterator(context: ProbeContext, kind: type, part: str, method: str = "__next__") -> None:
     loop = context.loop
     observe_iterator(
         context, kind, part,
         before=loop.next_begins, after=loop.next_ends, exhausted=loop.exhausted, failed=loop.next_failed,
+        method=method,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..fit.model_saving import SaveLog
     from ..inputs.input_observer import InputObserver
     from ..loops.custom_loop import CustomLoop
+    from ..loops.data_end import DataEnd
     from ..loops.function_traces import TraceCounter
     from ..loops.loss_calls import LossCalls
     from ..loops.session_hooks import SessionSteps
@@ -75,6 +76,7 @@ class ProbeContext:
     gradients: UnappliedGradients
     torch_gradients: TorchGradients
     loss_calls: LossCalls
+    data_end: DataEnd
     inputs: InputObserver
     memory: MemoryUseObserver
     exceptions: ExceptionLog
@@ -143,7 +145,7 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.saves, self.loop, self.traces,
-            self.gradients, self.torch_gradients, self.loss_calls, self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
+            self.gradients, self.torch_gradients, self.loss_calls, self.data_end, self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
         )  # fmt: skip
 
     def close(self) -> None:

@@ -239,6 +239,10 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     return [block for block in lists if isinstance(block, list)]
 
 
+def can_be_left(loop: Any) -> bool:
+    return _can_be_left(loop.body, of_this=True)
+
+
 def _can_be_left(statements: list[ast.stmt], *, of_this: bool) -> bool:
     """By `break` of this very loop, by leaving its function, or by a call of an exit."""
     for statement in statements:
