@@ -26,6 +26,7 @@ from .state.loop_source import OpenLoopLog
 from .state.loss_watch import Losses
 from .state.model_facts import ModelLog
 from .state.observed_data import ObservedData
+from .state.skipped_loops import SkippedLoops
 
 if TYPE_CHECKING:
     from .runtime.hook import Hook
@@ -38,6 +39,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.models = ModelLog(context)
     context.data = ObservedData()
     context.open_loops = OpenLoopLog(context)
+    context.skipped_loops = SkippedLoops(context)
     context.saves = SaveLog()
     context.traces = TraceCounter(context)
     context.loop = CustomLoop(context)
@@ -66,8 +68,9 @@ def watch_process(context: ProbeContext) -> None:
 def process_hooks() -> tuple[Hook, ...]:
     from .fit import array_saving
     from .process import worker_processes
+    from .state import skipped_loops
 
-    return (*array_saving.HOOKS, *worker_processes.HOOKS)
+    return (*array_saving.HOOKS, *skipped_loops.HOOKS, *worker_processes.HOOKS)
 
 
 def framework_hooks(name: str) -> tuple[Hook, ...]:
@@ -147,8 +150,9 @@ def _jax() -> tuple[Hook, ...]:
 
 def _torch() -> tuple[Hook, ...]:
     from .loops import torch_hooks
+    from .state import skipped_loops
 
-    return torch_hooks.TORCH_HOOKS
+    return (*torch_hooks.TORCH_HOOKS, *skipped_loops.TORCH_HOOKS)
 
 
 _FRAMEWORKS = {

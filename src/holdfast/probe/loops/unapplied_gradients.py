@@ -98,7 +98,8 @@ def _digest(weight: Any) -> str:
     """Of its numbers, read outside of any function that is being traced; "" where that cannot be."""
     try:
         with sys.modules["tensorflow"].init_scope():
-            return hashlib.sha256(weight.numpy().tobytes()).hexdigest()
+            data = weight.numpy().tobytes()  # a variable without a value yet is an empty array
+            return hashlib.sha256(data).hexdigest() if data else ""
     except Exception:
         return ""
 

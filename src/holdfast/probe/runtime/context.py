@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ..state.loss_watch import Losses
     from ..state.model_facts import ModelLog
     from ..state.observed_data import ObservedData
+    from ..state.skipped_loops import SkippedLoops
 
 Result = TypeVar("Result")
 
@@ -68,6 +69,7 @@ class ProbeContext:
     models: ModelLog
     data: ObservedData
     open_loops: OpenLoopLog
+    skipped_loops: SkippedLoops
     # what observes it
     saves: SaveLog
     loop: CustomLoop
@@ -144,7 +146,7 @@ class ProbeContext:
 
     def _states(self) -> tuple[PartState, ...]:
         return (
-            self.fits, self.losses, self.models, self.data, self.open_loops, self.saves, self.loop, self.traces,
+            self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop, self.traces,
             self.gradients, self.torch_gradients, self.loss_calls, self.data_end, self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
         )  # fmt: skip
 
