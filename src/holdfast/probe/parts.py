@@ -14,8 +14,11 @@ from .learning.deep_look import DeepLook
 from .learning.observer import LearningObserver
 from .learning.weight_motion import WeightMotion
 from .loops.custom_loop import CustomLoop
+from .loops.data_end import DataEnd
 from .loops.function_traces import TraceCounter
+from .loops.loss_calls import LossCalls
 from .loops.session_hooks import SessionSteps
+from .loops.torch_gradients import TorchGradients
 from .loops.unapplied_gradients import UnappliedGradients
 from .memory_use.memory_observer import MemoryUseObserver
 from .process import exceptions, exit_calls, framework_versions, framework_warnings, signal_handlers
@@ -26,6 +29,7 @@ from .state.loop_source import OpenLoopLog
 from .state.loss_watch import Losses
 from .state.model_facts import ModelLog
 from .state.observed_data import ObservedData
+from .state.skipped_loops import SkippedLoops
 
 if TYPE_CHECKING:
     from .runtime.hook import Hook
@@ -38,11 +42,15 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.models = ModelLog(context)
     context.data = ObservedData()
     context.open_loops = OpenLoopLog(context)
+    context.skipped_loops = SkippedLoops(context)
     context.saves = SaveLog()
     context.traces = TraceCounter(context)
     context.loop = CustomLoop(context)
     context.sessions = SessionSteps(context)
     context.gradients = UnappliedGradients(context)
+    context.torch_gradients = TorchGradients(context)
+    context.loss_calls = LossCalls(context)
+    context.data_end = DataEnd(context)
     context.inputs = InputObserver(context)
     context.learning = LearningObserver(context)
     context.memory = MemoryUseObserver(context)
@@ -66,8 +74,9 @@ def watch_process(context: ProbeContext) -> None:
 def process_hooks() -> tuple[Hook, ...]:
     from .fit import array_saving
     from .process import worker_processes
+    from .state import skipped_loops
 
-    return (*array_saving.HOOKS, *worker_processes.HOOKS)
+    return (*array_saving.HOOKS, *skipped_loops.HOOKS, *worker_processes.HOOKS)
 
 
 def framework_hooks(name: str) -> tuple[Hook, ...]:
@@ -79,7 +88,7 @@ def _keras() -> tuple[Hook, ...]:
     from .fit import callback_list, model_saving, trainer_hooks
     from .inputs import datasets
     from .learning import layer_lines
-    from .loops import tensorflow_hooks, unapplied_gradients
+    from .loops import tensorflow_hooks, tensorflow_loss, unapplied_gradients
     from .process import worker_processes
 
     return (
@@ -89,6 +98,7 @@ def _keras() -> tuple[Hook, ...]:
         *datasets.KERAS_HOOKS,
         *layer_lines.KERAS_HOOKS,
         *tensorflow_hooks.KERAS_HOOKS,
+        *tensorflow_loss.KERAS_HOOKS,
         *unapplied_gradients.KERAS_HOOKS,
         *worker_processes.KERAS_HOOKS,
         *_keras2("keras.src", "keras"),  # of 2.13 and later, of 2.6 to 2.12
@@ -150,8 +160,9 @@ def _jax() -> tuple[Hook, ...]:
 
 def _torch() -> tuple[Hook, ...]:
     from .loops import torch_hooks
+    from .state import skipped_loops
 
-    return torch_hooks.TORCH_HOOKS
+    return (*torch_hooks.TORCH_HOOKS, *skipped_loops.TORCH_HOOKS)
 
 
 _FRAMEWORKS = {

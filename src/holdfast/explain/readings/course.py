@@ -154,6 +154,8 @@ def majority(evidence: Evidence) -> float | None:
 def constant_loss(evidence: Evidence) -> float | None:
     """Of the best answer that is the same for every input; None for losses of which that is not known."""
     seen, compared = targets(evidence), output(evidence)
+    if compared is not None and compared.event.part:
+        return None
     if seen is None or compared is None or compared.event.own_loss or seen.event.shape not in ([], [1]):
         return _of_one_hot(seen, compared)
     loss, values = compared.event.loss, seen.event

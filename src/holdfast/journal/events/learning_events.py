@@ -38,6 +38,7 @@ class OutputSeen(Event):
     # The framework reads the logits behind a softmax or a sigmoid, so that the loss is the one of the logits.
     reads_behind: bool = False
     loss_where: str = ""  # the user's line that chose the loss
+    part: bool = False  # scaled, weighted, or one of several terms: its value is not what is minimised
     metrics: list[str] = field(default_factory=list)  # as the framework resolved them: binary_accuracy, …
     prediction_shape: Any = None  # with None where it is open
     target_shape: Any = None  # None: not seen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .event import Event, field
+from .event import Event, Json, field
 
 
 class LoopSeen(Event):
@@ -41,3 +41,52 @@ class GradientsNotApplied(Event):
     times: int = 0
     optimizer: str = ""  # class
     optimizer_where: str = ""  # the line that made it
+
+
+class StepsWithoutGradients(Event):
+    """An optimizer took steps, and at each that was looked at none of its parameters had a gradient."""
+
+    steps: int = 0
+    where: str = ""  # the step
+    reached: bool = False  # a backward pass had left gradients there, and they were cleared before the step
+    taken_where: str = ""  # the backward pass
+    optimizer: str = ""  # class
+    optimizer_where: str = ""  # the line that made it
+
+
+class GradientsKept(Event):
+    """The gradients of a step were still there at every backward pass before the next step: they add up."""
+
+    steps: int = 0
+    where: str = ""  # the step
+    optimizer: str = ""
+
+
+class LoopPlanned(Event):
+    """How often the loops around the first step run, by their bounds as the script has them."""
+
+    # from the outermost: {"where", "kind": "range" | "while" | "data", "bound": as written, "count": rounds, None: not known}
+    loops: list[Json] = field(default_factory=list)
+    steps: int | None = None  # the product, where every count is known
+
+
+class DataRanOut(Event):
+    """An iterator ended inside a loop that had more rounds to go, and no step was done after that."""
+
+    where: str = ""  # where it was asked
+    iterator: str = ""  # what it is
+    step: int = 0  # done in all
+    planned: int | None = None  # rounds of that loop
+    bound: str = ""  # as written
+    rounds_left: bool = True
+    one_shot: bool = False  # a loop over it is inside another loop: later rounds find nothing in it
+
+
+class LoopSkipped(Event):
+    """A loop that trains had no round to do: its counter was at its bound before it began."""
+
+    where: str = ""
+    counter: str = ""  # as written
+    first: int = 0
+    bound: str = ""
+    goal: int = 0

@@ -15,7 +15,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.hook import Hook
 from ..runtime.wrapping import observe
-from ..state import model_facts, planned_steps
+from ..state import model_facts, planned_steps, skipped_loops
 from . import active_callback
 
 PART = "model_saving"
@@ -135,6 +135,8 @@ def _watch_load(
         if callback is not None and type(callback).__name__ == "BackupAndRestore":
             context.saves.backup_path = path
             return
+        if by == "tf.train.Checkpoint":
+            context.guard(skipped_loops.PART, context.skipped_loops.state_read, None)
         count = model_facts.iterations(target if target is not None else result)
         plan = context.guard(PART, planned_steps.find, count) if count and not context.fits.current else None
         context.record(

@@ -18,7 +18,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import weak
 from ..state import finiteness, loop_source, loss_watch, model_facts
-from . import replica_threads, step_outputs
+from . import data_end, loss_calls, replica_threads, step_outputs, unapplied_gradients
 from .data_passes import DataPasses
 from .inner_steps import InnerSteps
 
@@ -127,11 +127,16 @@ class CustomLoop:
         if not heartbeat.step or self._current == self._stepped_on:
             self.context.inputs.batch_fetched(element, heartbeat.step + 1)
             self.context.inputs.loop_batch_fetched(element)
+            self._sample_batch(element)
         if heartbeat.phase is not Phase.FILL:
             heartbeat.data_wait_ns += clock.ns
         self._step_began_ns = time.perf_counter_ns()
         self._batch_pending = self._trained_on is not None and self._trained_on == self._current
         heartbeat.set_phase(Phase.STEP)
+
+    def _sample_batch(self, element: Any) -> None:
+        if self.context.loss_calls.wants_batches:
+            self.context.guard(loss_calls.PART, self.context.loss_calls.batch, element)
 
     def _count_pending(self) -> None:
         if self._batch_pending:
@@ -142,10 +147,17 @@ class CustomLoop:
         if clock is not None:
             self.heartbeat.set_phase(Phase.BETWEEN)
             self._passes.exhausted()
+            self._asked_in_vain()
+
+    def _asked_in_vain(self, error: BaseException | None = None) -> None:
+        ended = error is None or type(error).__name__ in ("OutOfRangeError", "StopIteration")
+        if ended and self._iterator_trained and not self.quiet:
+            self.context.guard(data_end.PART, self.context.data_end.asked_in_vain)
 
     def next_failed(self, clock: Stopwatch | None, error: BaseException) -> None:
         if clock is not None:
             self.heartbeat.set_phase(Phase.BETWEEN)
+            self._asked_in_vain(error)
             self.context.exceptions.left_call(error, "loader")
             self.context.inputs.search_bad_files(error)
 
@@ -175,6 +187,7 @@ class CustomLoop:
         if steps and not self.quiet:
             self._record_loop("tf_function", function)
             self._step({}, steps=steps)
+        self._asked_in_vain(error)
         if not self.quiet and isinstance(error, Exception):  # it may read its data itself
             self.context.inputs.search_bad_files(error)
 
@@ -182,6 +195,8 @@ class CustomLoop:
         if self.quiet:
             return
         self.traces.called(function)
+        if self.context.gradients.unread:
+            self.context.guard(unapplied_gradients.PART, self.context.gradients.read_weights)
         if id(function) in self._training:
             self._record_loop("tf_function", function)
             steps = self._inner.call_ends(function) if self._inner.counting else 1
@@ -244,6 +259,7 @@ class CustomLoop:
         self.fits.calls_open += 1
         if counts:
             self.context.inputs.loop_batch_fetched([*given, *named.values()])
+            self._sample_batch([*given, *named.values()])
             self._take_over()
             self._optimizer = weak(getattr(model, "optimizer", None))
             self.heartbeat.set_phase(Phase.STEP if self.heartbeat.step else Phase.COMPILE)
@@ -291,6 +307,7 @@ class CustomLoop:
             self._began_in = os.getpid()
             self.context.memory.training_began()
             self.context.open_loops.record()
+            self.context.guard(data_end.PART, self.context.data_end.first_step)
             self.context.frameworks.record_devices()
             self.context.at_exit.append(self.check_weights)
             if self.jitted is not None:

@@ -10,6 +10,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.nested_values import leaves
 from ..runtime.wrapping import Function, observe, observe_iterator, replace
+from . import tensorflow_loss
 
 PART = "tensorflow_hooks"
 
@@ -47,22 +48,27 @@ def _function_call(context: ProbeContext, original: Function) -> Function:
 
 def hook_iterators(context: ProbeContext, module: Any) -> None:
     watch_iterator(context, module.OwnedIterator, PART)
+    watch_iterator(context, module.OwnedIterator, PART, "get_next")
 
 
-def watch_iterator(context: ProbeContext, kind: type, part: str) -> None:
+def watch_iterator(context: ProbeContext, kind: type, part: str, method: str = "__next__") -> None:
     loop = context.loop
     observe_iterator(
         context, kind, part,
         before=loop.next_begins, after=loop.next_ends, exhausted=loop.exhausted, failed=loop.next_failed,
+        method=method,
     )  # fmt: skip
 
 
 def hook_tape(context: ProbeContext, module: Any) -> None:
     loop = context.loop
-    observe(
-        context, module.GradientTape, "gradient", PART,
-        before=lambda args, kwargs: loop.gradient_taken(args[1] if len(args) > 1 else kwargs.get("target")),
-    )  # fmt: skip
+
+    def begins(args: Any, kwargs: Any) -> None:
+        target = args[1] if len(args) > 1 else kwargs.get("target")
+        loop.gradient_taken(target)
+        context.guard(tensorflow_loss.PART, tensorflow_loss.differentiated, context, target)
+
+    observe(context, module.GradientTape, "gradient", PART, before=begins)
 
 
 def hook_optimizer3(context: ProbeContext, module: Any) -> None:

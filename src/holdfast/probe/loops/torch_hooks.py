@@ -7,6 +7,7 @@ from typing import Any
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.wrapping import observe
+from . import torch_gradients
 from .tensorflow_hooks import watch_iterator
 
 PART = "torch_hooks"
@@ -16,7 +17,14 @@ _MAX_PARAMETERS = 100  # of a group, that are read
 def hook_optimizer(context: ProbeContext, module: Any) -> None:
     """torch calls every optimizer's step through a list of its own, to which one may add."""
     register = getattr(module, "register_optimizer_step_post_hook", None)
-    loop = context.loop
+    loop, gradients = context.loop, context.torch_gradients
+    kind = getattr(module, "Optimizer", None)
+    if kind is not None:
+        observe(
+            context, kind, "__init__", torch_gradients.PART,
+            before=lambda args, kwargs: args[0],
+            after=lambda optimizer, _: gradients.optimizer_made(optimizer),
+        )  # fmt: skip
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
         if context.is_on(PART):
@@ -24,6 +32,7 @@ def hook_optimizer(context: ProbeContext, module: Any) -> None:
                 context.frameworks.parameters_on = []
                 context.guard(PART, read_devices, context, optimizer)
             context.guard(PART, loop.optimizer_stepped, optimizer)
+            context.guard(torch_gradients.PART, gradients.stepped, optimizer)
 
     if register is not None:
         register(stepped)
@@ -37,10 +46,16 @@ def read_devices(context: ProbeContext, optimizer: Any) -> None:
 
 def hook_tensor(context: ProbeContext, module: Any) -> None:
     """The graph below a loss is not kept alive: what is kept is a view without it."""
-    loop = context.loop
+    loop, gradients = context.loop, context.torch_gradients
+
+    def begins(args: Any, kwargs: Any) -> None:
+        loop.gradient_taken(args[0].detach())
+        context.guard(torch_gradients.PART, gradients.backward_begins, args[0])
+
     observe(
         context, module.Tensor, "backward", PART,
-        before=lambda args, kwargs: loop.gradient_taken(args[0].detach()),
+        before=begins,
+        after=lambda token, _: gradients.backward_ends(),
     )  # fmt: skip
 
 

@@ -37,9 +37,11 @@ class UnappliedGradients:
         self._times = 0
         self._function: Any = None  # the Python function whose compiled form takes them
         self._weights: list[tuple[Callable[[], Any], str]] = []  # and what they were then
+        self.unread = False  # variables that the first trace makes have no value in it
 
     def new_run(self) -> None:
         self._where, self._times, self._function, self._weights = "", 0, None, []
+        self.unread = False
 
     def optimizer_made(self, optimizer: Any) -> None:
         where = user_lines.caller_line()
@@ -62,7 +64,14 @@ class UnappliedGradients:
         self._where, self._times = traced or user_lines.caller_line(), 1
         small = [one for one in weights if model_facts.size(one) <= _SMALL][-_COMPARED:]
         self._weights = [(weak(one), _digest(one)) for one in small]
+        self.unread = any(not digest for _, digest in self._weights)
         self._context.at_exit.append(self.report_at_exit)
+
+    def read_weights(self) -> None:
+        """After the call in which they were made."""
+        self.unread = False
+        kept = [(weight, digest or _digest(weight())) for weight, digest in self._weights]
+        self._weights = [(weight, digest) for weight, digest in kept if digest]
 
     def report_at_exit(self) -> None:
         """When the process ends. An optimizer that is gone may have been the one at work."""
@@ -89,7 +98,8 @@ def _digest(weight: Any) -> str:
     """Of its numbers, read outside of any function that is being traced; "" where that cannot be."""
     try:
         with sys.modules["tensorflow"].init_scope():
-            return hashlib.sha256(weight.numpy().tobytes()).hexdigest()
+            data = weight.numpy().tobytes()  # a variable without a value yet is an empty array
+            return hashlib.sha256(data).hexdigest() if data else ""
     except Exception:
         return ""
 

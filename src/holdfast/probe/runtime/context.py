@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from ..learning.observer import LearningObserver
     from ..learning.weight_motion import WeightMotion
     from ..loops.custom_loop import CustomLoop
+    from ..loops.data_end import DataEnd
     from ..loops.function_traces import TraceCounter
+    from ..loops.loss_calls import LossCalls
     from ..loops.session_hooks import SessionSteps
+    from ..loops.torch_gradients import TorchGradients
     from ..loops.unapplied_gradients import UnappliedGradients
     from ..memory_use.memory_observer import MemoryUseObserver
     from ..process.exceptions import ExceptionLog
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from ..state.loss_watch import Losses
     from ..state.model_facts import ModelLog
     from ..state.observed_data import ObservedData
+    from ..state.skipped_loops import SkippedLoops
 
 Result = TypeVar("Result")
 
@@ -68,12 +72,16 @@ class ProbeContext:
     models: ModelLog
     data: ObservedData
     open_loops: OpenLoopLog
+    skipped_loops: SkippedLoops
     # what observes it
     saves: SaveLog
     loop: CustomLoop
     traces: TraceCounter
     sessions: SessionSteps
     gradients: UnappliedGradients
+    torch_gradients: TorchGradients
+    loss_calls: LossCalls
+    data_end: DataEnd
     inputs: InputObserver
     learning: LearningObserver
     memory: MemoryUseObserver
@@ -144,9 +152,10 @@ class ProbeContext:
 
     def _states(self) -> tuple[PartState, ...]:
         return (
-            self.fits, self.losses, self.models, self.data, self.open_loops, self.saves, self.loop, self.traces,
-            self.gradients, self.inputs, self.learning, self.memory, self.motion, self.deep_look, self.exceptions,
-            self.frameworks, self.warnings, self.workers,
+            self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop,
+            self.traces, self.gradients, self.torch_gradients, self.loss_calls, self.data_end, self.inputs,
+            self.learning, self.memory, self.motion, self.deep_look, self.exceptions, self.frameworks, self.warnings,
+            self.workers,
         )  # fmt: skip
 
     def close(self) -> None:

@@ -88,6 +88,7 @@ def observe_iterator(
     after: After,
     exhausted: Callable[[Any], None] | None = None,
     failed: Failed | None = None,
+    method: str = "__next__",
 ) -> bool:
     """Observers around `kind.__next__`: `before` gets the iterator, `after` the token and the element."""
 
@@ -101,7 +102,7 @@ def observe_iterator(
     return observe(
         context,
         kind,
-        "__next__",
+        method,
         part,
         before=lambda args, kwargs: before(args[0]),
         after=after,

@@ -74,7 +74,7 @@ class OpenLoopLog:
 def around(frame: FrameType) -> dict[str, Any] | None:
     """The outermost loop around the line of this frame; `until` is None for one that ends by itself."""
     file = frame.f_code.co_filename
-    loop = _outermost(_tree(file), frame.f_lineno)
+    loop = _outermost(tree_of(file), frame.f_lineno)
     if loop is None:
         return None
     until = _tests(loop, "".join(linecache.getlines(file))) if isinstance(loop, ast.While) else None
@@ -82,7 +82,7 @@ def around(frame: FrameType) -> dict[str, Any] | None:
 
 
 @functools.lru_cache(maxsize=16)
-def _tree(file: str) -> ast.Module:
+def tree_of(file: str) -> ast.Module:
     return _parse("".join(linecache.getlines(file)))
 
 
@@ -105,7 +105,7 @@ def _outermost(tree: ast.Module, line: int) -> ast.While | ast.For | None:
             outermost = None
         elif isinstance(inside, (ast.While, ast.For)) and outermost is None and line > inside.lineno:
             outermost = inside
-        statements = [one for block in _blocks(inside) for one in block]
+        statements = [one for block in blocks(inside) for one in block]
 
 
 def _tests(loop: ast.While, text: str) -> list[str] | None:
@@ -143,9 +143,9 @@ def _ways_out(statements: list[ast.stmt], test: ast.expr | None, *, own: bool) -
             for handler in statement.handlers:
                 if handler.type is None or "KeyboardInterrupt" not in _names(handler.type):
                     yield from _ways_out(handler.body, None, own=own)
-        elif _blocks(statement):
+        elif blocks(statement):
             inner = own and not isinstance(statement, (ast.For, ast.AsyncFor, ast.While))
-            for block in _blocks(statement):
+            for block in blocks(statement):
                 yield from _ways_out(block, test, own=inner)
         elif any(_exits(part) or isinstance(part, ast.Yield) for part in ast.walk(statement)):
             yield test
@@ -228,15 +228,19 @@ def _in_a_loop(statements: list[ast.stmt], line: int, *, inside: bool) -> bool:
             continue
         function = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         around = not function and (inside or isinstance(statement, (ast.For, ast.While)))
-        return any(_in_a_loop(block, line, inside=around) for block in _blocks(statement))
+        return any(_in_a_loop(block, line, inside=around) for block in blocks(statement))
     return False
 
 
-def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+def blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     lists = [getattr(statement, name, None) for name in ("body", "orelse", "finalbody")]
     lists += [handler.body for handler in getattr(statement, "handlers", [])]
     lists += [case.body for case in getattr(statement, "cases", [])]
     return [block for block in lists if isinstance(block, list)]
+
+
+def can_be_left(loop: Any) -> bool:
+    return _can_be_left(loop.body, of_this=True)
 
 
 def _can_be_left(statements: list[ast.stmt], *, of_this: bool) -> bool:
@@ -247,9 +251,9 @@ def _can_be_left(statements: list[ast.stmt], *, of_this: bool) -> bool:
         if isinstance(statement, _LEAVES_FUNCTION) or (isinstance(statement, ast.Break) and of_this):
             return True
         own = of_this and not isinstance(statement, (ast.For, ast.AsyncFor, ast.While))
-        if any(_can_be_left(block, of_this=own) for block in _blocks(statement)):
+        if any(_can_be_left(block, of_this=own) for block in blocks(statement)):
             return True
-        if not _blocks(statement) and any(
+        if not blocks(statement) and any(
             isinstance(part, ast.Yield) or _exits(part) for part in ast.walk(statement)
         ):
             return True

@@ -42,6 +42,8 @@ TITLES: dict[str, Text] = {
     "already-at-target": "there was nothing left to do: epoch {first_epoch} of {epochs} was reached before",
     "already-at-target.steps": "there was nothing left to do: {done:count step} were done before, and the goal is "
     "{steps:count}",
+    "already-at-target.no-round": "there was nothing left to do: the loop at {where} begins at {counter} = {first:count} "
+    "and ends at {bound} = {goal:count}",
     "already-at-target.loop": "there was nothing left to do: {path} was written back as it was read",
     "callback-blocked": "it hangs inside the callback[ {callback}][ at {where}]",
     "callback-raised": "the callback {callback} raised {type}[ at {where}]: {message:clip 100}",
@@ -78,6 +80,7 @@ FACTS: dict[str, Text] = {
     "fit.planned": "fit[ ({where})] was to run up to epoch {epochs} and began at epoch {first_epoch}",
     "fit.resumed-at": _resumed,
     "save.same-path": "then it was saved to {path} again",
+    "loop.no-round": "the loop at {where} has no round: {counter} is {first:count}, its bound {bound} is {goal:count}",
     "steps.goal": "the goal of the script is {name} = {steps}",
     "checkpoint.restored": "{by} restored {path}[ at epoch {epoch}][, after {iterations:count step} of "
     "training]",
@@ -135,6 +138,7 @@ REMEDIES: dict[str, Advice] = {
         "ask for more epochs", "model.fit(…, epochs={epochs}, initial_epoch={first_epoch})"
     ),
     "steps.more": Advice("to continue, raise {name} above {done}"),
+    "loop.more-rounds": Advice("to continue, raise {bound} above {first}"),
     "checkpoint.remove-to-start-over": Advice(
         "to start over, remove the backup or the checkpoint that is restored"
     ),

@@ -57,6 +57,9 @@ TITLES: dict[str, Text] = {
     "loss-singular": "the loss has no finite gradient at some value: the weights broke before the loss did",
     "loss-not-falling": "the loss does not fall: {first:number} to {last:number} in {epochs} epochs",
     "loss-not-falling.never-applied": "the gradients taken at {where} are never applied: no weight changed",
+    "loss-not-falling.without-gradient": "the optimizer at {where} has no gradient to apply: no weight changes",
+    "loss-not-falling.gradients-kept": "the gradients are never cleared: each step at {where} applies the sum of all "
+    "before it",
     "loss-not-falling.no-weight-changed": "no weight changed in {steps:count step}"
     "[: the gradients are never applied{no_step:if}]",
     "loss-not-falling.same-again": "the loss does not fall: a batch has the same loss at step "
@@ -95,6 +98,14 @@ FACTS: dict[str, Text] = {
     "learning-rate.was": "the learning rate was {learning_rate:number}",
     "optimizer.clipping": _clipping,
     "optimizer.took-no-step": "the {optimizer} made at {optimizer_where} took no step in the whole run",
+    "optimizer.steps-without-gradient": "{steps:count step} of {optimizer} at {where}: at none that was looked at had "
+    "one of its parameters a gradient",
+    "optimizer.gradients-cleared-before": "the backward pass at {taken_where} had left gradients there; they were "
+    "cleared before the step",
+    "optimizer.of-other-weights": "the backward pass at {taken_where} reaches none of the parameters that the "
+    "optimizer was given at {optimizer_where}",
+    "gradients.never-cleared": "the gradients of a step were still there at the backward pass after it, in all of the "
+    "{steps:count step} that were looked at",
     "optimizer.still-counts": "the optimizer still counts {iterations:count step}",
     "input.not-finite": "the inputs were not finite",
     "input.finite": "the inputs were finite",
@@ -140,7 +151,19 @@ REMEDIES: dict[str, Advice] = {
     "gradients.clip": Advice("clip gradients", "keras.optimizers.SGD(1e-2, clipnorm=10.0)"),
     "gradients.apply": Advice(
         "apply them after each gradient",
-        "optimizer.apply_gradients(zip(gradients, model.trainable_variables))",
+        "optimizer.apply_gradients(zip(gradients, model.trainable_variables))   # torch: optimizer.step()",
+    ),
+    "gradients.clear": Advice(
+        "clear the gradients before each backward pass",
+        "optimizer.zero_grad(); loss.backward(); optimizer.step()",
+    ),
+    "gradients.clear-before-backward": Advice(
+        "clear the gradients before the backward pass, not after it",
+        "optimizer.zero_grad(); loss.backward(); optimizer.step()",
+    ),
+    "optimizer.give-its-parameters": Advice(
+        "make the optimizer from the model that is trained, after that model is made; look for a detach() between them",
+        "optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)",
     ),
     "gradients.apply-in-train-step": Advice(
         "apply the gradients in your own `train_step`",

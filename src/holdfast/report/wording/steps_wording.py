@@ -18,6 +18,9 @@ TITLES: dict[str, Text] = {
     "dataset-exhausted.warned": "the data may have run out before the planned steps",
     "dataset-exhausted": "the data ran out: {steps:count} of {planned:count} planned steps were done",
     "dataset-exhausted.iterator": "the iterator at {where} had ended and was asked again: nothing is trained then",
+    "dataset-exhausted.loop": "the data ran out at {where}: {steps:count} of {planned:count} planned steps were done",
+    "dataset-exhausted.rounds": "the generator[ `{iterator}`] of the loop at {where} ended in the first of "
+    "{planned:count round}: the others train nothing",
     "generator-exhausted": "the generator ended: {epochs:count later epoch} trained only the first two batches again",
     "generator-exhausted.validation": "the generator of the validation data ended: {validations:count later "
     "validation} measured only the first two batches again",
@@ -51,6 +54,10 @@ FACTS: dict[str, Text] = {
     "epoch.unfinished": "the first epoch has {steps:count step} so far and has not ended",
     "iterator.asked-after-its-end": "it was asked at {where} after its end, {times:count time} or more; "
     "{steps:count step} were done in all",
+    "iterator.ended-in-loop": "the iterator ended after {steps:count step} in a loop up to `{bound}` = "
+    "{planned:count}; no step was done after that",
+    "iterator.ended-in-rounds": "a generator can be gone through once: all {steps:count step} were done in the first "
+    "round of a loop up to `{bound}` = {planned:count}",
     "generator.not-restartable": "the data comes from a Python generator[ ({where})], which cannot be started again; "
     "Keras repeats the two batches that it drew before training",
     "generator.endless": "its generator ({where}) has no end: a `while True` without a return",

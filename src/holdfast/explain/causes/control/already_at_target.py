@@ -33,7 +33,12 @@ def already_at_target(evidence: Evidence) -> Finding | None:
 
 def _loop(evidence: Evidence, restored: Recorded[ev.Restored] | None) -> Finding | None:
     """A loop of the script's own: a trained state was restored, no step done, and the same state written back."""
-    if restored is None or evidence.step or evidence.went_wrong or evidence.exit_code != 0:
+    if evidence.step or evidence.went_wrong or evidence.exit_code != 0:
+        return None
+    skipped = evidence.last(ev.LoopSkipped)
+    if skipped is not None:
+        return _no_round(evidence, skipped)
+    if restored is None:
         return None
     if restored.event.planned_steps is not None:
         return _goal_reached(evidence, restored)
@@ -50,6 +55,17 @@ def _loop(evidence: Evidence, restored: Recorded[ev.Restored] | None) -> Finding
             saved[-1].fact("save.same-path", path=path),
         ),
         (Remedy("loop.look-at-its-end"), _START_OVER),
+    )
+
+
+def _no_round(evidence: Evidence, skipped: Recorded[ev.LoopSkipped]) -> Finding:
+    """The loop itself says it: its counter was at its bound before the first round."""
+    values = ev.payload(skipped.event)
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("already-at-target.no-round", values),
+        (skipped.fact("loop.no-round", **values), Fact("steps.none", {}, evidence.exit_source)),
+        (Remedy("loop.more-rounds", values), _START_OVER),
     )
 
 

@@ -9,7 +9,10 @@ from holdfast.explain.readings.warnings_seen import warned_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _WARNING = "does not have any trainable weights"
-_REFUSED = ErrorText(r"No gradients provided for any variable|does not have any trainable")
+_REFUSED = ErrorText(
+    r"No gradients provided for any variable|does not have any trainable"
+    r"|does not require grad and does not have a grad_fn|optimizer got an empty parameter list"
+)
 _EMPTY = re.compile(r"not enough values to unpack \(expected 2, got 0\)")
 
 

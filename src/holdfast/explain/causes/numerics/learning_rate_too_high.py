@@ -7,7 +7,7 @@ from holdfast.explain.causes.numerics.updates_too_large import learning_rate, re
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.numerics import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.readings.recorded import Recorded
-from holdfast.explain.rule import Evidence, Fact, Finding, RuledOut, Strength, Title, cause, ev, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev, facts
 
 
 @cause("learning-rate-too-high", specialises=("loss-not-finite", "loss-not-falling"))
@@ -60,8 +60,9 @@ def _until_it_broke(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen], loss
             broken.fact("loss.grew-until-it-broke", **quoted),
             learning_rate(event.learning_rate, broken.source),
             _optimizer(evidence),
+            _kept(evidence),
         ),
-        remedies(event.learning_rate),
+        _remedies(event.learning_rate, _kept(evidence)),
         against=facts(in_data and broken.fact("input.not-finite")),
         led_to="loss-not-finite",
         ends=False,
@@ -89,8 +90,10 @@ def _still_finite(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("learning-rate-too-high.finite", {"times": last / first, "learning_rate": rate}),
-        facts(Fact("loss.between", values, source), seen and learning_rate(rate, seen.source)),
-        remedies(rate),
+        facts(
+            Fact("loss.between", values, source), seen and learning_rate(rate, seen.source), _kept(evidence)
+        ),
+        _remedies(rate, _kept(evidence)),
         led_to="loss-not-falling",
         ends=False,
     )
@@ -113,6 +116,16 @@ def _huge_from_the_start(evidence: Evidence, losses: list[tuple[int, float, str]
         led_to="loss-not-falling",
         ends=False,
     )
+
+
+def _remedies(rate: float | None, kept: Fact | None = None) -> tuple[Remedy, ...]:
+    return (Remedy("gradients.clear"), *remedies(rate)) if kept is not None else remedies(rate)
+
+
+def _kept(evidence: Evidence) -> Fact | None:
+    """Gradients that add up from step to step make steps too large, whatever the rate."""
+    seen = evidence.first(ev.GradientsKept)
+    return seen.fact("gradients.never-cleared", **ev.payload(seen.event)) if seen is not None else None
 
 
 def _optimizer(evidence: Evidence) -> Fact | None:

@@ -3,6 +3,7 @@
 import math
 
 from holdfast.explain.causes.numerics import thresholds
+from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
@@ -11,7 +12,7 @@ _TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-d
 
 @cause("loss-not-falling")
 def loss_not_falling(evidence: Evidence) -> Finding | None:
-    by_weights = _never_applied(evidence) or _unchanged(evidence)
+    by_weights = _never_applied(evidence) or _without_gradients(evidence) or _unchanged(evidence)
     if by_weights is not None:
         return by_weights
     # Folds and trials: each has a curve of its own, and the last one counts.
@@ -20,7 +21,7 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
     epochs = evidence.fits[-1].epochs if started_over else evidence.all(ev.EpochDone)
     logged = [(number_of(epoch.event.logs.get("loss")), epoch) for epoch in epochs]
     with_loss = [(loss, epoch) for loss, epoch in logged if loss is not None]
-    return _flat(evidence, with_loss) if with_loss else _same_again(evidence)
+    return _flat(evidence, with_loss) if with_loss else _kept(evidence) or _same_again(evidence)
 
 
 def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]) -> Finding | None:
@@ -84,6 +85,38 @@ def _never_applied(evidence: Evidence) -> Finding | None:
         Title("loss-not-falling.never-applied", values),
         [seen.fact(kind, **values) for kind in kinds],
         [Remedy("gradients.apply")],
+        ends=False,
+    )
+
+
+def _without_gradients(evidence: Evidence) -> Finding | None:
+    """An optimizer that takes steps while none of its parameters has a gradient changes nothing."""
+    seen = evidence.first(ev.StepsWithoutGradients)
+    if seen is None:
+        return None
+    values = ev.payload(seen.event)
+    kind = "optimizer.gradients-cleared-before" if seen.event.reached else "optimizer.of-other-weights"
+    remedy = "gradients.clear-before-backward" if seen.event.reached else "optimizer.give-its-parameters"
+    return Finding(
+        Strength.ESTABLISHED if evidence.exit_code == 0 else Strength.SUPPORTED,
+        Title("loss-not-falling.without-gradient", values),
+        [seen.fact("optimizer.steps-without-gradient", **values), seen.fact(kind, **values)],
+        [Remedy(remedy)],
+        ends=False,
+    )
+
+
+def _kept(evidence: Evidence) -> Finding | None:
+    """Gradients of all steps so far add up. A training that learns all the same is left alone."""
+    seen, curve = evidence.first(ev.GradientsKept), course(evidence)
+    if seen is None or curve is None or curve.learned is not False:
+        return None
+    values = ev.payload(seen.event)
+    return Finding(
+        Strength.SUPPORTED,
+        Title("loss-not-falling.gradients-kept", values),
+        facts(seen.fact("gradients.never-cleared", **values), curve.fact),
+        [Remedy("gradients.clear")],
         ends=False,
     )
 

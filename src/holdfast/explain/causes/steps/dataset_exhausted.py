@@ -15,7 +15,12 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     short, warning = steps_short(evidence), warned_of(evidence, _RAN_OUT)
     warned = Fact("keras.warned-of-data-end", {}, warning.source) if warning is not None else None
     if short is None:
-        return _asked_again(evidence) or _only_warned(evidence, warned) or _not_short(evidence)
+        return (
+            _asked_again(evidence)
+            or _loop_ran_out(evidence)
+            or _only_warned(evidence, warned)
+            or _not_short(evidence)
+        )
     data, started = _data_of(evidence, short.fit), short.fit.started
     dataset = data.event if data is not None else ev.DatasetSeen()
     batches = dataset.cardinality or 0
@@ -54,6 +59,30 @@ def _asked_again(evidence: Evidence) -> Finding | None:
         because=[used.fact("iterator.asked-after-its-end", **values)],
         remedies=[Remedy("iterator.make-one-an-epoch"), Remedy("iterator.repeat")],
         ends=False,
+    )
+
+
+def _loop_ran_out(evidence: Evidence) -> Finding | None:
+    """A loop of the user's own whose iterator ended before its last round, and no step was done after that."""
+    seen = evidence.last(ev.DataRanOut)
+    if seen is None or evidence.error is not None or seen.event.step < (evidence.step or 0):
+        return None
+    event = seen.event
+    values = {"steps": event.step, "planned": event.planned, "bound": event.bound, "where": event.where}
+    values["iterator"] = event.iterator
+    kind = "rounds" if event.one_shot else "loop"
+    data = evidence.data()
+    batches = (data.event.cardinality or 0) if data is not None else 0
+    again = Remedy("iterator.make-one-an-epoch")
+    return Finding(
+        Strength.SUPPORTED,
+        Title(f"dataset-exhausted.{kind}", values),
+        facts(
+            seen.fact(f"iterator.ended-in-{kind}", **values),
+            data and batches > 0 and data.fact("dataset.length", batches=batches),
+        ),
+        [again, Remedy("generator.make-a-class" if event.iterator else "iterator.repeat")],
+        ends=evidence.exit_code == 0,
     )
 
 

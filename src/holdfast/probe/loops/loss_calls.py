@@ -1,0 +1,193 @@
+"""What a loop without `fit` compares with its labels: recorded once for each loss, with numbers from the first batches.
+
+`fit` knows the last layer, the loss and the labels from `compile` and its arguments. A loop is known by the loss that
+it differentiates: by torch's record of operations, by the graph of a tf.function, or by a call of a Keras loss.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ...journal.events import OutputSeen
+from ..runtime import user_lines
+from ..runtime.context import ProbeContext
+from ..runtime.weak_references import weak
+from ..state import assigned_names, finiteness
+from .compared import Compared
+from .value_samples import ValueSample
+
+PART = "loss_calls"
+_BATCHES = 50  # whose values are added up
+_MOST_OUTPUTS = 8
+_WAIT_S = 20.0  # slow batches: what is known by then is written
+
+
+class LossCalls:
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self.new_run()
+
+    def new_run(self) -> None:
+        self._recorded: dict[tuple[Any, ...], str] = {}  # what was seen, by what and where, and its name
+        self._samples: dict[tuple[str, str], ValueSample] = {}
+        self._predictions: dict[str, tuple[ValueSample, int]] = {}  # the newest of each output, and its step
+        self._written: set[tuple[str, str]] = set()
+        self._began = 0.0
+        # Losses of Keras since the last gradient, what they were given, and what they returned.
+        self._called: list[tuple[Compared, tuple[Any, Any], Any]] = []
+        self._gradients = 0  # of eager code, that were looked at
+        self._from_data: set[int] = set()  # where the arrays of the newest batch lie
+
+    # -- what the loop differentiates -----------------------------------------------------------------
+
+    def seen(self, all_compared: list[Compared], where: str = "", layer_where: str = "") -> None:
+        for number, one in enumerate(all_compared):
+            key = (where, number, *one.key)
+            name = self._recorded.get(key)
+            if name is None:
+                if len(self._recorded) >= _MOST_OUTPUTS:
+                    continue
+                name = self._recorded[key] = f"{where}#{number}" if self._recorded else ""
+                self._record(one, name, where, len(all_compared) > 1)
+            self._add_values(one, name, where)
+
+    def keras_called(self, one: Compared, result: Any) -> None:
+        """Kept until a gradient is taken: a loss of a validation has none."""
+        arrays = weak(one.prediction), weak(one.target)
+        kept = one._replace(prediction=None, target=None)
+        self._called = [*self._called[-_MOST_OUTPUTS:], (kept, arrays, weak(result))]
+
+    def take_called(self) -> list[tuple[Compared, Any]]:
+        called, self._called = self._called, []
+        return [
+            (one._replace(prediction=arrays[0](), target=arrays[1]()), result())
+            for one, arrays, result in called
+        ]
+
+    @property
+    def wants_gradients(self) -> bool:
+        """Of eager code the first ones; those of a function that is traced are few."""
+        self._gradients += 1
+        return self._gradients <= _BATCHES or bool(self._context.traces.stack)
+
+    def _record(self, one: Compared, name: str, where: str, several: bool) -> None:
+        shape = one.prediction_shape
+        self._context.record(
+            OutputSeen(
+                by="call",
+                output=name,
+                layer=one.layer,
+                units=shape[-1] if shape else None,
+                activation=one.activation,
+                where=where,
+                loss=one.loss,
+                from_logits=one.from_logits,
+                reads_behind=one.reads_behind,
+                loss_where=where,
+                part=one.part or several,
+                prediction_shape=list(shape) if shape is not None else None,
+                target_shape=list(one.target_shape) if one.target_shape is not None else None,
+            )
+        )
+
+    def _add_values(self, one: Compared, name: str, where: str) -> None:
+        step = self._context.heartbeat.step
+        if one.target is not None and self._is_label(one):
+            self._add("target", one.target, name, where)
+        values = _array(one.prediction)
+        if values is not None:
+            sample = ValueSample("prediction", name, where)
+            sample.add(values)
+            self._predictions[name] = sample, step + 1
+
+    def _is_label(self, one: Compared) -> bool:
+        """Zeros or ones that the script makes up itself, as for a GAN or a residual, are no labels."""
+        pointer = getattr(one.target, "data_ptr", None)
+        if pointer is not None and pointer() in self._from_data:
+            return True
+        values = _array(one.target)
+        return values is not None and bool((values != values.reshape(-1)[:1]).any())
+
+    # -- batches that pass --------------------------------------------------------------------------------
+
+    def batch(self, element: Any) -> None:
+        """Of the data that is trained on: (inputs, targets) or inputs alone."""
+        parts = element if isinstance(element, (tuple, list)) else [element]
+        arrays = [part for part in parts if hasattr(part, "shape") and hasattr(part, "dtype")]
+        if len(arrays) != len(parts) or not 1 <= len(arrays) <= 3:
+            return
+        if hasattr(arrays[0], "data_ptr"):  # torch, where the loss shows the target
+            self._from_data = {part.data_ptr() for part in arrays[1:]}
+            self._add("input", arrays[0])
+            return
+        self._add("input", arrays[0])
+        if len(arrays) > 1:
+            self._add("target", arrays[1])
+
+    @property
+    def wants_batches(self) -> bool:
+        sample = self._samples.get(("input", ""))
+        return sample is None or sample.batches < _BATCHES or ("input", "") not in self._written
+
+    def _add(self, role: str, given: Any, name: str = "", where: str = "") -> None:
+        key = (role, name)
+        values = _array(given) if key not in self._written else None
+        if values is None:
+            return
+        if not self._began:
+            self._began = time.monotonic()
+            self._context.at_exit.append(self.write_all)
+        sample = self._samples.get(key)
+        if sample is None:
+            sample = self._samples[key] = ValueSample(role, name, where)
+        sample.add(values)
+        if sample.batches >= _BATCHES or time.monotonic() - self._began > _WAIT_S:
+            self._write(key, sample)
+
+    def _write(self, key: tuple[str, str], sample: ValueSample) -> None:
+        if key not in self._written and sample.batches and self._context.heartbeat.step:
+            self._written.add(key)
+            self._context.record(sample.event(0))
+
+    def write_all(self) -> None:
+        """When the process ends: what was not written before, and the last predictions."""
+        for key, sample in list(self._samples.items()):
+            self._write(key, sample)
+        for sample, step in self._predictions.values():
+            self._context.record(sample.event(step))
+        self._predictions = {}
+
+
+def line_of(name: str) -> str:
+    """Where the user's code computes what it differentiates: the assignment before the call of this method."""
+    frame = user_lines.caller()
+    if frame is None:
+        return ""
+    line = assigned_names.assigned_at(frame.f_code.co_filename, frame.f_lineno, name)
+    return f"{user_lines.short(frame.f_code.co_filename)}:{line or frame.f_lineno}"
+
+
+def line_in(function: Any) -> str:
+    """The same in a function that is being traced, whose lines AutoGraph has rewritten."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return user_lines.of_function(function)
+    line = assigned_names.differentiated_in(code.co_filename, code.co_firstlineno)
+    return f"{user_lines.short(code.co_filename)}:{line}" if line else user_lines.of_code(code)
+
+
+def _array(value: Any) -> Any:
+    """As NumPy has it, where that waits for nothing; else None."""
+    import numpy as np
+
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray):
+        return value
+    if not finiteness.in_host_memory(value):
+        return None
+    if hasattr(value, "detach"):
+        value = value.detach()
+        value = value.float() if "bfloat16" in str(value.dtype) else value
+    return value.numpy() if hasattr(value, "numpy") else None

@@ -1,0 +1,182 @@
+"""Gradients on torch that reach no weight: an optimizer that never steps, one whose parameters have no gradient when it
+does, and gradients that are never cleared. Looked at in the first steps, and then at every doubling of their number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from ...journal.events import GradientsKept, GradientsNotApplied, StepsWithoutGradients
+from ..runtime import user_lines
+from ..runtime.context import ProbeContext
+from ..runtime.weak_references import weak
+from . import loss_calls, torch_loss
+
+PART = "torch_gradients"
+_ALWAYS_FIRST = 50  # calls that are looked at
+_LEAVES_LOOKED_AT = 3  # calls of which all leaves are searched
+_FEWEST_TIMES = 30  # gradients taken, without a step
+_FEWEST_STEPS = 10  # looked at
+_MOST_OPTIMIZERS = 50
+_MOST_PARAMETERS = 200
+_COMPARED, _SMALL = 4, 65_536
+
+
+class Stepped:
+    """What is known of one optimizer."""
+
+    def __init__(self, optimizer: Any, where: str) -> None:
+        self.optimizer: Callable[[], Any] = weak(optimizer)
+        self.kind, self.where = type(optimizer).__name__, where
+        self.steps = self.with_gradient = self.without = 0
+        self.reached = False  # a backward pass left a gradient in one of its parameters
+        self.watches = False  # between two steps that are looked at
+        self.cleared = False
+        self.kept = self.cleared_times = 0
+
+    def parameters(self) -> list[Any]:
+        groups = getattr(self.optimizer(), "param_groups", None) or []
+        return [one for group in groups for one in group["params"][:_MOST_PARAMETERS]]
+
+
+class TorchGradients:
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
+        self._fits = context.fits
+        self._made: dict[int, Stepped] = {}
+        self.new_run()
+
+    def new_run(self) -> None:
+        self._taken = 0
+        self._where = ""
+        self._of_other_tensors = False  # of an input, as for a saliency map
+        self._weights: list[tuple[Callable[[], Any], str]] = []  # and what they were at the first gradient
+        self._looking = False
+        self._watching = False  # an optimizer's gradients may be cleared before its next step
+        self._stepped_at = ""
+
+    @property
+    def _quiet(self) -> bool:
+        return self._fits.current is not None or self._fits.calls_open > 0
+
+    def optimizer_made(self, optimizer: Any) -> None:
+        where = user_lines.caller_line()
+        if where and len(self._made) < _MOST_OPTIMIZERS:
+            self._made[id(optimizer)] = Stepped(optimizer, where)
+
+    # -- backward -----------------------------------------------------------------------------------------
+
+    def backward_begins(self, loss: Any) -> None:
+        if self._quiet:
+            return
+        self._taken += 1
+        self._looking = self._taken <= _ALWAYS_FIRST or self._taken & (self._taken - 1) == 0
+        if self._watching:
+            self._watching = False
+            for one in self._made.values():
+                if one.watches and not one.cleared:
+                    one.cleared = not _has_gradient(one.parameters()[-1:])
+                    self._watching = self._watching or not one.cleared
+        if self._looking and loss.grad_fn is not None:
+            self._context.guard(loss_calls.PART, self._look_at_loss, loss)
+        if self._taken <= _LEAVES_LOOKED_AT:
+            self._look_at_leaves(loss)
+
+    def backward_ends(self) -> None:
+        for one in self._made.values() if self._looking else ():
+            one.reached = one.reached or _has_gradient(one.parameters())
+
+    def _look_at_loss(self, loss: Any) -> None:
+        self._context.loss_calls.seen(torch_loss.compared(loss), loss_calls.line_of("backward"))
+
+    def _look_at_leaves(self, loss: Any) -> None:
+        leaves = torch_loss.leaves(loss)
+        known = {id(one) for made in self._made.values() for one in made.parameters()}
+        self._of_other_tensors = self._of_other_tensors or any(
+            type(one).__name__ != "Parameter" for one in leaves
+        )
+        if self._taken == 1:
+            self._where = user_lines.caller_line()
+            weights = [one for one in leaves if id(one) in known and one.numel() <= _SMALL][-_COMPARED:]
+            self._weights = [(weak(one), _digest(one)) for one in weights]
+            self._context.at_exit.append(self.report_at_exit)
+
+    # -- steps --------------------------------------------------------------------------------------------
+
+    def stepped(self, optimizer: Any) -> None:
+        if self._quiet:
+            return
+        one = self._made.get(id(optimizer))
+        if one is None:
+            return
+        one.steps += 1
+        if one.watches:
+            one.watches = False
+            one.kept += not one.cleared
+            one.cleared_times += one.cleared
+        if one.steps <= _ALWAYS_FIRST or one.steps & (one.steps - 1) == 0:
+            parameters = one.parameters()
+            has = _has_gradient(parameters)
+            one.with_gradient += has
+            one.without += not has
+            one.watches, one.cleared = _has_gradient(parameters[-1:]), False
+            self._watching = self._watching or one.watches
+            self._stepped_at = self._stepped_at or user_lines.caller_line()
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def report_at_exit(self) -> None:
+        made = list(self._made.values())
+        steps = sum(one.steps for one in made)
+        if made and not steps:
+            self._report_never_applied(made[-1])
+        elif not any(one.with_gradient for one in made):
+            self._report_without(max(made, key=lambda one: one.steps, default=None))
+        kept = [one for one in made if one.kept >= _FEWEST_STEPS and not one.cleared_times]
+        for one in kept[:1]:
+            self._context.record(GradientsKept(steps=one.steps, where=self._stepped_at, optimizer=one.kind))
+
+    def _report_never_applied(self, made: Stepped) -> None:
+        kept = [(weight(), before) for weight, before in self._weights]
+        same = bool(kept) and all(
+            one is not None and before and _digest(one) == before for one, before in kept
+        )
+        gone = any(one.optimizer() is None for one in self._made.values())
+        if same and not gone and not self._of_other_tensors and self._taken >= _FEWEST_TIMES:
+            self._context.record(
+                GradientsNotApplied(
+                    where=self._where, times=self._taken, optimizer=made.kind, optimizer_where=made.where
+                )
+            )
+
+    def _report_without(self, one: Stepped | None) -> None:
+        if one is not None and one.without >= _FEWEST_STEPS and self._taken >= _FEWEST_STEPS:
+            self._context.record(
+                StepsWithoutGradients(
+                    steps=one.steps,
+                    reached=one.reached,
+                    where=self._stepped_at,
+                    taken_where=self._where,
+                    optimizer=one.kind,
+                    optimizer_where=one.where,
+                )
+            )
+
+
+def _has_gradient(parameters: list[Any]) -> bool:
+    """Of all of them, one has a gradient that is not all zeros. The last ones are asked first: they are small."""
+    for one in reversed(parameters):
+        gradient = one.grad
+        if gradient is not None and (
+            gradient.device.type != "cpu" or gradient.is_sparse or bool(gradient.any())
+        ):
+            return True
+    return False
+
+
+def _digest(weight: Any) -> str:
+    if weight.device.type != "cpu":
+        return ""
+    return hashlib.sha256(weight.detach().float().numpy().tobytes()).hexdigest()

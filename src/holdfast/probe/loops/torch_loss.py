@@ -1,0 +1,222 @@
+"""Which loss torch is about to differentiate, read from its record of operations: `loss.grad_fn` and what lies below.
+
+Nothing of torch is wrapped for it, and a loss that is written out by hand is known as well as one that is called.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .compared import Compared
+
+_MOST_NODES = 400  # below the loss; the loss functions are near the top
+_MOST_LOSSES = 4
+_SUMMED = 2  # torch's number for reduction="sum"
+#: By the operation's name without "Backward0": the loss under Keras's name, and whether it takes logits.
+_LOSSES = {
+    "MseLoss": ("mean_squared_error", None),
+    "SmoothL1Loss": ("huber", None),
+    "HuberLoss": ("huber", None),
+    "BinaryCrossEntropy": ("binary_crossentropy", False),
+    "BinaryCrossEntropyWithLogits": ("binary_crossentropy", True),
+    "NllLoss": ("sparse_categorical_crossentropy", False),
+    "NllLoss2D": ("sparse_categorical_crossentropy", False),
+}
+#: Terms are put together, or scaled, by these.
+_COMBINES = ("Add", "Sub", "Mul", "Div", "Stack", "Cat", "Where")
+#: These leave the values as they are.
+_SAME_VALUES = (
+    "View", "UnsafeView", "ReshapeAlias", "Squeeze", "Unsqueeze", "Permute", "Transpose", "T", "ToCopy", "Clone",
+    "Expand", "Select", "Slice", "Alias", "Contiguous",
+)  # fmt: skip
+_ACTIVATIONS = {
+    "Softmax": "softmax", "LogSoftmax": "log_softmax", "Sigmoid": "sigmoid", "LogSigmoid": "log_sigmoid",
+    "Relu": "relu", "Tanh": "tanh", "Elu": "elu", "Softplus": "softplus", "LeakyRelu": "leaky_relu", "Gelu": "gelu",
+    "Silu": "silu", "Exp": "exponential", "Hardtanh": "hard_tanh",
+}  # fmt: skip
+_LINEAR = ("Addmm", "Mm", "Bmm", "Baddbmm", "Convolution", "MkldnnConvolution", "Linear")
+
+
+def compared(loss: Any) -> list[Compared]:
+    """The losses in it that are known; they are read before torch lets go of what it has saved for them."""
+    found: list[Compared] = []
+    pending = [(loss.grad_fn, False)]
+    for _ in range(_MOST_NODES):
+        if not pending or len(found) >= _MOST_LOSSES:
+            break
+        node, part = pending.pop(0)
+        if node is None:
+            continue
+        name = kind(node)
+        one = _known(node, name, part)
+        if one is not None:
+            found.append(one)
+            continue
+        below = [child for child, _ in node.next_functions if child is not None]
+        scaled = part or name in _COMBINES or len(below) > 1 or (name == "Sum" and bool(_sizes(node)))
+        pending += [(child, scaled) for child in below]
+    return found
+
+
+def kind(node: Any) -> str:
+    """ "NllLoss" of "NllLossBackward0"."""
+    return str(node.name()).rpartition("::")[2].partition("Backward")[0]
+
+
+def _known(node: Any, name: str, part: bool) -> Compared | None:
+    if name in _LOSSES:
+        return _of_function(node, name, part)
+    if name in ("Pow", "Abs", "Square"):
+        return _of_difference(node, name, part)
+    if name == "Mul":
+        return _of_probabilities(node, part)
+    return None
+
+
+def _of_function(node: Any, name: str, part: bool) -> Compared | None:
+    loss, from_logits = _LOSSES[name]
+    below = _below(node)
+    if below is None:
+        return None
+    shape = _shape(below)
+    if kind(below) == "Expand":  # torch has made the shapes equal: this is the prediction's own
+        shape = tuple(int(side) for side in below._saved_self_sym_sizes)
+    if name.startswith("Nll") and kind(below) == "LogSoftmax":
+        from_logits, below = True, _below(below)
+    target = _saved(node, "target")
+    return Compared(
+        loss,
+        from_logits,
+        *_made_by(below),
+        prediction_shape=shape,
+        target_shape=_target_shape(target, shape),
+        part=part or getattr(node, "_saved_weight", None) is not None or node._saved_reduction == _SUMMED,
+        prediction=_own(_values_of(below) if from_logits else _saved(node, "self"), _saved(node, "self")),
+        target=_own(target),
+    )
+
+
+def _target_shape(target: Any, prediction: Any) -> Any:
+    """torch hands the loss an expanded target: a side that it does not really have has no stride."""
+    if target is None:
+        return None
+    shape, strides = tuple(int(side) for side in target.shape), tuple(target.stride())
+    if len(shape) == len(prediction or ()) and shape != prediction:
+        own = [side for side, stride in zip(shape, strides) if stride or side == 1]
+        return tuple(own)
+    return shape
+
+
+def _of_difference(node: Any, name: str, part: bool) -> Compared | None:
+    """`((prediction - target) ** 2).mean()` and `(prediction - target).abs().mean()`, written out."""
+    if name == "Pow" and float(getattr(node, "_saved_exponent", 0) or 0) != 2.0:
+        return None
+    below = _below(node)
+    if below is None or kind(below) not in ("Sub", "Rsub"):
+        return None
+    operands = [child for child, _ in below.next_functions if child is not None]
+    if len(operands) != 1:  # both sides are computed: which one is the target is not known
+        return None
+    made, shape, whole = operands[0], _shape(operands[0]), _shape(node)
+    loss = "mean_absolute_error" if name == "Abs" else "mean_squared_error"
+    target = None if whole == shape else _other(whole, shape)
+    return Compared(loss, None, *_made_by(made), prediction_shape=shape, target_shape=target, part=part)
+
+
+def _other(whole: Any, shape: Any) -> Any:
+    """The shape of the other operand, where the two together make a larger one than the prediction has."""
+    if not whole or not shape or len(shape) != len(whole):
+        return None
+    grown = [i for i, (side, own) in enumerate(zip(whole, shape)) if side != own]
+    return whole[grown[0] :] if grown else None
+
+
+def _of_probabilities(node: Any, part: bool) -> Compared | None:
+    """`cross_entropy` with probabilities for targets: log-probabilities times targets."""
+    below = _below(node)
+    if below is None or kind(below) != "LogSoftmax" or len(_inputs(node)) != 1:
+        return None
+    target = _saved(node, "other")
+    target = target if target is not None else _saved(node, "self")
+    if target is None or tuple(target.shape) != _shape(below):
+        return None
+    made, shape = _made_by(_below(below)), _shape(below)
+    return Compared(
+        "categorical_crossentropy", True, *made, prediction_shape=shape, target_shape=shape, part=part,
+        prediction=_saved(below, "result"), target=target,
+    )  # fmt: skip
+
+
+def _values_of(node: Any) -> Any:
+    """What an activation returned, as torch keeps it for most of them."""
+    return _saved(node, "result") if node is not None and kind(node) in _ACTIVATIONS else None
+
+
+def _own(tensor: Any, instead: Any = None) -> Any:
+    """Without the sides that torch has only repeated to make two shapes equal."""
+    tensor = tensor if tensor is not None else instead
+    if tensor is None:
+        return None
+    for side in reversed(range(tensor.dim())):
+        if tensor.stride(side) == 0 and tensor.shape[side] > 1:
+            tensor = tensor.select(side, 0)
+    return tensor
+
+
+def _made_by(node: Any) -> tuple[str, str]:
+    """The activation, and the operation behind it."""
+    for _ in range(8):
+        if node is None:
+            return "", ""
+        name = kind(node)
+        if name in _ACTIVATIONS:
+            return _ACTIVATIONS[name], name
+        if name in _LINEAR:
+            return "linear", name
+        if name not in _SAME_VALUES:
+            return "", name
+        node = _below(node)
+    return "", ""
+
+
+def leaves(loss: Any, most_nodes: int = 5_000) -> list[Any]:
+    """The tensors whose gradient `backward` adds to."""
+    found, pending, seen = [], [loss.grad_fn], set()
+    while pending and len(seen) < most_nodes:
+        node = pending.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            found.append(variable)
+        pending += [child for child, _ in node.next_functions]
+    return found
+
+
+def _inputs(node: Any) -> list[Any]:
+    return [child for child, _ in node.next_functions if child is not None]
+
+
+def _below(node: Any) -> Any:
+    children = _inputs(node)
+    return children[0] if children else None
+
+
+def _shape(node: Any) -> tuple[int, ...] | None:
+    """Of what the operation has computed; torch before 2.1 does not say."""
+    metadata = getattr(node, "_input_metadata", None)
+    return tuple(int(side) for side in metadata[0].shape) if metadata else None
+
+
+def _sizes(node: Any) -> Any:
+    return tuple(getattr(node, "_saved_self_sym_sizes", ()) or ())
+
+
+def _saved(node: Any, name: str) -> Any:
+    """What torch keeps for the backward pass; None when it keeps nothing."""
+    try:
+        value = getattr(node, f"_saved_{name}")
+    except (AttributeError, RuntimeError):
+        return None
+    return value.detach() if hasattr(value, "detach") else None
