@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.zoo.trials import World
@@ -62,7 +61,6 @@ class Draft:
     around: str = ""  # something else that the runner does: "fifo:NAME", "small:NAME"
     environment: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # names that are not left to the style
-    changes: list[Callable[[str], str]] = field(default_factory=list)  # applied to the text, slots filled
 
     def piece(self, name: str) -> Piece:
         return next(piece for piece in self.pieces if piece.name == name)

@@ -56,8 +56,9 @@ def render(draft: Draft, rng: random.Random) -> tuple[str, str]:
     draft.slots.setdefault("model", _model(draft, style, rng))
     body = _layout(draft, style, rng)
     body = draft.fill(body)
-    for change in draft.changes:
-        body = change(body)
+    if "for v_xb, v_yb in v_train:" in body and rng.random() < 0.2:
+        body = body.replace("for v_xb, v_yb in v_train:", "for v_xb, v_yb in tqdm(v_train, leave=False):")
+        draft.imports.append("from tqdm import tqdm")
     body = re.sub(r"^[ ]*(.+) = \1\n", "", body, flags=re.MULTILINE)  # a slot that stayed empty
     body = _say(body, style)
     body = _constants(body, draft, style, rng)

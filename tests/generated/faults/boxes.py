@@ -30,7 +30,7 @@ def first_class_is_zero(draft: Draft, rng: random.Random) -> None:
 
 @fault("box-loss-dominates", "targets-not-scaled loss-not-falling", needs="anchors")
 def heavy_boxes(draft: Draft, rng: random.Random) -> None:
-    draft.put(box_weight=rng.choice(["1000.0", "2000.0"]))
+    draft.put(box_weight=rng.choice(["30000.0", "100000.0"]))
 
 
 @fault("box-loss-dominates", "targets-not-scaled", needs="anchors")

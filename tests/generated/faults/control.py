@@ -27,7 +27,7 @@ def a_callback_stops_it(draft: Draft, rng: random.Random) -> None:
 
 @fault("input-not-finite stopped-on-nan", "loss-not-finite", needs="keras fit xy numeric tabular")
 def stops_at_missing_values(draft: Draft, rng: random.Random) -> None:
-    draft.put(data_extra="v_x[::60, 1] = np.nan")
+    draft.put(data_extra="v_x[::60, 1] = np.nan", hidden_act=', activation="tanh"')
     callback(draft, "", "keras.callbacks.TerminateOnNaN()")
 
 
@@ -100,8 +100,8 @@ def resumes_past_the_end(draft: Draft, rng: random.Random) -> None:
 
 @fault("monitor-missing", "", needs="keras fit", without="anchors")
 def watches_another_name(draft: Draft, rng: random.Random) -> None:
-    name = rng.choice(["val_acc", "val_f1", "validation_loss"])
-    callback(draft, "", f'keras.callbacks.EarlyStopping(monitor="{name}", patience=2)')
+    name = rng.choice(["val_acc", "val_f1", "validation_accuracy"])
+    callback(draft, "", f'keras.callbacks.EarlyStopping(monitor="{name}", mode="max", patience=2)')
 
 
 @fault("killed-from-outside", "", one_of="keras torch jax", without="anchors")

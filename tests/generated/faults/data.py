@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from ..draft import Draft
-from .registry import fault, longer, no_final_loss
+from .registry import fault, no_final_loss
 
 
 def _prepare(draft: Draft, lines: str) -> None:
@@ -99,12 +99,9 @@ def generator_ends(draft: Draft, rng: random.Random) -> None:
     draft.constants["EPOCHS"] = "12"
 
 
-@fault("epoch-never-ends", "", needs="tfdata fit", one_of="xy tfrecord imagefolder")
+@fault("epoch-never-ends", "", needs="tfdata fit", one_of="xy imagefolder")
 def repeats_without_end(draft: Draft, rng: random.Random) -> None:
     draft.put(feed_batched="v_train = v_train.repeat()")
-    draft.slots["val_data"] = draft.slots["val_data"]
-    if "tfrecord" in draft.features:
-        draft.slots["verbose"] = "2"
 
 
 @fault("epoch-never-ends", "", needs="tape tfdata", without="anchors files")
@@ -180,6 +177,3 @@ def one_generator_for_many_threads(draft: Draft, rng: random.Random) -> None:
 def a_matrix_of_all_pairs(draft: Draft, rng: random.Random) -> None:
     draft.put(data_extra="v_pairs = np.empty((len(v_x), len(v_x), 60000))\nv_pairs[:] = v_x.reshape(len(v_x), -1).sum(1)[:, None, None]")
 
-
-def keep_long(draft: Draft) -> None:
-    longer(draft)
