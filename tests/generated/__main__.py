@@ -1,4 +1,4 @@
-"""python -m tests.generated --seed S --count N [--kind faulty|healthy|both] [--faults a,b] [--keep DIR] [--json FILE]"""
+"""Draw programs from a seed, run each once, ask for the verdict, and print the score."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.generated", description=__doc__)
-    parser.add_argument("--seed", type=int, required=True, help="1000 to 1999 for development, 9000 and up for a score")
+    parser.add_argument(
+        "--seed", type=int, required=True, help="1000 to 1999 for development, 9000 and up for a score"
+    )
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--kind", choices=["faulty", "healthy", "both"], default="both")
     parser.add_argument("--faults", default="", help="names of faults, with commas: only these")
@@ -45,7 +47,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, help="keep work and run folders here")
     parser.add_argument("--json", type=Path, help="write the scores here")
     parser.add_argument("--generate-only", action="store_true")
-    parser.add_argument("--bare", action="store_true", help="run without Holdfast and print how each program ended")
+    parser.add_argument(
+        "--bare", action="store_true", help="run without Holdfast and print how each program ended"
+    )
     return parser.parse_args()
 
 
@@ -66,8 +70,9 @@ def _print_bare(outcome: runner.Outcome) -> None:
     losses = re.findall(r"(?<!val_)loss:? (?:\()?([-\d.e+]+|nan|inf)", text)
     some = losses if len(losses) < 10 else [*losses[:4], "..", *losses[-4:]]
     program = outcome.program
-    print(f"{program.name} {program.fault or 'healthy'} {program.base} exit {outcome.exit_code} {outcome.seconds:.0f} s "
-          f"{' '.join(some)} {'; '.join(outcome.notes)}", flush=True)  # fmt: skip
+    what = f"{program.name} {program.fault or 'healthy'} {program.base}"
+    how = f"exit {outcome.exit_code} {outcome.seconds:.0f} s {' '.join(some)} {'; '.join(outcome.notes)}"
+    print(what, how, flush=True)
     last = [line for line in text.splitlines() if line.strip()][-2:]
     print("    " + "\n    ".join(line[:220] for line in last), flush=True)
 

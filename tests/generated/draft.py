@@ -59,7 +59,6 @@ class Draft:
     world: World = field(default_factory=World)
     send: Send | None = None
     around: str = ""  # something else that the runner does: "fifo:NAME", "small:NAME"
-    environment: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # names that are not left to the style
 
     def piece(self, name: str) -> Piece:

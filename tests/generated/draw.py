@@ -50,7 +50,9 @@ def faulty(fault: Fault, rng: random.Random, base: str = "", name: str = "") -> 
 def healthy(base: str, rng: random.Random, name: str = "") -> Program:
     draft = bases.make(base, rng)
     file, text = style.render(draft, rng)
-    allowed = tuple(feature.removeprefix("allowed:") for feature in draft.features if feature.startswith("allowed:"))
+    allowed = tuple(
+        feature.removeprefix("allowed:") for feature in draft.features if feature.startswith("allowed:")
+    )
     return Program(name, base, "", (), (), file, text, draft, allowed=allowed)
 
 

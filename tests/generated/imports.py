@@ -38,7 +38,9 @@ def keras_names(body: str, style: Style, *, words_for_losses: bool) -> tuple[str
             lambda m: f'{m[1]}"{_WORDS[m[2]]}"' if m[2] in _WORDS else m[0],
             body,
         )
-    root = {"keras": "keras", "from_tensorflow": "tensorflow.keras", "tf_keras": "tensorflow.keras"}[style.keras]
+    root = {"keras": "keras", "from_tensorflow": "tensorflow.keras", "tf_keras": "tensorflow.keras"}[
+        style.keras
+    ]
     extra: list[str] = []
     if _LAYER.search(body) and style.layers != "attribute":
         if style.layers == "module":
@@ -55,7 +57,9 @@ def keras_names(body: str, style: Style, *, words_for_losses: bool) -> tuple[str
 
 
 def import_lines(draft: Draft, style: Style, body: str, extra: list[str], rng: random.Random) -> str:
-    standard = sorted({line for use, line in STANDARD.items() if re.search(rf"(?<![\w.]){re.escape(use)}", body)})
+    standard = sorted(
+        {line for use, line in STANDARD.items() if re.search(rf"(?<![\w.]){re.escape(use)}", body)}
+    )
     first: list[str] = []
     for backend in ("jax", "torch"):
         if f"{backend}-backend" in draft.features:
@@ -74,7 +78,9 @@ def import_lines(draft: Draft, style: Style, body: str, extra: list[str], rng: r
     lines = [*standard, *first, *dict.fromkeys(third)]
     text = "\n".join(lines)
     if style.output == "logging":
-        form = rng.choice(["%(message)s", "%(asctime)s %(levelname)s %(message)s", "%(levelname)s: %(message)s"])
+        form = rng.choice(
+            ["%(message)s", "%(asctime)s %(levelname)s %(message)s", "%(levelname)s: %(message)s"]
+        )
         text += f'\n\nlogging.basicConfig(level=logging.INFO, format="{form}")'
         if "import logging" not in lines:
             text = "import logging\n" + text

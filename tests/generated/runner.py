@@ -1,4 +1,4 @@
-"""Runs one program in a work folder of its own, bare or under `holdfast run`, in the environment that its fault needs."""
+"""Runs one program in a folder of its own, bare or under `holdfast run`, in the environment that its fault needs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def _around(program: Program, work: Path) -> Iterator[tuple[list[Path], int]]:
             small.mkdir()
             world._do("mount", "-t", "tmpfs", "-o", f"size={draft.world.tmpfs_mib}m", "generated", str(small))
             stack.callback(subprocess.run, ["umount", "-l", str(small)], check=False)
-        groups = stack.enter_context(world.control_groups(draft.world, f"generated-{os.getpid()}-{next(_NUMBERS)}"))
+        groups = stack.enter_context(
+            world.control_groups(draft.world, f"generated-{os.getpid()}-{next(_NUMBERS)}")
+        )
         stdin = stack.enter_context(world.standard_input(draft.world.stdin))
         yield groups, stdin
 
@@ -90,25 +92,37 @@ def _around(program: Program, work: Path) -> Iterator[tuple[list[Path], int]]:
 def _prepare(text: str, work: Path) -> None:
     script = work / "prepare_files.py"
     script.write_text(text)
-    done = subprocess.run([sys.executable, script.name], cwd=work, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, script.name], cwd=work, capture_output=True, text=True, check=False, timeout=120
+    )
     script.unlink()
     if done.returncode:
         raise world.CannotMake(f"its files: {done.stderr[-500:]}")
 
 
 def _once(
-    program: Program, work: Path, run_dir: Path, groups: list[Path], stdin: int, outcome: Outcome, *, bare: bool
+    program: Program,
+    work: Path,
+    run_dir: Path,
+    groups: list[Path],
+    stdin: int,
+    outcome: Outcome,
+    *,
+    bare: bool,
 ) -> None:
     command = [sys.executable, program.file]
     if not bare:
         command = [*_HOLDFAST, "run", "--run-dir", str(run_dir), "--on-stall", "stop", "--", *command]
     started = time.monotonic()
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
     child = subprocess.Popen(
         [*world.entering(groups, program.draft.world.limits), *command], cwd=work, stdin=stdin, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **program.draft.environment},
+        stderr=subprocess.STDOUT, start_new_session=True, env=environment,
     )  # fmt: skip
     chunks: list[bytes] = []
-    drain = threading.Thread(target=lambda: chunks.extend(iter(lambda: os.read(child.stdout.fileno(), 65536), b"")), daemon=True)  # type: ignore[union-attr]
+    drain = threading.Thread(
+        target=lambda: chunks.extend(iter(lambda: os.read(child.stdout.fileno(), 65536), b"")), daemon=True
+    )  # type: ignore[union-attr]
     drain.start()
     try:
         _send(program, work, child, chunks, started + program.limit_s)
@@ -122,7 +136,9 @@ def _once(
         outcome.output = b"".join(chunks).decode(errors="replace")
 
 
-def _send(program: Program, work: Path, child: subprocess.Popen[bytes], chunks: list[bytes], until: float) -> None:
+def _send(
+    program: Program, work: Path, child: subprocess.Popen[bytes], chunks: list[bytes], until: float
+) -> None:
     """A signal, some seconds after the training's first output."""
     send = program.draft.send
     if send is None:
@@ -163,7 +179,11 @@ def _end(child: subprocess.Popen[bytes], work: Path) -> None:
 
 def _explain(run_dir: Path, outcome: Outcome) -> None:
     done = subprocess.run(
-        [*_HOLDFAST, "explain", str(run_dir), "--json"], check=False, capture_output=True, text=True, timeout=120
+        [*_HOLDFAST, "explain", str(run_dir), "--json"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     try:
         outcome.verdict = json.loads(done.stdout)

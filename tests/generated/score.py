@@ -71,7 +71,8 @@ def tables(scores: list[Score]) -> str:
     for title, group in (("faulty", faulty), ("healthy", healthy)):
         if group:
             good = sum(one.mark in ("right", "quiet") for one in group)
-            lines.append(f"{title}: {good} of {len(group)} right at the first try ({100 * good / len(group):.0f} %)  {_counts(group)}")
+            share = f"{good} of {len(group)} right at the first try ({100 * good / len(group):.0f} %)"
+            lines.append(f"{title}: {share}  {_counts(group)}")
     pairs = Counter((one.expected[0] if one.fault else "(healthy)", one.said) for one in made)
     lines += ["", "expected -> said (number)"]
     lines += [f"  {want:28s} -> {said:28s} {n}" for (want, said), n in sorted(pairs.items())]

@@ -106,7 +106,9 @@ def _layout(draft: Draft, style: Style, rng: random.Random) -> str:
         return _join([*defs, *(_commented(piece, piece.body, style, rng) for piece in draft.pieces)], "\n\n")
     if style.layout == "main":
         inside = _join([_commented(piece, piece.body, style, rng) for piece in draft.pieces], "\n\n")
-        return _join([*defs, _def("f_main", [], inside, style, first="#CONFIG#"), _guard("f_main()", rng)], "\n\n\n")
+        return _join(
+            [*defs, _def("f_main", [], inside, style, first="#CONFIG#"), _guard("f_main()", rng)], "\n\n\n"
+        )
     calls = [_call(piece, "") for piece in draft.pieces]
     functions = [
         _def(f"f_{piece.name}", piece.args, _returning(piece), style, hinted=True) for piece in draft.pieces
@@ -142,7 +144,9 @@ def _returning(piece: Piece) -> str:
     return piece.body + (f"\nreturn {', '.join(piece.returns)}" if piece.returns else "")
 
 
-def _def(name: str, args: list[str], body: str, style: Style, *, hinted: bool = False, first: str = "") -> str:
+def _def(
+    name: str, args: list[str], body: str, style: Style, *, hinted: bool = False, first: str = ""
+) -> str:
     if hinted and style.hints:
         args = [f"{arg}: {words.HINTS[arg]}" if arg in words.HINTS else arg for arg in args]
     end = " -> None" if style.hints and not re.search(r"^return ", body, re.MULTILINE) else ""
@@ -180,10 +184,18 @@ def _line_of_output(text: str, values: list[str], output: str) -> str:
         return f"print({text!r}.format({joined}), flush=True)"
     if output in ("percent", "logging"):
         old = re.sub(r"\{:?([^}]*)\}", lambda m: f"%{m[1]}" if m[1] else "%s", text.replace("%", "%%"))
-        return f"logging.info({old!r}, {joined})" if output == "logging" else f"print({old!r} % ({joined},), flush=True)"
+        return (
+            f"logging.info({old!r}, {joined})"
+            if output == "logging"
+            else f"print({old!r} % ({joined},), flush=True)"
+        )
     parts = iter(values)
     quote = "'" if '"' in joined else '"'
-    inside = re.sub(r"\{(:?[^}]*)\}", lambda m: "{" + next(parts).replace(quote, "'" if quote == '"' else '"') + m[1] + "}", text)
+    inside = re.sub(
+        r"\{(:?[^}]*)\}",
+        lambda m: "{" + next(parts).replace(quote, "'" if quote == '"' else '"') + m[1] + "}",
+        text,
+    )
     return f"print(f{quote}{inside}{quote}, flush=True)"
 
 
@@ -196,7 +208,11 @@ def _constants(body: str, draft: Draft, style: Style, rng: random.Random) -> str
         how = "globals"
     if how == "argparse" and style.layout == "functions":
         how = "dataclass"
-    holder = rng.choice(["cfg", "config", "conf", "hp"]) if how != "argparse" else rng.choice(["args", "opts", "flags"])
+    holder = (
+        rng.choice(["cfg", "config", "conf", "hp"])
+        if how != "argparse"
+        else rng.choice(["args", "opts", "flags"])
+    )
     forms = {"globals": lambda n: n.upper(), "dict": lambda n: f'{holder}["{n}"]'}
     form = forms.get(how, lambda n: f"{holder}.{n}")
     body = _CONSTANT.sub(lambda m: form(names[m[1]]) if m[1] in names else m[0], body)
@@ -217,13 +233,14 @@ def _constants(body: str, draft: Draft, style: Style, rng: random.Random) -> str
 def _parser(holder: str, names: dict[str, str], values: dict[str, str]) -> str:
     lines = ["parser = argparse.ArgumentParser()"]
     for key, name in names.items():
-        lines.append(f'parser.add_argument("--{name.replace("_", "-")}", type={_type(values[key])}, default={values[key]})')
+        lines.append(
+            f'parser.add_argument("--{name.replace("_", "-")}", type={_type(values[key])}, default={values[key]})'
+        )
     return "\n".join([*lines, f"{holder} = parser.parse_args()"])
 
 
 def _type(value: str) -> str:
-    kind = type(ast.literal_eval(value)).__name__ if not value.startswith("(") else "tuple"
-    return kind
+    return type(ast.literal_eval(value)).__name__
 
 
 # --- names -----------------------------------------------------------------------------------------------------
@@ -237,6 +254,8 @@ def _names(text: str, draft: Draft, rng: random.Random) -> str:
         rng.shuffle(options)
         plain = name[2:]
         options += [plain, f"{plain}_", f"the_{plain}", f"my_{plain}"]
-        chosen[name] = next(option for option in options if option not in taken and not keyword.iskeyword(option))
+        chosen[name] = next(
+            option for option in options if option not in taken and not keyword.iskeyword(option)
+        )
         taken.add(chosen[name])
     return _PLACEHOLDER.sub(lambda m: chosen[m[0]], text)

@@ -1,4 +1,4 @@
-"""The generator itself, without running a program: programs compile, the seed decides, and nothing gives the answer away."""
+"""The generator, without running a program: programs compile, the seed decides, nothing gives the answer away."""
 
 from __future__ import annotations
 
@@ -35,8 +35,14 @@ def programs() -> list[Program]:
 
 @cache
 def known() -> set[str]:
-    done = subprocess.run([sys.executable, "-m", "holdfast", "causes", "--json"], capture_output=True, text=True, check=True)
-    return set(re.findall(r'"([a-z]+(?:-[a-z0-9]+)+|swapping|retracing|deadlock|preempted|recompiling)"', done.stdout))
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "causes", "--json"], capture_output=True, text=True, check=True
+    )
+    return set(
+        re.findall(
+            r'"([a-z]+(?:-[a-z0-9]+)+|swapping|retracing|deadlock|preempted|recompiling)"', done.stdout
+        )
+    )
 
 
 def test_every_program_compiles() -> None:
@@ -55,7 +61,12 @@ def test_the_seed_decides() -> None:
 
 def test_nothing_gives_the_answer_away() -> None:
     words = known() | LEARNING | {name for fault in FAULTS.values() for name in (fault.name,)}
-    words = {word for word in words if "-" in word or "_" in word} | {"holdfast", "retracing", "recompiling", "deadlock"}
+    words = {word for word in words if "-" in word or "_" in word} | {
+        "holdfast",
+        "retracing",
+        "recompiling",
+        "deadlock",
+    }
     allowed = {"learning-rate"}  # an option of many programs
     for program in programs():
         text = f"{program.file}\n{program.text}".lower()
@@ -110,10 +121,15 @@ def test_marks_of_a_healthy_program() -> None:
     program = draw.healthy("near-early-end", random.Random(1))
     assert score.mark(program, verdict("early-stopping established"))[0] == "quiet"
     assert score.mark(program, verdict("loss-not-falling possible"))[0] == "quiet"
-    assert score.mark(program, verdict("loss-not-falling supported"))[:2] == ("false alarm", "loss-not-falling")
+    assert score.mark(program, verdict("loss-not-falling supported"))[:2] == (
+        "false alarm",
+        "loss-not-falling",
+    )
 
 
 def test_json_of_causes_is_read() -> None:
-    done = subprocess.run([sys.executable, "-m", "holdfast", "causes", "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "causes", "--json"], capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout)
     assert {"killed-for-memory", "retracing"} <= known()

@@ -21,7 +21,9 @@ def keras_base(task: str, feed: str, loop: str, backend: str, rng: random.Random
         one.features |= {"tensorflow"}
     getattr(keras_loops, f"feed_{feed}")(one)
     keras_loops.model_piece(one)
-    {"fit": keras_loops.compile_and_fit, "step": keras_loops.custom_step, "tape": keras_loops.tape_loop}[loop](one, rng)
+    {"fit": keras_loops.compile_and_fit, "step": keras_loops.custom_step, "tape": keras_loops.tape_loop}[
+        loop
+    ](one, rng)
     return one
 
 

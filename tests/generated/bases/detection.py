@@ -94,7 +94,9 @@ def grid_torch(rng: random.Random) -> Draft:
     one = _start("grid_torch", "grid torch loop dataloader", rng)
     one.imports = ["import torch", "import torch.nn.functional as F", "from torch import nn"]
     one.defs = [code(_GRID_TARGET), code(_GRID_LOSS_TORCH)]
-    body = code(_SCENES) + "\nv_y = f_encode(v_boxes, v_ids)\nv_x = v_x.transpose(0, 3, 1, 2)\n<<arrays_extra>>"
+    body = (
+        code(_SCENES) + "\nv_y = f_encode(v_boxes, v_ids)\nv_x = v_x.transpose(0, 3, 1, 2)\n<<arrays_extra>>"
+    )
     one.pieces = [Piece("data", [], body, ["v_x", "v_y"])]
     one.slots |= {"hidden_act": "nn.ReLU(),", "epochs": "K_EPOCHS", "loss": "f_loss"}
     one.slots["model"] = code("""
@@ -107,7 +109,14 @@ def grid_torch(rng: random.Random) -> Draft:
         )
         """)
     torch_bases._feed(one, "dataloader")
-    one.pieces.append(Piece("model", [], "<<model_before>>\ntorch.manual_seed(K_SEED)\n<<model>>\n<<model_extra>>", ["v_model"]))
+    one.pieces.append(
+        Piece(
+            "model",
+            [],
+            "<<model_before>>\ntorch.manual_seed(K_SEED)\n<<model>>\n<<model_extra>>",
+            ["v_model"],
+        )
+    )
     torch_bases._loop(one, rng)
     one.slots["loss_value"] = "v_lossfn(v_pred.permute(0, 2, 3, 1), v_yb)"
     return one
@@ -158,13 +167,17 @@ def anchors(loop: str, rng: random.Random) -> Draft:
                   "balance": "v_ce = v_ce * tf.where(v_ids > 0, 8.0, 1.0)", "sizes": "(12, 18)", "head_classes": "K_CLASSES + 1",
                   "epochs": "K_EPOCHS", "box_weight": "1.0"}  # fmt: skip
     one.defs = [code(_ANCHORS), code(_ANCHOR_LOSSES)]
-    body = code(_SCENES) + "\n" + code("""
+    body = (
+        code(_SCENES)
+        + "\n"
+        + code("""
         v_cells = [(4 + 8 * j, 4 + 8 * i) for i in range(6) for j in range(6)]
         v_anchors = [(cx - s / 2, cy - s / 2, cx + s / 2, cy + s / 2) for cx, cy in v_cells for s in <<sizes>>]
         v_anchors = np.array(v_anchors, "float32")<<anchor_scale>>
         v_cls, v_off = f_encode(v_anchors, v_boxes, v_ids)
         <<targets_extra>>
         """)
+    )
     one.pieces = [Piece("data", [], body, ["v_x", "v_cls", "v_off"])]
     one.slots["model"] = code("""
         v_inp = keras.Input(shape=(48, 48, 3))

@@ -31,7 +31,12 @@ for split, count in (("train", {count}), ("val", 20)):
             Image.fromarray(img.astype("uint8")).save(folder / f"{{i:04d}}.png")
 <<files_extra>>
 """
-_NAMES = [["bolt", "nut", "washer"], ["oak", "birch", "maple"], ["stop", "yield", "speed"], ["cup", "fork", "plate"]]
+_NAMES = [
+    ["bolt", "nut", "washer"],
+    ["oak", "birch", "maple"],
+    ["stop", "yield", "speed"],
+    ["cup", "fork", "plate"],
+]
 _ROOTS = ["photos", "images", "dataset", "shots", "thumbs"]
 
 
@@ -53,11 +58,13 @@ def _start(name: str, features: str, about: str, rng: random.Random) -> Draft:
 
 def image_folder(rng: random.Random) -> Draft:
     """keras.utils.image_dataset_from_directory and fit."""
-    one = _start("image_folder", "image conv multiclass classification imagefolder tfdata dataset files", "image", rng)
+    one = _start(
+        "image_folder", "image conv multiclass classification imagefolder tfdata dataset files", "image", rng
+    )
     root = rng.choice(_ROOTS)
     one.prepare = _IMAGES.format(seed=rng.randrange(1000), count=150, names=rng.choice(_NAMES), root=root)
     one.layers.insert(0, "<<scale>>")
-    body = code(f"""
+    body = code("""
         <<feed_before>>
         v_train = keras.utils.image_dataset_from_directory(
             "<<root>>/train", image_size=(K_SIDE, K_SIDE), batch_size=<<batch>>, seed=K_SEED<<folder_kw>>)
@@ -75,7 +82,9 @@ def image_folder(rng: random.Random) -> Draft:
 
 def image_paths(rng: random.Random) -> Draft:
     """File names, tf.io.decode_png in a map, a loop or fit."""
-    one = _start("image_paths", "image conv multiclass classification image-paths tfdata dataset files", "image", rng)
+    one = _start(
+        "image_paths", "image conv multiclass classification image-paths tfdata dataset files", "image", rng
+    )
     root, names = rng.choice(_ROOTS), rng.choice(_NAMES)
     one.prepare = _IMAGES.format(seed=rng.randrange(1000), count=150, names=names, root=root)
     one.defs = [code("""
@@ -84,7 +93,11 @@ def image_paths(rng: random.Random) -> Draft:
             <<resize>>
             return tf.cast(v_img, tf.float32)<<div>>, v_label
         """)]  # fmt: skip
-    one.slots |= {"channels": "3", "resize": "v_img = tf.image.resize(v_img, (K_SIDE, K_SIDE))", "div": " / 255.0"}
+    one.slots |= {
+        "channels": "3",
+        "resize": "v_img = tf.image.resize(v_img, (K_SIDE, K_SIDE))",
+        "div": " / 255.0",
+    }
     body = code(f"""
         v_names = {names}
 
@@ -104,7 +117,13 @@ def image_paths(rng: random.Random) -> Draft:
         v_val = tf.data.Dataset.from_tensor_slices((tf.constant(v_files, tf.string), tf.constant(v_y, tf.int64))).map(f_read).batch(<<batch>>)
         <<feed_val>>
         """)
-    one.slots |= {"root": root, "batch": "K_BATCH", "fit_data": "v_train, ", "val_data": "v_val", "pattern": "*.png"}
+    one.slots |= {
+        "root": root,
+        "batch": "K_BATCH",
+        "fit_data": "v_train, ",
+        "val_data": "v_val",
+        "pattern": "*.png",
+    }
     one.pieces = [Piece("feed", [], body, ["v_train", "v_val"])]
     keras_loops.model_piece(one)
     (keras_loops.compile_and_fit if rng.random() < 0.6 else keras_loops.tape_loop)(one, rng)
@@ -134,7 +153,7 @@ for shard in range(3):
 
 def records(rng: random.Random) -> Draft:
     """TFRecord shards, tf.io.parse_single_example, fit."""
-    one = Draft("records", set("tabular multiclass dense classification tfrecord tfdata dataset files numeric".split()),
+    one = Draft("records", {"tabular", "multiclass", "dense", "classification", "tfrecord", "tfdata", "dataset", "files", "numeric"},
                 rng.choice(ABOUT["multiclass"]))  # fmt: skip
     one.constants = {"BATCH": "32", "LR": "3e-3", "EPOCHS": str(rng.randrange(7, 10)), "CLASSES": "4"}
     one.slots = {"hidden_act": ', activation="relu"', "hidden_kw": "", "head_kw": "", "units": "K_CLASSES",
@@ -143,7 +162,11 @@ def records(rng: random.Random) -> Draft:
     root = rng.choice(["records", "shards", "export"])
     one.prepare = _RECORDS.format(seed=rng.randrange(1000), root=root)
     one.input_shape = "(20,)"
-    one.layers = ["keras.layers.Dense(48<<hidden_act>><<hidden_kw>>)", "keras.layers.Dense(24<<hidden_act>><<hidden_kw>>)", HEAD]
+    one.layers = [
+        "keras.layers.Dense(48<<hidden_act>><<hidden_kw>>)",
+        "keras.layers.Dense(24<<hidden_act>><<hidden_kw>>)",
+        HEAD,
+    ]
     one.defs = [code("""
         def f_parse(record):
             v_spec = {"values": tf.io.FixedLenFeature([20], tf.float32), "label": tf.io.FixedLenFeature([], tf.int64)}
@@ -182,7 +205,11 @@ np.savetxt("{root}", np.column_stack([x, y]), delimiter=",", header="a,b,c,d,e,f
 
 def table(rng: random.Random) -> Draft:
     """A CSV file read by NumPy, fit on arrays."""
-    one = Draft("table", set("xy tabular binary dense classification csv files numeric".split()), rng.choice(ABOUT["binary"]))
+    one = Draft(
+        "table",
+        {"xy", "tabular", "binary", "dense", "classification", "csv", "files", "numeric"},
+        rng.choice(ABOUT["binary"]),
+    )
     one.constants = {"BATCH": "32", "LR": "3e-3", "EPOCHS": str(rng.randrange(8, 12))}
     one.slots = {"hidden_act": ', activation="relu"', "hidden_kw": "", "head_kw": "", "units": "1",
                  "head_act": ', activation="sigmoid"', "metric": '"accuracy"', "loss": "keras.losses.BinaryCrossentropy()"}  # fmt: skip
@@ -190,7 +217,11 @@ def table(rng: random.Random) -> Draft:
     one.prepare = _TABLE.format(seed=rng.randrange(1000), root=root)
     one.slots["root"] = root
     one.input_shape = "(8,)"
-    one.layers = ["keras.layers.Dense(48<<hidden_act>><<hidden_kw>>)", "keras.layers.Dense(24<<hidden_act>><<hidden_kw>>)", HEAD]
+    one.layers = [
+        "keras.layers.Dense(48<<hidden_act>><<hidden_kw>>)",
+        "keras.layers.Dense(24<<hidden_act>><<hidden_kw>>)",
+        HEAD,
+    ]
     body = code("""
         v_rows = np.genfromtxt("<<root>>", delimiter=",", skip_header=1, dtype="float32")
         v_x, v_y = v_rows[:, :-1], v_rows[:, <<target_column>>]

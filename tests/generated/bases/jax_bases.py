@@ -9,7 +9,10 @@ from . import tasks
 
 _LOSSES = {
     "binary": ("1", "jnp.mean(jnp.maximum(v_out, 0) - v_out * v_yb + jnp.log1p(jnp.exp(-jnp.abs(v_out))))"),
-    "multiclass": ("K_CLASSES", "-jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(v_out), v_yb[:, None], axis=1))"),
+    "multiclass": (
+        "K_CLASSES",
+        "-jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(v_out), v_yb[:, None], axis=1))",
+    ),
     "regression": ("1", "jnp.mean((v_out - v_yb) ** 2)"),
     "autoencoder": ("256", "jnp.mean((v_out - v_yb) ** 2)"),
 }

@@ -16,7 +16,11 @@ FINISH = [
 
 def feed_arrays(one: Draft) -> None:
     one.features |= {"arrays"}
-    one.slots |= {"fit_data": "v_x, v_y, batch_size=<<batch>>, ", "val_data": "(v_xval, v_yval)", "batch": "K_BATCH"}
+    one.slots |= {
+        "fit_data": "v_x, v_y, batch_size=<<batch>>, ",
+        "val_data": "(v_xval, v_yval)",
+        "batch": "K_BATCH",
+    }
     one.slots["train_args"] = one.slots["val_name"] = ""
     one.features |= {"fit-arrays"}
 
@@ -118,7 +122,14 @@ def _finish(one: Draft, feeds: list[str], rng: random.Random) -> None:
     if rng.random() < 0.5:
         lines.append('v_model.save_weights("<<weights_file>>")')
         one.slots["weights_file"] = rng.choice(["last.weights.h5", "net.weights.h5"])
-    one.pieces.append(Piece("finish", ["v_model", "v_hist", *feeds], "\n".join(["<<finish_before>>", *lines, "<<finish>>"]), []))
+    one.pieces.append(
+        Piece(
+            "finish",
+            ["v_model", "v_hist", *feeds],
+            "\n".join(["<<finish_before>>", *lines, "<<finish>>"]),
+            [],
+        )
+    )
 
 
 def custom_step(one: Draft, rng: random.Random) -> None:

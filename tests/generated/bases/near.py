@@ -30,7 +30,9 @@ def _fit(task: str, feed: str, rng: random.Random) -> Draft:
 def hard_task(rng: random.Random) -> Draft:
     """A third of the labels is noise: the loss falls a little, and that is all that can be had."""
     one = _fit("binary", rng.choice(["arrays", "tfdata"]), rng)
-    one.put(data_extra='v_flip = v_rng.random(len(v_y)) < 0.3\nv_y = np.where(v_flip, 1 - v_y, v_y).astype("float32")')
+    one.put(
+        data_extra='v_flip = v_rng.random(len(v_y)) < 0.3\nv_y = np.where(v_flip, 1 - v_y, v_y).astype("float32")'
+    )
     one.constants |= {"SAMPLES": "6000", "EPOCHS": "6", "LR": "1e-3"}
     return one
 
@@ -86,7 +88,9 @@ def early_end(rng: random.Random) -> Draft:
     """EarlyStopping does what it was asked to do, after the model has learned."""
     one = _fit("binary", "arrays", rng)
     one.features |= {"allowed:early-stopping"}
-    one.put(fit_kw=', callbacks=[keras.callbacks.EarlyStopping(monitor="val_loss", patience=3, restore_best_weights=True)]')
+    one.put(
+        fit_kw=', callbacks=[keras.callbacks.EarlyStopping(monitor="val_loss", patience=3, restore_best_weights=True)]'
+    )
     one.constants |= {"EPOCHS": "60", "SAMPLES": "1500", "LR": "5e-3"}
     return one
 
@@ -111,7 +115,12 @@ def target_reached(rng: random.Random) -> Draft:
 @near
 def harmless_words(rng: random.Random) -> Draft:
     """The log mentions errors of other days."""
-    one = rng.choice([lambda: _fit("regression", "arrays", rng), lambda: torch_bases.torch_base("binary", "dataloader", rng)])()
+    one = rng.choice(
+        [
+            lambda: _fit("regression", "arrays", rng),
+            lambda: torch_bases.torch_base("binary", "dataloader", rng),
+        ]
+    )()
     lines = ['SAY("note: batch 512 ran out of memory on the laptop, 64 is fine")',
              'SAY("last week: No space left on device, old checkpoints were deleted since")',
              'SAY("tip: if you see a CUDA out of memory error, use a smaller batch")',
@@ -126,7 +135,12 @@ def steady_input(rng: random.Random) -> Draft:
     one = _fit("image_classes", "generator", rng)
     one.put(item_extra="time.sleep(0.004)")
     one.constants |= {"BATCH": "64", "EPOCHS": "5"}
-    one.layers[0] = one.layers[0].replace("Conv2D(8", "Conv2D(32").replace("Conv2D(12", "Conv2D(32").replace("Conv2D(16", "Conv2D(32")
+    one.layers[0] = (
+        one.layers[0]
+        .replace("Conv2D(8", "Conv2D(32")
+        .replace("Conv2D(12", "Conv2D(32")
+        .replace("Conv2D(16", "Conv2D(32")
+    )
     return one
 
 
@@ -167,7 +181,9 @@ def mild_imbalance(rng: random.Random) -> Draft:
     return one
 
 
-def _own(name: str, features: str, rng: random.Random, constants: dict[str, str], imports: list[str]) -> Draft:
+def _own(
+    name: str, features: str, rng: random.Random, constants: dict[str, str], imports: list[str]
+) -> Draft:
     one = Draft(name, set(features.split()), rng.choice(ABOUT["other"]), imports=imports)
     one.constants = {"SEED": str(rng.randrange(1000)), **constants}
     return one
@@ -176,7 +192,13 @@ def _own(name: str, features: str, rng: random.Random, constants: dict[str, str]
 @near
 def adversarial(rng: random.Random) -> Draft:
     """A GAN in torch: its two losses balance each other and do not fall."""
-    one = _own("gan", "torch loop", rng, {"STEPS": "700", "BATCH": "64", "LR": "1e-3"}, ["import torch", "from torch import nn"])
+    one = _own(
+        "gan",
+        "torch loop",
+        rng,
+        {"STEPS": "700", "BATCH": "64", "LR": "1e-3"},
+        ["import torch", "from torch import nn"],
+    )
     model = code("""
         torch.manual_seed(K_SEED)
         v_maker = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2))
@@ -280,8 +302,16 @@ def contrastive(rng: random.Random) -> Draft:
 @near
 def reinforcement(rng: random.Random) -> Draft:
     """REINFORCE on a small choice task: the reward rises, the loss says nothing."""
-    one = _own("reinforcement", "torch loop", rng, {"STEPS": "500", "BATCH": "64", "LR": "5e-3"}, ["import torch", "from torch import nn"])
-    model = "torch.manual_seed(K_SEED)\nv_policy = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 3))"
+    one = _own(
+        "reinforcement",
+        "torch loop",
+        rng,
+        {"STEPS": "500", "BATCH": "64", "LR": "5e-3"},
+        ["import torch", "from torch import nn"],
+    )
+    model = (
+        "torch.manual_seed(K_SEED)\nv_policy = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 3))"
+    )
     train = code("""
         v_opt = torch.optim.Adam(v_policy.parameters(), lr=K_LR)
         v_mean = 0.0

@@ -39,7 +39,14 @@ def torch_base(task: str, feed: str, rng: random.Random) -> Draft:
     one.slots["target_shape"] = shape
     data.body += f"\n{moved}\n{targets}\n<<arrays_extra>>"
     _feed(one, feed)
-    one.pieces.append(Piece("model", [], "<<model_before>>\ntorch.manual_seed(K_SEED)\n<<model>>\n<<model_extra>>", ["v_model"]))
+    one.pieces.append(
+        Piece(
+            "model",
+            [],
+            "<<model_before>>\ntorch.manual_seed(K_SEED)\n<<model>>\n<<model_extra>>",
+            ["v_model"],
+        )
+    )
     _loop(one, rng)
     return one
 

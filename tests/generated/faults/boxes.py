@@ -50,7 +50,11 @@ def anchors_in_pixels(draft: Draft, rng: random.Random) -> None:
 
 @fault("bad-boxes", "input-not-finite loss-not-finite", needs="grid")
 def inverted_boxes(draft: Draft, rng: random.Random) -> None:
-    draft.put(width="np.sqrt(x1 - x0)", height="np.sqrt(y1 - y0)", data_extra="v_boxes[7::60] = v_boxes[7::60][:, [2, 3, 0, 1]]")
+    draft.put(
+        width="np.sqrt(x1 - x0)",
+        height="np.sqrt(y1 - y0)",
+        data_extra="v_boxes[7::60] = v_boxes[7::60][:, [2, 3, 0, 1]]",
+    )
 
 
 @fault("class-id-out-of-range", "output-units-mismatch script-error loss-not-finite", needs="anchors")

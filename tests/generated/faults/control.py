@@ -86,15 +86,20 @@ def two_locks(draft: Draft, rng: random.Random) -> None:
 @fault("waiting-for-a-person", "", one_of="keras torch", limit_s=120)
 def asks_a_question(draft: Draft, rng: random.Random) -> None:
     draft.world = draft.world.__class__(stdin=rng.choice(["open", "terminal"]))
-    question = rng.choice(['input("Overwrite the old weights? [y/n] ")', 'input("Continue? ")', 'input("Name of this run: ")'])
-    draft.add("model_extra" if rng.random() < 0.5 else "finish_before", f"v_reply = {question}") if "anchors" not in draft.features \
-        else draft.add("model_extra", f"v_reply = {question}")  # fmt: skip
+    question = rng.choice(
+        ['input("Overwrite the old weights? [y/n] ")', 'input("Continue? ")', 'input("Name of this run: ")']
+    )
+    late = "anchors" not in draft.features and rng.random() < 0.5
+    draft.add("finish_before" if late else "model_extra", f"v_reply = {question}")
 
 
 @fault("already-at-target", "dataset-empty", needs="keras fit", without="anchors")
 def resumes_past_the_end(draft: Draft, rng: random.Random) -> None:
     draft.prepare += '\nwith open("state.json", "w") as f:\n    f.write(\'{"epoch": 60, "best": 0.41}\')\n'
-    draft.put(callback_setup='with open("state.json") as v_file:\n    v_state = json.load(v_file)', fit_kw=', initial_epoch=v_state["epoch"]')
+    draft.put(
+        callback_setup='with open("state.json") as v_file:\n    v_state = json.load(v_file)',
+        fit_kw=', initial_epoch=v_state["epoch"]',
+    )
     no_final_loss(draft)
 
 
@@ -142,7 +147,9 @@ def saves_to_a_small_disk(draft: Draft, rng: random.Random) -> None:
 def torch_saves_to_a_small_disk(draft: Draft, rng: random.Random) -> None:
     draft.world = draft.world.__class__(tmpfs_mib=1)
     draft.constants["EPOCHS"] = "300"
-    draft.put(epoch_extra='torch.save({"model": v_model.state_dict(), "optim": v_opt.state_dict()}, f"small/epoch_{v_epoch}.pt")')
+    draft.put(
+        epoch_extra='torch.save({"model": v_model.state_dict(), "optim": v_opt.state_dict()}, f"small/epoch_{v_epoch}.pt")'
+    )
 
 
 @fault("checkpoint-torn", "script-error", needs="keras", without="custom-step")
@@ -180,7 +187,9 @@ def file_is_not_there(draft: Draft, rng: random.Random) -> None:
 
 @fault("cache-lock-stale", "script-error", needs="tfdata fit", one_of="xy tfrecord")
 def an_old_cache(draft: Draft, rng: random.Random) -> None:
-    draft.prepare += '\nimport os\nos.makedirs("cache", exist_ok=True)\nopen("cache/train_0.lockfile", "w").write("0")\n'
+    draft.prepare += (
+        '\nimport os\nos.makedirs("cache", exist_ok=True)\nopen("cache/train_0.lockfile", "w").write("0")\n'
+    )
     draft.put(feed_batched='v_train = v_train.cache("cache/train")')
 
 
@@ -189,7 +198,7 @@ def files_stay_open(draft: Draft, rng: random.Random) -> None:
     draft.world = draft.world.__class__(limits={"n": 400})
     draft.constants["BATCH"] = "16"
     if "generator" in draft.features:
-        draft.put(gen_before="v_store = []", item_extra='v_store.append(open(__file__))')
+        draft.put(gen_before="v_store = []", item_extra="v_store.append(open(__file__))")
     else:
         draft.replace("super().__init__(**kwargs)", "super().__init__(**kwargs)\n        self.sources = []")
         draft.put(item_extra="self.sources.append(open(__file__))")

@@ -7,7 +7,9 @@ import random
 from ..draft import Draft
 from .registry import fault
 
-_EACH_TORCH = "for v_part in v_model.modules():\n    if isinstance(v_part, (nn.Linear, nn.Conv2d)):\n        {}"
+_EACH_TORCH = (
+    "for v_part in v_model.modules():\n    if isinstance(v_part, (nn.Linear, nn.Conv2d)):\n        {}"
+)
 
 
 def _hidden(draft: Draft, keras: str, torch: str) -> None:
@@ -18,13 +20,22 @@ def _hidden(draft: Draft, keras: str, torch: str) -> None:
         draft.put(hidden_kw=keras)
 
 
-@fault("dead-units", "loss-not-falling constant-initialisation vanishing-gradients", one_of="keras torch jax", without="detection text sequence")
+@fault(
+    "dead-units",
+    "loss-not-falling constant-initialisation vanishing-gradients",
+    one_of="keras torch jax",
+    without="detection text sequence",
+)
 def negative_biases(draft: Draft, rng: random.Random) -> None:
     value = rng.choice(["-20.0", "-30.0"])
     if "jax" in draft.features:
         draft.put(bias=f"jnp.full(b, {value} if b > 1 else 0.0)")
         return
-    _hidden(draft, f", bias_initializer=keras.initializers.Constant({value})", f"nn.init.constant_(v_part.bias, {value})")
+    _hidden(
+        draft,
+        f", bias_initializer=keras.initializers.Constant({value})",
+        f"nn.init.constant_(v_part.bias, {value})",
+    )
 
 
 @fault("saturated-units", "loss-not-falling vanishing-gradients", needs="dense", one_of="keras torch jax")
@@ -33,11 +44,23 @@ def huge_weights_under_tanh(draft: Draft, rng: random.Random) -> None:
     if "jax" in draft.features:
         draft.put(act=f"jax.nn.{act}", scale_of_weights="40.0")
         return
-    _hidden(draft, ", kernel_initializer=keras.initializers.RandomNormal(stddev=40.0)", "nn.init.normal_(v_part.weight, std=40.0)")
-    draft.put(hidden_act=f', activation="{act}"' if "torch" not in draft.features else f"nn.{act.capitalize()}(),")
+    _hidden(
+        draft,
+        ", kernel_initializer=keras.initializers.RandomNormal(stddev=40.0)",
+        "nn.init.normal_(v_part.weight, std=40.0)",
+    )
+    draft.put(
+        hidden_act=f', activation="{act}"' if "torch" not in draft.features else f"nn.{act.capitalize()}(),"
+    )
 
 
-@fault("vanishing-gradients", "loss-not-falling saturated-units", needs="dense", one_of="keras torch jax", without="regression")
+@fault(
+    "vanishing-gradients",
+    "loss-not-falling saturated-units",
+    needs="dense",
+    one_of="keras torch jax",
+    without="regression",
+)
 def deep_sigmoids(draft: Draft, rng: random.Random) -> None:
     depth, width = rng.choice([12, 14]), 24
     if "jax" in draft.features:
@@ -46,22 +69,35 @@ def deep_sigmoids(draft: Draft, rng: random.Random) -> None:
         draft.put(hidden_act="nn.Sigmoid(),")
         lines = draft.slots["model"].splitlines()
         width = int(lines[2].split(",")[1].strip(" )"))
-        draft.put(body_extra=f"*[v_part for _ in range({depth}) for v_part in (nn.Linear({width}, {width}), nn.Sigmoid())],")
+        draft.put(
+            body_extra=f"*[v_part for _ in range({depth}) for v_part in (nn.Linear({width}, {width}), nn.Sigmoid())],"
+        )
     else:
         draft.put(hidden_act=', activation="sigmoid"')
         more = [f"keras.layers.Dense({width}<<hidden_act>><<hidden_kw>>)"] * depth
         draft.layers[1:1] = more
 
 
-@fault("exploding-gradients", "learning-rate-too-high loss-not-finite loss-not-falling", needs="dense", one_of="keras torch jax")
+@fault(
+    "exploding-gradients",
+    "learning-rate-too-high loss-not-finite loss-not-falling",
+    needs="dense",
+    one_of="keras torch jax",
+)
 def deep_and_wide_weights(draft: Draft, rng: random.Random) -> None:
     if "jax" in draft.features:
         draft.put(scale_of_weights="1.5", hidden="[64] * 8")
         return
-    _hidden(draft, ", kernel_initializer=keras.initializers.RandomNormal(stddev=1.5)", "nn.init.normal_(v_part.weight, std=1.5)")
+    _hidden(
+        draft,
+        ", kernel_initializer=keras.initializers.RandomNormal(stddev=1.5)",
+        "nn.init.normal_(v_part.weight, std=1.5)",
+    )
     if "torch" in draft.features:
         width = int(draft.slots["model"].splitlines()[2].split(",")[1].strip(" )"))
-        draft.put(body_extra=f"*[v_part for _ in range(7) for v_part in (nn.Linear({width}, {width}), nn.ReLU())],")
+        draft.put(
+            body_extra=f"*[v_part for _ in range(7) for v_part in (nn.Linear({width}, {width}), nn.ReLU())],"
+        )
     else:
         draft.layers[1:1] = ["keras.layers.Dense(64<<hidden_act>><<hidden_kw>>)"] * 7
 
@@ -97,7 +133,12 @@ def huge_rate(draft: Draft, rng: random.Random) -> None:
     draft.constants["LR"] = rng.choice(["30.0", "50.0", "10.0"])
 
 
-@fault("learning-rate-too-high", "loss-not-finite exploding-gradients", needs="keras regression", without="detection jax-backend")
+@fault(
+    "learning-rate-too-high",
+    "loss-not-finite exploding-gradients",
+    needs="keras regression",
+    without="detection jax-backend",
+)
 def plain_descent_with_a_huge_rate(draft: Draft, rng: random.Random) -> None:
     draft.put(optimizer="keras.optimizers.SGD(<<lr>>)")
     draft.constants["LR"] = rng.choice(["1.0", "2.0"])
@@ -110,10 +151,18 @@ def rate_decays_at_once(draft: Draft, rng: random.Random) -> None:
 
 @fault("learning-rate-collapsed", "learning-rate-too-low loss-not-falling", needs="torch")
 def torch_rate_decays_at_once(draft: Draft, rng: random.Random) -> None:
-    draft.put(loop_before="v_sched = torch.optim.lr_scheduler.ExponentialLR(v_opt, gamma=0.6)", step_extra="v_sched.step()")
+    draft.put(
+        loop_before="v_sched = torch.optim.lr_scheduler.ExponentialLR(v_opt, gamma=0.6)",
+        step_extra="v_sched.step()",
+    )
 
 
-@fault("nothing-trainable", "loss-not-falling framework-warning script-error", needs="keras", without="custom-step jax-backend")
+@fault(
+    "nothing-trainable",
+    "loss-not-falling framework-warning script-error",
+    needs="keras",
+    without="custom-step jax-backend",
+)
 def frozen_model(draft: Draft, rng: random.Random) -> None:
     lines = ["v_model.trainable = False", "for v_part in v_model.layers:\n    v_part.trainable = False"]
     draft.add("model_extra", rng.choice(lines))
@@ -124,7 +173,12 @@ def frozen_torch_model(draft: Draft, rng: random.Random) -> None:
     draft.add("model_extra", "for v_weight in v_model.parameters():\n    v_weight.requires_grad = False")
 
 
-@fault("loss-not-falling", "nothing-trainable learning-rate-too-low", one_of="tape custom-step torch", without="anchors")
+@fault(
+    "loss-not-falling",
+    "nothing-trainable learning-rate-too-low",
+    one_of="tape custom-step torch",
+    without="anchors",
+)
 def gradients_are_not_applied(draft: Draft, rng: random.Random) -> None:
     draft.put(apply="")
 
@@ -141,7 +195,13 @@ def update_goes_elsewhere(draft: Draft, rng: random.Random) -> None:
     draft.put(update=draft.slots["update"].replace("v_params = jax", "v_updated = jax"))
 
 
-@fault("batch-norm-misused", "loss-not-falling script-error", needs="dense xy", one_of="keras torch", without="multilabel regression")
+@fault(
+    "batch-norm-misused",
+    "loss-not-falling script-error",
+    needs="dense xy",
+    one_of="keras torch",
+    without="multilabel regression",
+)
 def normalised_batches_of_one(draft: Draft, rng: random.Random) -> None:
     draft.constants |= {"BATCH": "1", "SAMPLES": "700", "EPOCHS": "4"}
     if "torch" in draft.features:
@@ -151,12 +211,24 @@ def normalised_batches_of_one(draft: Draft, rng: random.Random) -> None:
         draft.layers.insert(len(draft.layers) - 1, "keras.layers.BatchNormalization()")
 
 
-@fault("too-few-updates", "", needs="xy", one_of="keras torch jax", without="detection jax autoencoder segmentation image pydataset generator")
+@fault(
+    "too-few-updates",
+    "",
+    needs="xy",
+    one_of="keras torch jax",
+    without="detection jax autoencoder segmentation image pydataset generator",
+)
 def a_handful_of_updates(draft: Draft, rng: random.Random) -> None:
     draft.constants |= {"BATCH": "1024", "EPOCHS": rng.choice(["1", "2"])}
 
 
-@fault("dropout-too-strong", "loss-not-falling", needs="dense", one_of="keras torch", without="regression autoencoder")
+@fault(
+    "dropout-too-strong",
+    "loss-not-falling",
+    needs="dense",
+    one_of="keras torch",
+    without="regression autoencoder",
+)
 def nearly_all_dropped(draft: Draft, rng: random.Random) -> None:
     rate = rng.choice(["0.97", "0.98"])
     if "torch" in draft.features:
@@ -166,26 +238,49 @@ def nearly_all_dropped(draft: Draft, rng: random.Random) -> None:
             draft.layers.insert(index, f"keras.layers.Dropout({rate})")
 
 
-@fault("regularisation-too-strong", "loss-not-falling", one_of="keras torch jax", without="detection text sequence segmentation")
+@fault(
+    "regularisation-too-strong",
+    "loss-not-falling",
+    one_of="keras torch jax",
+    without="detection text sequence segmentation",
+)
 def heavy_penalty(draft: Draft, rng: random.Random) -> None:
     if "jax" in draft.features:
         draft.put(penalty=" + 10.0 * sum(jnp.sum(v_w ** 2) for v_w, v_b in v_params)")
     elif "torch" in draft.features:
-        draft.put(step_loss_extra="v_loss = v_loss + 5.0 * sum((v_weight ** 2).sum() for v_weight in v_model.parameters())")
+        draft.put(
+            step_loss_extra="v_loss = v_loss + 5.0 * sum((v_weight ** 2).sum() for v_weight in v_model.parameters())"
+        )
     elif "tape" in draft.features:
-        draft.put(step_loss_extra="v_loss += 5.0 * tf.add_n([tf.nn.l2_loss(v_weight) for v_weight in v_model.trainable_variables])")
+        draft.put(
+            step_loss_extra="v_loss += 5.0 * tf.add_n([tf.nn.l2_loss(v_weight) for v_weight in v_model.trainable_variables])"
+        )
     else:
-        draft.put(hidden_kw=", kernel_regularizer=keras.regularizers.L2(5.0)", head_kw=", kernel_regularizer=keras.regularizers.L2(5.0)")
+        draft.put(
+            hidden_kw=", kernel_regularizer=keras.regularizers.L2(5.0)",
+            head_kw=", kernel_regularizer=keras.regularizers.L2(5.0)",
+        )
 
 
 @fault("framework-warning", "", needs="tape", without="anchors detection")
 def an_unused_head(draft: Draft, rng: random.Random) -> None:
     draft.put(train_before="v_aux = keras.layers.Dense(8)\nv_aux.build((None, 16))")
-    draft.replace("v_tape.gradient(v_loss, v_model.trainable_variables)", "v_tape.gradient(v_loss, v_model.trainable_variables + v_aux.trainable_variables)")
-    draft.put(apply="v_opt.apply_gradients(zip(v_grads, v_model.trainable_variables + v_aux.trainable_variables))")
+    draft.replace(
+        "v_tape.gradient(v_loss, v_model.trainable_variables)",
+        "v_tape.gradient(v_loss, v_model.trainable_variables + v_aux.trainable_variables)",
+    )
+    draft.put(
+        apply="v_opt.apply_gradients(zip(v_grads, v_model.trainable_variables + v_aux.trainable_variables))"
+    )
 
 
-@fault("input-constant", "loss-not-falling dead-units", needs="xy", one_of="binary multiclass", without="text image")
+@fault(
+    "input-constant",
+    "loss-not-falling dead-units",
+    needs="xy",
+    one_of="binary multiclass",
+    without="text image",
+)
 def clipped_to_nothing(draft: Draft, rng: random.Random) -> None:
     draft.put(data_extra='v_x = np.clip((v_x - 500.0) / 100.0, 0.0, 1.0).astype("float32")')
 
@@ -195,14 +290,25 @@ def integers_after_scaling(draft: Draft, rng: random.Random) -> None:
     draft.put(data_extra='v_x = v_x.astype("uint8").astype("float32")')
 
 
-@fault("targets-not-scaled", "loss-not-falling", needs="regression xy", one_of="keras torch", without="detection")
+@fault(
+    "targets-not-scaled", "loss-not-falling", needs="regression xy", one_of="keras torch", without="detection"
+)
 def prices_in_cents(draft: Draft, rng: random.Random) -> None:
-    draft.put(data_extra=f"v_y = v_y * {rng.choice(['80000.0', '50000.0'])} + {rng.choice(['300000.0', '900000.0'])}")
+    draft.put(
+        data_extra=f"v_y = v_y * {rng.choice(['80000.0', '50000.0'])} + {rng.choice(['300000.0', '900000.0'])}"
+    )
 
 
-@fault("input-scale-mismatch", "loss-not-falling dead-units learning-rate-too-high saturated-units", needs="xy numeric tabular", one_of="keras torch jax")
+@fault(
+    "input-scale-mismatch",
+    "loss-not-falling dead-units learning-rate-too-high saturated-units",
+    needs="xy numeric tabular",
+    one_of="keras torch jax",
+)
 def raw_units(draft: Draft, rng: random.Random) -> None:
-    draft.put(data_extra='v_x = (v_x * 10.0 ** (np.arange(v_x.shape[1]) % 6 - 1) + 300.0 * (np.arange(v_x.shape[1]) % 6)).astype("float32")')
+    draft.put(
+        data_extra='v_x = (v_x * 10.0 ** (np.arange(v_x.shape[1]) % 6 - 1) + 300.0 * (np.arange(v_x.shape[1]) % 6)).astype("float32")'
+    )
 
 
 @fault("loss-singular", "loss-not-finite", needs="regression xy", one_of="tape torch", without="sequence")
@@ -211,12 +317,22 @@ def root_of_zero(draft: Draft, rng: random.Random) -> None:
     if "torch" in draft.features:
         draft.put(head_act="nn.ReLU(),", loss_value="torch.sqrt((v_pred - v_yb) ** 2).mean()")
     else:
-        draft.put(head_act=', activation="relu"', loss_value="tf.reduce_mean(tf.sqrt(tf.square(v_pred - v_yb)))")
+        draft.put(
+            head_act=', activation="relu"', loss_value="tf.reduce_mean(tf.sqrt(tf.square(v_pred - v_yb)))"
+        )
 
 
-@fault("half-precision-overflow", "loss-not-finite targets-not-scaled", needs="keras regression xy tabular", without="custom-step torch-backend")
+@fault(
+    "half-precision-overflow",
+    "loss-not-finite targets-not-scaled",
+    needs="keras regression xy tabular",
+    without="custom-step torch-backend",
+)
 def float16_all_over(draft: Draft, rng: random.Random) -> None:
-    draft.put(model_before='keras.mixed_precision.set_global_policy("float16")', data_extra="v_y = v_y * 200.0 + 900.0")
+    draft.put(
+        model_before='keras.mixed_precision.set_global_policy("float16")',
+        data_extra="v_y = v_y * 200.0 + 900.0",
+    )
 
 
 @fault("input-not-finite", "loss-not-finite", needs="xy numeric", one_of="keras torch jax")
@@ -224,4 +340,6 @@ def missing_readings(draft: Draft, rng: random.Random) -> None:
     if "sequence" in draft.features:
         draft.put(data_extra="v_x[::97, 5] = np.nan")
     else:
-        draft.put(data_extra=rng.choice(["v_x[::97, 1] = np.nan", "v_x[40::150, 2] = np.log(v_x[40::150, 2] * 0)"]))
+        draft.put(
+            data_extra=rng.choice(["v_x[::97, 1] = np.nan", "v_x[40::150, 2] = np.log(v_x[40::150, 2] * 0)"])
+        )

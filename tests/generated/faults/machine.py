@@ -32,7 +32,11 @@ def a_callback_keeps_maps(draft: Draft, rng: random.Random) -> None:
 def the_loop_keeps_everything(draft: Draft, rng: random.Random) -> None:
     _limit(draft, 2500)
     longer(draft)
-    grown = "torch.cat([v_xb.flatten()] * 400).clone()" if "torch" in draft.features else "tf.tile(tf.reshape(tf.cast(v_xb, tf.float32), [1, -1]), [1500, 1])"
+    grown = (
+        "torch.cat([v_xb.flatten()] * 400).clone()"
+        if "torch" in draft.features
+        else "tf.tile(tf.reshape(tf.cast(v_xb, tf.float32), [1, -1]), [1500, 1])"
+    )
     draft.put(loop_before="v_store = []", step_extra=f"v_store.append((float(v_loss), {grown}))")
 
 
@@ -64,7 +68,9 @@ def a_buffer_of_large_images(draft: Draft, rng: random.Random) -> None:
 @fault("cache-too-large", "killed-for-memory", needs="tfdata image xy", without="segmentation")
 def a_cache_of_large_images(draft: Draft, rng: random.Random) -> None:
     _limit(draft, 2000)
-    draft.put(feed_elements=_ENLARGE + "\nv_train = v_train.cache()", buffer="10", feed_batched=_shrink(draft))
+    draft.put(
+        feed_elements=_ENLARGE + "\nv_train = v_train.cache()", buffer="10", feed_batched=_shrink(draft)
+    )
 
 
 @fault("prefetch-too-deep", "killed-for-memory", needs="tfdata image xy", without="segmentation tape")
@@ -75,7 +81,10 @@ def a_long_queue_of_batches(draft: Draft, rng: random.Random) -> None:
     draft.put(feed_batched="v_train = v_train.repeat(6).map(lambda v_a, v_b: (tf.tile(v_a, [1, 12, 12, 1]), v_b), num_parallel_calls=2)",
               feed_val="v_val = v_val.map(lambda v_a, v_b: (tf.tile(v_a, [1, 12, 12, 1]), v_b))")  # fmt: skip
     draft.input_shape = draft.input_shape.replace(f"({side}, {side}", f"({12 * side}, {12 * side}")
-    draft.layers[:2] = ['keras.layers.Conv2D(16, 5, strides=2, padding="same", activation="relu")', "keras.layers.MaxPooling2D(8)"]
+    draft.layers[:2] = [
+        'keras.layers.Conv2D(16, 5, strides=2, padding="same", activation="relu")',
+        "keras.layers.MaxPooling2D(8)",
+    ]
 
 
 @fault("retracing", "", needs="tape xy", without="detection")
@@ -123,7 +132,12 @@ def a_plain_mistake(draft: Draft, rng: random.Random) -> None:
     draft.add(rng.choice(["finish_before", "model_extra"]), line)
 
 
-@fault("script-error", "wrong-channels output-units-mismatch mixed-image-sizes input-scale-mismatch", needs="keras tabular xy", without="detection")
+@fault(
+    "script-error",
+    "wrong-channels output-units-mismatch mixed-image-sizes input-scale-mismatch",
+    needs="keras tabular xy",
+    without="detection",
+)
 def wrong_input_width(draft: Draft, rng: random.Random) -> None:
     width = int(draft.input_shape.strip("(),"))
     draft.input_shape = f"({width + 3},)"
@@ -131,4 +145,7 @@ def wrong_input_width(draft: Draft, rng: random.Random) -> None:
 
 @fault("download-blocked", "script-error", needs="keras", without="custom-step")
 def weights_from_the_net(draft: Draft, rng: random.Random) -> None:
-    draft.add("model_extra", 'v_model.load_weights(keras.utils.get_file("start.weights.h5", "https://models.invalid/start.weights.h5"))')
+    draft.add(
+        "model_extra",
+        'v_model.load_weights(keras.utils.get_file("start.weights.h5", "https://models.invalid/start.weights.h5"))',
+    )

@@ -8,7 +8,9 @@ from ..draft import Draft
 from .registry import fault
 
 
-@fault("output-loss-mismatch", "framework-warning loss-not-falling", needs="keras binary", without="detection")
+@fault(
+    "output-loss-mismatch", "framework-warning loss-not-falling", needs="keras binary", without="detection"
+)
 def one_unit_softmax(draft: Draft, rng: random.Random) -> None:
     draft.put(head_act=', activation="softmax"')
 
@@ -43,7 +45,9 @@ def softmax_twice_by_hand(draft: Draft, rng: random.Random) -> None:
     draft.put(head_act="v_out = jax.nn.softmax(v_out)")
 
 
-@fault("output-range-mismatch", "loss-not-falling dead-units", needs="regression xy", one_of="keras torch jax")
+@fault(
+    "output-range-mismatch", "loss-not-falling dead-units", needs="regression xy", one_of="keras torch jax"
+)
 def output_cannot_be_negative(draft: Draft, rng: random.Random) -> None:
     draft.put(data_extra="v_y = v_y - 2.5")
     if "torch" in draft.features:
@@ -54,7 +58,12 @@ def output_cannot_be_negative(draft: Draft, rng: random.Random) -> None:
         draft.put(head_act=f', activation="{rng.choice(["relu", "sigmoid"])}"')
 
 
-@fault("output-range-mismatch", "targets-not-scaled saturated-units", needs="regression xy", one_of="keras torch jax")
+@fault(
+    "output-range-mismatch",
+    "targets-not-scaled saturated-units",
+    needs="regression xy",
+    one_of="keras torch jax",
+)
 def output_too_narrow(draft: Draft, rng: random.Random) -> None:
     draft.put(data_extra="v_y = 6.0 * v_y + 20.0")
     if "torch" in draft.features:
@@ -89,12 +98,18 @@ def squares_of_class_numbers(draft: Draft, rng: random.Random) -> None:
         draft.put(units="1", head_act="")
 
 
-@fault("loss-task-mismatch", "script-error output-units-mismatch", needs="keras multiclass", without="detection")
+@fault(
+    "loss-task-mismatch", "script-error output-units-mismatch", needs="keras multiclass", without="detection"
+)
 def one_hot_loss_on_class_numbers(draft: Draft, rng: random.Random) -> None:
     draft.put(loss="keras.losses.CategoricalCrossentropy()")
 
 
-@fault("loss-task-mismatch", "output-loss-mismatch loss-not-falling output-range-mismatch", needs="keras regression")
+@fault(
+    "loss-task-mismatch",
+    "output-loss-mismatch loss-not-falling output-range-mismatch",
+    needs="keras regression",
+)
 def cross_entropy_on_numbers(draft: Draft, rng: random.Random) -> None:
     draft.put(loss="keras.losses.BinaryCrossentropy()", head_act=', activation="sigmoid"')
 
@@ -104,7 +119,13 @@ def torch_squares_of_class_numbers(draft: Draft, rng: random.Random) -> None:
     draft.put(units="1", loss="nn.MSELoss()", loss_value="v_lossfn(v_pred[:, 0], v_yb.float())")
 
 
-@fault("shapes-broadcast", "loss-not-falling framework-warning", needs="regression loop", one_of="torch jax", without="detection")
+@fault(
+    "shapes-broadcast",
+    "loss-not-falling framework-warning",
+    needs="regression loop",
+    one_of="torch jax",
+    without="detection",
+)
 def flat_targets(draft: Draft, rng: random.Random) -> None:
     draft.put(target_shape="[:, 0]")
 
@@ -119,7 +140,13 @@ def accuracy_of_numbers(draft: Draft, rng: random.Random) -> None:
     draft.put(metric='"accuracy"')
 
 
-@fault("labels-constant", "loss-not-falling", needs="xy", one_of="binary multiclass regression", without="detection text")
+@fault(
+    "labels-constant",
+    "loss-not-falling",
+    needs="xy",
+    one_of="binary multiclass regression",
+    without="detection text",
+)
 def one_label_only(draft: Draft, rng: random.Random) -> None:
     if "binary" in draft.features:
         draft.put(data_extra='v_y = (v_y > 1).astype("float32")')
@@ -129,7 +156,13 @@ def one_label_only(draft: Draft, rng: random.Random) -> None:
         draft.put(data_extra="v_y = np.full_like(v_y, 0.7)")
 
 
-@fault("labels-unrelated", "loss-not-falling", needs="xy", one_of="binary multiclass regression multilabel", without="csv")
+@fault(
+    "labels-unrelated",
+    "loss-not-falling",
+    needs="xy",
+    one_of="binary multiclass regression multilabel",
+    without="csv",
+)
 def shuffled_apart(draft: Draft, rng: random.Random) -> None:
     draft.put(data_extra=rng.choice(["v_rng.shuffle(v_x)", "v_y = v_y[v_rng.permutation(len(v_y))]"]))
 

@@ -34,7 +34,13 @@ FAULTS: dict[str, Fault] = {}
 
 
 def fault(
-    expected: str, acceptable: str = "", *, needs: str = "", without: str = "", one_of: str = "", limit_s: float = 150.0
+    expected: str,
+    acceptable: str = "",
+    *,
+    needs: str = "",
+    without: str = "",
+    one_of: str = "",
+    limit_s: float = 150.0,
 ) -> Callable[[Change], Change]:
     """All arguments are lists of words. The function's docstring says what was seen without any supervisor."""
 
@@ -63,5 +69,6 @@ def no_final_loss(draft: Draft) -> None:
     """The history is empty: the last lines must not fail because of it."""
     for piece in draft.pieces:
         piece.body = piece.body.replace(
-            'SAY("final loss {:.4f}", v_hist.history["loss"][-1])', 'SAY("epochs recorded: {}", len(v_hist.epoch))'
+            'SAY("final loss {:.4f}", v_hist.history["loss"][-1])',
+            'SAY("epochs recorded: {}", len(v_hist.epoch))',
         )
