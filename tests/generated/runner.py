@@ -114,7 +114,8 @@ def _once(
     if not bare:
         command = [*_HOLDFAST, "run", "--run-dir", str(run_dir), "--on-stall", "stop", "--", *command]
     started = time.monotonic()
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    # One thread for each operation: torch with more of them crawls on a busy machine.
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1"}
     child = subprocess.Popen(
         [*world.entering(groups, program.draft.world.limits), *command], cwd=work, stdin=stdin, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, start_new_session=True, env=environment,

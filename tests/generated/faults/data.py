@@ -159,7 +159,7 @@ def slow_samples(draft: Draft, rng: random.Random) -> None:
     draft.put(
         sample_extra="v_jitter = sum(math.sin(0.1 * a) for a in range(12000))\nv_xb = v_xb + 1e-9 * v_jitter"
     )
-    draft.constants |= {"EPOCHS": "5", "SAMPLES": "1200"}
+    draft.constants |= {"EPOCHS": "4", "SAMPLES": "800"}
 
 
 @fault("input-blocked", "", one_of="generator pydataset", limit_s=120)

@@ -311,7 +311,7 @@ def raw_units(draft: Draft, rng: random.Random) -> None:
     )
 
 
-@fault("loss-singular", "loss-not-finite", needs="regression xy", one_of="tape torch", without="sequence")
+@fault("loss-singular", "loss-not-finite loss-not-falling", needs="regression xy", one_of="tape torch", without="sequence")
 def root_of_zero(draft: Draft, rng: random.Random) -> None:
     draft.put(data_extra="v_y = np.maximum(v_y, 0.0)")
     if "torch" in draft.features:
@@ -335,7 +335,7 @@ def float16_all_over(draft: Draft, rng: random.Random) -> None:
     )
 
 
-@fault("input-not-finite", "loss-not-finite", needs="xy numeric", one_of="keras torch jax")
+@fault("input-not-finite", "loss-not-finite loss-not-falling dead-units", needs="xy numeric", one_of="keras torch jax")
 def missing_readings(draft: Draft, rng: random.Random) -> None:
     if "sequence" in draft.features:
         draft.put(data_extra="v_x[::97, 5] = np.nan")

@@ -91,7 +91,7 @@ def a_long_queue_of_batches(draft: Draft, rng: random.Random) -> None:
 def a_number_as_argument(draft: Draft, rng: random.Random) -> None:
     draft.put(decorator="@tf.function", step_args=", v_number", step_values=", v_number", loop_before="v_number = 0",
               step_extra="v_number += 1", step_loss_extra="if v_number % 500 == 499:\n    tf.print(v_number)")  # fmt: skip
-    draft.constants |= {"SAMPLES": "600", "BATCH": "16", "EPOCHS": "10"}
+    draft.constants |= {"SAMPLES": "500", "BATCH": "16", "EPOCHS": "6"}
 
 
 @fault("eager-execution", "", needs="keras fit tensorflow", without="sequence")
@@ -104,7 +104,7 @@ def eager_left_on(draft: Draft, rng: random.Random) -> None:
 
 @fault("recompiling", "", needs="jax")
 def batches_of_many_sizes(draft: Draft, rng: random.Random) -> None:
-    draft.put(batch_extra="v_keep = len(v_xb) - v_count % 29\nv_xb, v_yb = v_xb[:v_keep], v_yb[:v_keep]")
+    draft.put(batch_extra="v_keep = len(v_xb) - v_count % 17\nv_xb, v_yb = v_xb[:v_keep], v_yb[:v_keep]")
     draft.constants |= {"BATCH": "32"}
     draft.put(epoch_extra="")
 

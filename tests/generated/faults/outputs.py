@@ -25,7 +25,7 @@ def binary_scores_taken_as_probabilities(draft: Draft, rng: random.Random) -> No
     draft.put(head_act="")
 
 
-@fault("output-loss-mismatch", "framework-warning", needs="keras multiclass")
+@fault("output-loss-mismatch", "framework-warning", needs="keras multiclass", one_of="jax-backend torch-backend")
 def probabilities_taken_as_scores(draft: Draft, rng: random.Random) -> None:
     draft.put(loss="keras.losses.SparseCategoricalCrossentropy(from_logits=True)")
 
