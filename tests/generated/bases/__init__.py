@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from ..draft import Draft
-from . import detection, files, jax_bases, keras_loops, near, tasks, torch_bases
+from . import detection, files, jax_bases, keras_loops, near_loops, tasks, torch_bases
 
 Make = Callable[[random.Random], Draft]
 
@@ -110,7 +110,7 @@ BASES: dict[str, Make] = {
     "detection-anchors-fit": lambda rng: detection.anchors("fit", rng),
     "detection-anchors-tape": lambda rng: detection.anchors("tape", rng),
 }
-NEAR_MISSES: dict[str, Make] = {f"near-{name}": make for name, make in near.NEAR_MISSES.items()}
+NEAR_MISSES: dict[str, Make] = {f"near-{name}": make for name, make in near_loops.NEAR_MISSES.items()}
 
 
 def make(name: str, rng: random.Random) -> Draft:

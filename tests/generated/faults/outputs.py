@@ -25,7 +25,9 @@ def binary_scores_taken_as_probabilities(draft: Draft, rng: random.Random) -> No
     draft.put(head_act="")
 
 
-@fault("output-loss-mismatch", "framework-warning", needs="keras multiclass", one_of="jax-backend torch-backend")
+@fault(
+    "output-loss-mismatch", "framework-warning", needs="keras multiclass", one_of="jax-backend torch-backend"
+)
 def probabilities_taken_as_scores(draft: Draft, rng: random.Random) -> None:
     draft.put(loss="keras.losses.SparseCategoricalCrossentropy(from_logits=True)")
 
@@ -175,6 +177,8 @@ def wrong_column(draft: Draft, rng: random.Random) -> None:
 @fault("class-imbalance", "", needs="xy tabular binary", one_of="keras torch jax")
 def rare_positive(draft: Draft, rng: random.Random) -> None:
     draft.constants["SAMPLES"] = "5000"
-    keep = "v_keep = (v_y == 0) | (np.arange(len(v_y)) % 67 == 0)\nv_x, v_y = v_x[v_keep], v_y[v_keep]"
+    keep = "v_keep = (v_y == 0) | (np.arange(len(v_y)) % 150 == 0)\nv_x, v_y = v_x[v_keep], v_y[v_keep]"
     draft.put(data_extra=keep)
-    draft.constants["EPOCHS"] = "8"
+    draft.constants["EPOCHS"] = "7"
+    if "jax" not in draft.features:
+        draft.constants["LR"] = "1e-3"
