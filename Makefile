@@ -20,7 +20,7 @@ SPREAD_FILES := --dist loadfile --no-loadscope-reorder -n
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters are started: each would compile the same files again
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility clean
+.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility proof-generated clean
 
 setup: .venv/ready .venv-cold/ready
 
@@ -91,6 +91,13 @@ proof: .venv/ready
 # Builds some fifteen environments, 1 GB each, in build/compatibility (HOLDFAST_COMPATIBILITY_DIR puts them elsewhere).
 proof-compatibility: .venv/ready
 	$(BIN)/python -m tests.compatibility --page
+
+# Programs that nobody has seen before, drawn from a new seed each time: how often the first verdict is right.
+GENERATED_SEED ?= $(shell date +9%j%H%M)
+
+proof-generated: .venv/ready
+	$(BIN)/python -m tests.generated --seed $(GENERATED_SEED) --count 40 --kind faulty
+	$(BIN)/python -m tests.generated --seed $(GENERATED_SEED) --count 20 --kind healthy
 
 clean:
 	rm -rf site docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis
