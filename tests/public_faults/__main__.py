@@ -47,9 +47,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, help="leave every run folder here")
     parser.add_argument("--again", action="store_true", help="run nothing: explain what --keep has kept")
     parser.add_argument("--bare", action="store_true", help="without Holdfast: see that each program runs")
-    parser.add_argument("--write", type=Path, help="run nothing: write the working copies here, one file each")
+    parser.add_argument(
+        "--write", type=Path, help="run nothing: write the working copies here, one file each"
+    )
     parser.add_argument("--limit", type=float, default=900.0, help="seconds for one program")
-    parser.add_argument("--output", type=int, default=0, metavar="N", help="show the last N lines of what failed")
+    parser.add_argument(
+        "--output", type=int, default=0, metavar="N", help="show the last N lines of what failed"
+    )
     asked = parser.parse_args()
     asked.sources = asked.sources.resolve()
     return asked

@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 
 
-
-
 def write(kind: str, folder: Path) -> None:
     _KINDS[kind](folder)
 
@@ -33,7 +31,11 @@ def _mnist_table(folder: Path) -> None:
 def _weather(folder: Path) -> None:
     random = np.random.default_rng(5)
     low = random.normal(12, 6, 20_000)
-    high, rain, wind = low + random.gamma(4, 2.5, 20_000), random.gamma(0.3, 8, 20_000), random.gamma(9, 4.5, 20_000)
+    high, rain, wind = (
+        low + random.gamma(4, 2.5, 20_000),
+        random.gamma(0.3, 8, 20_000),
+        random.gamma(9, 4.5, 20_000),
+    )
     wet = (rain / 10 + wind / 40 - (high - low) / 10 + random.normal(0, 0.4, 20_000)) > 0.9
     rows = [
         f"{a:.1f},{b:.1f},{c:.1f},{d:.0f},{'Yes' if e else 'No'}"

@@ -20,13 +20,16 @@ class Program:
     name: str  # id of the post or bug, and of the set where several have it
     repository: str  # owner/name; the folder below the sources is called like the name
     path: str
-    causes: tuple[str, ...] = ()  # any of these names the fault; the first is its class. None: the program is healthy
+    causes: tuple[
+        str, ...
+    ] = ()  # any of these names the fault; the first is its class. None: the program is healthy
     also: tuple[str, ...] = ()  # true of the program, but not its fault: neither right nor wrong
     fault: str = ""  # one line for the reader; the score half has none
-    folder: str = ""  # what is copied; the program's own folder when empty
+    folder: str = ""  # what is copied, and where it runs; the program's own folder when empty
     fix: tuple[tuple[str, str], ...] = ()  # replacements that make the corrected program
     epochs: int | None = None  # a cap
     stand_in_file: str = ""
+    full_size: bool = False  # the program has the real number of images in it
     does_not_run: str = ""
     corrected: bool = False
 
@@ -52,6 +55,7 @@ def programs(half: str) -> Iterator[Program]:
         common = {
             "name": row["id"], "repository": row["repository"], "causes": tuple(row["causes"]),
             "also": tuple(row.get("also", ())), "stand_in_file": row.get("stand_in_file", ""),
+            "full_size": row.get("full_size", False),
         }  # fmt: skip
         epochs = row.get("epochs")
         yield Program(
@@ -59,9 +63,10 @@ def programs(half: str) -> Iterator[Program]:
             does_not_run=row.get("does_not_run", ""),
         )  # fmt: skip
         fix = tuple((old, new) for old, new in row.get("fix", ()))
+        folder = row.get("corrected_folder", row.get("folder", ""))
         if fix or "corrected" in row:
             yield Program(
-                **common, path=row.get("corrected", row["path"]), folder=row.get("corrected_folder", ""), fix=fix,
+                **common, path=row.get("corrected", row["path"]), folder=folder, fix=fix,
                 epochs=row.get("corrected_epochs", epochs), corrected=True,
                 does_not_run=row.get("corrected_does_not_run", ""),
             )  # fmt: skip

@@ -39,7 +39,7 @@ def run(program: Program, sources: Path, *, bare: bool, keep: Path | None, limit
         return outcome
     with tempfile.TemporaryDirectory(prefix="public-faults-") as folder:
         try:
-            copy = make(program, sources, Path(folder) / "program")
+            copy, current = make(program, sources, Path(folder) / "program")
         except (OSError, SyntaxError, ValueError) as error:
             outcome.not_made = f"no working copy: {error}"
             return outcome
@@ -47,10 +47,10 @@ def run(program: Program, sources: Path, *, bare: bool, keep: Path | None, limit
         if keep:
             run_dir = keep / program.key
             shutil.rmtree(run_dir, ignore_errors=True)
-        command = [sys.executable, copy.name]
+        command = [sys.executable, str(copy.relative_to(current))]
         if not bare:
             command = [*_HOLDFAST, "run", "--run-dir", str(run_dir), "--on-stall", "stop", "--", *command]
-        _accompany(outcome, command, copy.parent, limit_s)
+        _accompany(outcome, command, current, limit_s)
         if not bare:
             outcome.verdict = explain(run_dir)
     return outcome
@@ -86,7 +86,11 @@ def _end(child: subprocess.Popen[bytes]) -> bytes:
 
 def explain(run_dir: Path) -> dict[str, Any] | None:
     done = subprocess.run(
-        [*_HOLDFAST, "explain", str(run_dir), "--json"], check=False, capture_output=True, text=True, timeout=300
+        [*_HOLDFAST, "explain", str(run_dir), "--json"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     try:
         verdict: dict[str, Any] = json.loads(done.stdout)

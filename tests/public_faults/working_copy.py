@@ -13,8 +13,8 @@ from .programs import HERE, Program
 _LARGE_BYTES = 30_000_000  # a folder above this is linked, not copied
 
 
-def make(program: Program, sources: Path, folder: Path) -> Path:
-    """The program to run, in `folder`; its current folder is its own."""
+def make(program: Program, sources: Path, folder: Path) -> tuple[Path, Path]:
+    """The program to run, below `folder`, and its current folder: what was copied, or where the program is."""
     path = program.source(sources)
     top = sources / program.repository.partition("/")[2] / program.folder if program.folder else path.parent
     _copy(top, folder)
@@ -24,8 +24,8 @@ def make(program: Program, sources: Path, folder: Path) -> Path:
             _try_to_rewrite(module)
     target.write_text(runnable(program, sources))
     if program.stand_in_file:
-        data_files.write(program.stand_in_file, target.parent)
-    return target
+        data_files.write(program.stand_in_file, folder if program.folder else target.parent)
+    return target, folder if program.folder else target.parent
 
 
 def runnable(program: Program, sources: Path) -> str:
@@ -35,16 +35,17 @@ def runnable(program: Program, sources: Path) -> str:
         if old not in source:
             raise ValueError(f"{program.name}: the fix does not apply, {old!r} is not in the program")
         source = source.replace(old, new)
-    return with_stand_ins(modern(source, epochs=program.epochs), sources)
+    return with_stand_ins(modern(source, epochs=program.epochs), sources, full_size=program.full_size)
 
 
-def with_stand_ins(source: str, sources: Path) -> str:
+def with_stand_ins(source: str, sources: Path, *, full_size: bool = False) -> str:
     paths = f"sys.path.insert(1, {str(HERE / 'support')!r}); sys.path.append({str(sources / 'packages')!r})"
     body = ast.parse(source).body
     future = [one for one in body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
     rest = [one for one in body if one not in future]
     first = "".join(ast.unparse(one) + "\n" for one in future)
-    return f"{first}import sys; {paths}; import stand_ins\n" + ast.unparse(ast.Module(rest, [])) + "\n"
+    size = "; stand_ins.TRAIN, stand_ins.TEST = 60000, 10000" if full_size else ""
+    return f"{first}import sys; {paths}; import stand_ins{size}\n" + ast.unparse(ast.Module(rest, [])) + "\n"
 
 
 def _copy(top: Path, folder: Path) -> None:
