@@ -81,7 +81,7 @@ def _run(program: Program, asked: argparse.Namespace) -> Outcome:
 def _again(program: Program, keep: Path) -> Outcome:
     outcome = Outcome(program, not_made=program.does_not_run)
     if not outcome.not_made:
-        outcome.verdict = explain(keep / program.key)
+        outcome.verdict = explain(keep / program.key / "run")
     return outcome
 
 

@@ -28,6 +28,7 @@ _LAYER_KEYWORDS = {
     "inner_activation": "recurrent_activation", "dropout_W": "dropout", "dropout_U": "recurrent_dropout",
     "batch_input_shape": "batch_shape", "stride": "strides", "inner_init": "recurrent_initializer",
 }  # fmt: skip
+_TRAINING = ("fit", "KerasClassifier", "KerasRegressor")
 _FIT_KEYWORDS = {"nb_epoch": "epochs", "nb_val_samples": "validation_steps"}
 # Keywords that Keras 3 no longer has: `decay` shrinks the rate by at most a few percent in these programs.
 _DROPPED = {
@@ -137,6 +138,10 @@ class _Renamer(ast.NodeTransformer):
                 node.value = ast.parse("__import__('keras').optimizers", mode="eval").body
         if node.attr == "clock" and _ends(node.value) == "time":
             node.attr = "time"
+        if node.attr in ("input_shape", "output_shape") and isinstance(node.ctx, ast.Load):
+            return ast.parse(
+                f"__import__('stand_ins').shape({ast.unparse(node.value)}, {node.attr!r})", mode="eval"
+            ).body
         if node.attr in ("predict_classes", "predict_proba"):
             node.attr = "predict"
         if node.attr in ("fit_generator", "evaluate_generator", "predict_generator"):
@@ -160,6 +165,8 @@ class _Renamer(ast.NodeTransformer):
         elif name in ("fit", "train_on_batch", "compile", "evaluate"):
             _keywords(node, _FIT_KEYWORDS, _DROPPED.get(name, set()))
             self._fewer_epochs(node, name)
+        elif name in _TRAINING:  # the wrappers for scikit-learn
+            self._fewer_epochs(node, name)
         elif name[:1].isupper() and name not in ("Model", "Sequential"):
             _keywords(node, _LAYER_KEYWORDS | ({"p": "rate"} if "ropout" in name else {}), _DROPPED["layer"])
             _kernel(node, name)
@@ -169,12 +176,12 @@ class _Renamer(ast.NodeTransformer):
         return node
 
     def _fewer_epochs(self, node: ast.Call, name: str) -> None:
-        if self.epochs is None or name != "fit":
+        if self.epochs is None or name not in _TRAINING:
             return
         for keyword in node.keywords:
-            if keyword.arg == "epochs":
+            if keyword.arg in ("epochs", "nb_epoch"):
                 keyword.value = self._at_most(keyword.value)
-        if len(node.args) > 3:  # fit(x, y, batch_size, epochs)
+        if name == "fit" and len(node.args) > 3:  # fit(x, y, batch_size, epochs)
             node.args[3] = self._at_most(node.args[3])
 
     def _at_most(self, asked: ast.expr) -> ast.expr:

@@ -45,8 +45,9 @@ def run(program: Program, sources: Path, *, bare: bool, keep: Path | None, limit
             return outcome
         run_dir = Path(folder) / "run"
         if keep:
-            run_dir = keep / program.key
+            run_dir = keep / program.key / "run"  # a folder of its own: runs next to each other are compared
             shutil.rmtree(run_dir, ignore_errors=True)
+            run_dir.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(copy.relative_to(current))]
         if not bare:
             command = [*_HOLDFAST, "run", "--run-dir", str(run_dir), "--on-stall", "stop", "--", *command]

@@ -69,6 +69,13 @@ DATASETS = {
 }  # fmt: skip
 
 
+def shape(owner: Any, name: str) -> Any:
+    """`input_shape` and `output_shape` of a layer, which Keras 3 has only on models."""
+    if hasattr(owner, name) or not hasattr(owner, "trainable_weights"):
+        return getattr(owner, name)
+    return tuple(getattr(owner, name.partition("_")[0]).shape)
+
+
 def load_dataset(name: str, *_: Any, **__: Any) -> Any:
     """seaborn's iris, from scikit-learn."""
     import pandas
