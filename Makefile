@@ -100,7 +100,7 @@ proof-public-faults: .venv/ready
 	  echo "clone these into $(PUBLIC_FAULTS), or name another folder with PUBLIC_FAULTS=DIR:"; \
 	  $(BIN)/python -c "from tests.public_faults.programs import *; print(*REPOSITORIES, sep='\n')" \
 	    | sed 's#^#  git clone --depth 1 https://github.com/#'; \
-	  echo "  pip install --target $(PUBLIC_FAULTS)/packages scikit-learn pandas matplotlib seaborn"; exit 1; }
+	  echo "  pip install --target $(PUBLIC_FAULTS)/packages scikit-learn 'pandas<3' matplotlib seaborn"; exit 1; }
 	$(BIN)/python -m tests.public_faults --sources $(PUBLIC_FAULTS) --half development
 	$(BIN)/python -m tests.public_faults --sources $(PUBLIC_FAULTS) --half score
 

@@ -56,11 +56,15 @@ _IMPORTED_NAMES = {
 }  # fmt: skip
 
 
-def modern(source: str, *, epochs: int | None = None) -> str:
-    """`source` in today's names; `epochs` replaces the number of epochs of every `fit` that asks for more."""
+def modern(source: str, *, epochs: int | None = None, lists: bool = False) -> str:
+    """`source` in today's names.
+
+    `epochs` replaces the number of epochs of every `fit` that asks for more. `lists` turns lists of numbers that are
+    given to `fit`, `evaluate` and `predict` into arrays, as Keras 2 did.
+    """
     parsed = _parsed(source)
     _without_tools(parsed)
-    tree = _Renamer(epochs).visit(parsed)
+    tree = _Renamer(epochs, lists=lists).visit(parsed)
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
@@ -87,8 +91,9 @@ def _without_tools(tree: ast.Module) -> None:
 
 
 class _Renamer(ast.NodeTransformer):
-    def __init__(self, epochs: int | None) -> None:
+    def __init__(self, epochs: int | None, *, lists: bool) -> None:
         self.epochs = epochs
+        self.lists = lists
         self.time_is_a_module = False
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
@@ -150,6 +155,9 @@ class _Renamer(ast.NodeTransformer):
             return ast.parse("__import__('stand_ins').load_dataset", mode="eval").body
         return node
 
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("log_cosh") if node.value == "logcosh" else node
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         old = _ends(node.func)
         if (
@@ -170,6 +178,9 @@ class _Renamer(ast.NodeTransformer):
         elif name[:1].isupper() and name not in ("Model", "Sequential"):
             _keywords(node, _LAYER_KEYWORDS | ({"p": "rate"} if "ropout" in name else {}), _DROPPED["layer"])
             _kernel(node, name)
+        if self.lists and name in ("fit", "evaluate", "predict"):
+            to_array = ast.parse("__import__('stand_ins').array", mode="eval").body
+            node.args[:2] = [ast.Call(to_array, [one], []) for one in node.args[:2]]
         for keyword in node.keywords:
             if keyword.arg == "weights" and getattr(keyword.value, "value", None) == "imagenet":
                 keyword.value = ast.Constant(None)  # weights are a download

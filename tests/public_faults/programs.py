@@ -30,6 +30,7 @@ class Program:
     epochs: int | None = None  # a cap
     stand_in_file: str = ""
     full_size: bool = False  # the program has the real number of images in it
+    lists: bool = False  # it gives Keras plain lists
     does_not_run: str = ""
     corrected: bool = False
 
@@ -55,7 +56,7 @@ def programs(half: str) -> Iterator[Program]:
         common = {
             "name": row["id"], "repository": row["repository"], "causes": tuple(row["causes"]),
             "also": tuple(row.get("also", ())), "stand_in_file": row.get("stand_in_file", ""),
-            "full_size": row.get("full_size", False),
+            "full_size": row.get("full_size", False), "lists": row.get("lists", False),
         }  # fmt: skip
         epochs = row.get("epochs")
         yield Program(

@@ -35,7 +35,8 @@ def runnable(program: Program, sources: Path) -> str:
         if old not in source:
             raise ValueError(f"{program.name}: the fix does not apply, {old!r} is not in the program")
         source = source.replace(old, new)
-    return with_stand_ins(modern(source, epochs=program.epochs), sources, full_size=program.full_size)
+    source = modern(source, epochs=program.epochs, lists=program.lists)
+    return with_stand_ins(source, sources, full_size=program.full_size)
 
 
 def with_stand_ins(source: str, sources: Path, *, full_size: bool = False) -> str:

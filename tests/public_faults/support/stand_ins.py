@@ -69,6 +69,11 @@ DATASETS = {
 }  # fmt: skip
 
 
+def array(value: Any) -> Any:
+    """A list of numbers as an array; a list of arrays, for several inputs, stays one."""
+    return np.asarray(value) if isinstance(value, list) and not isinstance(value[0], np.ndarray) else value
+
+
 def shape(owner: Any, name: str) -> Any:
     """`input_shape` and `output_shape` of a layer, which Keras 3 has only on models."""
     if hasattr(owner, name) or not hasattr(owner, "trainable_weights"):
