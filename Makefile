@@ -20,7 +20,8 @@ SPREAD_FILES := --dist loadfile --no-loadscope-reorder -n
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters are started: each would compile the same files again
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility proof-generated clean
+.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility proof-generated \
+  proof-public-faults proof-public-programs clean
 
 setup: .venv/ready .venv-cold/ready
 
@@ -98,6 +99,18 @@ GENERATED_SEED ?= $(shell date +9%j%H%M)
 proof-generated: .venv/ready
 	$(BIN)/python -m tests.generated --seed $(GENERATED_SEED) --count 40 --kind faulty
 	$(BIN)/python -m tests.generated --seed $(GENERATED_SEED) --count 20 --kind healthy
+
+# Public faulty programs, fetched and never copied. The score half is for the end: it says how well Holdfast does on
+# programs that nobody looked at.
+PUBLIC_FAULTS ?= build/public-faults
+proof-public-faults: .venv/ready
+	@test -d $(PUBLIC_FAULTS)/packages || { \
+	  echo "clone these into $(PUBLIC_FAULTS), or name another folder with PUBLIC_FAULTS=DIR:"; \
+	  $(BIN)/python -c "from tests.public_faults.programs import *; print(*REPOSITORIES, sep='\n')" \
+	    | sed 's#^#  git clone --depth 1 https://github.com/#'; \
+	  echo "  pip install --target $(PUBLIC_FAULTS)/packages scikit-learn 'pandas<3' matplotlib seaborn"; exit 1; }
+	$(BIN)/python -m tests.public_faults --sources $(PUBLIC_FAULTS) --half development
+	$(BIN)/python -m tests.public_faults --sources $(PUBLIC_FAULTS) --half score
 
 clean:
 	rm -rf site docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis

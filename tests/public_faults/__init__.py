@@ -1,0 +1,1 @@
+"""Public faulty Keras programs, each run under the real supervisor and marked against the published fault."""
