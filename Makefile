@@ -20,7 +20,7 @@ SPREAD_FILES := --dist loadfile --no-loadscope-reorder -n
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters are started: each would compile the same files again
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility clean
+.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility proof-public-programs clean
 
 setup: .venv/ready .venv-cold/ready
 
@@ -91,6 +91,11 @@ proof: .venv/ready
 # Builds some fifteen environments, 1 GB each, in build/compatibility (HOLDFAST_COMPATIBILITY_DIR puts them elsewhere).
 proof-compatibility: .venv/ready
 	$(BIN)/python -m tests.compatibility --page
+
+# SOURCES is a checkout of keras-team/keras-io. The scripts also need matplotlib, pandas, scikit-learn, imageio, gymnasium and
+# keras-tuner; those whose packages are missing are listed as not counted.
+proof-public-programs: .venv/ready
+	$(BIN)/python -m tests.public_programs --sources $(SOURCES) --page docs/public-programs.md
 
 clean:
 	rm -rf site docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis
