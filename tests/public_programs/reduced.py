@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 _BACKEND = re.compile(r"^(os\.environ\[[\"']KERAS_BACKEND[\"']\] *= *)[\"'](\w+)[\"']", re.M)
@@ -12,6 +13,9 @@ _ALL_ROWS = re.compile(r"reshape\([61]0000,")
 _KEPT_BACK = re.compile(
     r"(?<=[\[:])-10_?000\b|(?<=num_val_samples = )10000"
 )  # rows that a guide keeps for validation
+_CUT = re.compile(
+    r"(?<=\[)[34]0000(?=:\])|(?<=\[:)[34]0000(?=\])"
+)  # where a script cuts off rows for validation
 _FIRST_LINE = "import public_stand_ins; "
 LARGEST_BATCH = 32  # so that little data makes some steps
 
@@ -25,6 +29,17 @@ def backend_of(source: str, otherwise: str) -> str:
     return named[2] if named else otherwise
 
 
+def packages(source: str) -> list[str]:
+    """What the script imports at its top level."""
+    names = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import):
+            names |= {one.name.partition(".")[0] for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return sorted(names)
+
+
 def reduced(source: str, *, backend: str, epochs: int, changes: tuple[tuple[str, str], ...]) -> str:
     """The copy keeps its line numbers, so that what is said about a line can be looked up in the original."""
     for pattern, text in changes:
@@ -36,4 +51,5 @@ def reduced(source: str, *, backend: str, epochs: int, changes: tuple[tuple[str,
     source = _EPOCHS.sub(lambda found: f"{found[1]}{found[2]}{min(int(found[3]), epochs)}", source)
     source = _BATCHES.sub(lambda found: f"{found[1]}{min(int(found[2]), LARGEST_BATCH)}", source)
     source = _KEPT_BACK.sub(lambda found: "-64" if found[0].startswith("-") else "64", source)
+    source = _CUT.sub("-32", source)
     return _FIRST_LINE + _ALL_ROWS.sub("reshape(-1,", source)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .reduced import ReductionError, backend_of, reduced
+from .reduced import ReductionError, backend_of, packages, reduced
 from .scripts import SCRIPTS, Script
 from .watched import Result, values
 
@@ -40,6 +40,14 @@ def test_a_script_is_shortened_and_keeps_its_lines() -> None:
 def test_the_script_names_its_backend() -> None:
     assert backend_of(SOURCE, "tensorflow") == "jax"
     assert backend_of("import keras\n", "tensorflow") == "tensorflow"
+
+
+def test_the_packages_of_a_script() -> None:
+    assert packages("import os.path, keras\nfrom PIL import Image\ndef f():\n    import torch\n") == [
+        "PIL",
+        "keras",
+        "os",
+    ]
 
 
 def test_a_change_that_fits_nothing_is_an_error() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from holdfast.journal import reader
 from holdfast.journal.events import FitDone
 from holdfast.journal.folder import RunFolder
 
-from .reduced import backend_of, reduced
+from .reduced import backend_of, packages, reduced
 from .scripts import Script
 
 _HOLDFAST = [sys.executable, "-m", "holdfast"]
@@ -59,10 +60,13 @@ class Result:
 
 
 def run(script: Script, sources: Path, folder: Path, *, backend: str, limit_s: float, bare: bool) -> Result:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     source = (sources / script.path).read_text(encoding="utf-8")
     backend = backend or backend_of(source, script.backend)
+    missing = [one for one in packages(source) if not _importable(one)]
+    if missing:
+        return Result(script.name, backend, not_counted=f"not installed: {', '.join(missing)}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     copy = reduced(source, backend=backend, epochs=script.epochs, changes=script.changes)
     started = time.monotonic()
     watched = [*_HOLDFAST, "run", "--run-dir", str(folder / "run"), "--"]
@@ -89,6 +93,10 @@ def again(script: Script, folder: Path) -> Result:
         result.epochs = _epochs(folder / "run")
     result.losses = _losses(folder)
     return result
+
+
+def _importable(package: str) -> bool:
+    return (_STAND_INS / package).is_dir() or importlib.util.find_spec(package) is not None
 
 
 def _finishes(
