@@ -46,7 +46,7 @@ def _one(script: Script, asked: argparse.Namespace, folder: Path) -> Result | No
     if asked.again:
         return again(script, at) if (at / "about.json").exists() else None
     if asked.missing and (at / "about.json").exists():
-        return again(script, at)
+        return None
     try:
         bare = asked.bare == "all" or (asked.bare == "some" and script.compared)
         return run(script, asked.sources, at, backend=asked.backend, limit_s=asked.limit_s, bare=bare)
@@ -63,7 +63,9 @@ def _arguments() -> argparse.Namespace:
         "--json", type=Path, help="write the results here; those of other scripts in it are kept"
     )
     parser.add_argument("--keep", type=Path, help="leave the run folders here")
-    parser.add_argument("--missing", action="store_true", help="run only what --keep does not have yet")
+    parser.add_argument(
+        "--missing", action="store_true", help="run only what --keep does not have yet; --again marks all"
+    )
     parser.add_argument("--again", type=Path, help="run nothing: explain again what this folder has kept")
     parser.add_argument(
         "--bare",

@@ -110,7 +110,8 @@ def _finishes(
     environment = {
         **os.environ, "PYTHONPATH": str(_STAND_INS), "KERAS_BACKEND": backend, "MPLBACKEND": "Agg", "HOME": str(home),
         "KERAS_HOME": str(home / ".keras"), "TF_CPP_MIN_LOG_LEVEL": "2", "PUBLIC_COUNTS": str(folder / "counts.json"),
-        "PUBLIC_FILES": script.files, "PYTHONHASHSEED": "0", **script.environment,
+        "PUBLIC_FILES": script.files, "PYTHONHASHSEED": "0",
+        "PUBLIC_TABLES": "1" if "read_csv" in copy or "loadtxt" in copy else "", **script.environment,
     }  # fmt: skip
     child = subprocess.Popen(
         [*before, sys.executable, path.name], cwd=folder, env=environment, stdin=subprocess.DEVNULL,

@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 
-TRAIN = int(os.environ.get("PUBLIC_TRAIN", "512"))
-TEST = int(os.environ.get("PUBLIC_TEST", "128"))
+TRAIN = int(os.environ.get("PUBLIC_TRAIN", "256"))
+TEST = int(os.environ.get("PUBLIC_TEST", "64"))
 
 
 def images(count, shape, classes, seed):

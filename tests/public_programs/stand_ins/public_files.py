@@ -20,10 +20,20 @@ def get_file(fname=None, origin=None, untar=False, extract=False, cache_subdir="
             return path
     if name.lower().endswith((".jpg", ".png", ".jpeg")):
         _image(path, 0, (224, 224, 3))
+    elif name.endswith(".zip") and not os.path.exists(path):
+        empty_archive(None, path)
     elif not os.path.exists(path):
         with open(path, "wb"):
             pass
     return path
+
+
+def empty_archive(url, path, *more):
+    """What `urllib.request.urlretrieve` is replaced by: the tables in the archive are made where they are read."""
+    import zipfile
+
+    with zipfile.ZipFile(path, "w"):
+        return path, None
 
 
 def prepare(names):
@@ -86,6 +96,16 @@ def _reviews():
                     file.write(words + ".")
 
 
+def _payments():
+    """One row in ten is a fraud, and its values are larger."""
+    random = np.random.RandomState(6)
+    with open("creditcard.csv", "w") as file:
+        file.write(",".join(f"V{at}" for at in range(30)) + ",Class\n")
+        for at in range(600):
+            values = random.rand(30) + (at % 10 == 0)
+            file.write(",".join(f"{one:.4f}" for one in values) + f",{int(at % 10 == 0)}\n")
+
+
 def _lights():
     for part in ("our485", "eval15"):
         for kind in ("low", "high"):
@@ -95,24 +115,19 @@ def _lights():
 
 
 def _sentences(path):
+    """Pairs of a sentence and its translation (each word reversed), unpacked in the same folder as the archive."""
     lines = [f"{a} {b}\t{a[::-1]} {b[::-1]}" for a in _WORDS for b in _WORDS]
-    text = "\n".join(line + "\tlicence" for line in lines) + "\n"
-    if path.endswith(".zip"):
-        import zipfile
-
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("fra.txt", text)
-    folder = os.path.join(path + "_extracted", "spa-eng") if path.endswith(".zip") else os.path.dirname(path)
-    for inside in (folder, os.path.join(os.path.dirname(path), "spa-eng"), os.path.join(path, "spa-eng")):
-        if not os.path.isfile(os.path.dirname(inside)):
-            os.makedirs(inside, exist_ok=True)
-            with open(os.path.join(inside, "spa.txt"), "w") as file:
-                file.write(text.replace("\tlicence", ""))
+    folder = os.path.dirname(path)
+    os.makedirs(os.path.join(folder, "spa-eng"), exist_ok=True)
+    with open(os.path.join(folder, "fra.txt"), "w") as file:
+        file.write("".join(line + "\tlicence\n" for line in lines))
+    with open(os.path.join(folder, "spa-eng", "spa.txt"), "w") as file:
+        file.write("".join(line + "\n" for line in lines))
 
 
 def _prose(path):
     with open(path, "w") as file:
-        file.write(" ".join(_WORDS[at * at % len(_WORDS)] for at in range(8000)))
+        file.write(" ".join(_WORDS[at * at % len(_WORDS)] for at in range(400)))
 
 
 def _frames(path):
@@ -148,6 +163,7 @@ _WORDS = [
     "money", "night", "ocean", "paper", "queen", "river", "stone", "table",
 ]  # fmt: skip
 _FILES = {
+    "ml-latest-small.zip": lambda path: os.makedirs(path[: -len(".zip")], exist_ok=True),
     "fra-eng": _sentences,
     "spa-eng": _sentences,
     "nietzsche": _prose,
@@ -159,6 +175,7 @@ _FILES = {
     "BSR": _photos,
 }
 _FOLDERS = {
+    "payments": _payments,
     "cats-and-dogs": lambda: _class_folders("PetImages", ["Cat", "Dog"], 96),
     "celeba": lambda: _class_folders("celeba_gan", ["faces"], 96),
     "pets": _pets,

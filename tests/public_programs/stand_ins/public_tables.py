@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-ROWS = int(os.environ.get("PUBLIC_ROWS", "400"))
+ROWS = int(os.environ.get("PUBLIC_ROWS", "240"))
 
 
 def patch_pandas():
