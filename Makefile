@@ -112,5 +112,10 @@ proof-public-faults: .venv/ready
 	$(BIN)/python -m tests.public_faults --sources $(PUBLIC_FAULTS) --half development
 	$(BIN)/python -m tests.public_faults --sources $(PUBLIC_FAULTS) --half score
 
+# SOURCES is a checkout of keras-team/keras-io. The scripts also need matplotlib, pandas, scikit-learn, imageio, gymnasium and
+# keras-tuner; those whose packages are missing are listed as not counted.
+proof-public-programs: .venv/ready
+	$(BIN)/python -m tests.public_programs --sources $(SOURCES) --page docs/public-programs.md
+
 clean:
 	rm -rf site docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis

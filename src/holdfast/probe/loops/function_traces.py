@@ -33,6 +33,7 @@ class TracedFunction:
     signatures: list[str] = field(default_factory=list)
     expected: int = 0  # compilations that any run has
     in_fit: tuple[int, int] = (0, 0)  # the number of a fit, and compilations in it
+    last_step: int = -1  # of the last compilation: a step compiles one operation for each of its layers
     last_call: int = -1  # tracing twice in one call, as when variables are made, is one trace
 
 
@@ -143,10 +144,13 @@ class TraceCounter:
     def _is_expected(self, traced: TracedFunction) -> bool:
         """Each layer that is built compiles some operations; a fit compiles its functions, the last batch once more."""
         context = self._context
-        fit = context.fits.current
+        fit, step = context.fits.current, context.heartbeat.step
+        same_step, traced.last_step = step == traced.last_step, step
+        if same_step:
+            return True
         if fit is None:
             on_batch = context.fits.calls_open > 0 and context.heartbeat.phase is Phase.STEP
-            return not (context.heartbeat.step and (context.loop.in_jitted_call or on_batch))
+            return not (step and (context.loop.in_jitted_call or on_batch))
         if fit.first_step_s is None:  # the optimizer makes its variables, then the step is compiled
             return True
         number = context.heartbeat.fit

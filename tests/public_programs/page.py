@@ -1,0 +1,81 @@
+"""docs/public-programs.md from the stored results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+_HEAD = """# Public programs: the examples and guides of keras.io
+
+Every script below is from [keras-team/keras-io](https://github.com/keras-team/keras-io); none was written for
+Holdfast. Each runs under `holdfast run`, and none may be blamed: a finding that is established or supported, or an
+outcome other than `finished`, is a false alarm.
+
+`make proof-public-programs SOURCES=DIR` runs them and writes this page. The scripts are not in this repository. A copy
+of each is shortened: fewer epochs, smaller models where the original takes long on a CPU, no pretrained weights, and
+random data that can be learned instead of a download. Short runs prove little about verdicts that need many steps.
+
+- **steps**: what Holdfast counted, and the true number. The true number is counted by a callback hook of Keras or by
+  the optimizer's `iterations`, without Holdfast.
+- **losses**: for some scripts, the values printed with a fixed seed, compared with a run without Holdfast.
+
+"""
+
+
+def write_page(path: Path, rows: list[dict[str, Any]]) -> None:
+    counted = [one for one in rows if not one["not_counted"]]
+    path.write_text(_HEAD + _sums(counted) + _table(counted) + _left_out(rows), encoding="utf-8")
+
+
+def _sums(counted: list[dict[str, Any]]) -> str:
+    known = [one for one in counted if one["true_steps"] is not None]
+    right = sum(one["steps"] == one["true_steps"] for one in known)
+    compared = [one for one in counted if one["losses"].startswith(("equal", "changed"))]
+    equal = sum(one["losses"].startswith("equal") for one in compared)
+    return (
+        f"{len(counted)} scripts ran to their end. Blamed: {sum(bool(one['blamed']) for one in counted)}. "
+        f"Steps right: {right} of {len(known)} whose number is known. "
+        f"Printed losses equal: {equal} of {len(compared)} compared.\n\n"
+    )
+
+
+_COLUMNS = """| script | backend | steps seen / true | epochs seen / true | losses | verdict |
+|---|---|---|---|---|---|
+"""
+
+
+def _table(counted: list[dict[str, Any]]) -> str:
+    return _COLUMNS + "".join(
+        f"| {one['name']} | {one['backend']} | {one['steps']} / {_number(one['true_steps'])} | "
+        f"{_number(one['epochs'])} / {_number(one['true_epochs'])} | {one['losses']} | {_verdict(one)} |\n"
+        for one in sorted(counted, key=lambda one: str(one["name"]))
+    )
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    said = ", ".join([row["outcome"], *(one for one in row["said"] if one not in row["blamed"])])
+    return f"{said}. **Wrong**: {'; '.join(row['wrong'])}" if row["wrong"] else said
+
+
+_NOT_COUNTED = """
+## Not counted
+
+These did not run to their end here, or train nothing.
+
+| script | backend | why |
+|---|---|---|
+"""
+
+
+def _left_out(rows: list[dict[str, Any]]) -> str:
+    left = [one for one in rows if one["not_counted"]]
+    lines = "".join(f"| {one['name']} | {one['backend']} | {_cell(one['not_counted'])} |\n" for one in left)
+    return _NOT_COUNTED + lines if left else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
