@@ -39,7 +39,7 @@ def labels_unrelated(evidence: Evidence) -> Finding | None:
 
 
 def _by_chance(event: ev.DependenceSeen) -> bool:
-    """Two rows are often each other's nearest, and agree or do not agree both: the variance is up to twice the usual."""
+    """Two rows are often each other's nearest, and agree or disagree both: the variance is up to twice the usual."""
     share = event.chance * (1 - event.chance) if event.of == "classes" else 1.0
     noise = math.sqrt(2 * share / event.rows)
     return -_BELOW * noise < event.agreement - event.chance < _ABOVE * noise
