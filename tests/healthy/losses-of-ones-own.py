@@ -36,11 +36,14 @@ def gan(by_fit):
         noise = random.normal(size=(64, 6)).astype("float32")
         made = np.concatenate([x[:64], generator.predict(noise, verbose=0)])
         said = np.repeat([1.0, 0.0], 64)
+        judge.trainable = True
         if by_fit:
             judge.fit(made, said, epochs=1, verbose=0)
+            judge.trainable = False
             both.fit(noise, np.ones(64), epochs=1, verbose=0)
         else:
             judge.train_on_batch(made, said)
+            judge.trainable = False
             both.train_on_batch(noise, np.ones(64))
 
 

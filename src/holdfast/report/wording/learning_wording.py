@@ -131,6 +131,8 @@ TITLES: dict[str, Text] = {
     + _AT,
     "loss-task-mismatch.rows-for-ids": "the loss {loss} wants class ids, and the labels are rows with one 1"
     + _AT,
+    "loss-task-mismatch.rows": "the loss {loss} takes the {units} numbers of a class label for measurements"
+    + _AT,
     "loss-task-mismatch.outside": "the loss {loss} is made for labels from 0 to 1, and they are {low:number} to "
     "{high:number}" + _AT,
     "loss-task-mismatch.numbers": "the loss {loss} is made for classes, and the targets are measurements from "
