@@ -57,7 +57,7 @@ def judge(evidence: Evidence) -> Verdict:
         findings=ranked,
         ruled_out=tuple(ruled_out),
         known=(*_known(evidence, how), *doubts),
-        warned=warned(evidence),
+        warned=tuple(one for one in warned(evidence) if not any(one in found.because for found in ranked)),
         extra=_extra(evidence),
     )
 

@@ -9,6 +9,7 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.broken_numbers import ORDINARY, broken_loop
+from tests.explain.learning_runs import IDS, dense, trained
 from tests.explain.made import Run, facts, remedies
 
 _IMAGES = [[[None, 32, 32, 3], "float32"], [[None], "int64"]]
@@ -127,3 +128,25 @@ def test_a_far_value_that_the_training_recovered_from_is_not_blamed(tmp_path: Pa
     run.probe(*(ev.LossSeen(step=step, logs={"loss": loss}) for step, loss in enumerate(losses)))
     run.ended(0)
     assert [one.strength for one in run.verdict().findings] == [Strength.POSSIBLE]
+
+
+@pytest.mark.parametrize(
+    ("scales", "accuracy", "found"),
+    [
+        ([0.2, 1.0, 9000.0], 0.5, True),
+        ([0.2, 1.0, 9000.0], 0.9, False),
+        ([20.0, 300.0, 900.0], 0.5, False),
+        ([0.001, 1.0, 5.0], 0.5, False),
+    ],
+)
+def test_columns_of_different_scales(
+    tmp_path: Path, scales: list[float], accuracy: float, found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    losses = [0.7, 0.69, 0.69, 0.69, 0.69, 0.69]
+    trained(run, dense("sigmoid"), IDS, losses, accuracy=[accuracy] * 6, inputs={"column_scales": scales})
+    kinds = [(one.title.kind, one.strength) for one in run.verdict().findings]
+    assert (("input-scale-mismatch.columns", Strength.SUPPORTED) in kinds) is found
+    if found:
+        assert remedies(run.first()) == ["inputs.standardise", "model.normalise-inputs"]
+        assert facts(run.first())["inputs.column-scales"]["largest"] == 9000.0

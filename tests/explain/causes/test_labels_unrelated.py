@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.learning_runs import FALLING, FLAT, IDS, dense, trained
+from tests.explain.learning_runs import FALLING, FLAT, IDS, NUMBERS, dense, trained
 from tests.explain.made import Run, facts, remedies, title_of
 
 
@@ -52,3 +52,17 @@ def test_what_is_said(tmp_path: Path) -> None:
     assert facts(run.first())["labels.of-nearest-rows"]["agreement"] == 0.507
     assert remedies(run.first()) == ["labels.check-order"]
     assert title_of(run.first()).startswith("the labels do not depend on the inputs")
+
+
+def test_numbers_that_are_noise_may_be_all_there_is(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    measured = ev.DependenceSeen(fit=1, rows=1000, agreement=0.01, chance=0.0, of="values")
+    trained(
+        run,
+        dense("linear", 1, "mean_squared_error"),
+        NUMBERS,
+        [1.01, 1.0, 1.0, 1.0, 1.0, 1.0],
+        more=(measured,),
+    )
+    found = [one.strength for one in run.verdict().findings if one.cause == "labels-unrelated"]
+    assert found == [Strength.POSSIBLE]

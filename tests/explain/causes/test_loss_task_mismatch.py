@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.learning_runs import IDS, NUMBERS, dense, trained
+from tests.explain.learning_runs import IDS, NUMBERS, ONE_HOT, dense, trained, values
 from tests.explain.made import Run, facts, remedies, title_of
 
 _TEN = {**IDS, "max": 9.0, "mean": 4.5, "std": 2.9, "distinct": 10, "class_count": 10,
@@ -62,3 +62,27 @@ def test_class_ids_against_probabilities(tmp_path: Path) -> None:
     assert first.strength is Strength.ESTABLISHED
     assert "compares class ids up to 9 with 10 probabilities" in title_of(first)
     assert remedies(first) == ["loss.use"] and facts(first)["targets.seen"]["high"] == 9.0
+
+
+def test_rows_with_one_1_as_measurements_are_blamed_only_where_nothing_was_learned(tmp_path: Path) -> None:
+    output = dense("linear", 3, "mean_absolute_error", target_shape=[None, 3])
+    for name, losses in (("flat", [0.503, 0.5, 0.499]), ("learned", [0.5, 0.2, 0.1])):
+        run = Run(tmp_path / name)
+        trained(run, output, ONE_HOT, losses)
+        assert ("loss-task-mismatch" in run.slugs()) is (name == "flat")
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "kind"),
+    [
+        ("categorical_crossentropy", IDS, "loss-task-mismatch.ids-for-rows"),
+        ("sparse_categorical_crossentropy", ONE_HOT, "loss-task-mismatch.rows-for-ids"),
+        ("sparse_categorical_crossentropy", IDS, "script-error"),
+    ],
+)
+def test_shapes_that_the_loss_refuses(tmp_path: Path, loss: str, target: dict[str, Any], kind: str) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(values("target", **target), dense("softmax", 3, loss))
+    run.fit(epochs=3)
+    run.raised("ValueError", "Arguments `target` and `output` must have the same rank (ndim).")
+    assert (run.first().title.kind, run.first().strength) == (kind, Strength.ESTABLISHED)

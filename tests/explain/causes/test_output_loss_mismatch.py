@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.learning_runs import FALLING, FLAT, IDS, ONE_HOT, dense, trained
-from tests.explain.made import Run, facts, remedies, title_of
+from tests.explain.learning_runs import FALLING, FLAT, IDS, ONE_HOT, dense, trained, values
+from tests.explain.made import Run, code_of, facts, remedies, title_of
 
 _SPARSE, _CATEGORICAL = "sparse_categorical_crossentropy", "categorical_crossentropy"
 _BINARY = ["binary_accuracy"]
@@ -92,3 +92,23 @@ def test_an_autoencoder_of_rows_with_one_1_is_left_alone(tmp_path: Path) -> None
     run = Run(tmp_path / "run")
     trained(run, dense("sigmoid", 3), ONE_HOT, [0.637] * 6, inputs={"shape": [3]})
     assert "output-loss-mismatch" not in run.slugs()
+
+
+def test_two_units_and_one_label_are_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(values("target", **IDS), dense("softmax", 2))
+    run.fit(epochs=3)
+    run.raised("ValueError", "Arguments `target` and `output` must have the same shape.")
+    first = run.first()
+    assert (first.title.kind, first.ends) == ("output-loss-mismatch.softmax-with-binary", True)
+    assert code_of(first.remedies[0]) == 'loss="sparse_categorical_crossentropy"'
+
+
+@pytest.mark.parametrize(("losses", "found"), [([1.1] * 4, True), ([1.1, 0.6, 0.3, 0.2], False)])
+def test_a_relu_before_the_softmax(tmp_path: Path, losses: list[float], found: bool) -> None:
+    run = Run(tmp_path / "run")
+    rows = [{"name": "dense_1", "kind": "Dense", "units": 3, "activation": "relu"}]
+    output = dense("softmax", 3, _CATEGORICAL)
+    trained(run, output, ONE_HOT, losses, more=(ev.LayersSeen(layers=rows, layers_in_all=1),))
+    kinds = [one.title.kind for one in run.verdict().findings]
+    assert ("output-loss-mismatch.cut-before" in kinds) is found

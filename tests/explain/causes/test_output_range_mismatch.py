@@ -43,6 +43,13 @@ def test_the_range_and_the_course_decide(
     assert found == ([strength] if strength is not None else [])
 
 
+def test_targets_that_scatter_far_beyond_both_ends_need_no_course(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    target = {**NUMBERS, "min": -336.0, "max": 367.0, "std": 110.0}
+    trained(run, dense("softmax", 3, loss="mean_squared_error"), {**target, "shape": [3]}, [12100.0])
+    assert (run.first().cause, run.first().strength) == ("output-range-mismatch", Strength.ESTABLISHED)
+
+
 def test_the_numbers_are_in_the_title(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     example(run)

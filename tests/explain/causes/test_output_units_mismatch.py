@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.learning_runs import FLAT, IDS, dense, trained
+from tests.explain.learning_runs import FLAT, IDS, NUMBERS, dense, trained, values
 from tests.explain.made import Run, facts, remedies, title_of
 
 _TEN = {**IDS, "max": 9.0, "mean": 4.5, "std": 2.9, "distinct": 10, "class_count": 10,
@@ -50,3 +50,13 @@ def test_a_regression_on_whole_numbers_is_no_classification(
     run = Run(tmp_path / "run")
     trained(run, output, _TEN, [9.0, 8.9, 8.9])
     assert ("output-units-mismatch" in run.slugs()) is found
+
+
+def test_several_numbers_for_targets_of_one(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(values("target", **NUMBERS), dense("softmax", 2, "mean_absolute_error"))
+    run.fit(epochs=3)
+    run.raised("InvalidArgumentError", "Incompatible shapes: [200,2] vs. [200]")
+    first = run.first()
+    assert (first.title.kind, first.ends) == ("output-units-mismatch.too-wide", True)
+    assert remedies(first) == ["output.linear-for-numbers"] and "error.raised" in facts(first)

@@ -31,6 +31,8 @@ def near_miss(run: Run) -> None:
         ([None, 1], [None], "call", Strength.ESTABLISHED),
         ([32, 1], [32], "call", Strength.ESTABLISHED),
         ([None, 2], [None, 1], "compile", Strength.SUPPORTED),
+        ([32, 2], [None, 1], "compile", Strength.SUPPORTED),
+        ([32, 1], [None], "compile", None),
         ([None, 6, 1], [None], "compile", Strength.ESTABLISHED),
         ([None, 6, 1], [None, 6], "compile", None),
         ([None, 6, 3], [None, 6, 3], "compile", None),

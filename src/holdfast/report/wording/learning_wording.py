@@ -131,6 +131,8 @@ TITLES: dict[str, Text] = {
     + _AT,
     "loss-task-mismatch.rows-for-ids": "the loss {loss} wants class ids, and the labels are rows with one 1"
     + _AT,
+    "loss-task-mismatch.rows": "the loss {loss} takes the {units} numbers of a class label for measurements"
+    + _AT,
     "loss-task-mismatch.outside": "the loss {loss} is made for labels from 0 to 1, and they are {low:number} to "
     "{high:number}" + _AT,
     "loss-task-mismatch.numbers": "the loss {loss} is made for classes, and the targets are measurements from "
@@ -143,6 +145,8 @@ TITLES: dict[str, Text] = {
     "metric-mismatch.binary": "binary accuracy of rows with one 1 is {always:percent} for whoever always says 0"
     + _AT,
     "targets-not-scaled": lambda values: f"the targets are {_span(values)}, far from where a network starts",
+    "input-scale-mismatch.columns": "the columns of the inputs vary by {smallest:number} to {largest:number}: the "
+    "largest drowns the others" + _AT,
     "input-constant": "all input rows are the same" + _AT,
     "labels-constant": _all_labels,
     "labels-unrelated": "the labels do not depend on the inputs: rows that are alike have labels as by chance",
@@ -160,6 +164,8 @@ FACTS: dict[str, Text] = {
     "loss.reads-logits-behind": "TensorFlow's loss reads the numbers behind the {activation}: it trains as with a "
     "softmax, and only the predictions are other numbers",
     "shapes.compared": _shapes,
+    "inputs.column-scales": "the standard deviations of {columns:count column} go from {smallest:number} to "
+    "{largest:number}",
     "inputs.all-equal": "{rows:count row} of inputs are equal, with values from {low:number} to {high:number}",
     "labels.all-equal": _all_labels,
     "labels.of-nearest-rows": _nearest,
@@ -215,6 +221,11 @@ REMEDIES: dict[str, Advice] = {
         "watch the rare class, not accuracy", "metrics=[keras.metrics.Recall(), keras.metrics.AUC()]"
     ),
     "classes.weight": Advice("give the rare class more weight", _class_weight),
+    "inputs.standardise": Advice("standardise each column", "x = (x - x.mean(axis=0)) / x.std(axis=0)"),
+    "model.normalise-inputs": Advice(
+        "normalise in the model, where it cannot be forgotten",
+        "keras.layers.Normalization()   # and adapt(x)",
+    ),
     "inputs.look-at-them": Advice("look at what the loader returns", "print(x[:3], x.std(axis=0))"),
     "labels.look-at-them": Advice(
         "count the labels where they are read", "print(np.unique(y, return_counts=True))"

@@ -3,6 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
+from holdfast.explain.readings.compared import inputs as inputs_seen
+from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import median, number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite, outlier
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
@@ -15,6 +17,9 @@ _SCALING_LAYERS = frozenset(
 _LARGE_INPUT = 32.0
 #: A column of a table may well reach 100 and be learnt; at a thousand a fresh network is lost. Chosen.
 _FAR = 1000.0
+#: Of the columns of a table: the largest standard deviation, and how often it is that of the smallest. Chosen: a sum
+#: over them then depends on the largest alone.
+_LARGE_COLUMN, _TIMES_APART = 100.0, 1000.0
 #: The largest value of 8-bit pixels that were not scaled; a dark image still reaches the lower end.
 _PIXELS_FROM, _PIXELS_TO = 128.0, 256.0
 _IMAGE_DIMENSIONS = 3
@@ -53,6 +58,9 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     if far is not None:
         return _one_value(evidence, far, broken)
     model, inputs = evidence.model, _range(evidence)
+    columns = _columns(evidence)
+    if columns is not None and (inputs is None or not inputs.pixels):
+        return columns
     if model is None or inputs is None or inputs.high < _LARGE_INPUT:
         return None
     kinds = set(model.event.layer_kinds)
@@ -69,6 +77,33 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
         (inputs.fact, model.fact("model.does-not-scale"), course),
         (Remedy("model.scale-inputs", {"pixels": inputs.pixels}), Remedy("model.use-its-preprocessing")),
         against=facts(half),
+        ends=False,
+    )
+
+
+def _columns(evidence: Evidence) -> Finding | None:
+    """Columns of a table whose scales differ by orders of magnitude: the largest drowns the others."""
+    model, went = evidence.model, course(evidence)
+    tables = [one for one in inputs_seen(evidence) if len(one.event.shape) == 1 and one.event.column_scales]
+    if model is None or went is None or went.learned is not False or not tables:
+        return None
+    if _SCALING_LAYERS & set(model.event.layer_kinds):
+        return None
+    table = max(tables, key=lambda one: one.event.column_scales[-1])
+    smallest, _, largest = table.event.column_scales
+    if largest < _LARGE_COLUMN or largest < _TIMES_APART * smallest:
+        return None
+    values = {
+        "smallest": smallest,
+        "largest": largest,
+        "columns": table.event.columns,
+        "where": table.event.where,
+    }
+    return Finding(
+        Strength.SUPPORTED,
+        Title("input-scale-mismatch.columns", values),
+        facts(table.fact("inputs.column-scales", **values), model.fact("model.does-not-scale"), went.fact),
+        (Remedy("inputs.standardise"), Remedy("model.normalise-inputs")),
         ends=False,
     )
 

@@ -29,8 +29,10 @@ def labels_unrelated(evidence: Evidence) -> Finding | None:
         return None
     values = {"agreement": event.agreement, "chance": event.chance, "rows": event.rows, "columns": columns,
               "of": event.of}  # fmt: skip
+    # What is left of a regression that starts at its optimum is noise, and so are many advantages and residuals.
+    sure = columns <= _FEW_COLUMNS and event.of == "classes"
     return Finding(
-        Strength.SUPPORTED if columns <= _FEW_COLUMNS else Strength.POSSIBLE,
+        Strength.SUPPORTED if sure else Strength.POSSIBLE,
         Title("labels-unrelated", values),
         [measured.fact("labels.of-nearest-rows", **values), *seen.because],
         [Remedy("labels.check-order")],
@@ -39,7 +41,7 @@ def labels_unrelated(evidence: Evidence) -> Finding | None:
 
 
 def _by_chance(event: ev.DependenceSeen) -> bool:
-    """Two rows are often each other's nearest, and agree or do not agree both: the variance is up to twice the usual."""
+    """Two rows are often each other's nearest, and agree or disagree both: the variance is up to twice the usual."""
     share = event.chance * (1 - event.chance) if event.of == "classes" else 1.0
     noise = math.sqrt(2 * share / event.rows)
     return -_BELOW * noise < event.agreement - event.chance < _ABOVE * noise

@@ -27,7 +27,12 @@ def loss_task_mismatch(evidence: Evidence) -> Finding | None:
     raised = raised_by_shapes(evidence)
     if raised:
         return _other_labels(seen, raised)
-    return _binary_outside(seen) or _classes_of_numbers(seen) or _differences_of_classes(seen)
+    return (
+        _binary_outside(seen)
+        or _classes_of_numbers(seen)
+        or _differences_of_classes(seen)
+        or _differences_of_rows(seen)
+    )
 
 
 def _other_labels(seen: Compared, raised: list[Fact]) -> Finding | None:
@@ -78,6 +83,18 @@ def _differences_of_classes(seen: Compared) -> Finding | None:
         return None
     remedies = (Remedy("loss.use", {"loss": "sparse_categorical_crossentropy"}),)
     return _finding(seen, "ids", remedies, Strength.ESTABLISHED)
+
+
+def _differences_of_rows(seen: Compared) -> Finding | None:
+    """Rows with one 1 as measurements. That often works: blamed only where nothing was learned."""
+    labels = seen.labels
+    if seen.loss not in DIFFERENCES or labels is None or not labels.one_hot or seen.learned is not False:
+        return None
+    if seen.output.activation not in ("linear", "softmax", "relu"):
+        return None
+    units = seen.output.units
+    remedies = (Remedy("output.softmax-and-categorical", {"layer": seen.output.layer, "units": units}),)
+    return _finding(seen, "rows", remedies, seen.strength)
 
 
 def _finding(seen: Compared, variant: str, remedies: tuple[Remedy, ...], strength: Strength) -> Finding:

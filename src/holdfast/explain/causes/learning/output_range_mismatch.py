@@ -13,6 +13,8 @@ _RANGES = {
 _LOSSES = DIFFERENCES | {"poisson"}
 #: Of the span of the targets, that lies beyond the range. Chosen: noise around a limit stays below it.
 _BEYOND = 0.2
+#: Standard deviation of the targets in widths of the range, from which hardly any is reached.
+_WIDER = 5.0
 
 
 @cause("output-range-mismatch", specialises=("loss-not-falling", "loss-not-finite", "metric-mismatch"))
@@ -28,7 +30,8 @@ def output_range_mismatch(evidence: Evidence) -> Finding | None:
     beyond = max(labels.max - high, low - labels.min)
     if span <= 0 or beyond <= _BEYOND * span:
         return None
-    none_reached = labels.min >= high or labels.max <= low
+    spread = labels.std if labels.std is not None and math.isfinite(high) else 0.0
+    none_reached = labels.min >= high or labels.max <= low or spread > _WIDER * (high - low)
     values = {"layer": seen.layer, "low": low, "high": high if math.isfinite(high) else None,
               "target_low": labels.min, "target_high": labels.max, "where": seen.output.where}  # fmt: skip
     return Finding(

@@ -19,7 +19,9 @@ def shapes_broadcast(evidence: Evidence) -> Finding | None:
         return None
     predicted, wanted = (list(shape) for shape in shapes)
     if seen.output.by == "compile":
-        predicted, wanted = _as_keras_compares(predicted, wanted)
+        # A model that was built by its first batch has that batch's size as its own.
+        shapes = [None, *predicted[1:]], [None, *wanted[1:]]
+        predicted, wanted = _as_keras_compares(*shapes)
     if not _stretches(predicted, wanted):
         return None
     every_pair = len(predicted) != len(wanted)
