@@ -65,7 +65,8 @@ TITLES: dict[str, Text] = {
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
     "regularisation-too-strong": "the penalty on the weights is {share:percent} of the loss",
     "regularisation-too-strong.collapsed": "the penalty on the weights has pressed them to nothing",
-    "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing was learned",
+    "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing "
+    "was learned",
 }
 
 FACTS: dict[str, Text] = {
