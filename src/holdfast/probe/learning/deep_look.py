@@ -51,6 +51,7 @@ class DeepLook:
 
     def new_run(self) -> None:
         self._looks = 0
+        self._batch: recorded_rows.Rows | None = None
 
     def fit_ends(self, fit: FitState, steps: int) -> None:
         """After the last step of a fit, before it returns."""
@@ -63,18 +64,21 @@ class DeepLook:
         reason = suspicion(first_loss, fit.losses) or _of_normalisation(fit, steps)
         if not reason or fit.deferred or _in_strategy(fit.model):
             return
-        rows = recorded_rows.of_fit(self._context, fit, _ROWS)
-        left_out = (
-            looked_at.refusal(fit.model) if rows is not None else "no rows of the data could be read again"
-        )
-        left_out = left_out or self._too_much(fit, steps, rows)
-        self._looks += 1
+        most = self._affordable_rows(fit)
+        rows = recorded_rows.of_fit(self._context, fit, most) or self._batch if most >= _FEWEST_ROWS else None
+        left_out = "" if rows is not None else "a step takes too long, or the data can be read only once"
+        left_out = left_out or looked_at.refusal(fit.model) or self._too_much(fit, rows)
+        self._looks, self._batch = self._looks + 1, None
         if left_out:
             self._context.record(LayersMeasured(fit=fit.number, step=steps, reason=reason, left_out=left_out))
             return
         # In a thread of its own: what counts the steps and the data of the training thread does not count this.
         thread = hidden_thread.HiddenThread(self._context.guard, PART, self._look, fit, steps, reason, rows)
         thread.join(None)
+
+    def batch_passed(self, inputs: Any, targets: Any) -> None:
+        """The first batch of a fit whose data passes through Python: some rows are kept until the fit ends."""
+        self._batch = self._context.guard(PART, recorded_rows.of_batch, inputs, targets, _ROWS)
 
     def _affordable_rows(self, fit: FitState) -> int:
         """By the time of the newest step."""
