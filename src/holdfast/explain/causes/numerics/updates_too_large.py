@@ -55,7 +55,7 @@ def _leaps(evidence: Evidence, training: Course) -> Finding | None:
 
 
 def _large(evidence: Evidence) -> Fact | None:
-    """At the first step that was compared: later the weights themselves have grown, and a leap is a small part of them."""
+    """At the first step that was compared: later the weights have grown, and a leap is a small part of them."""
     for one in moved(evidence, "step"):
         ratio = update_ratio(one.event)
         if ratio is not None:
