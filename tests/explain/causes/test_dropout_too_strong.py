@@ -63,3 +63,14 @@ def test_the_loss_without_it(tmp_path: Path) -> None:
     seen = look([dense("dense"), _drop(0.9)], loss=0.9, loss_inference=0.4)
     _fit(run, FLAT, dense("dense"), _drop(0.9), looks=(seen,))
     assert facts(run.first())["loss.without-dropout"] == {"loss": 0.9, "predicts": 0.4}
+
+
+@pytest.mark.parametrize(("predicts", "blamed"), [(0.01, True), (0.7, False)])
+def test_dropout_behind_the_last_layer(tmp_path: Path, predicts: float, blamed: bool) -> None:
+    run = Run(tmp_path / "run")
+    seen = look([dense("dense"), dense("out"), _drop(0.5)], loss=0.8, loss_inference=predicts)
+    softmax = {"name": "softmax", "kind": "Activation", "activation": "softmax"}
+    _fit(run, FALLS, dense("dense"), dense("out", "linear"), _drop(0.5), softmax, looks=(seen,))
+    assert ("dropout-too-strong" in run.blamed()) is blamed
+    if blamed:
+        assert run.first().title.kind == "dropout-too-strong.outputs"

@@ -9,6 +9,7 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.broken_numbers import GROWING, ORDINARY, broke, broken_loop, nan_run
+from tests.explain.looked_at import FALLS, FLAT, kernel, moves, targets, trained
 from tests.explain.made import Run, facts, remedies
 
 
@@ -126,3 +127,36 @@ def test_a_loss_that_is_broken_when_it_is_first_known(
     run.samples(3, step=200)
     run.ended(0)
     assert ("learning-rate-too-high" in run.slugs()) is found
+
+
+def _leaps(path: Path, ratio: float, losses: list[float]) -> Run:
+    run = Run(path / "run")
+    targets(run)
+    early = moves(kernel("dense", 0.1 * ratio), since="step", step=4)
+    late = moves(kernel("dense", 1e-4), since="step", step=161)  # the weights have grown meanwhile
+    trained(run, losses, early, late, model={"learning_rate": 3.0})
+    return run
+
+
+@pytest.mark.parametrize(
+    ("ratio", "losses", "blamed"), [(0.4, FLAT, True), (0.02, FLAT, False), (0.4, FALLS, False)]
+)
+def test_steps_that_replace_the_weights(
+    tmp_path: Path, ratio: float, losses: list[float], blamed: bool
+) -> None:
+    run = _leaps(tmp_path, ratio, losses)
+    assert ("learning-rate-too-high" in run.blamed()) is blamed
+    if blamed:
+        assert run.first().title.values == {"ratio": pytest.approx(0.4), "learning_rate": 3.0}
+        assert remedies(run.first()) == ["learning-rate.lower", "gradients.clip"]
+
+
+def test_a_spike_after_which_it_stays_above_a_constant_answer(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    for step, loss in enumerate([0.8, 30.0, 90.0, 12.0, 2.0, 1.1, 1.0], start=1):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
+    trained(run, [2.0, 1.1, 1.0, 1.0, 1.0, 1.0], model={"learning_rate": 0.5})
+    first = run.first()
+    assert (first.cause, first.strength) == ("learning-rate-too-high", Strength.POSSIBLE)
+    assert facts(first)["loss.spike"]["highest"] == 90.0

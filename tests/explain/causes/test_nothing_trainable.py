@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
+from tests.explain.looked_at import FALLS, FLAT, targets, trained
 from tests.explain.made import Run, facts
 
 
@@ -78,3 +79,16 @@ def test_an_optimizer_that_is_given_no_gradient_at_all_has_nothing_to_train(tmp_
     other = Run(tmp_path / "other")
     other.raised("ValueError", "not enough values to unpack (expected 2, got 0)", user_line="train.py:11")
     assert (other.first().cause, other.first().strength) == ("script-error", Strength.ESTABLISHED)
+
+
+@pytest.mark.parametrize(
+    ("trainable", "losses", "said"), [(50, FLAT, True), (500, FLAT, False), (50, FALLS, False)]
+)
+def test_a_tiny_share_that_learned_nothing_is_possible(
+    tmp_path: Path, trainable: int, losses: list[float], said: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, losses, model={"parameters": 10_000, "trainable_parameters": trainable})
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("nothing-trainable") == (Strength.POSSIBLE if said else None)

@@ -101,11 +101,8 @@ class FitObserver:
             context.exceptions.left_call(error, "fit")
         else:
             context.guard(loss_watch.PART, context.losses.fit_ends, fit.model)
-            steps = context.heartbeat.step - fit.base_step
-            context.motion.fit_ends(fit, steps)
-            context.deep_look.fit_ends(fit, steps)
+        self._look_at_weights(fit, error)
         context.learning.fit_ends(fit)
-        fit.given = None
         self._fits.end(fit, error)
         if self._fits.current is not None:
             context.heartbeat.set_phase(*previous)
@@ -113,6 +110,13 @@ class FitObserver:
             context.heartbeat.set_phase(Phase.AFTER)
         if error is not None:
             context.inputs.search_bad_files(error)
+
+    def _look_at_weights(self, fit: FitState, error: BaseException | None) -> None:
+        if error is None:
+            steps = self._context.heartbeat.step - fit.base_step
+            self._context.motion.fit_ends(fit, steps)
+            self._context.deep_look.fit_ends(fit, steps)
+        fit.given = None
 
     def evaluate_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         heartbeat = self._context.heartbeat

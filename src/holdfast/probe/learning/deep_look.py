@@ -28,7 +28,8 @@ SWITCH = "HOLDFAST_DEEP_LOOK"
 
 _MOST_LOOKS = 4  # in a process: a search has many fits
 _FEWEST_STEPS = 5
-_ROWS = 64
+_ROWS, _FEWEST_ROWS = 64, 8
+_USUAL_BATCH = 32
 _MOST_PARAMETERS = 50_000_000
 _MOST_LAYERS = 500
 _MOST_SECONDS = 5.0  # that sending the rows through is expected to take, by the time of a step
@@ -50,6 +51,7 @@ class DeepLook:
 
     def new_run(self) -> None:
         self._looks = 0
+        self._batch: recorded_rows.Rows | None = None
 
     def fit_ends(self, fit: FitState, steps: int) -> None:
         """After the last step of a fit, before it returns."""
@@ -62,12 +64,11 @@ class DeepLook:
         reason = suspicion(first_loss, fit.losses) or _of_normalisation(fit, steps)
         if not reason or fit.deferred or _in_strategy(fit.model):
             return
-        rows = recorded_rows.of_fit(self._context, fit, _ROWS)
-        left_out = (
-            looked_at.refusal(fit.model) if rows is not None else "no rows of the data could be read again"
-        )
-        left_out = left_out or self._too_much(fit, steps, rows)
-        self._looks += 1
+        most = self._affordable_rows(fit)
+        rows = recorded_rows.of_fit(self._context, fit, most) or self._batch if most >= _FEWEST_ROWS else None
+        left_out = "" if rows is not None else "a step takes too long, or the data can be read only once"
+        left_out = left_out or looked_at.refusal(fit.model) or self._too_much(fit, rows)
+        self._looks, self._batch = self._looks + 1, None
         if left_out:
             self._context.record(LayersMeasured(fit=fit.number, step=steps, reason=reason, left_out=left_out))
             return
@@ -75,18 +76,22 @@ class DeepLook:
         thread = hidden_thread.HiddenThread(self._context.guard, PART, self._look, fit, steps, reason, rows)
         thread.join(None)
 
-    def _too_much(self, fit: FitState, steps: int, rows: Any) -> str:
+    def batch_passed(self, inputs: Any, targets: Any) -> None:
+        """The first batch of a fit whose data passes through Python: some rows are kept until the fit ends."""
+        self._batch = self._context.guard(PART, recorded_rows.of_batch, inputs, targets, _ROWS)
+
+    def _affordable_rows(self, fit: FitState) -> int:
+        """By the time of the newest step."""
+        batch = int(fit.arguments.get("batch_size") or _USUAL_BATCH)
+        expected_s = _EAGER * self._context.heartbeat.step_ns / 1e9
+        return _ROWS if expected_s <= 0 else min(_ROWS, int(batch * _MOST_SECONDS / expected_s))
+
+    def _too_much(self, fit: FitState, rows: Any) -> str:
         """Why it would take too long, or too much memory; "" if it does not."""
         parameters = sum(model_facts.size(one) for one in fit.model.weights)
         layers = list(fit.model._flatten_layers(include_self=False))
         if parameters > _MOST_PARAMETERS or len(layers) > _MOST_LAYERS:
             return f"{parameters:,} parameters are too many for it"
-        batch = int(fit.arguments.get("batch_size") or 32)
-        a_step_s = fit.clock.seconds / max(1, steps)
-        if fit.first_step_s is not None and steps > 1:  # the first one compiles
-            a_step_s = max(0.0, (fit.clock.seconds - fit.first_step_s) / (steps - 1))
-        if _EAGER * a_step_s * max(1.0, rows.rows / batch) > _MOST_SECONDS:
-            return f"a step takes {a_step_s:.2g} s, so that it would take too long"
         if _long_sequences(layers, rows):
             return "its recurrent layers would run over long sequences, one operation at a time"
         needed = parameters * _BYTES_PER_PARAMETER + 4 * rows.rows * looked_at.values_per_row(layers)

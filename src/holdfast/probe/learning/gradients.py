@@ -1,4 +1,4 @@
-"""Gradients of a compiled loss, taken without a step: TensorFlow, torch, JAX under Keras 3, TensorFlow under Keras 2."""
+"""Gradients of a compiled loss, taken without a step, in Keras 3 on each of its backends and in Keras 2."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def is_users(function: Any) -> bool:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if not isinstance(code, CodeType):
         own = [vars(kind).get(name) for kind in type(function).__mro__ for name in ("call", "__call__")]
-        code = next((one.__code__ for one in own if hasattr(one, "__code__")), None)
+        code = next((one.__code__ for one in own if one is not None and hasattr(one, "__code__")), None)
     return isinstance(code, CodeType) and user_lines.is_user_file(code.co_filename)
 
 

@@ -21,6 +21,7 @@ _WITHOUT_STATE = frozenset(
     ]
 )  # fmt: skip
 _MOST_BYTES = 256 << 20
+_MOST_KEPT_BYTES = 32 << 20  # of a batch that is kept through a fit
 
 
 class Rows(NamedTuple):
@@ -40,6 +41,22 @@ def of_fit(context: ProbeContext, fit: FitState, most: int) -> Rows | None:
     if dataset is not None and not tfdata_graph.is_python_fed(dataset) and _without_state(dataset):
         return _of_dataset(dataset, most)
     return None
+
+
+def of_batch(inputs: Any, targets: Any, most: int) -> Rows | None:
+    """A copy of the first rows of a batch: of numpy, or of tensors in host memory."""
+    import numpy as np
+
+    def taken(value: Any) -> Any:
+        rows = value[:most]
+        return np.array(rows.detach().cpu() if hasattr(rows, "detach") else rows)
+
+    kept = mapped(taken, inputs), mapped(taken, targets)
+    arrays = [*leaves(kept[0]), *leaves(kept[1])]
+    if targets is None or any(array.dtype.kind not in "fiub" for array in arrays):
+        return None
+    size = sum(array.nbytes for array in arrays)
+    return Rows(*kept, len(arrays[0])) if size <= _MOST_KEPT_BYTES else None
 
 
 def _is_array(value: Any) -> bool:
@@ -101,4 +118,4 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
         return {key: mapped(function, item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [mapped(function, item) for item in value]
-    return function(value)
+    return function(value) if value is not None else None

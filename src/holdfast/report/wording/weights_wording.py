@@ -63,9 +63,12 @@ TITLES: dict[str, Text] = {
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
     "too-few-updates": "the training ended after {steps:count update}, with the loss still falling",
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
+    "dropout-too-strong.outputs": "{layer} drops {rate} of the answers themselves: it comes after the last layer with "
+    "weights[ ({where})]",
     "regularisation-too-strong": "the penalty on the weights is {share:percent} of the loss",
     "regularisation-too-strong.collapsed": "the penalty on the weights has pressed them to nothing",
-    "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing was learned",
+    "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing "
+    "was learned",
 }
 
 FACTS: dict[str, Text] = {
@@ -96,6 +99,7 @@ FACTS: dict[str, Text] = {
     "updates.few": "{steps:count update} in {epochs:count epoch}; from the middle to the end the loss fell by "
     "{fell:percent}",
     "dropout.leaves": "{layers:list 3} with a rate of {rate} leave {left:percent} of the values in training",
+    "dropout.of-outputs": "{layer} with a rate of {rate} comes after the last layer with weights",
     "loss.without-dropout": "the same rows have a loss of {loss:number} with dropout and of {predicts:number} without",
     "loss.penalty": "{penalty:number} of the loss of {loss:number} is a penalty on the weights",
     "weights.shrunk": "the weights have {shrunk:number} of the size that they began with",
@@ -144,6 +148,10 @@ REMEDIES: dict[str, Advice] = {
         "let the averages follow faster, or train for longer", "keras.layers.BatchNormalization(momentum=0.9)"
     ),
     "epochs.more": Advice("train for longer", "model.fit(x, y, epochs={epochs})"),
+    "dropout.before-output": Advice(
+        "drop before the last layer, never behind it",
+        'keras.layers.Dropout(0.5),\nkeras.layers.Dense(classes, activation="softmax"),',
+    ),
     "dropout.lower": Advice(
         "drop less: the rate is the share that is dropped, not the share that is kept",
         "keras.layers.Dropout(0.2)",

@@ -4,9 +4,8 @@ import math
 
 from holdfast.explain.causes.numerics import thresholds
 from holdfast.explain.readings.course import Course
-from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.weights import highest_rate, moved, not_learned, update_ratio
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, ev, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, facts
 
 
 def updates_too_large(evidence: Evidence) -> Finding | None:
@@ -56,16 +55,12 @@ def _leaps(evidence: Evidence, training: Course) -> Finding | None:
 
 
 def _large(evidence: Evidence) -> Fact | None:
-    """At an early step: later the weights themselves have grown, and a leap is a small part of them."""
-    ratios: list[tuple[float, Recorded[ev.WeightsMoved]]] = []
+    """At the first step that was compared: later the weights have grown, and a leap is a small part of them."""
     for one in moved(evidence, "step"):
         ratio = update_ratio(one.event)
         if ratio is not None:
-            ratios.append((ratio, one))
-    if not ratios or median([ratio for ratio, _ in ratios]) < thresholds.LEAP:
-        return None
-    ratio, seen = max(ratios, key=lambda pair: pair[0])
-    return seen.fact("updates.large", ratio=ratio)
+            return one.fact("updates.large", ratio=ratio) if ratio > thresholds.LEAP else None
+    return None
 
 
 def remedies(rate: float | None) -> tuple[Remedy, Remedy]:

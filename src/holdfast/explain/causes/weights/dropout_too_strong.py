@@ -1,16 +1,63 @@
 """So much is dropped that hardly anything is left to learn from."""
 
-from holdfast.explain.causes.weights.thresholds import BETTER_WITHOUT, LEFT_BY_DROPOUT
+from holdfast.explain.causes.weights.thresholds import BETTER_WITHOUT, FAR_BETTER_WITHOUT, LEFT_BY_DROPOUT
+from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.weights import WEIGHTED, layers, looked_at, not_learned
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 from holdfast.journal.events.event import Json
 
+#: What may come behind the last layer with weights.
+_BEHIND = ("Dropout", "Softmax", "Flatten", "Reshape")
+
 
 @cause("dropout-too-strong", specialises=("loss-not-falling",))
 def dropout_too_strong(evidence: Evidence) -> Finding | None:
-    course, dropped = not_learned(evidence), _most_dropped(layers(evidence))
-    if course is None or not dropped:
+    return _of_outputs(evidence) or _leaves_little(evidence)
+
+
+def _of_outputs(evidence: Evidence) -> Finding | None:
+    """After the last layer with weights: the answers themselves are dropped."""
+    chain, look, training = layers(evidence), looked_at(evidence), course(evidence)
+    weighted = [place for place, one in enumerate(chain) if one.get("kind") in WEIGHTED]
+    behind = chain[weighted[-1] + 1 :] if weighted else []
+    dropped = [one for one in behind if number_of(one.get("rate")) and "ropout" in str(one.get("kind"))]
+    if (
+        not dropped
+        or training is None
+        or look is None
+        or not look.event.loss
+        or look.event.loss_inference is None
+    ):
+        return None
+    trained, predicts = look.event.loss, look.event.loss_inference
+    if (
+        any(one.get("kind") not in (*_BEHIND, "Activation") for one in behind)
+        or predicts > FAR_BETTER_WITHOUT * trained
+    ):
+        return None
+    values = {
+        "layer": dropped[0].get("name"),
+        "rate": dropped[0].get("rate"),
+        "where": dropped[0].get("where"),
+    }
+    return Finding(
+        Strength.SUPPORTED,
+        Title("dropout-too-strong.outputs", values),
+        facts(
+            look.fact("dropout.of-outputs", **values),
+            look.fact("loss.without-dropout", loss=trained, predicts=predicts),
+            training.fact,
+            training.accuracy_fact,
+        ),
+        [Remedy("dropout.before-output")],
+        ends=False,
+    )
+
+
+def _leaves_little(evidence: Evidence) -> Finding | None:
+    training, dropped = not_learned(evidence), _most_dropped(layers(evidence))
+    if training is None or not dropped:
         return None
     left = 1.0
     for one in dropped:
@@ -22,7 +69,7 @@ def dropout_too_strong(evidence: Evidence) -> Finding | None:
     better = trained is not None and predicts is not None and predicts < BETTER_WITHOUT * trained
     seen = evidence.last(ev.LayersSeen) or look
     values = {"left": left, "layers": [one.get("name") for one in dropped], "rate": dropped[0].get("rate")}
-    sure = course.learned is False or better
+    sure = training.learned is False or better
     return Finding(
         Strength.SUPPORTED if sure else Strength.POSSIBLE,
         Title("dropout-too-strong", values),
@@ -31,8 +78,8 @@ def dropout_too_strong(evidence: Evidence) -> Finding | None:
             better
             and look is not None
             and look.fact("loss.without-dropout", loss=trained, predicts=predicts),
-            course.fact,
-            course.accuracy_fact,
+            training.fact,
+            training.accuracy_fact,
         ),
         [Remedy("dropout.lower")],
         led_to="loss-not-falling",

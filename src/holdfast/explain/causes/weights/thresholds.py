@@ -37,10 +37,14 @@ EPOCHS_MEANT = 3
 
 #: Updates within which a fresh network learns little, and ones within which it may still be under way.
 FEW_UPDATES, UNFINISHED_UPDATES = 100, 1000
+#: A handful of updates, after which the loss is above this share of that of a constant answer.
+HANDFUL_OF_UPDATES, NEAR_CONSTANT = 20, 0.75
 #: A loss that falls by this share from the middle of the training to its end is still on its way.
 STILL_FALLING = 0.1
 
 #: Share of values that dropout leaves, over layers in a row, and the loss without it against the one with it.
 LEFT_BY_DROPOUT, BETTER_WITHOUT = 0.2, 0.8
+#: The same for dropout of the outputs themselves.
+FAR_BETTER_WITHOUT = 0.5
 #: Share of the loss that is a penalty, and of their first size to which weights shrink under it.
 PENALTY_SHARE, SHRUNK_TO = 0.5, 0.05

@@ -1,35 +1,46 @@
 """The training ended while the loss was still falling, after very few updates."""
 
 from holdfast.explain.causes.weights import thresholds
+from holdfast.explain.readings.course import Course, course
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.weights import fresh, not_learned
+from holdfast.explain.readings.weights import fresh
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts
 
 
 @cause("too-few-updates", specialises=("loss-not-falling",))
 def too_few_updates(evidence: Evidence) -> Finding | None:
-    course, fit = not_learned(evidence), evidence.fit
-    if course is None or fit is None or fit.done is None or not fit.finished or not fresh(evidence):
+    training, fit = course(evidence), evidence.fit
+    if training is None or fit is None or fit.done is None or not fit.finished or not fresh(evidence):
         return None
-    steps = fit.end.steps
-    falling = _still_falling(evidence)
+    steps, falling = fit.end.steps, _still_falling(evidence)
     if steps == 0 or steps > thresholds.UNFINISHED_UPDATES or falling is None:
         return None
-    at_chance = course.learned is False and course.accuracy_fact is not None
-    sure = at_chance and steps < thresholds.FEW_UPDATES and falling > 0
-    if not sure and falling < thresholds.STILL_FALLING:
+    at_chance = training.learned is False and training.accuracy_fact is not None
+    sure = (at_chance and steps < thresholds.FEW_UPDATES and falling > 0) or _hardly_begun(training, steps)
+    if not sure and (training.learned is True or falling < thresholds.STILL_FALLING):
         return None
-    per_epoch = steps / max(1, course.epochs)
-    values = {"steps": steps, "epochs": course.epochs, "batch": fit.start.batch_size, "fell": falling}
-    more = max(2 * course.epochs, round(thresholds.UNFINISHED_UPDATES / max(1.0, per_epoch)))
+    per_epoch = steps / max(1, training.epochs)
+    values = {"steps": steps, "epochs": training.epochs, "batch": fit.start.batch_size, "fell": falling}
+    more = max(2 * training.epochs, round(thresholds.UNFINISHED_UPDATES / max(1.0, per_epoch)))
     return Finding(
         Strength.SUPPORTED if sure else Strength.POSSIBLE,
         Title("too-few-updates", values),
-        facts(fit.done.fact("updates.few", **values), course.fact, course.accuracy_fact),
+        facts(fit.done.fact("updates.few", **values), training.fact, training.accuracy_fact),
         [Remedy("epochs.more", {"epochs": more})],
         led_to="loss-not-falling",
         ends=False,
     )
+
+
+def _hardly_begun(training: Course, steps: int) -> bool:
+    """A handful of updates in epochs that were meant, with a loss near that of a constant answer and falling."""
+    if (
+        steps > thresholds.HANDFUL_OF_UPDATES
+        or training.epochs < thresholds.EPOCHS_MEANT
+        or not training.constant
+    ):
+        return False
+    return training.fell > 0 and training.last > thresholds.NEAR_CONSTANT * training.constant
 
 
 def _still_falling(evidence: Evidence) -> float | None:
