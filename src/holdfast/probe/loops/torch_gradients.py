@@ -12,7 +12,7 @@ from ...journal.events import GradientsKept, GradientsNotApplied, StepsWithoutGr
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.weak_references import weak
-from . import loss_calls, torch_loss
+from . import hand_updates, loss_calls, torch_loss
 
 PART = "torch_gradients"
 _ALWAYS_FIRST = 50  # calls that are looked at
@@ -81,6 +81,10 @@ class TorchGradients:
                     self._watching = self._watching or not one.cleared
         if self._looking and loss.grad_fn is not None:
             self._context.guard(loss_calls.PART, self._look_at_loss, loss)
+        if not self._made and not self._context.hand_updates.over:
+            self._context.guard(
+                hand_updates.PART, self._context.hand_updates.taken, lambda: torch_loss.leaves(loss)
+            )
         if self._taken <= _LEAVES_LOOKED_AT:
             self._look_at_leaves(loss)
 
@@ -140,7 +144,9 @@ class TorchGradients:
 
     def _report_never_applied(self, made: Stepped) -> None:
         kept = [(weight(), before) for weight, before in self._weights]
-        same = bool(kept) and all(one is not None and before and _digest(one) == before for one, before in kept)
+        same = bool(kept) and all(
+            one is not None and before and _digest(one) == before for one, before in kept
+        )
         gone = any(one.optimizer() is None for one in self._made.values())
         if same and not gone and not self._of_other_tensors and self._taken >= _FEWEST_TIMES:
             self._context.record(
@@ -167,7 +173,9 @@ def _has_gradient(parameters: list[Any]) -> bool:
     """Of all of them, one has a gradient that is not all zeros. The last ones are asked first: they are small."""
     for one in reversed(parameters):
         gradient = one.grad
-        if gradient is not None and (gradient.device.type != "cpu" or gradient.is_sparse or bool(gradient.any())):
+        if gradient is not None and (
+            gradient.device.type != "cpu" or gradient.is_sparse or bool(gradient.any())
+        ):
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""How many rounds a loop of the user's has, worked out from its source and the variables that are there. Nothing is run.
+"""How many rounds a loop of the user's has, by its source and the variables that are there. Nothing is run.
 
 A bound is a number, a variable, an attribute, a sum or product of those, or the length of a plain container. What
 would need a call of the user's own code is not known.
@@ -70,7 +70,11 @@ def described(loop: Any, file: str, names: dict[str, Any]) -> Bounded:
 
 def _while(loop: ast.While, where: str, file: str, names: dict[str, Any]) -> Bounded:
     test = loop.test
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Lt, ast.LtE)):
+    if (
+        not isinstance(test, ast.Compare)
+        or len(test.ops) != 1
+        or not isinstance(test.ops[0], (ast.Lt, ast.LtE))
+    ):
         return Bounded(loop, where, "while", bound=_text(test, file))
     goal = value(test.comparators[0], names)
     more = 1 if isinstance(test.ops[0], ast.LtE) and goal is not None else 0
@@ -151,7 +155,13 @@ def _object(expression: ast.expr, names: dict[str, Any]) -> Any:
         owner = _object(expression.value, names)
         own = getattr(owner, "__dict__", None)
         found = own.get(expression.attr) if isinstance(own, dict) else None
-        return found if found is not None else vars(type(owner)).get(expression.attr) if owner is not None else None
+        return (
+            found
+            if found is not None
+            else vars(type(owner)).get(expression.attr)
+            if owner is not None
+            else None
+        )
     if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
         owner = _object(expression.value, names)
         return owner.get(expression.slice.value) if type(owner) is dict else None

@@ -70,7 +70,9 @@ def _of_frame(frame: FrameType, numbers: dict[str, int]) -> LoopSkipped | None:
     body = _function_around(loop_source.tree_of(file), frame.f_lineno)
     later = [node for node in _statements(body) if node.lineno >= frame.f_lineno]
     names = {**names, **_will_be(later, numbers)}
-    for loop in [node for node in later if isinstance(node, (ast.For, ast.While)) and node.lineno > frame.f_lineno]:
+    for loop in [
+        node for node in later if isinstance(node, (ast.For, ast.While)) and node.lineno > frame.f_lineno
+    ]:
         found = _skipped(loop, file, names)
         if found is not None:
             return found
@@ -96,9 +98,7 @@ def _skipped(loop: Any, file: str, names: dict[str, Any]) -> LoopSkipped | None:
         return None
     if not any(isinstance(node, ast.Name) for node in ast.walk(_first_of(loop))):
         return None  # a number in the source is meant
-    return LoopSkipped(
-        where=one.where, counter=one.counter, first=one.first, bound=one.bound, goal=one.goal
-    )
+    return LoopSkipped(where=one.where, counter=one.counter, first=one.first, bound=one.bound, goal=one.goal)
 
 
 def _first_of(loop: Any) -> ast.AST:
@@ -154,13 +154,15 @@ def _from_state(expression: ast.expr, numbers: dict[str, int]) -> int | None:
         if left is None or type(right) is not int:
             return None
         return left + right if isinstance(expression.op, ast.Add) else None
-    if isinstance(expression, ast.Call) and len(expression.args) == 1 and not expression.keywords:
-        if isinstance(expression.func, ast.Name) and expression.func.id == "int":
-            return _from_state(expression.args[0], numbers)
+    called = getattr(expression.func, "id", "") if isinstance(expression, ast.Call) else ""
+    if called == "int" and isinstance(expression, ast.Call) and len(expression.args) == 1:
+        return _from_state(expression.args[0], numbers)
     key = None
     if isinstance(expression, ast.Subscript):
         key = expression.slice
-    elif isinstance(expression, ast.Call) and getattr(expression.func, "attr", "") == "get" and expression.args:
+    elif (
+        isinstance(expression, ast.Call) and getattr(expression.func, "attr", "") == "get" and expression.args
+    ):
         key = expression.args[0]
     return numbers.get(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
 

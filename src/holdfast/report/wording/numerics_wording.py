@@ -154,7 +154,8 @@ REMEDIES: dict[str, Advice] = {
         "optimizer.apply_gradients(zip(gradients, model.trainable_variables))   # torch: optimizer.step()",
     ),
     "gradients.clear": Advice(
-        "clear the gradients before each backward pass", "optimizer.zero_grad(); loss.backward(); optimizer.step()"
+        "clear the gradients before each backward pass",
+        "optimizer.zero_grad(); loss.backward(); optimizer.step()",
     ),
     "gradients.clear-before-backward": Advice(
         "clear the gradients before the backward pass, not after it",

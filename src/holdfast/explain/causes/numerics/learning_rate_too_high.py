@@ -89,7 +89,9 @@ def _still_finite(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("learning-rate-too-high.finite", {"times": last / first, "learning_rate": rate}),
-        facts(Fact("loss.between", values, source), seen and _learning_rate(rate, seen.source), _kept(evidence)),
+        facts(
+            Fact("loss.between", values, source), seen and _learning_rate(rate, seen.source), _kept(evidence)
+        ),
         _remedies(rate, _kept(evidence)),
         led_to="loss-not-falling",
         ends=False,

@@ -15,7 +15,12 @@ def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     short, warning = steps_short(evidence), warned_of(evidence, _RAN_OUT)
     warned = Fact("keras.warned-of-data-end", {}, warning.source) if warning is not None else None
     if short is None:
-        return _asked_again(evidence) or _loop_ran_out(evidence) or _only_warned(evidence, warned) or _not_short(evidence)
+        return (
+            _asked_again(evidence)
+            or _loop_ran_out(evidence)
+            or _only_warned(evidence, warned)
+            or _not_short(evidence)
+        )
     data, started = _data_of(evidence, short.fit), short.fit.started
     dataset = data.event if data is not None else ev.DatasetSeen()
     batches = dataset.cardinality or 0
