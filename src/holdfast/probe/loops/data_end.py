@@ -121,10 +121,11 @@ class DataEnd:
 
 def _asked_by_next(loop: Any) -> str:
     """The variable that the loop's body calls `next` on."""
-    for node in ast.walk(loop):
-        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next"
-        if named and node.args and isinstance(node.args[0], ast.Name):
-            return node.args[0].id
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and node.args]
+    for call in calls:
+        asked = call.args[0]
+        if isinstance(call.func, ast.Name) and call.func.id == "next" and isinstance(asked, ast.Name):
+            return asked.id
     return ""
 
 

@@ -149,8 +149,8 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves,
-            self.loop, self.traces, self.gradients, self.torch_gradients, self.loss_calls, self.data_end, self.hand_updates,
-            self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
+            self.loop, self.traces, self.gradients, self.torch_gradients, self.loss_calls, self.data_end,
+            self.hand_updates, self.inputs, self.memory, self.exceptions, self.frameworks, self.warnings, self.workers,
         )  # fmt: skip
 
     def close(self) -> None:
