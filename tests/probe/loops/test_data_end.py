@@ -89,7 +89,9 @@ def test_a_generator_inside_a_loop_of_epochs(tmp_path: Path) -> None:
     [
         _TWICE.replace("range(4)", "range(1)"),
         _TWICE.replace("        step()\n", "        step()\n        break\n"),
-        _TWICE.replace("data = batches()\n", "").replace("    for batch in", "    data = batches()\n    for batch in"),
+        _TWICE.replace("data = batches()\n", "").replace(
+            "    for batch in", "    data = batches()\n    for batch in"
+        ),
     ],
 )
 def test_generators_that_are_used_as_they_should(tmp_path: Path, source: str) -> None:

@@ -28,9 +28,7 @@ def look(tmp_path: Path) -> Look:
 
         def here() -> None:
             frame: FrameType = sys._getframe(1)
-            found.append(
-                [(one.kind, one.first, one.goal, one.bound) for one in loop_bounds.around(frame)]
-            )
+            found.append([(one.kind, one.first, one.goal, one.bound) for one in loop_bounds.around(frame)])
 
         exec(compile(source, str(file), "exec"), {"here": here, **given})
         return found[0]
@@ -80,7 +78,10 @@ def test_nothing_of_the_users_is_called(look: Look) -> None:
 
     source = "for i in list_of(own):\n    here()\n"
     assert look(source, own=Own(), list_of=lambda _: [1]) == [("data", None, None, "list_of(own)")]
-    assert look("for i in range(2 if own.steps else 1):\n    here()\n", own=SimpleNamespace(steps=3))[0][2] is None
+    assert (
+        look("for i in range(2 if own.steps else 1):\n    here()\n", own=SimpleNamespace(steps=3))[0][2]
+        is None
+    )
     looked = loop_bounds.value(__import__("ast").parse("len(own)", mode="eval").body, {"own": Own()})
     assert looked is None
     assert loop_bounds.value(__import__("ast").parse("own.steps", mode="eval").body, {"own": Own()}) is None

@@ -68,9 +68,7 @@ def test_a_start_that_comes_from_the_state(
 
 
 @pytest.mark.parametrize(("goal", "found"), [(5, [(5, 5)]), (6, [])])
-def test_a_while_whose_counter_was_restored(
-    tmp_path: Path, goal: int, found: list[tuple[int, int]]
-) -> None:
+def test_a_while_whose_counter_was_restored(tmp_path: Path, goal: int, found: list[tuple[int, int]]) -> None:
     seen = recorded(_run(_WITH_WHILE.format(goal=goal), tmp_path, None), LoopSkipped)
     assert [(one.first, one.goal) for one in seen] == found
 
