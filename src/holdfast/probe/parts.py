@@ -16,6 +16,7 @@ from .learning.weight_motion import WeightMotion
 from .loops.custom_loop import CustomLoop
 from .loops.data_end import DataEnd
 from .loops.function_traces import TraceCounter
+from .loops.hand_updates import HandUpdates
 from .loops.loss_calls import LossCalls
 from .loops.session_hooks import SessionSteps
 from .loops.torch_gradients import TorchGradients
@@ -51,6 +52,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.torch_gradients = TorchGradients(context)
     context.loss_calls = LossCalls(context)
     context.data_end = DataEnd(context)
+    context.hand_updates = HandUpdates(context)
     context.inputs = InputObserver(context)
     context.learning = LearningObserver(context)
     context.memory = MemoryUseObserver(context)

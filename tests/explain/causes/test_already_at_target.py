@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.explain import Strength, Verdict
 from holdfast.journal import events as ev
-from tests.explain.made import Run, facts
+from tests.explain.made import Run, facts, remedies
 
 
 def example(run: Run) -> None:
@@ -73,5 +73,26 @@ def test_an_evaluation_of_the_finished_training_draws_data_and_is_not_blamed(tmp
     run = Run(tmp_path / "run")
     run.probe(_AT_GOAL)
     run.probe(ev.DatasetSeen(role="train", nodes=[]))
+    run.ended(0)
+    assert run.blamed() == []
+
+
+_NO_ROUND = ev.LoopSkipped(where="train.py:31", counter="start", first=500, bound="total", goal=500)
+
+
+def test_a_loop_that_has_no_round(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(_NO_ROUND)
+    run.ended(0)
+    first = run.first()
+    assert (first.title.kind, first.strength) == ("already-at-target.no-round", Strength.ESTABLISHED)
+    assert facts(first)["loop.no-round"]["counter"] == "start"
+    assert remedies(first) == ["loop.more-rounds", "checkpoint.remove-to-start-over"]
+
+
+def test_a_loop_without_a_round_in_a_run_that_trained(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(_NO_ROUND)
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=40)
     run.ended(0)
     assert run.blamed() == []

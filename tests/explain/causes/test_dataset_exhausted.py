@@ -94,3 +94,35 @@ def test_the_length_is_that_of_the_dataset_of_the_fit_that_was_short(tmp_path: P
     run.epochs([47], fit=2)
     run.ended(0)
     assert facts(run.first())["dataset.length"] == {"batches": 24}
+
+
+def test_an_iterator_that_ended_before_its_loop(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:12"))
+    run.probe(ev.DataRanOut(where="train.py:9", step=20, planned=2000, bound="STEPS"))
+    run.samples(3, rss_bytes=600 * MIB, phase="step", step=20)
+    run.ended(0)
+    first = run.first()
+    assert (first.title.kind, first.strength) == ("dataset-exhausted.loop", Strength.SUPPORTED)
+    ended = facts(first)["iterator.ended-in-loop"]
+    assert (ended["steps"], ended["planned"], ended["bound"]) == (20, 2000, "STEPS")
+    assert remedies(first) == ["iterator.make-one-an-epoch", "iterator.repeat"]
+
+
+def test_a_generator_that_a_loop_goes_through_again(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.DataRanOut(where="train.py:9", step=20, planned=15, bound="epochs", iterator="data", one_shot=True)
+    )
+    run.samples(3, rss_bytes=600 * MIB, phase="step", step=20)
+    run.ended(0)
+    assert run.first().title.kind == "dataset-exhausted.rounds"
+    assert remedies(run.first()) == ["iterator.make-one-an-epoch", "generator.make-a-class"]
+
+
+def test_steps_after_the_end_of_an_iterator_excuse_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.DataRanOut(where="train.py:9", step=20, planned=2000, bound="STEPS"))
+    run.samples(3, rss_bytes=600 * MIB, phase="step", step=40)
+    run.ended(0)
+    assert run.blamed() == []

@@ -120,3 +120,60 @@ def test_a_batch_that_always_has_the_same_loss(tmp_path: Path) -> None:
 
 def test_losses_that_merely_scatter_blame_nobody(tmp_path: Path) -> None:
     assert _loop(tmp_path, [1.0 + (n * 37 % 11) / 20 + n * 1e-7 for n in range(20)]).slugs() == []
+
+
+@pytest.mark.parametrize(
+    ("reached", "fact", "remedy"),
+    [
+        (False, "optimizer.of-other-weights", "optimizer.give-its-parameters"),
+        (True, "optimizer.gradients-cleared-before", "gradients.clear-before-backward"),
+    ],
+)
+def test_an_optimizer_whose_parameters_have_no_gradient(
+    tmp_path: Path, reached: bool, fact: str, remedy: str
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.LoopSeen(by="torch_optimizer", where="train.py:30"),
+        ev.StepsWithoutGradients(
+            steps=320,
+            reached=reached,
+            where="train.py:30",
+            taken_where="train.py:29",
+            optimizer="Adam",
+            optimizer_where="train.py:12",
+        ),
+    )
+    run.ended(0)
+    first = run.first()
+    assert (first.cause, first.strength) == ("loss-not-falling", Strength.ESTABLISHED)
+    assert facts(first)["optimizer.steps-without-gradient"]["steps"] == 320
+    assert facts(first)[fact]["taken_where"] == "train.py:29"
+    assert remedies(first) == [remedy]
+
+
+@pytest.mark.parametrize(
+    ("losses", "found"), [([1.0] * 20, ["loss-not-falling"]), ([1.0] * 10 + [0.1] * 10, [])]
+)
+def test_gradients_that_add_up_are_blamed_when_nothing_is_learned(
+    tmp_path: Path, losses: list[float], found: list[str]
+) -> None:
+    run = Run(tmp_path / "run")
+    for number, loss in enumerate(losses):
+        run.probe(ev.LossSeen(step=number + 1, logs={"loss": loss + number * 1e-6}))
+    run.probe(ev.GradientsKept(steps=200, where="train.py:31", optimizer="SGD"))
+    run.ended(0)
+    assert run.slugs() == found
+
+
+def test_growth_by_gradients_that_are_never_cleared(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    losses = [1.0, 5.0, 80.0, 4e3, 5e5, 9e7, 1e9, 1e11]
+    for number, loss in enumerate(losses):
+        run.probe(ev.LossSeen(step=number + 1, logs={"loss": loss}))
+    run.probe(ev.GradientsKept(steps=8, where="train.py:31", optimizer="SGD"))
+    run.ended(0)
+    first = run.first()
+    assert first.cause == "learning-rate-too-high"
+    assert facts(first)["gradients.never-cleared"]["where"] == "train.py:31"
+    assert remedies(first)[0] == "gradients.clear"

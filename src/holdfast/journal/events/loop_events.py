@@ -8,7 +8,8 @@ from .event import Event, Json, field
 class LoopSeen(Event):
     """Training without `fit`: a tf.function, GradientTape or train_on_batch loop was recognised."""
 
-    by: str = ""  # apply_gradients | train_on_batch | dataset_iterator | tf_function
+    # apply_gradients | train_on_batch | dataset_iterator | tf_function | torch_optimizer | jax | session | by_hand
+    by: str = ""
     where: str = ""
 
 
@@ -65,7 +66,8 @@ class GradientsKept(Event):
 class LoopPlanned(Event):
     """How often the loops around the first step run, by their bounds as the script has them."""
 
-    # from the outermost: {"where", "kind": "range" | "while" | "data", "bound": as written, "count": rounds, None: not known}
+    # from the outermost: {"where", "kind": "range" | "while" | "data", "bound": as written,
+    #  "count": rounds, None: not known}
     loops: list[Json] = field(default_factory=list)
     steps: int | None = None  # the product, where every count is known
 

@@ -17,8 +17,8 @@ from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import weak
-from ..state import finiteness, loop_source, loss_watch, model_facts
-from . import data_end, loss_calls, replica_threads, step_outputs, unapplied_gradients
+from ..state import finiteness, loop_source, loss_watch, model_facts, named_rate
+from . import data_end, hand_updates, loss_calls, replica_threads, step_outputs, unapplied_gradients
 from .data_passes import DataPasses
 from .inner_steps import InnerSteps
 
@@ -197,6 +197,8 @@ class CustomLoop:
         self.traces.called(function)
         if self.context.gradients.unread:
             self.context.guard(unapplied_gradients.PART, self.context.gradients.read_weights)
+        if self.context.guard(hand_updates.PART, self.context.hand_updates.changed_by, function):
+            self._training.add(id(function))
         if id(function) in self._training:
             self._record_loop("tf_function", function)
             steps = self._inner.call_ends(function) if self._inner.counting else 1
@@ -246,6 +248,12 @@ class CustomLoop:
             last = optimizer.param_groups[-1]["params"][-1]
             gradient = self.context.guard(loss_watch.PART, finiteness.small_gradient, [last.grad])
             self._step({"loss": loss} if loss is not None else {}, gradient)
+
+    def hand_stepped(self, steps: int) -> None:
+        """Weights were changed by the loop itself; `steps`: with those before that was known."""
+        self._record_loop("by_hand", None)
+        loss, self._loss = self._loss, None
+        self._step({"loss": loss} if loss is not None else {}, steps=steps)
 
     def gradient_taken(self, target: Any) -> None:
         """What a GradientTape differentiates is the loss, where it is a number in host memory."""
@@ -321,7 +329,8 @@ class CustomLoop:
 
     def model(self) -> Any:
         """Something with the attributes of a model that the facts are read from."""
-        return model_facts.OptimizerModel(self._optimizer())
+        optimizer = self._optimizer()
+        return model_facts.OptimizerModel(optimizer if optimizer is not None else named_rate.NamedRate())
 
     # -- jax.jit ----------------------------------------------------------------------------------------
 
@@ -342,7 +351,8 @@ class CustomLoop:
 
     def jit_loss(self, step: int, loss: float) -> None:
         """Of a step of late. The weights live in the loop, so that only the loss is known."""
-        model = SimpleNamespace(optimizer=self._optimizer(), trainable_variables=[], name="")
+        optimizer = self.model().optimizer
+        model = SimpleNamespace(optimizer=optimizer, trainable_variables=[], name="")
         self.context.guard(loss_watch.PART, self.context.losses.loop_step, model, {"loss": loss}, None, step)
 
     def check_weights(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType, GeneratorType
 from typing import Any
 
-from ...journal.events import DataRanOut, LoopPlanned
+from ...journal.events import DataRanOut, LoopPlanned, payload
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.weak_references import weak
@@ -36,7 +36,8 @@ class DataEnd:
     def first_step(self) -> None:
         """The loops around it, and a generator that feeds it."""
         self._context.at_exit.append(self.report_at_exit)
-        frame, loops = user_lines.caller(), []
+        frame = user_lines.caller()
+        loops: list[loop_bounds.Bounded] = []
         for _ in range(_MAX_FRAMES):
             if frame is None:
                 break
@@ -115,16 +116,16 @@ class DataEnd:
             given = generator()
             ended = given is None or given.gi_frame is None
             if ended and (end.one_shot or step < (end.planned or 0)):
-                end.step = step
-                self._context.record(end)
+                self._context.record(DataRanOut(**{**payload(end), "step": step}))
 
 
 def _asked_by_next(loop: Any) -> str:
     """The variable that the loop's body calls `next` on."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next":
-            if node.args and isinstance(node.args[0], ast.Name):
-                return node.args[0].id
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and node.args]
+    for call in calls:
+        asked = call.args[0]
+        if isinstance(call.func, ast.Name) and call.func.id == "next" and isinstance(asked, ast.Name):
+            return asked.id
     return ""
 
 

@@ -7,20 +7,43 @@ it differentiates: by torch's record of operations, by the graph of a tf.functio
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple, Optional, Tuple
 
 from ...journal.events import OutputSeen
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.weak_references import weak
 from ..state import assigned_names, finiteness
-from .compared import Compared
 from .value_samples import ValueSample
 
 PART = "loss_calls"
 _BATCHES = 50  # whose values are added up
 _MOST_OUTPUTS = 8
 _WAIT_S = 20.0  # slow batches: what is known by then is written
+
+Shape = Optional[Tuple[Optional[int], ...]]
+
+
+class Compared(NamedTuple):
+    """Predictions against targets, as the framework's own record of operations shows them."""
+
+    loss: str  # under the name that Keras gives it
+    from_logits: bool | None = None
+    activation: str = ""  # what the predictions went through last; "": not known
+    layer: str = ""  # the operation that made them
+    prediction_shape: Shape = None
+    target_shape: Shape = None
+    part: bool = False  # it is scaled, or one of several terms, so that its value is not what is minimised
+    reads_behind: bool = False
+    prediction: Any = None  # arrays in host memory, where they can be read
+    target: Any = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Two calls with the same are one; the number of rows may differ."""
+        units = self.prediction_shape[-1] if self.prediction_shape else None
+        ranks = len(self.prediction_shape or ()), len(self.target_shape or ())
+        return self.loss, self.from_logits, self.activation, units, ranks
 
 
 class LossCalls:

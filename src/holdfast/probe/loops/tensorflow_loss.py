@@ -10,7 +10,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.wrapping import Function, replace
 from . import loss_calls
-from .compared import Compared
+from .loss_calls import Compared
 
 PART = loss_calls.PART
 _MOST_NODES = 120
@@ -73,7 +73,7 @@ def _known(tensor: Any, kind: str, part: bool) -> Compared | None:
     if kind in ("Square", "Pow", "Abs") and inputs[0].op.type in ("Sub",):
         sides = list(inputs[0].op.inputs)
         computed = [side for side in sides if _depends_on_weights(side)]
-        if kind == "Pow" and _constant(inputs[1]) != 2.0 or len(sides) != 2 or len(computed) != 1:
+        if (kind == "Pow" and _constant(inputs[1]) != 2.0) or len(sides) != 2 or len(computed) != 1:
             return None
         target = sides[1] if computed[0] is sides[0] else sides[0]
         loss = "mean_absolute_error" if kind == "Abs" else "mean_squared_error"

@@ -12,7 +12,7 @@ from ...journal.events import GradientsKept, GradientsNotApplied, StepsWithoutGr
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.weak_references import weak
-from . import loss_calls, torch_loss
+from . import hand_updates, loss_calls, torch_loss
 
 PART = "torch_gradients"
 _ALWAYS_FIRST = 50  # calls that are looked at
@@ -81,6 +81,10 @@ class TorchGradients:
                     self._watching = self._watching or not one.cleared
         if self._looking and loss.grad_fn is not None:
             self._context.guard(loss_calls.PART, self._look_at_loss, loss)
+        if not self._made and not self._context.hand_updates.over:
+            self._context.guard(
+                hand_updates.PART, self._context.hand_updates.taken, lambda: torch_loss.leaves(loss)
+            )
         if self._taken <= _LEAVES_LOOKED_AT:
             self._look_at_leaves(loss)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compared import Compared
+from .loss_calls import Compared
 
 _MOST_NODES = 400  # below the loss; the loss functions are near the top
 _MOST_LOSSES = 4
@@ -181,7 +181,9 @@ def _made_by(node: Any) -> tuple[str, str]:
 
 def leaves(loss: Any, most_nodes: int = 5_000) -> list[Any]:
     """The tensors whose gradient `backward` adds to."""
-    found, pending, seen = [], [loss.grad_fn], set()
+    found: list[Any] = []
+    pending: list[Any] = [loss.grad_fn]
+    seen: set[Any] = set()
     while pending and len(seen) < most_nodes:
         node = pending.pop()
         if node is None or node in seen:

@@ -18,6 +18,7 @@ from ..runtime.hook import Hook
 from ..runtime.weak_references import weak
 from ..runtime.wrapping import observe
 from ..state import model_facts
+from . import hand_updates
 
 PART = "unapplied_gradients"
 _FEWEST_WEIGHTS = 2  # one alone may be an image or a point that is searched
@@ -55,6 +56,9 @@ class UnappliedGradients:
             weights = [one for one in sources or () if hasattr(one, "assign") and one.trainable]
             if len(weights) >= _FEWEST_WEIGHTS:
                 self._begin(weights)
+        elif not self._optimizers and not self._context.hand_updates.over:
+            weights = [one for one in sources or () if hasattr(one, "assign")]
+            self._context.guard(hand_updates.PART, self._context.hand_updates.taken, lambda: weights)
 
     def _begin(self, weights: list[Any]) -> None:
         if self._traces.stack:

@@ -57,7 +57,8 @@ class ValueSample:
         if len(self._distinct) < _MOST_DISTINCT:
             self._distinct.update(np.unique(finite)[:_MOST_DISTINCT].tolist())
         self._add_rows(numbers.reshape(len(numbers), -1))
-        self._add_classes(numbers)
+        if self.role != "input" and self._finite:
+            self._add_classes(numbers)
 
     def _add_rows(self, rows: Any) -> None:
         import numpy as np

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..loops.custom_loop import CustomLoop
     from ..loops.data_end import DataEnd
     from ..loops.function_traces import TraceCounter
+    from ..loops.hand_updates import HandUpdates
     from ..loops.loss_calls import LossCalls
     from ..loops.session_hooks import SessionSteps
     from ..loops.torch_gradients import TorchGradients
@@ -82,6 +83,7 @@ class ProbeContext:
     torch_gradients: TorchGradients
     loss_calls: LossCalls
     data_end: DataEnd
+    hand_updates: HandUpdates
     inputs: InputObserver
     learning: LearningObserver
     memory: MemoryUseObserver
@@ -153,9 +155,9 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop,
-            self.traces, self.gradients, self.torch_gradients, self.loss_calls, self.data_end, self.inputs,
-            self.learning, self.memory, self.motion, self.deep_look, self.exceptions, self.frameworks, self.warnings,
-            self.workers,
+            self.traces, self.gradients, self.torch_gradients, self.loss_calls, self.data_end, self.hand_updates,
+            self.inputs, self.learning, self.memory, self.motion, self.deep_look, self.exceptions, self.frameworks,
+            self.warnings, self.workers,
         )  # fmt: skip
 
     def close(self) -> None:

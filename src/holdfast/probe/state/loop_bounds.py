@@ -1,4 +1,4 @@
-"""How many rounds a loop of the user's has, worked out from its source and the variables that are there. Nothing is run.
+"""How many rounds a loop of the user's has, by its source and the variables that are there. Nothing is run.
 
 A bound is a number, a variable, an attribute, a sum or product of those, or the length of a plain container. What
 would need a call of the user's own code is not known.
@@ -162,10 +162,17 @@ def _object(expression: ast.expr, names: dict[str, Any]) -> Any:
             if owner is not None
             else None
         )
-    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+    if isinstance(expression, ast.Subscript):
         owner = _object(expression.value, names)
-        return owner.get(expression.slice.value) if type(owner) is dict else None
+        return owner.get(key_of(expression)) if type(owner) is dict else None
     return None
+
+
+def key_of(expression: ast.Subscript) -> Any:
+    """`state["step"]`: the key. Before Python 3.9 an index has a node of its own."""
+    inside: Any = expression.slice
+    inside = inside if isinstance(inside, ast.Constant) else getattr(inside, "value", None)
+    return inside.value if isinstance(inside, ast.Constant) else None
 
 
 def _whole(found: Any) -> int | None:

@@ -154,17 +154,17 @@ def _from_state(expression: ast.expr, numbers: dict[str, int]) -> int | None:
         if left is None or type(right) is not int:
             return None
         return left + right if isinstance(expression.op, ast.Add) else None
-    if isinstance(expression, ast.Call) and len(expression.args) == 1 and not expression.keywords:
-        if isinstance(expression.func, ast.Name) and expression.func.id == "int":
-            return _from_state(expression.args[0], numbers)
-    key = None
+    called = getattr(expression.func, "id", "") if isinstance(expression, ast.Call) else ""
+    if called == "int" and isinstance(expression, ast.Call) and len(expression.args) == 1:
+        return _from_state(expression.args[0], numbers)
+    key: Any = None
     if isinstance(expression, ast.Subscript):
-        key = expression.slice
+        key = loop_bounds.key_of(expression)
     elif (
         isinstance(expression, ast.Call) and getattr(expression.func, "attr", "") == "get" and expression.args
     ):
-        key = expression.args[0]
-    return numbers.get(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        key = getattr(expression.args[0], "value", None)
+    return numbers.get(key) if isinstance(key, str) else None
 
 
 def _function_around(tree: ast.Module, line: int) -> list[Any]:

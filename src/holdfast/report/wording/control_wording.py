@@ -42,8 +42,8 @@ TITLES: dict[str, Text] = {
     "already-at-target": "there was nothing left to do: epoch {first_epoch} of {epochs} was reached before",
     "already-at-target.steps": "there was nothing left to do: {done:count step} were done before, and the goal is "
     "{steps:count}",
-    "already-at-target.no-round": "there was nothing left to do: the loop at {where} begins at {counter} = {first:count} "
-    "and ends at {bound} = {goal:count}",
+    "already-at-target.no-round": "there was nothing left to do: the loop at {where} begins at "
+    "{counter} = {first:count} and ends at {bound} = {goal:count}",
     "already-at-target.loop": "there was nothing left to do: {path} was written back as it was read",
     "callback-blocked": "it hangs inside the callback[ {callback}][ at {where}]",
     "callback-raised": "the callback {callback} raised {type}[ at {where}]: {message:clip 100}",

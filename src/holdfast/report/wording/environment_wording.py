@@ -100,6 +100,7 @@ FACTS: dict[str, Text] = {
     "framework.without-cuda": "this build of {framework} has no CUDA",
     "environment.variable": "{variable} is '{value}'",
     "environment.cpu-chosen": "{variable} selects the CPU",
+    "loop.runs-eagerly": "the loop at {where} applies gradients outside of any tf.function",
     "model.runs-eagerly": lambda values: (
         "all functions run eagerly: tf.config.run_functions_eagerly(True)"
         if values["everywhere"]
@@ -159,6 +160,9 @@ REMEDIES: dict[str, Advice] = {
         "where torch.cuda.is_available() is False, install the build that fits the driver", _build
     ),
     "framework.install-with-cuda": Advice("install the build that has CUDA, and only that one", _build),
+    "eager.compile-the-step": Advice(
+        "put what one step does into a function and compile it", "@tf.function\ndef train_step(x, y): …"
+    ),
     "eager.leave-out": Advice(
         "leave it out, except for debugging", "model.compile(…)   # without run_eagerly=True"
     ),

@@ -17,7 +17,7 @@ def eager_execution(evidence: Evidence) -> Finding | None:
     warned = [one.source for one in evidence.all(ev.WarningSeen) if _WARNING.search(one.event.text)]
     sources = [*([model.source] if model is not None else []), *switched, *warned]
     if not sources:
-        return None
+        return _loop(evidence)
     everywhere = model is None and bool(switched)
     values = {"everywhere": everywhere, "where": model.event.where if model is not None else ""}
     steps, trained_s = evidence.step or 0, _trained_s(evidence)
@@ -27,6 +27,24 @@ def eager_execution(evidence: Evidence) -> Finding | None:
     counts = steps >= _STEPS_THAT_COUNT and trained_s >= _SECONDS_THAT_COUNT
     remedy = Remedy("eager.switch-off") if everywhere else Remedy("eager.leave-out")
     return Finding(Strength.supported_if(counts), Title("eager-execution"), facts, [remedy], ends=False)
+
+
+def _loop(evidence: Evidence) -> Finding | None:
+    """A loop on TensorFlow that calls its optimizer, and no tf.function. It may be meant so: only possible."""
+    seen = next((one for one in evidence.all(ev.LoopSeen) if one.event.by == "apply_gradients"), None)
+    if seen is None or evidence.backend != "tensorflow" or evidence.fit is not None:
+        return None
+    steps, trained_s = evidence.step or 0, _trained_s(evidence)
+    if steps < _STEPS_THAT_COUNT or trained_s < _SECONDS_THAT_COUNT:
+        return None
+    values = {"everywhere": False, "where": seen.event.where}
+    because = [
+        Fact("loop.runs-eagerly", values, seen.source),
+        Fact("steps.duration", {"seconds": trained_s / steps}, "journal.jsonl"),
+    ]
+    return Finding(
+        Strength.POSSIBLE, Title("eager-execution"), because, [Remedy("eager.compile-the-step")], ends=False
+    )
 
 
 def _trained_s(evidence: Evidence) -> float:
