@@ -149,6 +149,7 @@ def validation_repeats(draft: Draft, rng: random.Random) -> None:
 
 @fault("filter-never-passes", "dataset-empty input-blocked", needs="tfdata xy")
 def filter_on_endless_data(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-regression-tfdata-tape: not one step in 50 s."""
     draft.put(
         feed_elements="v_train = v_train.repeat().filter(lambda v_a, v_b: tf.reduce_max(tf.cast(v_a, tf.float32)) > 1e6)"
     )
@@ -181,6 +182,7 @@ def slow_samples(draft: Draft, rng: random.Random) -> None:
 
 @fault("input-blocked", "", one_of="generator pydataset", limit_s=120)
 def waits_for_a_pipe(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-image_binary-generator-fit: not one step in 50 s."""
     name = rng.choice(["incoming.bin", "camera.raw", "feed.dat"])
     draft.around = f"fifo:{name}"
     line = f'with open("{name}", "rb") as v_pipe:\n    v_pipe.read(64)'
@@ -192,6 +194,7 @@ def waits_for_a_pipe(draft: Draft, rng: random.Random) -> None:
 
 @fault("input-blocked", "deadlock", needs="generator", limit_s=120)
 def waits_for_an_empty_queue(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-regression-generator-fit: it stops at step 1 of epoch 2 and prints nothing more."""
     draft.put(
         gen_before="v_ready = queue.Queue()\nfor k in range(40):\n    v_ready.put(k)",
         item_extra="v_ready.get()",

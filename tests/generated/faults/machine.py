@@ -14,6 +14,7 @@ def _limit(draft: Draft, mib: int) -> None:
 
 @fault("memory-leak", "killed-for-memory", needs="keras fit", without="torch-backend")
 def a_callback_keeps_maps(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-binary-arrays-fit: 2.8 MB more a step; epoch 15 after 50 s on a busy machine, the limit is near."""
     _limit(draft, 2500)
     longer(draft)
     callback(draft, code("""
@@ -30,6 +31,7 @@ def a_callback_keeps_maps(draft: Draft, rng: random.Random) -> None:
 
 @fault("memory-leak", "killed-for-memory", one_of="tape torch", without="anchors detection")
 def the_loop_keeps_everything(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-regression-tfdata-tape: exit -9 after 15 of 600 epochs."""
     _limit(draft, 2500)
     longer(draft)
     grown = (
@@ -78,6 +80,7 @@ def a_cache_of_large_images(draft: Draft, rng: random.Random) -> None:
 
 @fault("prefetch-too-deep", "killed-for-memory", needs="tfdata image conv xy", without="segmentation tape")
 def a_long_queue_of_batches(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-image_binary-tfdata-fit: exit -9 in epoch 1."""
     _limit(draft, 2500)
     side = int(draft.input_shape.strip("(").split(",")[0])
     draft.put(buffer="10", prefetch="500")
@@ -109,6 +112,7 @@ def eager_left_on(draft: Draft, rng: random.Random) -> None:
 
 @fault("recompiling", "", needs="jax")
 def batches_of_many_sizes(draft: Draft, rng: random.Random) -> None:
+    """Seen on jax-multiclass-adam: a compilation for each of 17 sizes; not one epoch in 50 s on a busy machine."""
     draft.put(batch_extra="v_keep = len(v_xb) - v_count % 17\nv_xb, v_yb = v_xb[:v_keep], v_yb[:v_keep]")
     draft.constants |= {"BATCH": "32"}
     draft.put(epoch_extra="")
@@ -129,11 +133,13 @@ def a_wild_pointer(draft: Draft, rng: random.Random) -> None:
 
 @fault("exit-hang", "", one_of="keras torch jax", without="anchors", limit_s=120)
 def a_thread_never_ends(draft: Draft, rng: random.Random) -> None:
+    """Seen on torch-binary-dataloader: all 12 epochs and the last line are printed, and the process does not end."""
     draft.add("finish", "v_done = threading.Event()\nthreading.Thread(target=v_done.wait).start()")
 
 
 @fault("script-error", "callback-raised path-missing", one_of="keras torch jax", without="anchors")
 def a_plain_mistake(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-image_binary-tfdata-fit: ValueError, cannot reshape array of size 2 into shape (3,2), exit 1."""
     line = rng.choice(['v_table = {"loss": 1.0}\nv_best = v_table["best"]', "v_ratio = 1 / len([])", 'v_size = "12" + 3',
                        'v_note = np.array([1.0, 2.0]).reshape(3, 2)'])  # fmt: skip
     draft.add(rng.choice(["finish_before", "model_extra"]), line)
