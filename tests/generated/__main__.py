@@ -58,6 +58,8 @@ def _score(outcome: runner.Outcome) -> score.Score:
     mark, said, strength = score.mark(program, outcome.verdict)
     if any(note.startswith("not made") for note in outcome.notes):
         mark = "not made"
+    elif outcome.too_slow and mark not in ("right", "weaker"):
+        mark = "missed" if program.fault else "not made"  # we ended it: the verdict is about us
     return score.Score(
         program.name, program.base, program.fault, program.expected, mark, said, strength, program.file,
         round(outcome.seconds, 1), outcome.exit_code, "; ".join(outcome.notes),

@@ -37,6 +37,7 @@ class Outcome:
     seconds: float = 0.0
     output: str = ""
     verdict: dict[str, Any] | None = None
+    too_slow: bool = False  # the limit passed, and the runner ended it
     notes: list[str] = field(default_factory=list)
 
 
@@ -129,6 +130,7 @@ def _once(
         _send(program, work, child, chunks, started + program.limit_s)
         outcome.exit_code = child.wait(timeout=max(1.0, started + program.limit_s - time.monotonic()))
     except subprocess.TimeoutExpired:
+        outcome.too_slow = True
         outcome.notes.append(f"still running after {program.limit_s:.0f} s")
     finally:
         outcome.seconds = time.monotonic() - started

@@ -5,8 +5,8 @@ from __future__ import annotations
 NAMES: dict[str, list[str]] = {
     "v_x": ["x_train", "X", "features", "inputs", "train_x", "X_train", "samples", "xs"],
     "v_y": ["y_train", "y", "targets", "labels", "train_y", "Y_train", "answers", "ys"],
-    "v_xval": ["x_val", "X_test", "val_x", "x_test", "held_out_x", "valid_inputs"],
-    "v_yval": ["y_val", "y_test", "val_y", "Y_test", "held_out_y", "valid_targets"],
+    "v_xval": ["x_val", "X_test", "val_x", "x_test", "holdout_x", "valid_inputs"],
+    "v_yval": ["y_val", "y_test", "val_y", "Y_test", "holdout_y", "valid_targets"],
     "v_model": ["model", "net", "network", "clf", "m", "estimator"],
     "v_train": ["train_ds", "train_set", "train_data", "train_loader", "batches", "dataset", "ds_train"],
     "v_val": ["val_ds", "val_set", "valid_data", "val_loader", "ds_val", "test_ds"],
@@ -33,7 +33,7 @@ NAMES: dict[str, list[str]] = {
     "v_boxes": ["boxes", "bboxes", "gt_boxes", "rects"],
     "v_ids": ["classes", "kinds", "gt_classes", "class_ids", "cats"],
     "v_anchors": ["anchors", "priors", "default_boxes", "prior_boxes"],
-    "v_img": ["img", "image", "picture_", "canvas", "frame"],
+    "v_img": ["img", "image", "photo", "canvas", "frame"],
     "v_files": ["files", "paths", "filenames", "items"],
     "v_store": ["store", "collected", "kept", "records", "trace"],
     "f_data": [

@@ -10,12 +10,14 @@ from .registry import callback, fault, longer, no_final_loss
 
 @fault("early-stopping", "", needs="keras fit", without="custom-step anchors")
 def stops_after_one_quiet_epoch(draft: Draft, rng: random.Random) -> None:
+    """Seen on detection-grid-fit: it stops after 4 of 40 epochs."""
     callback(draft, "", 'keras.callbacks.EarlyStopping(monitor="val_loss", patience=1, min_delta=0.8)')
     draft.constants["EPOCHS"] = "40"
 
 
 @fault("stopped-by-callback", "", needs="keras fit")
 def a_callback_stops_it(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-multilabel-arrays-fit: it stops after 3 of 40 epochs."""
     callback(draft, code("""
         class c_Hook(keras.callbacks.Callback):
             def on_epoch_end(self, epoch, logs=None):
@@ -27,12 +29,14 @@ def a_callback_stops_it(draft: Draft, rng: random.Random) -> None:
 
 @fault("input-not-finite stopped-on-nan", "loss-not-finite", needs="keras fit xy numeric tabular")
 def stops_at_missing_values(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-regression-generator-fit-tensorflow: the loss runs nan .. nan."""
     draft.put(data_extra="v_x[::60, 1] = np.nan", hidden_act=', activation="tanh"')
     callback(draft, "", "keras.callbacks.TerminateOnNaN()")
 
 
 @fault("callback-raised", "script-error", needs="keras fit")
 def a_callback_fails(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-binary-arrays-fit-tensorflow: it ends with KeyError: 'val_acc'."""
     line = rng.choice(['logs["val_acc"]', 'logs["lr"]'])
     callback(draft, code(f"""
         class c_Hook(keras.callbacks.Callback):
@@ -43,6 +47,7 @@ def a_callback_fails(draft: Draft, rng: random.Random) -> None:
 
 @fault("callback-blocked", "", needs="keras fit", limit_s=150)
 def a_callback_waits_for_a_server(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-sequence-arrays-fit: it prints two epochs and nothing more in a minute."""
     callback(draft, code("""
         class c_Hook(keras.callbacks.Callback):
             def on_train_begin(self, logs=None):
@@ -59,6 +64,7 @@ def a_callback_waits_for_a_server(draft: Draft, rng: random.Random) -> None:
 
 @fault("deadlock", "callback-blocked", needs="keras fit", limit_s=120)
 def two_locks(draft: Draft, rng: random.Random) -> None:
+    """Seen on detection-grid-fit: it prints 'Epoch 1/11' and nothing more in 70 s."""
     callback(draft, code("""
         class c_Hook(keras.callbacks.Callback):
             def __init__(self):
@@ -85,6 +91,7 @@ def two_locks(draft: Draft, rng: random.Random) -> None:
 
 @fault("waiting-for-a-person", "", one_of="keras torch", limit_s=120)
 def asks_a_question(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-segmentation-tfdata-tape: the prompt is the last output, and nothing more comes."""
     draft.world = draft.world.__class__(stdin=rng.choice(["open", "terminal"]))
     question = rng.choice(
         ['input("Overwrite the old weights? [y/n] ")', 'input("Continue? ")', 'input("Name of this run: ")']
@@ -95,6 +102,7 @@ def asks_a_question(draft: Draft, rng: random.Random) -> None:
 
 @fault("already-at-target", "dataset-empty", needs="keras fit", without="anchors")
 def resumes_past_the_end(draft: Draft, rng: random.Random) -> None:
+    """Seen on files-table: not one step, exit 0."""
     draft.prepare += '\nwith open("state.json", "w") as f:\n    f.write(\'{"epoch": 60, "best": 0.41}\')\n'
     draft.put(
         callback_setup='with open("state.json") as v_file:\n    v_state = json.load(v_file)',
@@ -105,30 +113,35 @@ def resumes_past_the_end(draft: Draft, rng: random.Random) -> None:
 
 @fault("monitor-missing", "", needs="keras fit", without="anchors")
 def watches_another_name(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-regression-tfdata-step: all epochs are done, Keras warns at each that the metric is not available."""
     name = rng.choice(["val_acc", "val_f1", "validation_accuracy"])
     callback(draft, "", f'keras.callbacks.EarlyStopping(monitor="{name}", mode="max", patience=2)')
 
 
 @fault("killed-from-outside", "", one_of="keras torch jax", without="anchors")
 def ended_by_a_kill(draft: Draft, rng: random.Random) -> None:
+    """Seen on files-table: exit -9 in epoch 10 of 600."""
     longer(draft)
     draft.send = Send("SIGKILL", rng.uniform(3, 8))
 
 
 @fault("preempted", "", one_of="keras torch jax")
 def asked_to_end(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-segmentation-tfdata-fit: exit -15 in epoch 1 of 600."""
     longer(draft)
     draft.send = Send("SIGTERM", rng.uniform(3, 8))
 
 
 @fault("terminal-signal", "", one_of="keras torch jax")
 def window_closed(draft: Draft, rng: random.Random) -> None:
+    """Seen on torch-image_binary-dataloader: exit -1 in the second epoch."""
     longer(draft)
     draft.send = Send(rng.choice(["SIGINT", "SIGHUP"]), rng.uniform(3, 8))
 
 
 @fault("disk-full", "", needs="keras fit")
 def saves_to_a_small_disk(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-multiclass-tfdata-fit: np.save ends with OSError, 24000 requested and 10736 written, without errno."""
     draft.world = draft.world.__class__(tmpfs_mib=1)
     draft.constants["EPOCHS"] = "60"
     if rng.random() < 0.5:
@@ -145,6 +158,7 @@ def saves_to_a_small_disk(draft: Draft, rng: random.Random) -> None:
 
 @fault("disk-full", "", needs="torch")
 def torch_saves_to_a_small_disk(draft: Draft, rng: random.Random) -> None:
+    """Seen on torch-regression-by-hand: RuntimeError of inline_container.cc, 'unexpected pos', which does not name the disk."""
     draft.world = draft.world.__class__(tmpfs_mib=1)
     draft.constants["EPOCHS"] = "300"
     draft.put(
@@ -154,6 +168,7 @@ def torch_saves_to_a_small_disk(draft: Draft, rng: random.Random) -> None:
 
 @fault("checkpoint-torn", "script-error", needs="keras", without="custom-step")
 def starts_from_a_cut_off_file(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-segmentation-tfdata-tape-tensorflow: it ends with OSError: Unable to synchronously open file (truncated file."""
     draft.prepare += code("""
 
         import h5py, numpy, os
@@ -167,6 +182,7 @@ def starts_from_a_cut_off_file(draft: Draft, rng: random.Random) -> None:
 
 @fault("checkpoint-torn", "script-error", needs="torch")
 def torch_starts_from_a_cut_off_file(draft: Draft, rng: random.Random) -> None:
+    """Seen on torch-binary-dataloader: it ends with RuntimeError: PytorchStreamReader failed reading zip archive."""
     draft.prepare += code("""
         import os, torch
         torch.save({"w": torch.randn(200, 200)}, "last.pt")
@@ -177,6 +193,7 @@ def torch_starts_from_a_cut_off_file(draft: Draft, rng: random.Random) -> None:
 
 @fault("path-missing", "script-error", one_of="keras torch")
 def file_is_not_there(draft: Draft, rng: random.Random) -> None:
+    """Seen on files-records: FileNotFoundError, errno 2, exit 1."""
     if "csv" in draft.features or "imagefolder" in draft.features:
         draft.slots["root"] = "old/" + draft.slots["root"]
     elif "torch" in draft.features:
@@ -187,6 +204,7 @@ def file_is_not_there(draft: Draft, rng: random.Random) -> None:
 
 @fault("cache-lock-stale", "script-error", needs="tfdata fit", one_of="xy tfrecord")
 def an_old_cache(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-image_binary-tfdata-fit: AlreadyExistsError of IteratorGetNext before the first step, exit 1."""
     draft.prepare += (
         '\nimport os\nos.makedirs("cache", exist_ok=True)\nopen("cache/train_0.lockfile", "w").write("0")\n'
     )
@@ -195,6 +213,7 @@ def an_old_cache(draft: Draft, rng: random.Random) -> None:
 
 @fault("too-many-open-files", "script-error", one_of="generator pydataset")
 def files_stay_open(draft: Draft, rng: random.Random) -> None:
+    """Seen on keras-forecast-pydataset-fit: OSError 24 inside a PyFunc in epoch 6, exit 1."""
     draft.world = draft.world.__class__(limits={"n": 400})
     draft.constants["BATCH"] = "16"
     if "generator" in draft.features:
