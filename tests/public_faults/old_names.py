@@ -38,10 +38,14 @@ def _parsed(source: str) -> ast.Module:
     try:
         return ast.parse(source)
     except SyntaxError:  # Python 2
+        from lib2to3.pgen2.parse import ParseError
         from lib2to3.refactor import RefactoringTool, get_fixers_from_package
 
         fixers = get_fixers_from_package("lib2to3.fixes")
-        return ast.parse(str(RefactoringTool(fixers).refactor_string(source, "program")))
+        try:
+            return ast.parse(str(RefactoringTool(fixers).refactor_string(source, "program")))
+        except ParseError as error:
+            raise SyntaxError(f"neither Python 3 nor Python 2: {error}") from error
 
 
 def _without_tools(tree: ast.Module) -> None:
