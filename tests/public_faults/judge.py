@@ -32,7 +32,8 @@ def mark(program: Program, verdict: Mapping[str, Any] | None) -> Mark:
     warned = bool(verdict.get("warned"))
     said = ", ".join(filter(None, [said, "warned" if warned else ""])) or "-"
     if program.healthy:
-        return Mark("false alarm" if blamed else "quiet", said)
+        alarms = [one for one in blamed if one["cause"] not in program.also]
+        return Mark("false alarm" if alarms else "quiet", said)
     return Mark(_word(program, findings, blamed, warned=warned), said)
 
 

@@ -5,55 +5,18 @@ from __future__ import annotations
 import ast
 import copy
 
-_LAYER_MODULES = (
-    "core", "convolutional", "recurrent", "normalization", "embeddings", "advanced_activations", "pooling", "noise",
-    "wrappers", "merge", "local", "convolutional_recurrent",
-)  # fmt: skip
-_FLAT = (
-    "initializers",
-    "optimizers",
-    "losses",
-    "metrics",
-    "constraints",
-    "regularizers",
-    "callbacks",
-    "activations",
+from .names import (
+    DROPPED,
+    FIT_KEYWORDS,
+    FLAT,
+    IMPORTED_NAMES,
+    LAYER_KEYWORDS,
+    LAYER_MODULES,
+    MODULES,
+    OPTIMIZER_NAMES,
+    OPTIMIZERS,
+    TRAINING,
 )
-_OPTIMIZERS = ("SGD", "Adam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl")
-_OPTIMIZER_NAMES = {name.lower(): name for name in _OPTIMIZERS} | {"GradientDescentOptimizer": "SGD"}
-_LAYER_KEYWORDS = {
-    "init": "kernel_initializer", "output_dim": "units", "W_regularizer": "kernel_regularizer", "bias": "use_bias",
-    "b_regularizer": "bias_regularizer", "W_constraint": "kernel_constraint", "border_mode": "padding",
-    "subsample": "strides", "nb_filter": "filters", "filter_length": "kernel_size", "pool_length": "pool_size",
-    "inner_activation": "recurrent_activation", "dropout_W": "dropout", "dropout_U": "recurrent_dropout",
-    "batch_input_shape": "batch_shape", "stride": "strides", "inner_init": "recurrent_initializer",
-}  # fmt: skip
-_TRAINING = ("fit", "KerasClassifier", "KerasRegressor")
-_FIT_KEYWORDS = {"nb_epoch": "epochs", "nb_val_samples": "validation_steps"}
-# Keywords that Keras 3 no longer has: `decay` shrinks the rate by at most a few percent in these programs.
-_DROPPED = {
-    "optimizer": {"decay", "l2"}, "fit": {"show_accuracy", "workers", "max_queue_size", "use_multiprocessing"},
-    "compile": {"class_mode"}, "layer": {"input_length", "weights_path"}, "evaluate": {"show_accuracy"},
-}  # fmt: skip
-_MODULES = (
-    ("tensorflow.python.keras", "tensorflow.keras"), ("tensorflow.contrib.keras", "tensorflow.keras"),
-    ("tensorflow.contrib.keras.python.keras", "tensorflow.keras"), ("keras.utils.np_utils", "keras.utils"),
-    ("keras.utils.generic_utils", "keras.utils"), ("keras.utils.vis_utils", "keras.utils"),
-    ("keras.wrappers.scikit_learn", "old_keras_wrappers"),
-    ("tensorflow.keras.wrappers.scikit_learn", "old_keras_wrappers"),
-    ("keras.engine.topology", "keras.layers"), ("keras.engine", "keras.layers"),
-    ("keras.layers.preprocessing", "keras.layers"), ("keras.objectives", "keras.losses"),
-    ("keras.preprocessing", "tensorflow.keras.preprocessing"), ("sklearn.cross_validation", "sklearn.model_selection"),
-    ("sklearn.externals", "old_keras_wrappers"), ("sklearn.datasets.samples_generator", "sklearn.datasets"),
-)  # fmt: skip
-_IMPORTED_NAMES = {
-    "maxnorm": ("keras.constraints", "MaxNorm"), "max_norm": ("keras.constraints", "MaxNorm"),
-    "np_utils": ("keras", "utils"), "Deconvolution2D": ("keras.layers", "Conv2DTranspose"),
-    "AtrousConvolution2D": ("keras.layers", "Conv2D"), "MaxPool1D": ("keras.layers", "MaxPooling1D"),
-    "CuDNNLSTM": ("keras.layers", "LSTM"), "CuDNNGRU": ("keras.layers", "GRU"),
-    "GradientDescentOptimizer": ("keras.optimizers", "SGD"), "plot_model": ("keras.utils", "plot_model"),
-    "backend": ("tensorflow.keras", "backend"), "preprocessing": ("tensorflow.keras", "preprocessing"),
-}  # fmt: skip
 
 
 def modern(source: str, *, epochs: int | None = None, lists: bool = False) -> str:
@@ -75,10 +38,14 @@ def _parsed(source: str) -> ast.Module:
     try:
         return ast.parse(source)
     except SyntaxError:  # Python 2
+        from lib2to3.pgen2.parse import ParseError
         from lib2to3.refactor import RefactoringTool, get_fixers_from_package
 
         fixers = get_fixers_from_package("lib2to3.fixes")
-        return ast.parse(str(RefactoringTool(fixers).refactor_string(source, "program")))
+        try:
+            return ast.parse(str(RefactoringTool(fixers).refactor_string(source, "program")))
+        except ParseError as error:
+            raise SyntaxError(f"neither Python 3 nor Python 2: {error}") from error
 
 
 def _without_tools(tree: ast.Module) -> None:
@@ -118,6 +85,8 @@ class _Renamer(ast.NodeTransformer):
         """`add(Layer(batch_input_shape=…))` needs an `Input` of its own today."""
         self.generic_visit(node)
         call = node.value
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "plt.hold":
+            return ast.Pass()
         layer = (
             call.args[0] if isinstance(call, ast.Call) and _ends(call.func) == "add" and call.args else None
         )
@@ -137,8 +106,8 @@ class _Renamer(ast.NodeTransformer):
         self.generic_visit(node)
         if node.attr in ("np_utils", "core", "convolutional") and _ends(node.value) in ("utils", "layers"):
             return node.value
-        if node.attr in _OPTIMIZER_NAMES and _ends(node.value) in ("optimizers", "train"):
-            node.attr = _OPTIMIZER_NAMES[node.attr]
+        if node.attr in OPTIMIZER_NAMES and _ends(node.value) in ("optimizers", "train"):
+            node.attr = OPTIMIZER_NAMES[node.attr]
             if _ends(node.value) == "train":  # tf.train.AdamOptimizer and others belong to version 1
                 node.value = ast.parse("__import__('keras').optimizers", mode="eval").body
         if node.attr == "clock" and _ends(node.value) == "time":
@@ -165,19 +134,21 @@ class _Renamer(ast.NodeTransformer):
         ):  # never reached in the set: its callback ends the run
             return ast.parse("time.time()", mode="eval").body
         self.generic_visit(node)
-        name = _OPTIMIZER_NAMES.get(_ends(node.func), _ends(node.func))
+        name = OPTIMIZER_NAMES.get(_ends(node.func), _ends(node.func))
         if old == "Convolution2D" and len(node.args) >= 3:  # rows and columns were two arguments
             node.args[1:3] = [ast.Tuple(node.args[1:3], ast.Load())]
-        if name in _OPTIMIZERS:
-            _keywords(node, {"lr": "learning_rate", "epsilon": "epsilon"}, _DROPPED["optimizer"])
+        if name in OPTIMIZERS:
+            _keywords(node, {"lr": "learning_rate", "epsilon": "epsilon"}, DROPPED["optimizer"])
         elif name in ("fit", "train_on_batch", "compile", "evaluate"):
-            _keywords(node, _FIT_KEYWORDS, _DROPPED.get(name, set()))
+            _keywords(node, FIT_KEYWORDS, DROPPED.get(name, set()))
             self._fewer_epochs(node, name)
-        elif name in _TRAINING:  # the wrappers for scikit-learn
+        elif name in TRAINING:  # the wrappers for scikit-learn
             self._fewer_epochs(node, name)
         elif name[:1].isupper() and name not in ("Model", "Sequential"):
-            _keywords(node, _LAYER_KEYWORDS | ({"p": "rate"} if "ropout" in name else {}), _DROPPED["layer"])
+            _keywords(node, LAYER_KEYWORDS | ({"p": "rate"} if "ropout" in name else {}), DROPPED["layer"])
             _kernel(node, name)
+        if name in ("save_weights", "load_weights") and node.args and _weights_file(node.args[0]):
+            node.args[0] = ast.BinOp(node.args[0], ast.Add(), ast.Constant(".weights.h5"))
         if self.lists and name in ("fit", "evaluate", "predict"):
             to_array = ast.parse("__import__('stand_ins').array", mode="eval").body
             node.args[:2] = [ast.Call(to_array, [one], []) for one in node.args[:2]]
@@ -187,7 +158,7 @@ class _Renamer(ast.NodeTransformer):
         return node
 
     def _fewer_epochs(self, node: ast.Call, name: str) -> None:
-        if self.epochs is None or name not in _TRAINING:
+        if self.epochs is None or name not in TRAINING:
             return
         for keyword in node.keywords:
             if keyword.arg in ("epochs", "nb_epoch"):
@@ -202,25 +173,25 @@ class _Renamer(ast.NodeTransformer):
 def today(module: str) -> str:
     parts = module.replace("keras.api._v2.keras", "keras").split(".")
     root = parts.index("keras") if "keras" in parts and parts[0] in ("keras", "tensorflow") else None
-    if root is not None and parts[root + 1 : root + 2] and parts[root + 1] in _FLAT:
+    if root is not None and parts[root + 1 : root + 2] and parts[root + 1] in FLAT:
         return ".".join(parts[: root + 2])  # what was below these is internal, and moved with every version
-    for layers in _LAYER_MODULES:
+    for layers in LAYER_MODULES:
         for root in ("keras.layers.", "tensorflow.keras.layers."):
             if module == root + layers:
                 return root[:-1]
-    for old, new in sorted(_MODULES, key=lambda pair: -len(pair[0])):
+    for old, new in sorted(MODULES, key=lambda pair: -len(pair[0])):
         if module == old or module.startswith(old + "."):
-            return today(new + module[len(old) :]) if new not in module else module
+            return today(new + module[len(old) :])
     return module
 
 
 def _imported(module: str, alias: ast.alias) -> ast.stmt:
     name, called = alias.name, alias.asname or alias.name
-    known = _IMPORTED_NAMES.get(name)
+    known = IMPORTED_NAMES.get(name)
     if module == "keras.models" and name in ("Input", "InputLayer"):
         known = ("keras.layers", name)
-    if known is None and module.endswith("optimizers") and name in _OPTIMIZER_NAMES:
-        known = (module, _OPTIMIZER_NAMES[name])
+    if known is None and module.endswith("optimizers") and name in OPTIMIZER_NAMES:
+        known = (module, OPTIMIZER_NAMES[name])
     if known is not None and not module.startswith("sklearn"):
         module, name = known
     return ast.ImportFrom(module, [ast.alias(name, None if name == called else called)], 0)
@@ -228,6 +199,11 @@ def _imported(module: str, alias: ast.alias) -> ast.stmt:
 
 def _ends(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _weights_file(path: ast.expr) -> bool:
+    """Keras 3 insists on the ending `.weights.h5`."""
+    return isinstance(path, ast.Constant) and not str(path.value).endswith(".weights.h5")
 
 
 def _keywords(node: ast.Call, renamed: dict[str, str], dropped: set[str]) -> None:

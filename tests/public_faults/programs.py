@@ -23,7 +23,9 @@ class Program:
     causes: tuple[
         str, ...
     ] = ()  # any of these names the fault; the first is its class. None: the program is healthy
-    also: tuple[str, ...] = ()  # true of the program, but not its fault: neither right nor wrong
+    also: tuple[
+        str, ...
+    ] = ()  # true of it, but not its fault (a correction may leave faults): neither right nor wrong
     fault: str = ""  # one line for the reader; the score half has none
     folder: str = ""  # what is copied, and where it runs; the program's own folder when empty
     fix: tuple[tuple[str, str], ...] = ()  # replacements that make the corrected program
@@ -55,13 +57,13 @@ def programs(half: str) -> Iterator[Program]:
     for row in tomllib.loads((HERE / f"{half}.toml").read_text())["program"]:
         common = {
             "name": row["id"], "repository": row["repository"], "causes": tuple(row["causes"]),
-            "also": tuple(row.get("also", ())), "stand_in_file": row.get("stand_in_file", ""),
+            "stand_in_file": row.get("stand_in_file", ""),
             "full_size": row.get("full_size", False), "lists": row.get("lists", False),
         }  # fmt: skip
         epochs = row.get("epochs")
         yield Program(
             **common, path=row["path"], fault=row.get("fault", ""), folder=row.get("folder", ""), epochs=epochs,
-            does_not_run=row.get("does_not_run", ""),
+            does_not_run=row.get("does_not_run", ""), also=tuple(row.get("also", ())),
         )  # fmt: skip
         fix = tuple((old, new) for old, new in row.get("fix", ()))
         folder = row.get("corrected_folder", row.get("folder", ""))
@@ -69,5 +71,5 @@ def programs(half: str) -> Iterator[Program]:
             yield Program(
                 **common, path=row.get("corrected", row["path"]), folder=folder, fix=fix,
                 epochs=row.get("corrected_epochs", epochs), corrected=True,
-                does_not_run=row.get("corrected_does_not_run", ""),
+                does_not_run=row.get("corrected_does_not_run", ""), also=tuple(row.get("corrected_also", ())),
             )  # fmt: skip

@@ -19,8 +19,9 @@ def make(program: Program, sources: Path, folder: Path) -> tuple[Path, Path]:
     top = sources / program.repository.partition("/")[2] / program.folder if program.folder else path.parent
     _copy(top, folder)
     target = folder / path.relative_to(top)
+    text = path.read_text(errors="replace")
     for module in _modules(folder):
-        if module != target:
+        if module != target and (module.stem in text or module.parent.name in text):
             _try_to_rewrite(module)
     target.write_text(runnable(program, sources))
     if program.stand_in_file:
