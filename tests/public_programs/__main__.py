@@ -14,7 +14,7 @@ from pathlib import Path
 from .page import write_page
 from .reduced import ReductionError
 from .scripts import SCRIPTS, Script
-from .watched import Result, again, run
+from .watched import Result, marked, run
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
 def _one(script: Script, asked: argparse.Namespace, folder: Path) -> Result | None:
     at = folder / script.name
     if asked.again:
-        return again(script, at) if (at / "about.json").exists() else None
+        return marked(script, at, again=True) if (at / "about.json").exists() else None
     if asked.missing and (at / "about.json").exists():
         return None
     try:
