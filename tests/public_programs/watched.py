@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast.explain import explain
 from holdfast.journal import reader
 from holdfast.journal.events import FitDone
 from holdfast.journal.folder import RunFolder
+from holdfast.report.verdict_json import as_json
 
 from .reduced import backend_of, packages, reduced
 from .scripts import Script
@@ -55,7 +57,7 @@ class Result:
         faults += [f"a part of the probe failed: {one}" for one in self.failed_parts]
         return [*faults, *([self.losses] if self.losses.startswith("changed") else [])]
 
-    def as_json(self) -> dict[str, Any]:
+    def row(self) -> dict[str, Any]:
         return {**asdict(self), "wrong": self.wrong()}
 
 
@@ -77,6 +79,15 @@ def run(script: Script, sources: Path, folder: Path, *, backend: str, limit_s: f
     (folder / "about.json").write_text(
         json.dumps({"backend": backend, "in_time": in_time, "seconds": round(seconds, 1)})
     )
+    return marked(script, folder)
+
+
+def add_bare(script: Script, folder: Path, limit_s: float) -> Result:
+    """The same copy once more, without Holdfast; the watched run is kept."""
+    about = json.loads((folder / "about.json").read_text())
+    copy = (folder / "watched" / Path(script.path).name).read_text(encoding="utf-8")
+    shutil.rmtree(folder / "bare", ignore_errors=True)
+    _finishes(script, copy, folder / "bare", [], about["backend"], limit_s)
     return marked(script, folder)
 
 
@@ -152,14 +163,8 @@ def _why_not_counted(folder: Path, about: dict[str, Any], counted: dict[str, Any
 def _read_verdict(run_dir: Path, result: Result, *, again: bool) -> None:
     """As the run itself said it, or as Holdfast says it now."""
     path = RunFolder(run_dir).verdict
-    if again or not path.exists():
-        asked = subprocess.run(
-            [*_HOLDFAST, "explain", str(run_dir), "--json"], capture_output=True, text=True, check=False
-        )
-        said = asked.stdout
-    else:
-        said = path.read_text()
-    verdict: dict[str, Any] = json.loads(said) if said.strip() else {}
+    stored = path.exists() and not again
+    verdict: dict[str, Any] = json.loads(path.read_text()) if stored else as_json(explain(run_dir))
     findings = verdict.get("findings", [])
     result.outcome = verdict.get("outcome", "no answer")
     result.steps = verdict.get("step") or 0
