@@ -14,7 +14,7 @@ from pathlib import Path
 from .page import write_page
 from .reduced import ReductionError
 from .scripts import SCRIPTS, Script
-from .watched import Result, again, run
+from .watched import Result, add_bare, marked, run
 
 
 def main() -> int:
@@ -36,15 +36,17 @@ def main() -> int:
     if asked.page:
         write_page(
             asked.page,
-            json.loads(asked.json.read_text()) if asked.json else [one.as_json() for one in results],
+            json.loads(asked.json.read_text()) if asked.json else [one.row() for one in results],
         )
     return 1 if wrong else 0
 
 
 def _one(script: Script, asked: argparse.Namespace, folder: Path) -> Result | None:
     at = folder / script.name
+    if asked.add_bare:
+        return add_bare(script, at, asked.limit_s) if (at / "about.json").exists() else None
     if asked.again:
-        return again(script, at) if (at / "about.json").exists() else None
+        return marked(script, at, again=True) if (at / "about.json").exists() else None
     if asked.missing and (at / "about.json").exists():
         return None
     try:
@@ -73,19 +75,22 @@ def _arguments() -> argparse.Namespace:
         default="some",
         help="which scripts also run without Holdfast",
     )
+    parser.add_argument(
+        "--add-bare", action="store_true", help="run only the bare copies of what --keep has, and compare"
+    )
     parser.add_argument("--page", type=Path, help="write the table as a page")
     parser.add_argument(
         "--limit-s", type=float, default=300.0, help="seconds for one run (default: %(default)s)"
     )
     asked = parser.parse_args()
-    if asked.sources is None and asked.again is None:
+    if asked.sources is None and asked.again is None and not asked.add_bare:
         parser.error("--sources or --again is needed")
     return asked
 
 
 def _store(path: Path, results: list[Result]) -> None:
     before = json.loads(path.read_text()) if path.exists() else []
-    rows = {one["name"]: one for one in [*before, *(one.as_json() for one in results)]}
+    rows = {one["name"]: one for one in [*before, *(one.row() for one in results)]}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
 

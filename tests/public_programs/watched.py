@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast.explain import explain
 from holdfast.journal import reader
 from holdfast.journal.events import FitDone
 from holdfast.journal.folder import RunFolder
+from holdfast.report.verdict_json import as_json
 
 from .reduced import backend_of, packages, reduced
 from .scripts import Script
@@ -55,7 +57,7 @@ class Result:
         faults += [f"a part of the probe failed: {one}" for one in self.failed_parts]
         return [*faults, *([self.losses] if self.losses.startswith("changed") else [])]
 
-    def as_json(self) -> dict[str, Any]:
+    def row(self) -> dict[str, Any]:
         return {**asdict(self), "wrong": self.wrong()}
 
 
@@ -77,14 +79,23 @@ def run(script: Script, sources: Path, folder: Path, *, backend: str, limit_s: f
     (folder / "about.json").write_text(
         json.dumps({"backend": backend, "in_time": in_time, "seconds": round(seconds, 1)})
     )
-    return again(script, folder)
+    return marked(script, folder)
 
 
-def again(script: Script, folder: Path) -> Result:
-    """What Holdfast says now about a kept run folder; nothing is trained."""
+def add_bare(script: Script, folder: Path, limit_s: float) -> Result:
+    """The same copy once more, without Holdfast; the watched run is kept."""
+    about = json.loads((folder / "about.json").read_text())
+    copy = (folder / "watched" / Path(script.path).name).read_text(encoding="utf-8")
+    shutil.rmtree(folder / "bare", ignore_errors=True)
+    _finishes(script, copy, folder / "bare", [], about["backend"], limit_s)
+    return marked(script, folder)
+
+
+def marked(script: Script, folder: Path, *, again: bool = False) -> Result:
+    """What is said about a run folder, compared with the counts; nothing is trained."""
     about = json.loads((folder / "about.json").read_text())
     result = Result(script.name, about["backend"], seconds=about["seconds"])
-    _explain(folder / "run", result)
+    _read_verdict(folder / "run", result, again=again)
     counted_path = folder / "watched" / "counts.json"
     counted = json.loads(counted_path.read_text()) if counted_path.exists() else {}
     result.not_counted = _why_not_counted(folder, about, counted)
@@ -143,17 +154,17 @@ def _why_not_counted(folder: Path, about: dict[str, Any], counted: dict[str, Any
     if (
         not counted.get("batches")
         and not any(counted.get("updates", []))
-        and not counted.get("train_on_batch")
+        and not (counted.get("train_on_batch") or counted.get("torch_steps"))
     ):
         return "it trains nothing"
     return ""
 
 
-def _explain(run_dir: Path, result: Result) -> None:
-    asked = subprocess.run(
-        [*_HOLDFAST, "explain", str(run_dir), "--json"], capture_output=True, text=True, check=False
-    )
-    verdict: dict[str, Any] = json.loads(asked.stdout) if asked.stdout.strip() else {}
+def _read_verdict(run_dir: Path, result: Result, *, again: bool) -> None:
+    """As the run itself said it, or as Holdfast says it now."""
+    path = RunFolder(run_dir).verdict
+    stored = path.exists() and not again
+    verdict: dict[str, Any] = json.loads(path.read_text()) if stored else as_json(explain(run_dir))
     findings = verdict.get("findings", [])
     result.outcome = verdict.get("outcome", "no answer")
     result.steps = verdict.get("step") or 0

@@ -64,6 +64,21 @@ def test_a_loop_that_exploded_in_its_first_steps(tmp_path: Path) -> None:
     assert (run.first().cause, run.first().strength) == ("input-scale-mismatch", Strength.SUPPORTED)
 
 
+@pytest.mark.parametrize(("high", "dtype", "strength"), [
+    (236.0, "int64", Strength.POSSIBLE),
+    (2707.0, "int32", Strength.POSSIBLE),
+    (236.0, "float32", Strength.POSSIBLE),
+    (2707.0, "float32", Strength.SUPPORTED),
+])  # fmt: skip
+def test_one_whole_number_for_each_example_may_be_an_index(
+    tmp_path: Path, high: float, dtype: str, strength: Strength
+) -> None:
+    """A graph network is given the numbers of the nodes, and looks them up; its class does not say so."""
+    run = Run(tmp_path / "run")
+    _trained(run, [2.01, 1.92, 1.9, 1.9, 1.89], high=high, spec=[[[None], dtype], [[None], "int64"]])
+    assert (run.first().cause, run.first().strength) == ("input-scale-mismatch", strength)
+
+
 def test_a_table_that_reaches_65_is_not_taken_for_pixels(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     values = {"min": -60.2, "max": 65.1, "finite": True}

@@ -37,6 +37,26 @@ def test_the_frozen_model_is_a_fact(tmp_path: Path) -> None:
     assert facts(first)["weights.none-changed"] == {"steps": 300}
 
 
+def _warned_and_fitted(path: Path, *trainable: int) -> list[str]:
+    """Keras warns in the first fit; each fit has its own model."""
+    run = Run(path)
+    for at, count in enumerate(trainable):
+        run.probe(ev.ModelSeen(name=f"model_{at}", parameters=count, trainable_parameters=count))
+        run.fit()
+        if at == 0:
+            run.probe(ev.WarningSeen(text="The model does not have any trainable weights."))
+        run.epochs([100, 100, 100], weights_changed=None)
+    run.ended(0)
+    return [one.cause for one in run.verdict().findings if one.cause == "nothing-trainable"]
+
+
+def test_a_later_fit_trains_another_model(tmp_path: Path) -> None:
+    """A guide shows a layer without weights by a fit of one step, and trains a model after that."""
+    assert _warned_and_fitted(tmp_path / "only", 0) == ["nothing-trainable"]
+    assert _warned_and_fitted(tmp_path / "both", 0, 0) == ["nothing-trainable"]
+    assert _warned_and_fitted(tmp_path / "later", 0, 107472) == []
+
+
 def _by_the_batch(path: Path, *trainable: int) -> list[str]:
     run = Run(path)
     for count in trainable:

@@ -8,7 +8,7 @@ import functools
 import json
 import os
 
-_COUNTED = {"batches": 0, "epochs": 0, "fits": 0, "train_on_batch": 0}
+_COUNTED = {"batches": 0, "epochs": 0, "fits": 0, "train_on_batch": 0, "torch_steps": 0}
 _ITERATIONS = []  # the counter variables of all optimizers; a scalar each, so they may be kept alive
 
 
@@ -30,7 +30,18 @@ def patch_keras():
         _ITERATIONS.append(self.iterations)
 
     Optimizer.__init__ = built
+    _count_torch()
     atexit.register(_write)
+
+
+def _count_torch():
+    """Steps of torch's own optimizers, which a script of Keras on torch may use as well."""
+    import keras
+
+    if keras.backend.backend() == "torch":
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        register_optimizer_step_post_hook(lambda *args: _add("torch_steps"))
 
 
 def _wrap(kind, name, note):

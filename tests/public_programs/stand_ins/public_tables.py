@@ -143,12 +143,14 @@ def _users(random):
     return {"user_id": at, "sex": np.where(at % 2, "M", "F"), "age": at % 5, "job": at % 7, "zip": at + 1000}
 
 
-def _hourly(random):
+def _hourly(random, jump=0):
     import pandas
 
     count = 4032
     times = pandas.date_range("2014-04-01", periods=count, freq="5min")
-    return {"timestamp": times, "value": np.sin(np.arange(count) / 288 * 6.28) * 20 + 40 + random.rand(count)}
+    values = np.sin(np.arange(count) / 288 * 6.28) * 20 + 40 + random.rand(count)
+    values[3000:3100] += jump
+    return {"timestamp": times, "value": values}
 
 
 def _weather(random):
@@ -205,6 +207,7 @@ _TABLES = {
     "ratings.dat": lambda random: _ratings(random, "user_id", "movie_id"),
     "movies.dat": lambda random: _movies(random, "movie_id"),
     "users.dat": _users,
+    "jumpsup": lambda random: _hourly(random, jump=80),
     "NAB/": _hourly,
     "jena_climate": _weather,
     "PeMSD7_V": _speeds,

@@ -5,7 +5,7 @@ import re
 from holdfast.explain.causes.control.thresholds import FEWEST_STEPS_OF_A_FIT, LITTLE_TRAINABLE
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.error import ErrorText, user_line
-from holdfast.explain.readings.warnings_seen import warned_of
+from holdfast.explain.readings.warnings_seen import FrameworkWarning, warned_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _WARNING = "does not have any trainable weights"
@@ -19,7 +19,7 @@ _EMPTY = re.compile(r"not enough values to unpack \(expected 2, got 0\)")
 @cause("nothing-trainable", specialises=("script-error", "loss-not-falling"))
 def nothing_trainable(evidence: Evidence) -> Finding | None:
     by_batch = any(loop.event.by == "train_on_batch" for loop in evidence.all(ev.LoopSeen))
-    frozen, warned, refused = _frozen(evidence, by_batch), warned_of(evidence, _WARNING), _refused(evidence)
+    frozen, warned, refused = _frozen(evidence, by_batch), _warned(evidence), _refused(evidence)
     trained = evidence.fit is not None or refused is not None or (frozen is not None and by_batch)
     if not trained or (frozen is None and warned is None and refused is None):
         return _little(evidence)
@@ -73,6 +73,16 @@ def _frozen(evidence: Evidence, by_batch: bool) -> Fact | None:
         return None
     event = models[-1].event
     return models[-1].fact("model.frozen", parameters=event.parameters, where=event.where)
+
+
+def _warned(evidence: Evidence) -> FrameworkWarning | None:
+    """Keras' warning, unless a model that was trained after it can learn: the warning was about an earlier one."""
+    last = max((one.mono for one in evidence.all(ev.WarningSeen) if _WARNING in one.event.text), default=None)
+    learns = any(
+        last is not None and one.mono > last and one.event.trainable_parameters > 0
+        for one in evidence.all(ev.ModelSeen)
+    )
+    return None if learns else warned_of(evidence, _WARNING)
 
 
 def _refused(evidence: Evidence) -> Fact | None:

@@ -41,11 +41,18 @@ class _Range(NamedTuple):
     high: float
     image: bool
     source: str
+    single: bool = False  # one value for each example
+    whole: bool = False  # of an integer type
 
     @property
     def pixels(self) -> bool:
-        """No image has negative values before it is scaled."""
-        return self.low >= 0 and (self.image or _PIXELS_FROM <= self.high <= _PIXELS_TO)
+        """No image has negative values before it is scaled, and none has one pixel."""
+        like_pixels = not self.single and _PIXELS_FROM <= self.high <= _PIXELS_TO
+        return self.low >= 0 and (self.image or like_pixels)
+
+    def may_be_index(self, model: ev.ModelSeen) -> bool:
+        """Looked up and not multiplied, for all that is seen of a model with a `call` of its own."""
+        return self.single and self.whole and model.input_shape is None
 
     @property
     def fact(self) -> Fact:
@@ -70,7 +77,7 @@ def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     if course is None:
         return None
     half = _computes_in_half(broken)
-    blamed = (inputs.pixels or inputs.high >= _FAR) and half is None
+    blamed = (inputs.pixels or inputs.high >= _FAR) and half is None and not inputs.may_be_index(model.event)
     return Finding(
         Strength.SUPPORTED if blamed else Strength.POSSIBLE,
         Title("input-scale-mismatch", {"high": inputs.high}),
@@ -135,7 +142,10 @@ def _range(evidence: Evidence) -> _Range | None:
         if data and name.startswith("x") and isinstance(values, dict) and values.get("max") is not None:
             spec = data.event.element_spec
             shape = spec[0][0] or [] if isinstance(spec, list) and spec and spec[0] else []
-            return _read_range(values, len(shape) >= _IMAGE_DIMENSIONS, data.source)
+            found = _read_range(values, len(shape) >= _IMAGE_DIMENSIONS, data.source)
+            dtype = spec[0][1] if shape else ""
+            single, whole = len(shape) == 1 or shape[1:] == [1], str(dtype).startswith(("int", "uint"))
+            return found and found._replace(single=single, whole=whole)
     for batch in evidence.all(ev.BatchSeen):
         parts = [part for part in batch.event.parts if part.get("max") is not None]
         images = [part for part in parts if len(part.get("shape") or []) >= _IMAGE_DIMENSIONS]
