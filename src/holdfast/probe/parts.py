@@ -161,10 +161,11 @@ def _jax() -> tuple[Hook, ...]:
 
 
 def _torch() -> tuple[Hook, ...]:
+    from .fit import model_saving
     from .loops import torch_hooks
     from .state import skipped_loops
 
-    return (*torch_hooks.TORCH_HOOKS, *skipped_loops.TORCH_HOOKS)
+    return (*torch_hooks.TORCH_HOOKS, *skipped_loops.TORCH_HOOKS, *model_saving.TORCH_HOOKS)
 
 
 _FRAMEWORKS = {

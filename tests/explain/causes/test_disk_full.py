@@ -131,3 +131,16 @@ def test_our_own_trainer_is_resumed(tmp_path: Path) -> None:
     run.raised("OSError", "[Errno 28] No space left on device: 'out/step-000200'", errno=28)
     resume = run.first().remedies[1]
     assert (resume.kind, resume.values) == ("run.resume", {"saved_step": 120, "before": "make-room"})
+
+
+@pytest.mark.parametrize(("free_bytes", "cause"), [(0, "disk-full"), (9000 * MIB, "script-error")])
+def test_an_error_without_words_in_a_save_is_judged_by_the_space_that_is_left(
+    trained: Run, free_bytes: int, cause: str
+) -> None:
+    """As torch.save raises it."""
+    message = "[enforce fail at inline_container.cc:672] . unexpected pos 140480 vs 140372"
+    trained.probe(
+        ev.SaveFailed(path="small/epoch_3.pt", error=f"RuntimeError: {message}", free_bytes=free_bytes)
+    )
+    trained.raised("RuntimeError", message)
+    assert trained.slugs()[0] == cause

@@ -67,6 +67,11 @@ def hook_keras2(context: ProbeContext, module: Any) -> None:
     _watch_load(context, kind, "load_weights", "load_weights", path_at=1, model_at=0)
 
 
+def hook_torch(context: ProbeContext, module: Any) -> None:
+    """`torch.serialization`. On a full disk its writer raises an error that does not say so."""
+    _watch_save(context, module, "save", "torch.save", path_at=1)
+
+
 class _Save:
     """One save under way."""
 
@@ -204,7 +209,7 @@ def backup_restored(context: ProbeContext, model: Any) -> None:
 
 def _path(args: tuple[Any, ...], kwargs: dict[str, Any], at: int) -> str:
     given = args[at] if len(args) > at else None
-    for name in ("filepath", "file_prefix", "save_path", "checkpoint_number"):
+    for name in ("filepath", "file_prefix", "save_path", "checkpoint_number", "f"):
         given = kwargs.get(name, given)
     return os.fspath(given) if isinstance(given, (str, os.PathLike)) else ""
 
@@ -239,6 +244,7 @@ def free_at(path: str) -> int | None:
         return None
 
 
+TORCH_HOOKS = (Hook(PART, "torch.serialization", hook_torch),)
 KERAS_HOOKS = (Hook(PART, "keras.src.saving.saving_api", hook_keras3),)
 KERAS2_HOOKS = (Hook(PART, "engine.training", hook_keras2),)
 TENSORFLOW_HOOKS = (

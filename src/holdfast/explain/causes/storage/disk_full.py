@@ -18,14 +18,19 @@ _PATHS = (r"(?:name|filename) ?= ?'([^']+)'", r"No space left on device[^'\n]*'(
 #: A disk with less free space than this is shown as full. Chosen: it separates the full disks of the test programs
 #: (a file system of 2 MiB) from small disks that are in order; no measurement on real runs is behind it.
 _LOW_DISK_BYTES = 8 << 20
+#: A save that failed with less free space than this ran out of it, whatever the error says: torch's says "unexpected
+#: pos". The smallest checkpoint is larger.
+_NO_SPACE_BYTES = 64 << 10
 
 
 @cause("disk-full", specialises=("script-error", "native-crash", "callback-raised"))
 def disk_full(evidence: Evidence) -> Finding | None:
     failed, quote = _failed_save(evidence), FULL_DISK.match(evidence)
     by_signal = evidence.exit_signal == "SIGXFSZ"
-    by_errno = evidence.error is not None and evidence.error.errno in _FULL
-    ended_so = quote is not None or by_signal or by_errno
+    error = evidence.error
+    by_errno = error is not None and error.errno in _FULL
+    of_save = failed is not None and error is not None and failed.event.error.startswith(f"{error.type}: ")
+    ended_so = quote is not None or by_signal or by_errno or of_save
     if not (evidence.went_wrong or evidence.stall) or not ended_so:
         return _caught(evidence, failed) if failed is not None else _printed(evidence)
     text = quote.whole if quote is not None else evidence.error_text
@@ -64,7 +69,9 @@ def _printed(evidence: Evidence) -> Finding | None:
 
 def _failed_save(evidence: Evidence) -> Recorded[ev.SaveFailed] | None:
     for save in reversed(evidence.all(ev.SaveFailed)):
-        if save.event.errno in _FULL or re.search(r"\d+ requested and \d+ written", save.event.error):
+        event = save.event
+        no_space = event.free_bytes is not None and event.free_bytes < _NO_SPACE_BYTES
+        if event.errno in _FULL or no_space or re.search(r"\d+ requested and \d+ written", event.error):
             return save
     return None
 
