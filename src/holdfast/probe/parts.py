@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .fit.model_saving import SaveLog
 from .inputs.input_observer import InputObserver
-from .learning.observer import LearningObserver
+from .learning.learning_observer import LearningObserver
 from .loops.custom_loop import CustomLoop
 from .loops.function_traces import TraceCounter
 from .loops.session_hooks import SessionSteps

@@ -27,7 +27,7 @@ from .heartbeat import Heartbeat
 if TYPE_CHECKING:
     from ..fit.model_saving import SaveLog
     from ..inputs.input_observer import InputObserver
-    from ..learning.observer import LearningObserver
+    from ..learning.learning_observer import LearningObserver
     from ..loops.custom_loop import CustomLoop
     from ..loops.function_traces import TraceCounter
     from ..loops.session_hooks import SessionSteps
