@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .fit.model_saving import SaveLog
 from .inputs.input_observer import InputObserver
 from .learning.deep_look import DeepLook
-from .learning.observer import LearningObserver
+from .learning.learning_observer import LearningObserver
 from .learning.weight_motion import WeightMotion
 from .loops.custom_loop import CustomLoop
 from .loops.data_end import DataEnd

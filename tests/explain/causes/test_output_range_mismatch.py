@@ -26,7 +26,9 @@ def near_miss(run: Run) -> None:
     [
         ("sigmoid", 2.0, 9.0, [9.0, 8.0, 8.0], Strength.ESTABLISHED),
         ("relu", -3.0, 3.0, [1.0] * 6, Strength.SUPPORTED),
-        ("relu", -3.0, 3.0, [1.0, 0.6, 0.4], Strength.POSSIBLE),
+        ("relu", -3.0, 3.0, [1.0, 0.6, 0.5], Strength.SUPPORTED),  # all that is above 0
+        ("relu", -3.0, 3.0, [1.0, 0.4, 0.1], Strength.POSSIBLE),
+        ("tanh", -3.0, 3.0, [1.0, 0.6, 0.4], Strength.POSSIBLE),
         ("relu", -0.1, 3.0, [1.0] * 6, None),
         ("tanh", -3.0, 3.0, [1.0] * 6, Strength.SUPPORTED),
         ("tanh", -1.0, 1.0, [1.0] * 6, None),

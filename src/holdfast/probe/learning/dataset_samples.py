@@ -15,7 +15,7 @@ from ..runtime.weak_references import weak
 from ..state import tfdata_graph
 
 if TYPE_CHECKING:
-    from .observer import LearningObserver
+    from .learning_observer import LearningObserver
 
 PART = "dataset_samples"
 _LIGHT_BYTES = 64 << 20  # a dataset whose tensors are smaller may be kept until the end

@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 from ...journal.events import LayersSeen, OutputSeen
-from . import losses, model_structure
+from . import compiled_losses as losses
+from . import model_structure
 from .layer_lines import LayerLines
 from .model_structure import LastLayer
 

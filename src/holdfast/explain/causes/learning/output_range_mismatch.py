@@ -13,6 +13,9 @@ _RANGES = {
 _LOSSES = DIFFERENCES | {"poisson"}
 #: Of the span of the targets, that lies beyond the range. Chosen: noise around a limit stays below it.
 _BEYOND = 0.2
+#: The share from which about half of the targets are out of reach, and the loss, as a share of that of the best
+#: constant answer, below which a network has learned well all the same: without those targets it cannot.
+_HALF, _GOOD = 0.4, 0.25
 #: Standard deviation of the targets in widths of the range, from which hardly any is reached.
 _WIDER = 5.0
 
@@ -35,12 +38,20 @@ def output_range_mismatch(evidence: Evidence) -> Finding | None:
     values = {"layer": seen.layer, "low": low, "high": high if math.isfinite(high) else None,
               "target_low": labels.min, "target_high": labels.max, "where": seen.output.where}  # fmt: skip
     return Finding(
-        Strength.ESTABLISHED if none_reached else seen.strength,
+        Strength.ESTABLISHED if none_reached else _strength(seen, beyond / span),
         Title("output-range-mismatch", values),
         seen.because,
         _remedies(seen),
         ends=False,
     )
+
+
+def _strength(seen: Compared, beyond: float) -> Strength:
+    """Where about half of the targets are out of reach, a loss that has fallen a little is as good as it gets."""
+    course = seen.course
+    half = course is not None and beyond >= _HALF and course.constant is not None
+    stays = half and course is not None and course.last > _GOOD * (course.constant or 0.0)
+    return Strength.SUPPORTED if stays else seen.strength
 
 
 def _remedies(seen: Compared) -> tuple[Remedy, ...]:

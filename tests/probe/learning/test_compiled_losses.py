@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.probe.learning.losses import ReadLoss, canonical, losses_of, read_loss
+from holdfast.probe.learning.compiled_losses import ReadLoss, canonical, losses_of, read_loss
 
 
 @pytest.mark.parametrize(
