@@ -1,5 +1,7 @@
 """The training ended while the loss was still falling, after very few updates."""
 
+import math
+
 from holdfast.explain.causes.weights import thresholds
 from holdfast.explain.readings.course import Course, course
 from holdfast.explain.readings.numbers import number_of
@@ -11,6 +13,8 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 def too_few_updates(evidence: Evidence) -> Finding | None:
     training, fit = course(evidence), evidence.fit
     if training is None or fit is None or fit.done is None or not fit.finished or not fresh(evidence):
+        return None
+    if not math.isfinite(training.last):  # no update more would have helped
         return None
     steps, falling = fit.end.steps, _still_falling(evidence)
     if steps == 0 or steps > thresholds.UNFINISHED_UPDATES or falling is None:
