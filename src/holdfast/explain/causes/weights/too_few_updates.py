@@ -21,10 +21,17 @@ def too_few_updates(evidence: Evidence) -> Finding | None:
         return None
     at_chance = training.learned is False and training.accuracy_fact is not None
     sure = (at_chance and steps < thresholds.FEW_UPDATES and falling > 0) or _hardly_begun(training, steps)
-    if not sure and (training.learned is True or falling < thresholds.STILL_FALLING):
+    few = at_chance and steps <= thresholds.HANDFUL_OF_UPDATES  # whichever way the loss went in them
+    if not sure and not few and (training.learned is True or falling < thresholds.STILL_FALLING):
         return None
     per_epoch = steps / max(1, training.epochs)
-    values = {"steps": steps, "epochs": training.epochs, "batch": fit.start.batch_size, "fell": falling}
+    values = {
+        "steps": steps,
+        "epochs": training.epochs,
+        "batch": fit.start.batch_size,
+        "fell": falling,
+        "falls": falling > 0,
+    }
     more = max(2 * training.epochs, round(thresholds.UNFINISHED_UPDATES / max(1.0, per_epoch)))
     return Finding(
         Strength.SUPPORTED if sure else Strength.POSSIBLE,
